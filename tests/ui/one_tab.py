@@ -18,10 +18,8 @@ def main(words: Sequence[str]) -> None:
     if options:
         use_own_consent(Path(output))
     from utils.ui import app
-    from utils.ui.tabs import pronunciation
 
-    # the light one goes with it: of a single output, gradio takes a list of updates for its value, here for the clock's
-    app.TABS = (importlib.import_module(f"utils.ui.tabs.{tab}.tab"), pronunciation)  # type: ignore[assignment]
+    app.TABS = (importlib.import_module(f"utils.ui.tabs.{tab}.tab"),)  # type: ignore[assignment]
     page = app.launch(Path(output), host="127.0.0.1", port=int(port), share=False, who=None)
     sys.stdout.write(f"The page is at {str(page.local_url).rstrip('/')}\n")
     sys.stdout.flush()

@@ -34,7 +34,11 @@ SETTLED = """quiet => new Promise(done => {
   });
   watcher.observe(document.body, {childList: true, subtree: true, characterData: true});
 })"""
-GRADIO_WARNINGS = ("Method not implemented.", "The input spec uses Vega-Lite")  # of its upload and its charts
+GRADIO_WARNINGS = (
+    "Method not implemented.",
+    "The input spec uses Vega-Lite",
+    "does not work with band scale",
+)  # of its upload and its charts
 
 
 class Served:

@@ -1,4 +1,4 @@
-"""The page in a real browser: what a person does on the System tab, and what must not get lost."""
+"""The page in a real browser: the header, the System drawer, and what must not get lost."""
 
 import re
 import time
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """One page for all tests here, because its start takes longer than most of them."""
-    with serving(tmp_path_factory.mktemp("page") / "output", "system", "7900", kind=OneTab) as page:
+    with serving(tmp_path_factory.mktemp("page") / "output", "data", "7900", kind=OneTab) as page:
         yield page
 
 
@@ -30,7 +30,7 @@ def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: 
             page = browser.new_page()
             began = time.perf_counter()
             page.goto(served.url)
-            expect(page.get_by_role("tab", name="System")).to_be_visible()
+            expect(page.get_by_role("tab", name="Inference")).to_be_visible()
             durations.append(time.perf_counter() - began)
             page.close()
     assert min(durations) < 3  # the best: other programs share the machine
@@ -38,23 +38,22 @@ def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: 
 
 def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served: Served) -> None:
     page, facts = seen.page, seen.page.locator("#run-facts")
-    page.get_by_role("tab", name="System").click()
-    expect(page.locator("#run-reasons")).to_contain_text(t("common.choose_run_first", "en"))
+    page.locator("#open-system").click()
     page.get_by_label("Seconds").fill("600")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(facts).to_contain_text("running")
     expect(facts).to_contain_text("progress step=")
-    expect(page.locator("#delete")).to_be_disabled()
-    expect(page.locator("#run-reasons")).to_contain_text(t("common.run_is_running", "en"))
+    expect(page.locator("#delete")).to_be_hidden()
     for button, state in (("Stop and save", "Stopped and saved."), ("Resume", "running"), ("Stop now", "stopped")):
         page.get_by_role("button", name=button).click()
         expect(facts).to_contain_text(state)
     page.locator("#delete").click()
     expect(page.locator("#run-question")).to_be_visible()
     page.locator("#run-question-confirm").click()
-    expect(facts).to_contain_text(t("runs.none_yet", "en"))
-    expect(page.locator("#run-question")).to_be_hidden()
+    expect(facts).to_be_hidden()
     assert runs.list_runs(served.project()) == []
+    page.keyboard.press("Escape")
+    expect(page.locator("#drawer")).to_be_hidden()
     assert seen.complaints == []
     assert seen.strangers == []
 
@@ -62,37 +61,44 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
 def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
     page = seen.page
     page.get_by_label("አማርኛ").check()
-    expect(page.get_by_role("tab", name="ሲስተም")).to_be_visible()
-    page.get_by_role("tab", name="ሲስተም").click()
-    expect(page.get_by_role("button", name=t("system.run_diagnostics", "am"))).to_be_visible()
+    expect(page.get_by_role("tab", name="ዳታ")).to_be_visible()
     expect(page.locator("#readings")).to_contain_text("ማህደረ ትውስታ")
+    expect(page.locator("#strip")).to_contain_text(t("strip.no_clips", "am"))
     expect(page.locator("html")).to_have_attribute("lang", "am")
     settle(page)  # a reload breaks off what is still asked for, and the console says so
     page.reload()
+    expect(page.locator("#open-system")).to_have_text(t("system.tab", "am"))
+    page.locator("#open-system").click()
     expect(page.get_by_role("button", name=t("system.run_diagnostics", "am"))).to_be_visible()
     assert seen.complaints == []
 
 
 def test_a_project_is_created_and_a_bad_name_is_refused(seen: Seen, served: Served) -> None:
-    picker = seen.page.locator("#project input")
-    picker.fill("የአበበ ድምፅ")
-    picker.press("Enter")
-    expect(seen.page.get_by_text(t("project.created", "en", name="የአበበ ድምፅ"))).to_be_visible()
+    page = seen.page
+    page.locator("#manage-projects").click()
+    name = page.locator("#project-name :is(input, textarea)")
+    name.fill("የአበበ ድምፅ")
+    page.locator("#new-project").click()
+    expect(page.get_by_text(t("project.created", "en", name="የአበበ ድምፅ"))).to_be_visible()
+    expect(page.locator("#project input")).to_have_value("የአበበ ድምፅ")
     assert served.project("የአበበ ድምፅ").root.is_dir()
-    picker.fill("../../etc")
+    name.fill("../../etc")
+    page.locator("#new-project").click()
+    expect(page.get_by_test_id("toast-body").filter(has_text="cannot be a folder name")).to_be_visible()
+    picker = page.locator("#project input")
+    picker.fill("a typo")
     picker.press("Enter")
-    expect(seen.page.get_by_test_id("toast-body").filter(has_text="cannot be a folder name")).to_be_visible()
-    expect(picker).to_have_value("../../etc")
-    seen.page.get_by_role("tab", name="System").click()
-    expect(seen.page.locator("#run-facts")).to_contain_text("cannot be a folder name")
+    picker.press("Tab")
+    expect(picker).to_have_value("የአበበ ድምፅ")
+    assert not served.project("a typo").root.exists()
     assert seen.complaints == []
 
 
 def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Served) -> None:
     page = seen.page
     picker, name = page.locator("#project input"), page.locator("#project-name :is(input, textarea)")
-    page.get_by_role("button", name="Manage projects").click()
-    expect(page.locator("#project-reasons")).to_contain_text(t("project.name_missing", "en"))
+    page.locator("#manage-projects").click()
+    expect(page.locator("#new-project")).to_be_hidden()
     name.fill("voice")
     page.locator("#new-project").click()
     expect(picker).to_have_value("voice")
@@ -119,14 +125,5 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
     page.locator("#restore-project").click()
     expect(picker).to_have_value("twin")
     assert (renamed / note.name).is_file()
-    expect(page.locator("#project-reasons")).to_contain_text(t("project.none_deleted", "en"))
-    assert seen.complaints == []
-
-
-def test_a_text_is_explained_while_it_is_typed(seen: Seen) -> None:
-    seen.page.get_by_role("tab", name="Text", exact=True).click()
-    expect(seen.page.locator("#explanation")).to_contain_text("səlam")
-    for text, explained in (("3 ልጆች", "ሶስት ልጆች"), ("", t("common.nothing_to_explain", "en"))):
-        seen.page.locator("#text textarea").fill(text)
-        expect(seen.page.locator("#explanation")).to_contain_text(explained)
+    expect(page.locator("#restore-project")).to_be_hidden()
     assert seen.complaints == []

@@ -18,9 +18,7 @@ from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, Span
 from utils.dataset.queries import ClipPage
-from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
-from utils.ui.views import disabled_reasons
 from utils.workspace import uploads
 
 HTML = "<img src=x onerror=alert(1)>"
@@ -66,7 +64,7 @@ def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None
         ("broken.wav", b"RIFF no sound at all", "cannot be decoded"),
         ("empty.mp3", b"", "is empty"),
         ("notes.docx", b"PK", "not audio"),
-        ("metadata.csv", b"a|b\n", "Existing dataset"),
+        ("metadata.csv", b"a|b\n", "together with its audio"),
         ("odd.srt", b"no cues in here", "odd.srt"),
     ],
 )
@@ -154,7 +152,7 @@ def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changes", "disabled"),
+    ("changes", "hidden"),
     [
         ({"reason": APPROVED}, {"data.approve"}),
         ({"status": "excluded", "reason": "noise"}, {"data.exclude"}),
@@ -162,10 +160,8 @@ def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
         ({"text": "", "status": "excluded", "reason": "empty text"}, {"data.approve", "data.exclude", "data.restore"}),
     ],
 )
-def test_every_disabled_button_says_why(changes: dict[str, Any], disabled: set[str]) -> None:
+def test_what_cannot_be_done_with_a_clip_is_not_offered(changes: dict[str, Any], hidden: set[str]) -> None:
     clip, following = replace(example_clip(0), **changes), replace(example_clip(1), span=Span(4.0, 8.0))
-    reasons = clip_render.disabled_actions(clip, following, busy=False)
-    assert {label for label, reason in reasons.items() if reason} == disabled
-    shown = disabled_reasons(reasons, "en")
-    assert all(t(label, "en") in shown for label in disabled)
-    assert all(clip_render.disabled_actions(clip, following, busy=True).values())
+    actions = clip_render.available_actions(clip, following)
+    assert {label for label, can_act in actions.items() if not can_act} == hidden
+    assert not clip_render.available_actions(clip, None)["data.merge_next"]

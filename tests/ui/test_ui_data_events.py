@@ -64,7 +64,7 @@ def test_leaving_the_box_of_the_inputs_removes_none_of_another_visitor(blocks: g
     public = (event for event in auditing.handlers(blocks) if event.api_visibility == "public")
     filling = {auditing.name_of(event): shown in event.outputs for event in public if text in event.outputs}
     assert all(filling.values()), filling
-    assert filling.keys() >= {"upload_files", "remove_uploads", "add_folder", "save_take"}
+    assert filling.keys() >= {"upload_files", "remove_uploads", "add_input", "save_take"}
 
 
 def test_clips_stay_as_they_are_while_a_run_uses_them(blocks: gr.Blocks, output: Path) -> None:

@@ -48,13 +48,13 @@ def test_status_of_a_job(result: object, error: Exception | None, box: str) -> N
     html, button = job_status(job, "en", str)
     assert "packing" in html
     assert "role=" not in html  # screen readers would announce each update
-    assert button == {"interactive": True}
+    assert button == {"visible": True}
     released.set()
     job.wait(10)
     html, button = job_status(job, "en", str)
     assert html.startswith(f'<div class="message {box}"')
     assert str(error or result or "Stopped.") in html
-    assert button == {"interactive": False}
+    assert button == {"visible": False}
 
 
 def test_a_stopped_take_says_so() -> None:

@@ -92,7 +92,8 @@ def test_no_run_outside_the_project_can_be_named_and_an_invalid_name_makes_no_pr
         with pytest.raises(Exception, match=r"folder name|no run"):
             client.predict("default", run, "en", api_name="/delete_run")
     for name in ("../up", "\U00010280" * 64, {"a": 1}):
-        assert "value" not in client.predict(name, "en", api_name="/open_project")
+        with pytest.raises(Exception, match=r"folder name"):
+            client.predict(name, "en", api_name="/create_project")
     assert list(output.iterdir()) == before
 
 

@@ -44,7 +44,7 @@ def test_settings_are_saved_and_invalid_ones_are_the_defaults(tmp_path: Path) ->
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
     state = base_models.licence_state("en")
-    assert [state[name]["interactive"] for name in ("agree", "withdraw")] == [False, False]
+    assert [state[name]["visible"] for name in ("agree", "withdraw")] == [False, False]
     with pytest.raises(LicenceError, match=VARIABLE):
         base_models.withdraw_consent()
 
@@ -54,19 +54,19 @@ BEGUN = downloads.BaseModel("v2.0.2", 2, 0, is_begun=True)
 
 
 @pytest.mark.parametrize(
-    ("model", "state", "disabled"),
+    ("model", "state", "offered"),
     [
-        (ABSENT, {}, ["", "not_downloading", "not_downloading", "nothing_to_delete"]),
-        (ABSENT, {"consent": False}, ["licence_needed", "not_downloading", "not_downloading", "nothing_to_delete"]),
-        (WHOLE, {}, ["already_installed", "not_downloading", "not_downloading", ""]),
-        (BEGUN, {"unfinished": True}, ["", "not_downloading", "", ""]),
-        (BEGUN, {"busy": True}, ["downloading", "", "", "downloading"]),
-        (downloads.base_model("tiny"), {}, ["already_installed", "not_downloading", "not_downloading", "built_in"]),
+        (ABSENT, {}, ["download"]),
+        (ABSENT, {"consent": False}, []),
+        (WHOLE, {}, ["delete_version"]),
+        (BEGUN, {"unfinished": True}, ["download", "cancel_download", "delete_version"]),
+        (BEGUN, {"busy": True}, ["pause", "cancel_download"]),
+        (downloads.base_model("tiny"), {}, []),
     ],
 )
-def test_each_state_has_its_buttons(model: downloads.BaseModel, state: dict[str, bool], disabled: list[str]) -> None:
-    reasons = base_models.reasons_disabled(model, **({"busy": False, "unfinished": False, "consent": True} | state))
-    assert [reason.removeprefix("system.") for reason in reasons.values()] == disabled
+def test_each_state_has_its_buttons(model: downloads.BaseModel, state: dict[str, bool], offered: list[str]) -> None:
+    actions = base_models.available_actions(model, **({"busy": False, "unfinished": False, "consent": True} | state))
+    assert [name.removeprefix("system.") for name, can_act in actions.items() if can_act] == offered
 
 
 @pytest.mark.parametrize(

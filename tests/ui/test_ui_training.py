@@ -50,6 +50,17 @@ def test_every_settings_file_is_a_preset_that_fills_every_field_but_paths() -> N
         assert all(value == getattr(config, name) for name, value in filled.items() if name not in settings.PATHS)
 
 
+@pytest.mark.parametrize(
+    ("gib", "preset"),
+    [
+        *[(None, "tiny_cpu"), (5.9, "lora_6gb"), (7.8, "extreme_memory_optimized"), (11.9, "memory_optimized")],
+        *[(14.7, "t4"), (15.9, "t4"), (23.6, "standard"), (79.6, "standard")],
+    ],
+)
+def test_a_preset_is_recommended_for_each_gpu(gib: float | None, preset: str) -> None:
+    assert settings.recommended_preset(gib) == preset
+
+
 def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def reason(**values: str) -> str:
         return settings.start_blocked(project, TINY | values, "en")
@@ -144,7 +155,7 @@ def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
 
 def test_the_best_checkpoint_is_selected(tmp_path: Path) -> None:
     run = runs.Run(tmp_path)
-    assert monitor.export_updates(None, None, "en")["export"] == {"interactive": False}
+    assert monitor.export_updates(None, None, "en")["export"] == {"visible": False}
     for step, loss in ((10, 1.0), (20, 1.25)):
         checkpoints.write(run.folder, {"w": torch.zeros(4)}, CheckpointInfo(step, eval_loss=loss))
     checkpoints.mark_best(run.folder, 10)
@@ -152,5 +163,5 @@ def test_the_best_checkpoint_is_selected(tmp_path: Path) -> None:
     assert updates["checkpoint"]["value"] == "10"
     assert [name for _, name in updates["checkpoint"]["choices"]] == ["20", "10"]
     assert "1.2500" in updates["checkpoint"]["choices"][0][0]
-    assert updates["export"] == {"interactive": True}
+    assert updates["export"] == {"visible": True}
     assert "value" not in monitor.export_updates(run, "20", "en")["checkpoint"]

@@ -35,12 +35,8 @@ def run(tmp_path: Path) -> Run:
         *[(status, False, False, True) for status in (Status.FINISHED, Status.UNREADABLE)],
     ],
 )
-def test_each_status_has_its_actions_and_says_why_not(status: Status, stop: bool, resume: bool, delete: bool) -> None:
-    why = views.disabled_run_actions(status)
-    assert [not reason for reason in why.values()] == [stop, stop, resume, delete]
-    shown = views.disabled_reasons(why, "en")
-    assert ["Stop now" in shown, "Resume" in shown, "Delete" in shown] == [not stop, not resume, not delete]
-    assert shown.count("<p") == len({*why.values()} - {""})  # a reason of several buttons is shown once
+def test_each_status_has_its_actions(status: Status, stop: bool, resume: bool, delete: bool) -> None:
+    assert views.run_actions(status) == (stop, stop, resume, delete)
 
 
 def test_no_text_becomes_html(run: Run) -> None:
@@ -55,7 +51,6 @@ def test_no_text_becomes_html(run: Run) -> None:
         views.details(HTML, ""),
         views.progress(HTML, 1, 2),
         views.cards({HTML: HTML}, "en"),
-        views.disabled_reasons({HTML: HTML, "Delete": ""}, "en"),
     ):
         assert "<img" not in shown
         assert "&lt;img" in shown

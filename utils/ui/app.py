@@ -14,14 +14,14 @@ from starlette.middleware import Middleware
 
 from utils.core import paths
 from utils.core.addresses import is_loopback
+from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.runs import monitor
-from utils.ui import views
+from utils.ui import status_strip, views
 from utils.ui.gradio_server import Credentials, FrontPage, RequestGuard, free_port
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
-from utils.ui.projects import build_panel, build_picker, connect_picker, project_names
-from utils.ui.tabs import pronunciation
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors, toggle
+from utils.ui.projects import build_panel, build_picker, project_names
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import settings
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gradio.block_function import BlockFunction
 
 TICK_SECONDS = 2.0
-TABS = (data, pronunciation, training, inference, system)  # in the order of work
+TABS = (data, training, inference)  # in the order of work
 # The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
 # The first tab is also selected when the page is built, which is no choice.
 SAVE_TAB = """() => {
@@ -61,10 +61,11 @@ def build(output: Path) -> gr.Blocks:
     title = t("common.title", "en")
     blocks = gr.Blocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
-        page, saved = build_header(output, blocks)
+        page, saved, open_system = build_header(output, blocks)
         clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]
         with gr.Tabs(elem_id="tabs") as tabs:
             built = [tab.build(replace(page, clock=clock)) for tab, clock in zip(TABS, clocks, strict=True)]
+        build_drawer(page, open_system)
         connect_state(page, saved, tabs, built, clocks)
         limit_waiting_events(blocks)
     share_status_widget(blocks)
@@ -102,17 +103,18 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
             event.trigger_mode = "multiple"
 
 
-def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState]]:
-    """Lay out project, language and system readings; return them with what the browser saves."""
+def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState], gr.Button]:
+    """Lay out project, status strip, language and readings; return the page, what the browser saves, and System."""
     with gr.Row(elem_id="top"):
         gr.Markdown(heading("common.title", level=1))
-        project, sample = build_picker(output)
+        project, manage = build_picker(output)
         language = gr.Radio(
             [(native, code) for code, native in LANGUAGES.items()],
             value="en",
             label=t("common.interface_language"),
             elem_id="language",
         )
+        open_system = gr.Button(t("system.tab"), elem_id="open-system", size="sm", min_width=110, scale=0)
     # The key is fixed, so what the browser saves outlives the page; it hides nothing.
     names = ("project", "language")
     saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
@@ -121,17 +123,34 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     project.change(None, project, saved[0], js="project => project")
     language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
     language.change(None, language, saved[1], js="language => language")
-    readings = gr.HTML(elem_id="readings")
+    with gr.Row(elem_id="strip-row"):
+        strip, readings = gr.HTML(elem_id="strip"), gr.HTML(elem_id="readings")
     page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks)
-    build_panel(page)
+    build_panel(page, manage)
 
     @show_errors
-    def read(language: str) -> str:
-        return views.readings(monitor.read_once(output), language)
+    def read(project: str, language: str) -> tuple[str, str]:
+        shown = views.readings(monitor.read_once(output), language)
+        try:
+            return status_strip.render(page.open(project), language), shown
+        except AmharicTtsError as error:  # on every tick, so it is shown here and not as a pop-up
+            return views.error_box(error, language), shown
 
-    gr.on(page.refresh, read, language, readings, api_name="readings", **QUIET_EVENT)
-    connect_picker(page, sample)
-    return page, saved
+    outputs = [strip, readings]
+    gr.on(page.refresh, read, [project, language], outputs, api_name="readings", **RAW_INPUTS, **QUIET_EVENT)
+    return page, saved, open_system
+
+
+def build_drawer(page: PageContext, button: gr.Button) -> None:
+    """Lay out what concerns this computer rather than the open project; hidden, it is not in the document."""
+    clock = gr.Timer(TICK_SECONDS, active=False)
+    with gr.Column(visible=False, elem_id="drawer") as drawer:
+        with gr.Row():
+            gr.Markdown(heading("system.tab"))
+            close = gr.Button(t("common.close"), elem_id="close-system", size="sm", min_width=100, scale=0)
+        system.build(replace(page, clock=clock), button)
+    for clicked in (button, close):
+        toggle(clicked, drawer, clock)
 
 
 def connect_state(
@@ -161,8 +180,8 @@ def connect_state(
             return [opened, *[gr.skip()] * (1 + len(widgets))]
         return [opened, language, *in_language(language)]
 
-    def ticking(tab: object) -> list[Update]:
-        return [gr.update(active=item.id == tab) for item in built]
+    def ticking(tab: object) -> dict[gr.Timer, Update]:
+        return {clock: gr.update(active=item.id == tab) for item, clock in zip(built, clocks, strict=True)}
 
     first, *others = (tab.id for tab in built)
     page.blocks.load(None, None, tabs, js=RESTORE_TAB % json.dumps(others))

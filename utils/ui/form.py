@@ -33,6 +33,11 @@ def build_form(
     }
 
 
+def build_field(config: type[Config], name: str) -> Any:  # noqa: ANN401  # the widget's type is that of the field
+    """Return the widget of one field with its default."""
+    return build_form(config, only=[name])[name]
+
+
 def read_form(values: Mapping[str, object], config: type[C]) -> C:
     """Return the config from the values of its widgets; the error lists all invalid values.
 

@@ -20,6 +20,10 @@
       translate(box);
     }
     document.querySelectorAll(".toast-title").forEach(translate);
+    for (const setting of document.querySelectorAll("[id^=training-].block")) {
+      const changed = window.changedSettings?.has(setting.id.slice("training-".length)) ?? false;
+      if (setting.classList.contains("changed") !== changed) setting.classList.toggle("changed", changed);
+    }
     for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
     for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
       mark.removeAttribute("role");
@@ -34,3 +38,12 @@
   new MutationObserver(soon).observe(document.documentElement, changes);
   soon();
 })();
+
+// Buttons in HTML that open a tab: those of the status strip, and "Next".
+document.addEventListener("click", (event) => {
+  const step = event.target.closest("[data-open]");
+  if (step) document.getElementById(`${step.dataset.open}-button`)?.click();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") document.getElementById("close-system")?.click();
+});

@@ -5,7 +5,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +13,8 @@ import gradio as gr
 from utils import runs
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
-from utils.core.storage import make_folder
-from utils.ui.i18n import describe_error, labels, t
+from utils.ui.i18n import labels, t
 from utils.ui.page import (
-    ERROR_SECONDS,
     PRIVATE_EVENT,
     RAW_INPUTS,
     PageContext,
@@ -26,10 +23,11 @@ from utils.ui.page import (
     notify,
     refuse_other,
     show_errors,
+    toggle,
 )
 from utils.ui.tabs.system import settings
-from utils.ui.views import disabled_reasons, note, progress
-from utils.workspace import projects, sample_project, uploads
+from utils.ui.views import note, progress
+from utils.workspace import projects
 from utils.workspace.projects import CopyProgress
 
 FIRST_PROJECT = "default"  # the command line's default too
@@ -50,73 +48,40 @@ def open_update(page: PageContext, name: str) -> Update:
 
 
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
+    """Lay out the choice of a project, and the button that shows the panel below."""
     names = project_names(output)
-    picker = gr.Dropdown(
-        names,
-        value=names[0],
-        **labels("common.project", "project.select_or_create"),
-        allow_custom_value=True,
-        interactive=True,
-        elem_id="project",
-        min_width=200,
-        scale=3,
-    )
-    sample = gr.Button(t("project.sample_project"), elem_id="sample-project", size="sm", min_width=150, scale=0)
-    return picker, sample
+    options: dict[str, Any] = {"interactive": True, "elem_id": "project", "min_width": 200, "scale": 3}
+    picker = gr.Dropdown(names, value=names[0], **labels("common.project", "project.select"), **options)
+    return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=150, scale=0)
 
 
-def connect_picker(page: PageContext, sample: gr.Button) -> None:
-    """Open the selected project; a new name creates one, an invalid name is refused."""
-
-    @show_errors
-    def choose(name: str, language: str) -> Update:
-        try:
-            root = paths.project(name, page.output).root
-            is_new = not root.is_dir()
-            make_folder(root)
-        except AmharicTtsError as error:
-            gr.Warning(escape(describe_error(error, language)), duration=ERROR_SECONDS)
-            return gr.update()  # keep what was typed; do not open another project instead
-        if is_new:
-            notify(t("project.created", language, name=root.name))
-        return open_update(page, root.name)
-
-    @show_errors
-    def create_sample(language: str) -> Update:
-        made = sample_project.create(page.output)
-        uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
-        notify(t("project.sample_ready", language))
-        return open_update(page, made.root.name)
-
-    def refresh() -> Update:
-        return gr.update(choices=project_names(page.output))
-
-    page.project.input(choose, [page.project, page.language], page.project, api_name="open_project")
-    page.project.focus(refresh, None, page.project, **PRIVATE_EVENT)
-    sample.click(create_sample, page.language, page.project, api_name="sample_project")
-
-
-def build_panel(page: PageContext) -> None:
-    """Lay out the project management, collapsed, and connect it."""
+def build_panel(page: PageContext, manage: gr.Button) -> None:
+    """Lay out the project management, hidden, and connect it."""
 
     def button(key: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
         elem_id = f"{key.removeprefix('project.')}-project"
-        return gr.Button(t(key), variant=variant, interactive=False, min_width=140, elem_id=elem_id)
+        return gr.Button(t(key), variant=variant, visible=False, min_width=140, elem_id=elem_id)
 
-    with gr.Accordion(t("project.manage"), open=False, elem_id="manage-projects"):
+    with gr.Column(visible=False, elem_id="projects-panel") as panel:
         name = gr.Textbox(max_lines=1, interactive=True, elem_id="project-name", **labels("project.name"))
         with gr.Row():
             keys = ("project.new", "project.duplicate", "project.rename")
             live: dict[str, Any] = {key: button(key) for key in keys}
             live["project.delete"] = button("project.delete", "stop")
-        live["reasons"] = gr.HTML(elem_id="project-reasons")
+        live["reason"] = gr.HTML(elem_id="project-reason")
         copying = gr.HTML(elem_id="project-progress")
         confirmation = build_confirmation("project-question", "project.confirm_delete", "project.cancel_delete")
         with gr.Row(elem_classes="beside"):
             hints = labels("common.deleted_projects", "project.deleted_hint")
-            live["deleted"] = gr.Dropdown([], interactive=True, elem_id="deleted-projects", **hints)
+            live["deleted"] = gr.Dropdown([], interactive=True, visible=False, elem_id="deleted-projects", **hints)
             live["restore"] = button("project.restore")
+    toggle(manage, panel)
     connect_create_and_copy(page, name, copying, live)
+
+    def refresh() -> Update:
+        return gr.update(choices=project_names(page.output))
+
+    page.project.focus(refresh, None, page.project, **PRIVATE_EVENT)
 
     def state(project: str, name: str, language: str) -> dict[str, Any]:
         return available_actions(page.output, project, name, language)
@@ -148,30 +113,28 @@ def build_panel(page: PageContext) -> None:
 
 
 def available_actions(output: Path, project: str, name: str, language: str) -> dict[str, Any]:
-    """Return updates of the buttons, by the ids of their labels, and why some are disabled."""
+    """Return updates of the panel: a button that cannot act is hidden."""
     try:
         opened = paths.project(project, output)
         exists, busy = opened.root.is_dir(), runs.active_run(opened) is not None
-    except AmharicTtsError:  # shown where the name was typed
+    except AmharicTtsError:  # shown in the header
         exists, busy = False, False
-    missing = "" if exists else "project.empty"
-    unnamed = "" if name.strip() else "project.name_missing"
-    running = "project.is_running" if busy else ""
-    why = {
-        "project.new": unnamed,
-        "project.duplicate": missing or running or unnamed,
-        "project.rename": missing or running or unnamed,
-        "project.delete": missing or running,
+    is_named, can_change = bool(name.strip()), exists and not busy
+    visible = {
+        "project.new": is_named,
+        "project.duplicate": is_named and can_change,
+        "project.rename": is_named and can_change,
+        "project.delete": can_change,
     }
     choices = [
         (f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}", item.id)
         for item in projects.list_deleted(output)
     ]
     return {
-        **{key: {"interactive": not reason} for key, reason in why.items()},
-        "deleted": {"choices": choices, "value": choices[0][1] if choices else None},
-        "restore": {"interactive": bool(choices)},
-        "reasons": disabled_reasons(why, language) + note("" if choices else t("project.none_deleted", language)),
+        **{key: {"visible": can_act} for key, can_act in visible.items()},
+        "reason": note(t("project.is_running", language)) if busy else "",
+        "deleted": {"choices": choices, "value": choices[0][1] if choices else None, "visible": bool(choices)},
+        "restore": {"visible": bool(choices)},
     }
 
 

@@ -38,32 +38,26 @@ class RunPanel:
         ids = f"{name}-" if name else ""
 
         def button(elem_id: str, key: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
-            return gr.Button(t(key), variant=variant, elem_id=f"{ids}{elem_id}", interactive=False, min_width=150)
+            return gr.Button(t(key), variant=variant, elem_id=f"{ids}{elem_id}", visible=False, min_width=120, scale=0)
 
-        with gr.Row():
-            with gr.Column(scale=2, min_width=280):
-                self.chosen = gr.Radio(
-                    [], label=t("runs.run"), elem_id=f"{ids}runs", elem_classes="long-list", interactive=True
-                )
-                self.facts = gr.HTML(elem_id=f"{ids}run-facts")
-                with gr.Row():
-                    stop_and_save = button("stop-and-save", "common.stop_and_save")
-                    stop_now = button("stop-now", "common.stop_now", variant="stop")
-                    resume = button("resume", "common.resume")
-                    delete = button("delete", "common.delete")
-                reasons = gr.HTML(elem_id=f"{ids}run-reasons")
-                confirmation = build_confirmation(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
-            with gr.Column(scale=3, min_width=280):
-                log = gr.Textbox(
-                    label=t("runs.log"),
-                    lines=12,
-                    max_lines=12,
-                    interactive=False,
-                    elem_id=f"{ids}run-log",
-                    placeholder=t("runs.log_empty"),
-                )
+        with gr.Column(visible=False) as box:
+            with gr.Row():
+                with gr.Column(scale=3, min_width=280):
+                    self.facts = gr.HTML(elem_id=f"{ids}run-facts")
+                    with gr.Row():
+                        stop_and_save = button("stop-and-save", "common.stop_and_save")
+                        stop_now = button("stop-now", "common.stop_now", variant="stop")
+                        resume = button("resume", "common.resume", variant="primary")
+                        delete = button("delete", "common.delete")
+                    confirmation = build_confirmation(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
+                with gr.Column(scale=2, min_width=240):
+                    options: dict[str, Any] = {"elem_classes": "long-list", "interactive": True}
+                    self.chosen = gr.Radio([], label=t("runs.run"), elem_id=f"{ids}runs", **options)
+            with gr.Accordion(t("runs.log"), open=False, elem_id=f"{ids}log"):
+                options = {"elem_id": f"{ids}run-log", "placeholder": t("runs.log_empty")}
+                log = gr.Textbox(label=t("runs.log"), lines=12, max_lines=12, interactive=False, **options)
         self.inputs: list[Any] = [page.project, self.chosen, page.language]  # what every handler reads
-        self.outputs: list[Any] = [self.chosen, self.facts, log, reasons, stop_and_save, stop_now, resume, delete]
+        self.outputs: list[Any] = [box, self.chosen, self.facts, log, stop_and_save, stop_now, resume, delete]
         self._connect(f"{name}_" if name else "", confirmation)
 
     def _connect(self, prefix: str, confirmation: Confirmation) -> None:
@@ -89,30 +83,26 @@ class RunPanel:
         confirmation.connect(delete, [page.project, self.chosen], page.language, ask, act, self.outputs, **options)
 
     def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
-        """Read the runs from disk; called on every tick, so an error is shown in the panel."""
+        """Read the runs from disk; called on every tick, so an invalid project shows nothing here."""
         try:
             listed = self.list_runs(self.page.open(project))
-            chosen = next((item for item in listed if item.name == run), listed[0] if listed else None)
-            choices = gr.update(choices=views.run_choices(listed, language))
-            if chosen is None or chosen.name != run:  # else leave the selection alone: the visitor may be changing it
-                choices["value"] = chosen.name if chosen else None
-            return choices, *self._details(chosen, language)
-        except AmharicTtsError as error:
-            nothing = [gr.update(interactive=False)] * 4
-            return gr.update(choices=[], value=None), views.note(describe_error(error, language)), "", "", *nothing
+        except AmharicTtsError:
+            listed = []
+        chosen = next((item for item in listed if item.name == run), listed[0] if listed else None)
+        choices = gr.update(choices=views.run_choices(listed, language))
+        if chosen is None or chosen.name != run:  # else leave the selection alone: the visitor may be changing it
+            choices["value"] = chosen.name if chosen else None
+        return gr.update(visible=bool(listed)), choices, *self._details(chosen, language)
 
     def _details(self, chosen: runs.Run | None, language: str) -> tuple[Any, ...]:
-        status, facts, log = None, views.note(t("runs.none_yet", language)), ""
-        if chosen is not None:
-            state = chosen.current_state()
-            status = state.status
-            try:
-                facts, log = self.render_facts(chosen, state, language), self.read_log(chosen)
-            except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
-                facts = views.note(describe_error(error, language))
-        why = views.disabled_run_actions(status)
-        buttons = [gr.update(interactive=not reason) for reason in why.values()]
-        return facts, log, views.disabled_reasons(why, language), *buttons
+        if chosen is None:
+            return "", "", *[gr.update(visible=False)] * 4
+        state = chosen.current_state()
+        try:
+            facts, log = self.render_facts(chosen, state, language), self.read_log(chosen)
+        except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
+            facts, log = views.note(describe_error(error, language)), ""
+        return facts, log, *(gr.update(visible=can_act) for can_act in views.run_actions(state.status))
 
     def _handler(self, action: Callable[[runs.Run], object], phrase: str) -> Callable[..., tuple[Any, ...]]:
         """Return a handler that acts on the selected run, says so, and shows the result."""
@@ -131,8 +121,8 @@ class RunPanel:
         """Start a run, say so, and show it as the selected one."""
         run = start(self.page.open(project))
         notify(t("runs.started", language, name=run.name))
-        choices, *details = self.show(project, run.name, language)
-        return choices | {"value": run.name}, *details
+        box, choices, *details = self.show(project, run.name, language)
+        return box, choices | {"value": run.name}, *details
 
 
 def command_box(elem_id: str, *, visible: bool = True) -> gr.Textbox:

@@ -103,20 +103,6 @@ def cards(values: Mapping[str, str], language: str) -> str:
     return f'<div class="cards">{"".join(shown)}</div>' if values else ""
 
 
-def disabled_reasons(why: Mapping[str, str], language: str) -> str:
-    """Return why buttons are disabled, each reason once, after the buttons that it applies to.
-
-    ``why`` holds the id of the reason by the id of the button's label; it is empty when the button is enabled.
-    """
-    buttons: dict[str, list[str]] = {}
-    for label, reason in why.items():
-        buttons.setdefault(reason, []).append(t(label, language))
-    if len(buttons) == 1:  # the same for all of them
-        return note(t(next(iter(buttons)), language))
-    buttons.pop("", None)
-    return "".join(note(f"{', '.join(labels)}: {t(reason, language)}") for reason, labels in buttons.items())
-
-
 def findings(found: Sequence[Finding], language: str) -> str:
     """Return the findings of the doctor as a table, the worst first."""
     order = list(reversed(SIGNS))
@@ -129,16 +115,10 @@ def findings(found: Sequence[Finding], language: str) -> str:
     return table(titles, rows, classes="stack")
 
 
-def disabled_run_actions(status: Status | None) -> dict[str, str]:
-    """Return why each button of a run is disabled, for ``disabled_reasons``; None is for no run."""
-    if status is None:
-        stop = resume = delete = "common.choose_run_first"
-    elif status in ACTIVE:
-        stop, resume, delete = "", "common.run_is_running", "common.run_is_running"
-    else:
-        ended = {Status.FINISHED: "common.run_is_finished", Status.UNREADABLE: "common.run_unreadable"}
-        stop, resume, delete = "common.run_is_not_running", ended.get(status, ""), ""
-    return {"common.stop_and_save": stop, "common.stop_now": stop, "common.resume": resume, "common.delete": delete}
+def run_actions(status: Status) -> tuple[bool, bool, bool, bool]:
+    """Return whether a run can be stopped with saving, stopped now, resumed and deleted."""
+    is_active = status in ACTIVE
+    return is_active, is_active, not is_active and status not in {Status.FINISHED, Status.UNREADABLE}, not is_active
 
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:

@@ -174,7 +174,7 @@ def check_upload(path: Path, kind: str) -> None:
             hint = "Use a common format such as .wav, .mp3, .mp4 or .srt."
             raise DataError(f"{path.name} is not audio, video or subtitles.", hint=hint)
     elif kind != LISTS:
-        raise DataError(f"{path.name} is a list of clips.", hint="Upload it under Existing dataset, with its audio.")
+        raise DataError(f"{path.name} is a list of clips.", hint="Upload it together with its audio.")
     elif path.suffix.lower() not in TABLES:
         read_listing(path)
 

@@ -1,16 +1,11 @@
-"""The Text tab: what the model reads for a text, step by step and word by word."""
+"""What the model reads for a text, step by step and word by word, as HTML; does not import gradio."""
 
 from collections import Counter
 
-import gradio as gr
-
-from utils.amharic import explain
 from utils.amharic.explanation import Explanation, Word
-from utils.ui.i18n import heading, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, PageContext, show_errors
+from utils.ui.i18n import t
 from utils.ui.views import cell, note, table
 
-SAMPLE = "ሰላም! በ2017 ዓ.ም. 15 ልጆች ወደ ት/ቤት መጡ።"
 MAX_WORDS = 200
 
 LOST = {
@@ -18,24 +13,6 @@ LOST = {
     "unspoken": "pronunciation.foreign_letters",
     "dropped": "pronunciation.dropped",
 }
-
-
-def build(page: PageContext) -> gr.Tab:
-    tab = gr.Tab(t("common.text"), id="text")
-    with tab:
-        gr.Markdown(heading("common.pronunciation_preview"))
-        box = gr.Textbox(SAMPLE, **labels("common.text", "pronunciation.text_hint"), lines=3, elem_id="text")
-        tables = gr.HTML(elem_id="explanation")
-
-    @show_errors
-    def preview(text: str, page_language: str) -> str:
-        return show(explain(text), page_language)
-
-    inputs = [box, page.language]
-    events = [page.blocks.load, box.change]
-    gr.on(events, preview, inputs, tables, api_name="explain", trigger_mode="always_last", **QUIET_EVENT)
-    page.language.change(preview, inputs, tables, **PRIVATE_EVENT)
-    return tab
 
 
 def show(explanation: Explanation, language: str) -> str:

@@ -17,8 +17,7 @@ from utils.ui.views import audio_player, cell, file_url, note, table
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
 MAX_TEXT = 160  # characters in the table
-MEASURES = ("data.seconds", "data.snr_db", "data.letters_per_second", "data.confidence")
-TITLES = ("data.choose", "data.play", "common.text", *MEASURES, "data.status", "data.recording")
+TITLES = ("data.choose", "data.play", "common.text", "data.seconds", "data.status")
 
 
 ACTIONS = tuple(
@@ -26,33 +25,22 @@ ACTIONS = tuple(
 )  # labels of the buttons that act on the chosen clip
 
 
-def disabled_actions(clip: Clip | None, following: Clip | None, *, busy: bool) -> dict[str, str]:
-    """Return why each action on the chosen clip is disabled, by label; empty when it is enabled.
-
-    Args:
-        clip: The clip; None when none is chosen.
-        following: The next clip of the recording.
-        busy: Whether a run is using the clips.
-    """
-    if clip is None or busy:
-        return dict.fromkeys(ACTIONS, "data.clips_in_use_by_run" if busy else "data.choose_clip_first")
-    no_audio = "" if clip.audio else "data.clip_without_audio"
-    incomplete = no_audio or ("" if clip.text.strip() else "data.clip_without_text")
+def available_actions(clip: Clip, following: Clip | None) -> dict[str, bool]:
+    """Return whether each action can be taken on a clip, by label; ``following`` is the next one of the recording."""
+    has_audio = bool(clip.audio)
+    is_complete = has_audio and bool(clip.text.strip())
     is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == APPROVED
-    if following is None:
-        no_merge = "data.no_next_clip"
-    else:
-        no_merge = "" if following.span.end - clip.span.start <= MAX_SECONDS else "data.merge_too_long"
-    reasons = (
-        "",
-        incomplete or ("data.already_approved" if is_approved else ""),
-        "data.already_excluded" if is_excluded else "",
-        incomplete if is_excluded or is_approved else "data.already_in_use",
-        no_audio,
-        no_audio,
-        no_audio or no_merge,
+    can_merge = following is not None and following.span.end - clip.span.start <= MAX_SECONDS
+    available = (
+        True,
+        is_complete and not is_approved,
+        not is_excluded,
+        is_complete and (is_excluded or is_approved),
+        has_audio,
+        has_audio,
+        has_audio and can_merge,
     )
-    return dict(zip(ACTIONS, reasons, strict=True))
+    return dict(zip(ACTIONS, available, strict=True))
 
 
 def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
@@ -71,23 +59,27 @@ def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
     tick, play = (escape(f"{t(f'data.{action}', language)}: {text}") for action in ("select", "play"))
     url = file_url(folder / clip.audio)
     player = f'<button type="button" class="play" data-play="{url}" aria-label="{play}">▶</button>'
-    scores = clip.scores
-    values = zip(MEASURES, (clip.span.seconds, scores.snr_db, scores.chars_per_second, scores.confidence), strict=True)
-    numbers = [_number(value, key, language) for key, value in values]
     return (
         f'<td><input type="checkbox" data-tick="{name}" aria-label="{tick}"></td>',
         f"<td>{player if clip.audio else '–'}</td>",
         f'<td><button type="button" class="text" data-clip="{name}">{escape(text)}</button></td>',
-        *numbers,
+        cell(f"{clip.span.seconds:.1f}", classes="number"),
         cell(_status(clip, language), classes="mark warn" if clip.status == "excluded" else "mark"),
-        cell(Path(clip.source).name),
     )
 
 
-def _number(value: float | None, key: str, language: str) -> str:
-    digits = 2 if key == "data.confidence" else 1
-    shown = "–" if value is None else f"{value:.{digits}f}"
-    return f'<td class="number" data-title="{escape(t(key, language))}">{shown}</td>'
+def _scores(clip: Clip, language: str) -> str:
+    """Return what was measured of a clip."""
+    scores = {
+        "data.snr_db": _number(clip.scores.snr_db, 1),
+        "data.letters_per_second": _number(clip.scores.chars_per_second, 1),
+        "data.confidence": _number(clip.scores.confidence, 2),
+    }
+    return " · ".join(f"{t(key, language)} {value}" for key, value in scores.items() if value)
+
+
+def _number(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
 
 
 def _status(clip: Clip, language: str) -> str:
@@ -102,7 +94,7 @@ def details(clip: Clip, folder: Path, language: str) -> str:
     split = translate(clip.split, language) if clip.split else t("data.no_split", language)
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
     facts = f"{_status(clip, language)} · {Path(clip.source).name} · {times} · {clip.speaker} · {split}"
-    head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(clip.id)}"
+    head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(_scores(clip, language))}"
     if not clip.audio:
         return head + note(t("data.clip_without_audio", language))
     attributes = f'preload="metadata" data-seconds="{clip.span.seconds:.3f}"'

@@ -7,6 +7,7 @@ import gradio as gr
 
 from utils.dataset.clip import Clip
 from utils.ui.i18n import Choices, choices, labels, t, translate
+from utils.ui.page import Advanced
 
 STATUSES = {
     "all": "data.all_clips",
@@ -25,14 +26,17 @@ MARKS = {"start": "data.trim_start", "end": "data.trim_end", "at": "data.split_a
 AUDIBLE_REASONS = ("wrong transcript", "noise", "another speaker", "cut off", "music")
 
 
-def build_filters() -> dict[str, Any]:
+def build_filters(advanced: Advanced) -> dict[str, Any]:
     any_reason = [(t("data.any_reason", "en"), "")]  # follows the table
     page: dict[str, Any] = {"elem_id": "filter-page", "precision": 0, "minimum": 1}
-    with gr.Row(elem_classes="fields"):
+    with gr.Row():
+        status = _filter("status", choices(STATUSES), "kept", "data.which_clips", "data.approved_hint")
+        search = gr.Textbox(max_lines=1, elem_id="filter-search", **labels("data.search"))
+    with advanced.section(), gr.Row(elem_classes="fields"):
         return {
-            "status": _filter("status", choices(STATUSES), "kept", "data.which_clips", "data.approved_hint"),
+            "status": status,
             "reason": _filter("reason", any_reason, "", "data.exclusion_reason", "data.reason_filter_hint"),
-            "search": gr.Textbox(max_lines=1, elem_id="filter-search", **labels("data.search")),
+            "search": search,
             "order": _filter("order", choices(ORDERS), "worst", "data.order"),
             "page": gr.Number(1, interactive=True, **page, **labels("data.page")),
         }
@@ -49,15 +53,15 @@ def reason_picker(reasons: Sequence[str], elem_id: str, **options: Any) -> gr.Dr
 
 
 def build_buttons(*keys: str) -> dict[str, gr.Button]:
-    """Lay out buttons side by side; they are disabled until a clip is chosen."""
+    """Lay out buttons side by side; those that can act on the chosen clip are shown."""
     with gr.Row():
         return {
             key: gr.Button(
                 t(key),
                 variant="primary" if key == "data.save_text" else "secondary",
                 elem_id=key.removeprefix("data.").replace("_", "-"),
-                interactive=False,
-                min_width=120,
+                visible=False,
+                min_width=100,
             )
             for key in keys
         }
@@ -65,8 +69,8 @@ def build_buttons(*keys: str) -> dict[str, gr.Button]:
 
 def mark_updates(clip: Clip | None) -> list[Any]:
     """Set the marks to all of a clip, and to its middle."""
-    if clip is None:
-        return [gr.update(interactive=False)] * 3
+    if clip is None or not clip.audio:
+        return [gr.update(visible=False)] * 3
     seconds = round(clip.span.seconds, 2)
     values = (0.0, seconds, round(seconds / 2, 2))
-    return [gr.update(maximum=seconds, value=value, interactive=bool(clip.audio)) for value in values]
+    return [gr.update(maximum=seconds, value=value, visible=True) for value in values]

@@ -14,8 +14,8 @@ from utils.dataset import editor, queries
 from utils.dataset.editor import Edit
 from utils.dataset.queries import View
 from utils.dataset.store import Store
-from utils.ui.i18n import describe_error, heading, labels, phrases, t, translate
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+from utils.ui.i18n import describe_error, labels, phrases, t, translate
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, PageContext, notify, show_errors
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
 from utils.ui.tabs.data.clip_widgets import (
@@ -26,7 +26,7 @@ from utils.ui.tabs.data.clip_widgets import (
     mark_updates,
     reason_picker,
 )
-from utils.ui.views import disabled_reasons, note
+from utils.ui.views import note
 
 WRITERS = ("prepare", "features", "train")  # runs during which clips must not change
 Values = Mapping[str, Any]  # of the widgets, by name
@@ -60,36 +60,13 @@ def _script(name: str) -> str:
 class ClipPanel:
     """The widgets of the table and of the chosen clip, and what is shown in them."""
 
-    def __init__(self, page: PageContext) -> None:
+    def __init__(self, page: PageContext, advanced: Advanced) -> None:
         self.page = page
-        self.filters = build_filters()
-        self.table = gr.HTML(elem_id="clips", js_on_load=_script("clip_table.js"))
         with gr.Row():
-            self.earlier = gr.Button(t("data.previous_page"), elem_id="earlier", min_width=120, interactive=False)
-            self.later = gr.Button(t("data.next_page"), elem_id="later", min_width=120, interactive=False)
-            self.undo = gr.Button(t("data.undo_last"), elem_id="undo", min_width=160, interactive=False)
-        self.pager = gr.HTML(elem_id="pager")
-        self.ticked = gr.JSON([], label=t("data.selected_clips"), visible=False)
-        gr.Markdown(heading("data.selected_clip", level=3))
-        self.chosen = gr.Textbox(label=t("common.clip"), visible=False)
-        self.clip = gr.HTML(elem_id="clip-view", js_on_load=_script("waveform.js"))
-        self.text = gr.Textbox(lines=3, elem_id="clip-text", interactive=True, **labels("data.clip_text"))
-        buttons = build_buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
-        with gr.Row(elem_classes="beside"):
-            self.reason = reason_picker(AUDIBLE_REASONS, "aside-reason", **labels("data.exclude_reason"))
-            buttons |= build_buttons("data.exclude")
-        with gr.Row(elem_classes="fields"):
-            self.marks = {
-                name: gr.Slider(0, 12, value=0, step=0.01, interactive=False, elem_id=f"mark-{name}", **labels(key))
-                for name, key in MARKS.items()
-            }
-        with gr.Row():
-            self.play = gr.Button(t("data.play_selection"), elem_id="play-part", min_width=120, interactive=False)
-            buttons |= build_buttons("data.trim", "data.split")
-        self.buttons = {label: buttons[label] for label in clip_render.ACTIONS}
-        self.reasons_disabled = gr.HTML(elem_id="clip-reasons")
-        with gr.Accordion(t("common.pronunciation_preview"), open=False):
-            self.explanation = gr.HTML(elem_id="clip-explained")
+            with gr.Column(scale=6, min_width=340):
+                self._build_table(advanced)
+            with gr.Column(scale=5, min_width=340, visible=False, elem_id="clip-editor") as self.editor:
+                self._build_editor()
         self.seen = gr.State(None)  # what this visitor was shown last
 
         # What ``TableInputs`` is read from, and where the results of ``show_table`` and ``show_clip`` go.
@@ -98,9 +75,39 @@ class ClipPanel:
         turning = [self.earlier, self.later, self.undo]
         filters = [self.filters["reason"], self.filters["page"]]
         self.table_outputs: list[Any] = [self.seen, self.table, self.pager, *filters, *turning]
-        widgets = [self.chosen, self.clip, self.text, self.reasons_disabled, *self.buttons.values(), self.play]
+        widgets = [self.editor, self.chosen, self.clip, self.text, *self.buttons.values(), self.play]
         self.clip_outputs: list[Any] = [*widgets, *self.marks.values()]
         self.outputs: list[Any] = [*self.table_outputs, *self.clip_outputs]
+
+    def _build_table(self, advanced: Advanced) -> None:
+        self.filters = build_filters(advanced)
+        self.table = gr.HTML(elem_id="clips", js_on_load=_script("clip_table.js"))
+        with gr.Row():
+            self.earlier = gr.Button(t("data.previous_page"), elem_id="earlier", min_width=100, visible=False)
+            self.later = gr.Button(t("data.next_page"), elem_id="later", min_width=100, visible=False)
+            self.undo = gr.Button(t("data.undo_last"), elem_id="undo", min_width=140, visible=False)
+        self.pager = gr.HTML(elem_id="pager")
+        self.ticked = gr.JSON([], label=t("data.selected_clips"), visible=False)
+
+    def _build_editor(self) -> None:
+        self.chosen = gr.Textbox(label=t("common.clip"), visible=False)
+        self.clip = gr.HTML(elem_id="clip-view", js_on_load=_script("waveform.js"))
+        self.text = gr.Textbox(lines=2, elem_id="clip-text", interactive=True, **labels("data.clip_text"))
+        with gr.Accordion(t("common.pronunciation_preview"), open=False):
+            self.explanation = gr.HTML(elem_id="clip-explained")
+        buttons = build_buttons("data.save_text", "data.approve", "data.restore", "data.merge_next")
+        with gr.Row(elem_classes="beside"):
+            self.reason = reason_picker(AUDIBLE_REASONS, "aside-reason", **labels("data.exclude_reason"))
+            buttons |= build_buttons("data.exclude")
+        with gr.Row(elem_classes="fields"):
+            options: dict[str, Any] = {"value": 0, "step": 0.01, "interactive": True, "visible": False}
+            self.marks = {
+                name: gr.Slider(0, 12, elem_id=f"mark-{name}", **options, **labels(key)) for name, key in MARKS.items()
+            }
+        with gr.Row():
+            self.play = gr.Button(t("data.play_selection"), elem_id="play-part", min_width=100, visible=False)
+            buttons |= build_buttons("data.trim", "data.split")
+        self.buttons = {label: buttons[label] for label in clip_render.ACTIONS}
 
     def show(self, inputs: TableInputs) -> list[Any]:
         return [*self.show_table(inputs), *self.show_clip(inputs)]
@@ -123,7 +130,7 @@ class ClipPanel:
             message = t("data.no_clips", language)
         except AmharicTtsError as error:
             version = message = describe_error(error, language)
-        return [version, note(message), "", gr.update(choices=[]), 1, *[gr.update(interactive=False)] * 3]
+        return [version, note(message), "", gr.update(choices=[]), 1, *[gr.update(visible=False)] * 3]
 
     def _store(self, inputs: TableInputs) -> Store:
         return Store(self.page.open(inputs.project).dataset)
@@ -142,30 +149,38 @@ class ClipPanel:
             note(t("data.page_of", language, number=page.number, pages=page.pages, total=page.total)),
             picker,
             page.number,
-            gr.update(interactive=page.number > 1),
-            gr.update(interactive=page.number < page.pages),
+            gr.update(visible=page.number > 1),
+            gr.update(visible=page.number < page.pages),
             _undo_update(store.folder, language),
         ]
 
     def show_clip(self, inputs: TableInputs) -> list[Any]:
-        """Show the chosen clip and what can be done with it; without one, say so."""
-        language, name = inputs.page_language, inputs.clip
+        """Show the chosen clip and what can be done with it; without one, nothing."""
         try:
             store = self._store(inputs)
-            clip = store.find([name]).get(name) if name and store.exists else None
-            following = editor.next_clip(store, clip) if clip else None
+            clip = store.find([inputs.clip]).get(inputs.clip) if inputs.clip and store.exists else None
             is_busy = clip is not None and runs.active_run(self.page.open(inputs.project), *WRITERS) is not None
-            message = t("data.choose_clip_first", language)
-        except AmharicTtsError as error:
-            clip = following = None
-            is_busy, message = False, describe_error(error, language)
-        disabled = clip_render.disabled_actions(clip, following, busy=is_busy)
-        shown = ["", note(message), ""]
-        if clip:
-            shown = [name, clip_render.details(clip, store.folder, language), clip.text]
-        buttons = [gr.update(interactive=not reason) for reason in disabled.values()]
-        play = gr.update(interactive=bool(clip and clip.audio))
-        return [*shown, disabled_reasons(disabled, language), *buttons, play, *mark_updates(clip)]
+        except AmharicTtsError:  # shown by the table
+            clip = None
+        if clip is None:
+            hidden = [gr.update(visible=False)] * (1 + len(self.buttons))
+            return [gr.update(visible=False), "", "", "", *hidden, *mark_updates(None)]
+        shown = clip_render.details(clip, store.folder, inputs.page_language)
+        if is_busy:
+            shown += note(t("data.clips_in_use_by_run", inputs.page_language))
+        actions = clip_render.available_actions(clip, editor.next_clip(store, clip))
+        buttons = [gr.update(visible=can_act and not is_busy) for can_act in actions.values()]
+        play = gr.update(visible=bool(clip.audio))
+        return [gr.update(visible=True), clip.id, shown, clip.text, *buttons, play, *mark_updates(clip)]
+
+    def save_edited_text(self, inputs: TableInputs, text: str) -> None:
+        """Save the text of the selected clip if it was edited, before another one takes its place."""
+        store = self._store(inputs)
+        clip = store.find([inputs.clip]).get(inputs.clip) if inputs.clip and store.exists else None
+        if clip and text.strip() and text != clip.text:
+            refuse_while_busy(self.page.open(inputs.project))
+            editor.set_text(store.folder, clip.id, text)
+            notify(t("data.text_saved", inputs.page_language))
 
     def connect(self, button: gr.Button, action: Action, more: Mapping[str, Any], name: str, js: str = "") -> None:
         """Change clips when a button is pressed, say so, and show the result.
@@ -211,11 +226,11 @@ def _undo_update(folder: Path, language: str) -> dict[str, Any]:
     """Name on the button what it undoes."""
     name = editor.last_edit(folder)
     label = t("data.undo", language, what=_edit_name(name, language)) if name else t("data.undo_last", language)
-    return gr.update(interactive=bool(name), value=label)
+    return gr.update(visible=bool(name), value=label)
 
 
-def build_clips(page: PageContext) -> ClipPanel:
-    panel = ClipPanel(page)
+def build_clips(page: PageContext, advanced: Advanced) -> ClipPanel:
+    panel = ClipPanel(page, advanced)
     for bind in (_bind_table, _bind_choice, _bind_actions, _bind_explanation):
         bind(panel)
     return panel
@@ -256,12 +271,15 @@ def _bind_choice(panel: ClipPanel) -> None:
     """Show the clip that is selected in the table; none is selected after the project has changed."""
 
     @show_errors
-    def choose(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # positional beside an event
+    def choose(event: gr.EventData, text: str, *values: Any) -> list[Any]:  # noqa: ANN401  # positional beside an event
         inputs = TableInputs.read(dict(zip(panel.inputs, values, strict=True)))
+        panel.save_edited_text(inputs, text)
         return panel.show(inputs._replace(clip=str(getattr(event, "clip", inputs.clip))))
 
     page, marks = panel.page, list(panel.marks.values())
-    panel.table.select(choose, list(panel.inputs.values()), panel.outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    values = [panel.text, *panel.inputs.values()]
+    shown: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", "concurrency_limit": None}
+    panel.table.select(choose, values, panel.outputs, **RAW_INPUTS, **shown)  # in the queue, else it could not notify
     options: dict[str, Any] = {"inputs_kwargs": panel.inputs, **RAW_INPUTS}
     panel.chosen.submit(_handler(panel.show), outputs=panel.outputs, api_name="clip", **options, **QUIET_EVENT)
     options |= {"outputs": panel.clip_outputs, **PRIVATE_EVENT}

@@ -17,8 +17,9 @@ from utils.dataset.bulk_edits import merge
 from utils.dataset.metadata import read_language
 from utils.dataset.statistics import Ledger, Statistics
 from utils.dataset.store import Store
-from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
+from utils.ui.i18n import describe_error, heading, labels, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, changed_updates, show_errors
+from utils.ui.status_strip import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.clips import refuse_while_busy
 from utils.ui.views import error_box, message_box, note
@@ -66,19 +67,26 @@ class BackgroundCounts:
                 self._running.discard(folder)
 
 
-def build_result(page: PageContext) -> None:
+def build_summary() -> tuple[gr.HTML, gr.HTML]:
+    """Lay out the size of the dataset, and the way on."""
+    with gr.Row(elem_classes="beside"):
+        return gr.HTML(elem_id="summary"), gr.HTML(elem_id="next-training")
+
+
+def build_result(page: PageContext, advanced: Advanced, review: gr.Tab, overview: tuple[gr.HTML, gr.HTML]) -> None:
+    """Lay out where every second went; ``review`` is the tab that a project without clips lacks."""
     background = BackgroundCounts()
-    summary = gr.HTML(elem_id="summary")
-    with gr.Accordion(t("data.audio_usage"), open=True):
+    with gr.Accordion(t("data.audio_usage"), open=False, elem_id="audio-usage"):
         ledger = gr.HTML(elem_id="ledger")
-    with gr.Accordion(t("data.statistics"), open=False):
+    with advanced.section(), gr.Column(visible=False) as statistics_box:
+        gr.Markdown(heading("data.statistics", level=3))
         with gr.Row():
             options: dict[str, Any] = {"x_title": " ", "y_title": " ", "height": 200, "min_width": 240}
             empty = distribution([])
             charts: list[Any] = [gr.LinePlot(empty, "value", "clips", label=t(key), **options) for key in DISTRIBUTIONS]
         charts.append(gr.BarPlot(phoneme_table({}), "sound", "count", label=t("common.sounds"), sort="-y", height=220))
         statistics_html = gr.HTML(elem_id="statistics")
-    seen, names = gr.State({}), ("summary", "ledger", "statistics")
+    seen, names = gr.State({}), ("summary", "ledger", "statistics", "next", "review", "box")
 
     def refresh(project: str, language: str, before: Mapping[str, Any]) -> list[Any]:
         """Show of the dataset what this visitor has not seen yet."""
@@ -89,18 +97,24 @@ def build_result(page: PageContext) -> None:
         except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
             shown, counts = (note(describe_error(error, language)), "", ""), None
         version = [project, counts.revision] if counts else None
-        values = chart_values(counts.statistics if counts else None)
-        charted = [gr.skip()] * len(values) if before.get("charts", [""]) == version else values
-        first, *updates = changed_updates(before, dict(zip(names, shown, strict=True)), names)
+        charted: list[Any] = chart_values(counts.statistics if counts else None)
+        if before.get("charts", [""]) == version:
+            charted = [gr.skip()] * len(charted)
+        has_clips = bool(shown[0] and shown[1])
+        following = next_button("training-tab", "strip.next_train", language) if has_clips else ""
+        values = (*shown, following, {"visible": has_clips}, {"visible": counts is not None})
+        first, *updates = changed_updates(before, dict(zip(names, values, strict=True)), names)
         return [{**first, "charts": version}, *updates, *charted]
 
-    inputs, outputs = [page.project, page.language, seen], [seen, summary, ledger, statistics_html, *charts]
+    inputs = [page.project, page.language, seen]
+    summary, next_step = overview
+    outputs = [seen, summary, ledger, statistics_html, next_step, review, statistics_box, *charts]
     gr.on(page.refresh, show_errors(refresh), inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def _result(store: Store, counts: Counts | None, language: str) -> tuple[str, str, str]:
     if not store.exists:
-        return note(t("data.no_clips", language)), "", ""
+        return "", "", ""
     summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
     if counts is None:
         counting = note(t("data.counting", language))
@@ -126,7 +140,7 @@ def chart_values(counts: Statistics | None) -> list[pd.DataFrame]:
 # --- merging ---
 
 
-def build_merge(page: PageContext, accordion: gr.Accordion) -> None:
+def build_merge(page: PageContext) -> None:
     """Add the dataset of another project to this one, with a preview of what would change."""
     source = gr.Dropdown([], interactive=True, elem_id="merge-other", **labels("data.project_to_merge"))
     with gr.Row():
@@ -155,7 +169,7 @@ def build_merge(page: PageContext, accordion: gr.Accordion) -> None:
 
         return merged
 
-    events: list[Any] = [page.blocks.load, page.project.change, accordion.expand]
+    events: list[Any] = [page.blocks.load, page.project.change, source.focus]
     gr.on(events, offer_projects, page.project, source, **RAW_INPUTS, **PRIVATE_EVENT)
     inputs = [page.project, source, page.language]
     for button, dry_run, name in ((preview, True, "plan_merge"), (apply, False, "merge_datasets")):

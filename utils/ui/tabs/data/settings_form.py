@@ -12,14 +12,14 @@ from utils.config import SEPARATOR, DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui.form import build_form, editable_dropdown, read_form
-from utils.ui.i18n import t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext
+from utils.ui.i18n import heading
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext
 from utils.workspace import uploads
 
 VERB = "prepare"
-BASIC = ("language", "speaker", "whisper_model")
+BASIC = ("language",)
 GROUPS = {
-    "data.transcription": "transcribe second_model device",
+    "data.transcription": "speaker transcribe whisper_model second_model device",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
     "data.quality_filters": "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "
@@ -55,12 +55,6 @@ class DataForm:
     def inputs_update(self, project: Project) -> dict[Any, str]:
         return dict(zip(self.input_widgets, self.show_inputs(project), strict=True))
 
-    def reload_inputs(self, project: str) -> list[Any]:
-        try:
-            return list(self.show_inputs(self.page.open(project)))
-        except AmharicTtsError:  # not a valid name yet; the header says so
-            return [gr.skip()] * 2
-
     def lay_out(self, names: Sequence[str]) -> None:
         with gr.Row(elem_classes="fields"):
             for name in names:
@@ -71,11 +65,11 @@ class DataForm:
                     self.widgets.update(build_form(DatasetConfig, only=[name]))
 
 
-def build_settings(form: DataForm) -> None:
-    """Lay out all settings and fill them with those of the newest preparation."""
-    form.lay_out(BASIC)
-    for title, names in GROUPS.items():
-        with gr.Accordion(t(title), open=False):
+def build_settings(form: DataForm, advanced: Advanced) -> None:
+    """Lay out the settings that are not basic, and fill all with those of the newest preparation."""
+    with advanced.section():
+        for title, names in GROUPS.items():
+            gr.Markdown(heading(title, level=3))
             form.lay_out(names.split())
     page = form.page
 

@@ -1,11 +1,11 @@
-"""The sub-tabs of the sources; each adds to the inputs that Step 1 reads, and previews them."""
+"""The sources of a dataset: one drop zone, one box for links and paths, the sample, and the microphone."""
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from utils import runs
 from utils.config import DatasetConfig
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
@@ -17,204 +17,169 @@ from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
 from utils.ui.form import build_form
 from utils.ui.i18n import describe_error, labels, t, translate
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, notify, show_errors
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, PageContext, notify, show_errors
+from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
-from utils.ui.tabs.data.settings_form import DataForm
+from utils.ui.tabs.data.settings_form import VERB, DataForm, read_settings
 from utils.ui.views import error_box, message_box, note
-from utils.workspace import uploads
+from utils.workspace import sample_project, uploads
+
+LISTS = (".csv", ".tsv", ".parquet", ".arrow")  # a dataset, with its audio
+KINDS = (uploads.UPLOADS, uploads.LISTS)
 
 
-def build_sources(form: DataForm) -> None:
-    """Lay out a sub-tab for each kind of source, and below them the inputs of Step 1."""
-    inputs = form.widgets["inputs"] = build_form(DatasetConfig, only=["inputs"])["inputs"]
-    inputs.elem_id = "inputs"
-    inputs.unrender()  # type: ignore[no-untyped-call]  # gradio's; it is rendered below the sources
-    with gr.Tabs(elem_id="sources"):
-        with gr.Tab(t("data.files"), id="files"):
-            gr.Markdown(t("data.files_hint"))
-            files = _upload("data.media_files", sorted([*MEDIA, *SUBTITLES]), "upload-files")
-        with gr.Tab(t("data.subtitles_and_media"), id="subtitles"):
-            gr.Markdown(t("data.subtitles_hint"))
-            with gr.Row():
-                media = _upload("data.media_files", sorted(MEDIA), "upload-media")
-                subtitles = _upload("common.subtitles", sorted(SUBTITLES), "upload-subtitles")
-        with gr.Tab(t("data.folder"), id="folder"):
-            path = gr.Textbox(max_lines=1, elem_id="folder-path", **labels("data.folder_path", "data.folder_hint"))
-            _build_add_buttons(form, path, "folder")
-        with gr.Tab(t("data.link"), id="link"):
-            _build_link(form)
-        with gr.Tab(t("data.microphone"), id="microphone") as microphone:
-            _build_recording(form, microphone)
-        with gr.Tab(t("data.existing_dataset"), id="existing"):
-            gr.Markdown(t("data.import_formats"))
-            path = gr.Textbox(max_lines=1, elem_id="existing-path", **labels("data.import_path"))
-            _build_add_buttons(form, path, "existing")
-            with gr.Accordion(t("data.upload_list"), open=False):
-                lists = _upload("data.upload_list_files", [".csv", ".tsv", ".parquet", *sorted(MEDIA)], "upload-list")
-                _build_uploads(form, uploads.LISTS, {"upload_list": lists})
-    upload_widgets = {"upload_files": files, "upload_media": media, "upload_subtitles": subtitles}
-    _build_uploads(form, uploads.UPLOADS, upload_widgets)
-    inputs.render()  # type: ignore[no-untyped-call]  # gradio's
-    _bind_inputs(form)
-
-
-def _upload(label: str, suffixes: list[str], elem_id: str) -> gr.File:
-    return gr.File(
-        label=t(label), file_count="multiple", file_types=suffixes, height=140, elem_id=elem_id, interactive=True
-    )
-
-
-def _bind_inputs(form: DataForm) -> None:
-    """Show the inputs of Step 1 as an editable text; the project stores them."""
+def build_sources(form: DataForm, advanced: Advanced) -> None:
     page = form.page
-    widget: Any = form.widgets["inputs"]
-
-    @show_errors
-    def save(project: str, text: str, shown: str | None) -> list[str]:
-        opened = page.open(project)
-        uploads.write_inputs(opened, text, shown)
-        return form.show_inputs(opened)
-
-    widgets, events = form.input_widgets, [page.blocks.load, page.project.change]
-    gr.on(events, form.reload_inputs, page.project, widgets, **RAW_INPUTS, **PRIVATE_EVENT)
-    options: dict[str, Any] = {"api_name": "set_inputs", "show_progress": "hidden", **RAW_INPUTS}
-    gr.on([widget.blur, widget.submit], save, [page.project, *widgets], widgets, **options)
-
-
-# --- paths and URLs ---
-
-
-def _build_link(form: DataForm) -> None:
-    page = form.page
-    url = gr.Textbox(max_lines=1, elem_id="link-address", **labels("data.url"))
-    missing = gr.HTML(elem_id="link-missing-package")
-
-    def check_package(language: str) -> str:
-        return "" if uploads.can_download() else message_box("error", t("data.yt_dlp_missing", language))
-
-    def check_url(url: str) -> None:
-        if not is_url(url):
-            raise DataError(f"{url} is not a URL.", hint="Enter a URL that starts with http:// or https://.")
-        if not uploads.can_download():
-            raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
-
-    gr.on([page.blocks.load, page.language.change], check_package, page.language, missing, **PRIVATE_EVENT)
-    _build_add_buttons(form, url, "link", check_url)
-
-
-def _build_add_buttons(
-    form: DataForm, textbox: gr.Textbox, name: str, check: Callable[[str], None] = lambda _text: None
-) -> None:
-    """Preview an input, and add it to the inputs of Step 1."""
-    page = form.page
+    inputs: Any = build_form(DatasetConfig, only=["inputs"])["inputs"]
+    form.widgets["inputs"], inputs.elem_id = inputs, "inputs"
+    inputs.unrender()
     with gr.Row():
-        preview = gr.Button(t("data.preview_recording"), elem_id=f"{name}-preview", min_width=120)
-        add = gr.Button(t("data.add"), variant="primary", elem_id=f"{name}-add", min_width=120)
-    contents = gr.HTML(elem_id=f"{name}-contents")
+        with gr.Column(scale=3, min_width=320):
+            suffixes = sorted([*MEDIA, *SUBTITLES, *LISTS, ".txt"])
+            options: dict[str, Any] = {"file_count": "multiple", "file_types": suffixes, "height": 150}
+            files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
+        with gr.Column(scale=2, min_width=280):
+            path = gr.Textbox(max_lines=1, elem_id="input-path", **labels("data.path"))
+            with gr.Row():
+                add = gr.Button(t("data.add"), elem_id="add-input", min_width=100)
+                sample = gr.Button(t("data.use_sample"), elem_id="sample-project", min_width=160)
+    message, contents = gr.HTML(elem_id="sources-message"), gr.HTML(elem_id="uploads")
+    with gr.Accordion(t("data.record"), open=False, elem_id="record") as microphone:
+        _build_recording(form, microphone)
+    with advanced.section():
+        inputs.render()
+        with gr.Row(elem_classes="beside"):
+            options = {"multiselect": True, "interactive": True, "elem_id": "uploads-to-remove"}
+            selected = gr.Dropdown([], **options, **labels("data.files_to_remove"))
+            remove = gr.Button(t("data.remove_selected_files"), elem_id="remove-uploads")
+    widgets = SourceWidgets(form, message, contents, selected)
+    widgets.connect(files, path, add, remove)
+    _connect_sample(page, sample, inputs)
 
-    def render_contents(text: str, language: str) -> str:
-        text = text.strip()
-        if not text:
-            raise DataError("Nothing was entered.", hint="Enter a path or URL above the button.")
-        check(text)
-        return render.preview(uploads.preview(text), language)
 
+def _connect_sample(page: PageContext, button: gr.Button, inputs: gr.Textbox) -> None:
     @show_errors
-    def show_contents(text: str, language: str) -> str:
+    def create(language: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        made = sample_project.create(page.output)
+        uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
+        if not Store(made.dataset).exists:
+            runs.start(VERB, read_settings({"inputs": uploads.join_inputs(uploads.read_inputs(made))}, made), made)
+        notify(t("project.sample_ready", language))
+        return open_update(page, made.root.name)
+
+    def offer(inputs: str | None) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        return gr.update(visible=not (inputs or "").strip())
+
+    button.click(create, page.language, page.project, api_name="sample_project")
+    gr.on([page.blocks.load, inputs.change], offer, inputs, button, **PRIVATE_EVENT)
+
+
+class SourceWidgets:
+    """The widgets that show what a project has, and the events that change it."""
+
+    def __init__(self, form: DataForm, message: gr.HTML, contents: gr.HTML, selected: gr.Dropdown) -> None:
+        self.form, self.page = form, form.page
+        self.outputs: list[Any] = [message, contents, selected, *form.input_widgets]
+
+    def show(self, project: Project, language: str, message: str = "") -> list[Any]:
+        """Return what ``outputs`` are filled with."""
+        found = {kind: uploads.list_uploads(project, kind) for kind in KINDS}
+        shown = render.pairs(uploads.pair_files(found[uploads.UPLOADS]), language) if found[uploads.UPLOADS] else ""
+        if found[uploads.LISTS]:
+            lists = uploads.preview(str(uploads.uploads_folder(project, uploads.LISTS)))
+            shown += render.preview(lists, language)
+        choices = [(path.name, f"{kind}/{path.name}") for kind, paths in found.items() for path in paths]
+        return [message, shown, gr.update(choices=choices, value=[]), *self.form.show_inputs(project)]
+
+    def reload(self, project: str, language: str) -> list[Any]:
         try:
-            return render_contents(text, language)
-        except AmharicTtsError as error:
-            return error_box(error, language)
+            return self.show(self.page.open(project), language)[1:]
+        except AmharicTtsError as error:  # runs after every change, so it is shown here and not as a pop-up
+            return [note(describe_error(error, language)), gr.update(choices=[], value=[]), gr.skip(), gr.skip()]
 
     @show_errors
-    def add_input(project: str, text: str, language: str) -> dict[Any, Any]:
-        try:
-            shown, opened = render_contents(text, language), page.open(project)
-            uploads.add_input(opened, text)
-        except AmharicTtsError as error:
-            return {contents: error_box(error, language)}
-        added = message_box("success", t("data.read_by_step_1", language))
-        return {textbox: "", contents: added + shown, **form.inputs_update(opened)}
-
-    events: list[Any] = [preview.click, textbox.submit]
-    gr.on(events, show_contents, [textbox, page.language], contents, api_name=f"preview_{name}")
-    inputs, outputs = [page.project, textbox, page.language], [textbox, contents, *form.input_widgets]
-    added = add.click(add_input, inputs, outputs, api_name=f"add_{name}", show_progress_on=contents, **RAW_INPUTS)
-    added.then(form.reload_inputs, page.project, form.input_widgets, **RAW_INPUTS, **PRIVATE_EVENT)
-
-
-# --- uploads ---
-
-
-def _build_uploads(form: DataForm, kind: str, widgets: Mapping[str, gr.File]) -> None:
-    """List the uploads of a kind, and remove them; ``widgets`` upload, by the names of their events in the API."""
-    page = form.page
-    message, files = gr.HTML(elem_id=f"{kind}-message"), gr.HTML(elem_id=kind)
-    with gr.Accordion(t("data.remove_files"), open=False):
-        selected = gr.Dropdown(
-            [], multiselect=True, interactive=True, elem_id=f"{kind}-to-remove", **labels("data.files_to_remove")
-        )
-        button = gr.Button(t("data.remove_selected_files"), elem_id=f"{kind}-remove")
-
-    def show(project: str, language: str) -> tuple[Any, Any]:
-        return show_uploads(page, project, kind, language)
-
-    def reload(project: str, language: str) -> tuple[Any, ...]:
-        return *show(project, language), *form.reload_inputs(project)
-
-    @show_errors
-    def save(project: str, files: list[str] | None, language: str) -> tuple[Any, ...]:
-        opened = page.open(project)
-        saved = uploads.save_uploads(opened, files or [], kind)
+    def upload(self, project: str, files: list[str] | None, language: str) -> list[Any]:
+        """Store files; with a list among them they are a dataset of their own."""
+        opened, files = self.page.open(project), files or []
+        kind = uploads.LISTS if any(file.lower().endswith(LISTS) for file in files) else uploads.UPLOADS
+        saved = uploads.save_uploads(opened, files, kind)
         added = t("data.files_added", language, count=len(saved.names)) if saved.names else ""
         errors = (describe_error(error, language) for error in saved.errors)
-        messages = message_box("success", added) + message_box("error", *errors)
-        return None, messages, *show(project, language), *form.show_inputs(opened)
+        return [None, *self.show(opened, language, message_box("success", added) + message_box("error", *errors))]
 
     @show_errors
-    def remove(project: str, names: list[str] | None, language: str) -> tuple[Any, ...]:
-        opened = page.open(project)
+    def add(self, project: str, text: str, language: str) -> list[Any]:
+        """Add a link or a path, and show what is there."""
+        try:
+            opened, text = self.page.open(project), text.strip()
+            if not text:
+                raise DataError("Nothing was entered.", hint="Enter a link, a folder or a file.")
+            if is_url(text) and not uploads.can_download():
+                raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
+            found = render.preview(uploads.preview(text), language)
+            uploads.add_input(opened, text)
+        except AmharicTtsError as error:
+            return [text, error_box(error, language), *[gr.skip()] * (len(self.outputs) - 1)]
+        return ["", *self.show(opened, language, message_box("success", t("data.added", language)) + found)]
+
+    @show_errors
+    def remove(self, project: str, names: list[str] | None, language: str) -> list[Any]:
+        opened = self.page.open(project)
         if not names:
-            raise DataError("No file is selected.", hint="Select the files to remove above the button.")
-        uploads.remove_uploads(opened, names, kind)
-        message = message_box("success", t("data.files_removed", language, count=len(names)))
-        return message, *show(project, language), *form.show_inputs(opened)
+            raise DataError("No file is selected.", hint="Select the files to remove.")
+        for kind in KINDS:
+            chosen = [name.partition("/")[2] for name in names if name.startswith(f"{kind}/")]
+            uploads.remove_uploads(opened, chosen, kind)
+        return self.show(opened, language, message_box("success", t("data.files_removed", language, count=len(names))))
 
-    lists: list[Any] = [files, selected]
-    outputs = [message, *lists, *form.input_widgets]
-    then: dict[str, Any] = {"inputs": [page.project, page.language], **RAW_INPUTS, **PRIVATE_EVENT}
-    options: dict[str, Any] = {"show_progress_on": message}
-    changes = []
-    for name, widget in widgets.items():
-        inputs = [page.project, widget, page.language]
-        changes.append(widget.upload(save, inputs, [widget, *outputs], api_name=name, **options))
-    inputs = [page.project, selected, page.language]
-    changes.append(button.click(remove, inputs, outputs, api_name=f"remove_{kind}", **options, **RAW_INPUTS))
-    for change in changes:  # read again: an earlier request may be answered later, with the old state
-        change.then(reload, outputs=[*lists, *form.input_widgets], **then)
-    gr.on([page.blocks.load, page.project.change, page.language.change], show, outputs=lists, **then)
+    @show_errors
+    def save(self, project: str, text: str, shown: str | None) -> list[str]:
+        """Store the inputs as edited in their box."""
+        opened = self.page.open(project)
+        uploads.write_inputs(opened, text, shown)
+        return self.form.show_inputs(opened)
 
-
-def show_uploads(page: PageContext, project: str, kind: str, language: str) -> tuple[str, dict[str, Any]]:
-    """Show the uploads of a project with their pairs, and offer them for removal."""
-    try:
-        opened = page.open(project)
-        files = uploads.list_uploads(opened, kind)
-        if not files:
-            shown = note(t("data.no_files", language))
-        elif kind == uploads.LISTS:
-            shown = render.preview(uploads.preview(str(uploads.uploads_folder(opened, kind))), language)
-        else:
-            shown = render.pairs(uploads.pair_files(files), language)
-    except AmharicTtsError as error:  # runs after every change, so it is shown here and not as a pop-up
-        return note(describe_error(error, language)), gr.update(choices=[], value=[])
-    return shown, gr.update(choices=[path.name for path in files], value=[])
+    def connect(self, files: gr.File, path: gr.Textbox, add: gr.Button, remove: gr.Button) -> None:
+        page, inputs = self.page, self.form.input_widgets
+        message, _, selected, box, shown = self.outputs
+        reload: dict[str, Any] = {"outputs": self.outputs[1:], **RAW_INPUTS, **PRIVATE_EVENT}
+        where = [page.project, page.language]
+        gr.on([page.blocks.load, page.project.change, page.language.change], self.reload, where, **reload)
+        options: dict[str, Any] = {"show_progress_on": message, "concurrency_limit": None, **RAW_INPUTS}
+        changes = [
+            files.upload(
+                self.upload,
+                [page.project, files, page.language],
+                [files, *self.outputs],
+                api_name="upload_files",
+                show_progress_on=message,
+            ),
+            gr.on(
+                [add.click, path.submit],
+                self.add,
+                [page.project, path, page.language],
+                [path, *self.outputs],
+                api_name="add_input",
+                **options,
+            ),
+            remove.click(
+                self.remove,
+                [page.project, selected, page.language],
+                self.outputs,
+                api_name="remove_uploads",
+                **options,
+            ),
+        ]
+        for change in changes:  # read again: an earlier request may be answered later, with the old state
+            change.then(self.reload, where, **reload)
+        edited: dict[str, Any] = {"api_name": "set_inputs", "show_progress": "hidden", **RAW_INPUTS}
+        gr.on([box.blur, box.submit], self.save, [page.project, box, shown], inputs, **edited)
 
 
 # --- the microphone ---
 
 
-def _build_recording(form: DataForm, tab: gr.Tab) -> None:
+def _build_recording(form: DataForm, section: gr.Accordion) -> None:
     """Lay out sentence, microphone and buttons; each take is saved as soon as its recording stops."""
     page = form.page
     gr.Markdown(t("data.recording_hint"))
@@ -223,9 +188,9 @@ def _build_recording(form: DataForm, tab: gr.Tab) -> None:
         sources=["microphone"], type="filepath", label=t("data.microphone"), elem_id="microphone-audio", editable=False
     )
     with gr.Row():
-        next_button = gr.Button(t("data.next_sentence"), variant="primary", elem_id="next-sentence", interactive=False)
+        next_button = gr.Button(t("data.next_sentence"), variant="primary", elem_id="next-sentence", visible=False)
         skip = gr.Button(t("data.skip_sentence"), elem_id="skip-sentence", min_width=150)
-        again = gr.Button(t("data.record_again"), elem_id="record-again", interactive=False, min_width=150)
+        again = gr.Button(t("data.record_again"), elem_id="record-again", visible=False, min_width=150)
     message, progress, skipped = gr.HTML(elem_id="take-message"), gr.HTML(elem_id="takes-progress"), gr.State([])
     outputs: list[Any] = [sentence, microphone, message, progress, next_button, skip, again]
 
@@ -233,7 +198,7 @@ def _build_recording(form: DataForm, tab: gr.Tab) -> None:
         """Return updates of the progress and the buttons."""
         takes = voice_recordings.takes(project)
         shown = render.recording_progress(voice_recordings.progress(takes), language)
-        return [shown, *(gr.update(interactive=can) for can in (can_continue, can_skip, bool(takes)))]
+        return [shown, *(gr.update(visible=can) for can in (can_continue, can_skip, bool(takes)))]
 
     def next_sentence(project: Project, passed: list[str], language: str) -> tuple[Any, ...]:
         text = voice_recordings.next_sentence(_read_sentences(project), passed)
@@ -245,7 +210,7 @@ def _build_recording(form: DataForm, tab: gr.Tab) -> None:
         try:
             return next_sentence(page.open(project), passed, language)
         except AmharicTtsError as error:  # runs whenever the project changes, so it is shown here
-            return "", None, error_box(error, language), "", *[gr.update(interactive=False)] * 3
+            return "", None, error_box(error, language), "", *[gr.update(visible=False)] * 3
 
     @show_errors
     def save(project: str, text: str, path: str | None, language: str) -> dict[Any, Any]:
@@ -278,7 +243,7 @@ def _build_recording(form: DataForm, tab: gr.Tab) -> None:
 
     clicked: dict[str, Any] = {"show_progress_on": message}
     inputs = [page.project, skipped, page.language]
-    gr.on([tab.select, next_button.click], show, inputs, outputs, api_name="next_sentence", **QUIET_EVENT)
+    gr.on([section.expand, next_button.click], show, inputs, outputs, api_name="next_sentence", **QUIET_EVENT)
     gr.on([page.project.change, page.language.change], show, inputs, outputs, **PRIVATE_EVENT)
     saved_to, inputs = [*outputs, *form.input_widgets], [page.project, sentence, microphone, page.language]
     microphone.stop_recording(save, inputs, saved_to, api_name="save_take", **clicked)

@@ -1,4 +1,4 @@
-"""The Data tab: recordings, settings, Step 1, and the clips that it made."""
+"""The Data tab: Import makes clips of recordings, Review shows and corrects them."""
 
 from pathlib import Path
 from typing import Any
@@ -8,17 +8,17 @@ import gradio as gr
 from utils import runs
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
-from utils.ui.i18n import describe_error, describe_problems, heading, t
-from utils.ui.page import RAW_INPUTS, PageContext, connect_live, show_errors
+from utils.dataset.store import Store
+from utils.ui.i18n import describe_problems, heading, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, connect_live, show_errors
 from utils.ui.run_panel import RunPanel, command_box
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.bulk_edit import build_bulk
 from utils.ui.tabs.data.clips import build_clips
-from utils.ui.tabs.data.results import build_merge, build_result
-from utils.ui.tabs.data.settings_form import VERB, DataForm, build_settings, read_settings
+from utils.ui.tabs.data.results import build_merge, build_result, build_summary
+from utils.ui.tabs.data.settings_form import BASIC, VERB, DataForm, build_settings, read_settings
 from utils.ui.tabs.data.sources import build_sources
-from utils.ui.views import message_box, note
+from utils.ui.views import message_box
 
 CSS = Path(__file__).with_name("tab.css")
 
@@ -28,29 +28,51 @@ def build(page: PageContext) -> gr.Tab:
     with tab:
         form = DataForm(page)  # inside the tab, because of its State
         gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>")
-        gr.Markdown(heading("data.recordings"))
-        build_sources(form)
-        gr.Markdown(heading("common.settings"))
-        build_settings(form)
-        build_step(form)
-        gr.Markdown(heading("common.dataset"))
-        build_result(page)
-        gr.Markdown(heading("common.clips"))
-        panel = build_clips(page)
-        with gr.Accordion(t("data.bulk_edit"), open=False):
-            build_bulk(panel, form)
-        with gr.Accordion(t("data.merge_project"), open=False) as merge:
-            build_merge(page, merge)
+        overview = build_summary()
+        with gr.Tabs(elem_id="data-views") as views:
+            with gr.Tab(t("data.import"), id="import", elem_id="data-import"):
+                advanced = build_import(form)
+            with gr.Tab(t("data.review"), id="review", elem_id="data-review", visible=False) as review:
+                build_result(page, advanced, review, overview)
+                panel = build_clips(page, advanced)
+                with advanced.section():
+                    gr.Markdown(heading("data.bulk_edit", level=3))
+                    build_bulk(panel, form)
+        advanced.connect()
+
+    def choose_view(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        try:
+            has_clips = Store(page.open(project).dataset).exists
+        except AmharicTtsError:  # shown in the header
+            has_clips = False
+        return gr.update(selected="review" if has_clips else "import")
+
+    gr.on([page.blocks.load, page.project.change], choose_view, page.project, views, **RAW_INPUTS, **PRIVATE_EVENT)
     return tab
 
 
-def build_step(form: DataForm) -> None:
-    """Lay out the button of Step 1, why it is disabled, the runs, and the equivalent command."""
+def build_import(form: DataForm) -> Advanced:
+    """Lay out what becomes a dataset, and the run that makes it."""
+    advanced = Advanced(form.page, "data")
+    build_sources(form, advanced)
+    build_step(form, advanced)
+    build_settings(form, advanced)
+    with advanced.section():
+        gr.Markdown(heading("data.merge_project", level=3))
+        build_merge(form.page)
+    return advanced
+
+
+def build_step(form: DataForm, advanced: Advanced) -> None:
+    """Lay out the button that creates the dataset, the runs, and the equivalent command."""
     page = form.page
-    button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", interactive=False)
-    reason, message = gr.HTML(elem_id="prepare-reason"), gr.HTML(elem_id="prepare-errors")
+    with gr.Row(elem_classes="beside"):
+        form.lay_out(BASIC)
+        button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
+        advanced.place()
+    message = gr.HTML(elem_id="prepare-errors")
     panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
-    with gr.Accordion(t("data.command_line"), open=False):
+    with advanced.section():
         show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
         command = command_box("prepare-command")
 
@@ -76,20 +98,12 @@ def build_step(form: DataForm) -> None:
     button.click(prepare, outputs=[*panel.outputs, message], **options, **frame)
     show.click(show_command, outputs=[command, message], api_name="prepare_command", **frame)
 
-    def state(project: str, inputs: str, language: str) -> dict[str, Any]:
+    def state(project: str, inputs: str) -> dict[str, Any]:
         try:
-            obstacle = reason_disabled(page.open(project), inputs, language)
-        except AmharicTtsError as error:  # on every tick, so it is shown here and not as a pop-up
-            obstacle = describe_error(error, language)
-        return {"button": {"interactive": not obstacle}, "reason": note(obstacle)}
+            is_running = runs.active_run(page.open(project), VERB) is not None
+        except AmharicTtsError:  # shown in the header
+            is_running = True
+        return {"button": {"visible": bool(inputs.strip()) and not is_running}}
 
     inputs: Any = form.widgets["inputs"]
-    live = {"button": button, "reason": reason}
-    connect_live(page, state, [page.project, inputs, page.language], live, [inputs.change, panel.chosen.change])
-
-
-def reason_disabled(project: Project, inputs: str, language: str) -> str:
-    """Return why no preparation can be started now; empty if one can."""
-    if run := runs.active_run(project, VERB):
-        return t("common.name_is_running", language, name=run.name)
-    return "" if inputs.strip() else t("data.add_recordings_first", language)
+    connect_live(page, state, [page.project, inputs], {"button": button}, [inputs.change, panel.chosen.change])

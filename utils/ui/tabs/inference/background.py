@@ -43,7 +43,7 @@ VOTES = ("inference.first_better", "inference.second_better", "inference.equal")
 
 
 def stop_button(context: Context, kind: str) -> gr.Button:
-    button = gr.Button(t("inference.stop"), variant="stop", interactive=False, min_width=100, elem_id=f"stop-{kind}")
+    button = gr.Button(t("inference.stop"), variant="stop", visible=False, min_width=100, elem_id=f"stop-{kind}")
 
     def stop(project: str) -> None:
         context.jobs.stop(project, kind)
@@ -62,7 +62,7 @@ def job_status(
 ) -> tuple[str, dict[str, object]]:
     """Show how far a job is or how it ended; return that and the state of its Stop button."""
     if job is None:
-        return "", {"interactive": False}
+        return "", {"visible": False}
     is_running = job.is_running
     if job.error:
         html = error_box(job.error, language)
@@ -73,7 +73,7 @@ def job_status(
     else:
         message = job.progress.message or t("inference.getting_ready", language)
         html = progress_html(f"{message} · {job.seconds:.0f} s", job.progress.step, job.progress.total)
-    return html, {"interactive": is_running}
+    return html, {"visible": is_running}
 
 
 # --- many texts ---
@@ -221,14 +221,14 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
         )
     with gr.Row():
         buttons = [
-            gr.Button(t(label), interactive=False, min_width=120, elem_id=f"vote-{choice}")
+            gr.Button(t(label), visible=False, min_width=120, elem_id=f"vote-{choice}")
             for choice, label in zip(CHOICES, VOTES, strict=True)
         ]
     result, token = gr.HTML(elem_id="tally"), gr.State("")
     outputs = [token, text, first, second, result, *buttons]
 
     def next_pair(project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
-        disabled = [gr.update(interactive=False)] * len(VOTES)
+        disabled = [gr.update(visible=False)] * len(VOTES)
         if not name:
             return "", note(t("inference.compare_models_first", language)), None, None, "", *disabled
         opened = context.page.open(project)
@@ -239,7 +239,7 @@ def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
             return "", done, None, None, tally, *disabled
         files = map(str, comparisons.anonymous_files(opened, name, pair))
         title = t("inference.pair_of", language, number=total - remaining + 1, total=total, sentence=pair.text)
-        return pair.token, note(title), *files, "", *[gr.update(interactive=True)] * len(VOTES)
+        return pair.token, note(title), *files, "", *[gr.update(visible=True)] * len(VOTES)
 
     def vote(choice: Choice, token: str, project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
         comparisons.save_vote(context.page.open(project), name, token, choice, voter)

@@ -14,7 +14,7 @@ from utils.speech.models import ListedModel
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.ui.form import MULTISELECT, editable_dropdown
 from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, show_errors
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, show_errors
 from utils.ui.tabs.inference.context import OWN_PROGRESS, Context, Snapshot, progress_html, shown_error
 from utils.ui.tabs.inference.text import tokenizer_of
 from utils.ui.views import audio_player, cards, error_box, message_box, note
@@ -24,16 +24,17 @@ from utils.xtts.tokenizer import Tokenizer
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
 
 
-def build_model(context: Context) -> dict[str, Any]:
-    """Lay out the picker and the buttons; return the widgets that the timer updates."""
-    picker = editable_dropdown(SpeechConfig, "model", [], None)
-    with gr.Row():
-        context.build_fields("device", "precision")
-    context.form["model"] = picker
-    with gr.Row():
-        load = gr.Button(t("inference.load"), interactive=False, min_width=120, elem_id="load-model")
-        unload = gr.Button(t("inference.unload"), interactive=False, min_width=120, elem_id="unload-model")
-    reason, card = gr.HTML(elem_id="model-reason"), gr.HTML(elem_id="model-card")
+def build_model(context: Context, advanced: Advanced) -> dict[str, Any]:
+    """Lay out the picker, and what is in memory; return the widgets that the timer updates."""
+    picker = context.form["model"] = editable_dropdown(SpeechConfig, "model", [], None)
+    reason = gr.HTML(elem_id="model-reason")
+    with advanced.section():
+        with gr.Row():
+            context.build_fields("device", "precision")
+        with gr.Row():
+            load = gr.Button(t("inference.load"), visible=False, min_width=120, elem_id="load-model")
+            unload = gr.Button(t("inference.unload"), visible=False, min_width=120, elem_id="unload-model")
+        card = gr.HTML(elem_id="model-card")
     session = context.session
 
     def load_model(model: str | None, device: str, precision: str, language: str) -> Iterator[str]:
@@ -75,20 +76,20 @@ def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[
     is_idle = not session.loading and not session.users
     return {
         "model": picker,
-        "load": {"interactive": bool(model) and not session.loading},
-        "unload": {"interactive": session.loaded is not None and is_idle},
+        "load": {"visible": bool(model) and not session.loading},
+        "unload": {"visible": session.loaded is not None and is_idle},
         "model_reason": note(reason),
         "card": model_html(session, model, language, preview),
-        "speak": {"interactive": bool(model)},
+        "speak": {"visible": bool(model)},
         "reference": {"choices": voice_choices(context, snapshot.project, language)},
     }
 
 
 def no_project_state(context: Context, error: AmharicTtsError, language: str) -> dict[str, Any]:
     """Return updates for when no project is open: nothing can be spoken or selected."""
-    disabled = {name: {"interactive": False} for name in ("load", "speak", "restore", "delete", "undo")}
+    hidden = {name: {"visible": False} for name in ("load", "speak", "restore", "delete", "undo")}
     card = error_box(error, language) + model_html(context.session, "", language)
-    return {**disabled, "card": card, "chosen": {"choices": [], "value": None}}
+    return {**hidden, "card": card, "chosen": {"choices": [], "value": None}}
 
 
 def model_choices(models: list[ListedModel], language: str) -> list[tuple[str, str]]:

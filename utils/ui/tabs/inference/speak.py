@@ -110,13 +110,13 @@ class SpeakWidgets:
 def _update(status: str, chunk: object = None, choices: object = None, audio: object = None) -> tuple[Any, ...]:
     """Return updates for ``SpeakWidgets.outputs``; None leaves a widget alone."""
     optional = [gr.skip() if value is None else value for value in (chunk, choices, audio)]
-    return status, *optional, gr.update(interactive=False), gr.update(interactive=True)
+    return status, *optional, gr.update(visible=False), gr.update(visible=True)
 
 
 def build_speak(takes: gr.Radio) -> SpeakWidgets:
     with gr.Row():
         speak = gr.Button(t("inference.speak"), variant="primary", min_width=140, elem_id="speak")
-        stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, interactive=False, elem_id="stop")
+        stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, visible=False, elem_id="stop")
     stream = gr.Checkbox(elem_id="stream", **labels("inference.stream"))
     status = gr.HTML(elem_id="speak-status")
     texts = labels("inference.stream_player", "inference.player_hint")
@@ -185,7 +185,7 @@ def _bind_request(
         **RAW_INPUTS,
         **options,
     )
-    updates = [gr.update(interactive=True), gr.update(interactive=False)]
+    updates = [gr.update(visible=True), gr.update(visible=False)]
     # After the last update, not with it: gradio ignores clicks until the request has ended.
     request.then(lambda: updates, None, [widgets.speak, widgets.stop], **PRIVATE_EVENT)
 
@@ -198,7 +198,9 @@ def follow(
     start: Callable[[SpeechConfig], tuple[TakeRecorder, SpeechRequest[Any]]],
 ) -> Iterator[tuple[Any, ...]]:
     """Follow a request until it ends or is stopped, and save what was spoken as a take."""
-    yield _update(progress_html(t("inference.waiting", language)), "")
+    # The take that was shown before gives way to the new one.
+    nothing = gr.update(value=None)
+    yield _update(progress_html(t("inference.waiting", language)), "", nothing, nothing)
     try:
         opened = context.page.open(project)
         recorder, request = start(settings(values))

@@ -1,4 +1,4 @@
-"""The Inference tab, in the order of work: model, voice, text, settings, speak, takes, and what takes longer."""
+"""The Inference tab: the text and its sound on the left, model and voice on the right, what takes longer below."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ from utils.core.paths import OUTPUT, VOICES
 from utils.runs.background_jobs import BackgroundJobs
 from utils.speech.models import list_models
 from utils.speech.session import Check, SpeechSession
-from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, show_errors
+from utils.ui.i18n import t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, changed_updates, show_errors
 from utils.ui.tabs.inference.background import (
     batch_state,
     build_batch,
@@ -39,29 +39,34 @@ def build(page: PageContext) -> gr.Tab:
     with tab:
         context = Context(page, new_session(page.output), BackgroundJobs())
         gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>")
-        gr.Markdown(heading("inference.model"))
-        widgets = build_model(context)
-        gr.Markdown(heading("inference.voice"))
-        widgets["reference"] = build_voice(context)
-        gr.Markdown(heading("common.text"))
-        text = build_text(context)
-        gr.Markdown(heading("inference.voice_settings"))
-        build_settings(context)
-        gr.Markdown(heading("inference.speak"))
-        chosen = build_take_list()
-        speak = build_speak(chosen)
-        bind_speak(context, speak, text)
-        take = build_take(context, chosen, speak.audio)
-        gr.Markdown(heading("inference.takes"))
-        widgets |= {"speak": speak.speak, "chosen": chosen, **build_history(take, text)}
-        with gr.Accordion(t("common.subtitles"), open=False):
-            build_subtitles(context, speak)
-        with gr.Accordion(t("inference.batch"), open=False):
-            widgets |= build_batch(context)
-        with gr.Accordion(t("inference.compare_models"), open=False):
-            widgets |= build_compare(context)
-        with gr.Accordion(t("inference.export"), open=False):
-            widgets |= build_export(context)
+        advanced = Advanced(page, "inference")
+        with gr.Row():
+            main = gr.Column(scale=3, min_width=340)
+            with gr.Column(scale=2, min_width=300):
+                widgets = build_model(context, advanced)
+                widgets["reference"] = build_voice(context)
+                context.build_fields("speed")
+                advanced.place()
+        more = advanced.section()
+        with more:
+            build_settings(context)
+        with main:  # reads all settings
+            text = build_text(context, advanced)
+            chosen = build_take_list()
+            speak = build_speak(chosen)
+            bind_speak(context, speak, text)
+            take = build_take(context, chosen, speak.audio)
+            widgets |= {"speak": speak.speak, "chosen": chosen, **build_history(take, text)}
+        with more:
+            with gr.Accordion(t("common.subtitles"), open=False):
+                build_subtitles(context, speak)
+            with gr.Accordion(t("inference.batch"), open=False):
+                widgets |= build_batch(context)
+            with gr.Accordion(t("inference.compare_models"), open=False):
+                widgets |= build_compare(context)
+            with gr.Accordion(t("inference.export"), open=False):
+                widgets |= build_export(context)
+        advanced.connect()
         _bind_timer(context, widgets)
     return tab
 

@@ -41,6 +41,7 @@ class TakeWidgets:
     context: Context
     chosen: gr.Radio
     audio: gr.Audio
+    box: gr.Column  # of everything below the audio; hidden without a take
     facts: gr.HTML
     sentences: gr.Radio
     files: gr.HTML
@@ -53,31 +54,32 @@ class TakeWidgets:
     @property
     def outputs(self) -> list[Any]:
         """What ``show`` fills, in its order."""
-        return [self.audio, self.facts, self.sentences, self.files]
+        return [self.audio, self.box, self.facts, self.sentences, self.files]
 
     def show(self, project: str, name: str | None, language: str) -> tuple[Any, ...]:
         """Show a take."""
         opened = self.context.page.open(project)
         if not name:
-            return None, note(t("inference.no_takes", language)), gr.update(choices=[], value=None), ""
+            return None, gr.update(visible=False), "", gr.update(choices=[], value=None), ""
         take = takes.load(opened, name)
         choices = [(_sentence_title(number, one, language), number) for number, one in enumerate(take.pieces)]
         sentences = gr.update(choices=choices, value=None)
-        return str(audio_path(opened, take)), take_html(take, language), sentences, files_html(opened, take)
+        shown = take_html(take, language), sentences, files_html(opened, take)
+        return str(audio_path(opened, take)), gr.update(visible=True), *shown
 
 
 def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidgets:
-    facts = gr.HTML(elem_id="take-facts")
-    with gr.Row():
-        suffix = format_picker(".mp3", "format")
-        convert = gr.Button(t("inference.convert"), min_width=140, elem_id="make-file")
-    files = gr.HTML(elem_id="take-files")
-    with gr.Accordion(t("inference.sentences"), open=True):
-        sentences = gr.Radio(
-            [], label=t("inference.take_sentences"), interactive=True, elem_id="sentences", elem_classes="long-list"
-        )
-        widgets = TakeWidgets(context, chosen, audio, facts, sentences, files)
-        _build_sentence(widgets)
+    with gr.Column(visible=False) as box:
+        facts = gr.HTML(elem_id="take-facts")
+        with gr.Row(elem_classes="beside"):
+            suffix = format_picker(".mp3", "format")
+            convert = gr.Button(t("inference.convert"), min_width=120, elem_id="make-file")
+        files = gr.HTML(elem_id="take-files")
+        with gr.Accordion(t("inference.sentences"), open=False, elem_id="take-sentences"):
+            options: dict[str, Any] = {"elem_id": "sentences", "elem_classes": "long-list", "interactive": True}
+            sentences = gr.Radio([], label=t("inference.take_sentences"), **options)
+            widgets = TakeWidgets(context, chosen, audio, box, facts, sentences, files)
+            _build_sentence(widgets)
 
     @show_errors
     def make_file(project: str, name: str | None, suffix: str, language: str) -> str:  # noqa: ARG001  # of its errors
@@ -90,10 +92,10 @@ def build_take(context: Context, chosen: gr.Radio, audio: gr.Audio) -> TakeWidge
             write_audio(path, takes.load_audio(opened, take), OUTPUT_RATE, tags=tags)
         return files_html(opened, take)
 
-    page, options = context.page, RAW_INPUTS | QUIET_EVENT
+    page, quiet = context.page, RAW_INPUTS | QUIET_EVENT
     convert.click(make_file, [page.project, chosen, suffix, page.language], files, api_name="make_file", **RAW_INPUTS)
     events: list[Any] = [chosen.change, page.language.change]
-    gr.on(events, show_errors(widgets.show), widgets.inputs, widgets.outputs, api_name="show_take", **options)
+    gr.on(events, show_errors(widgets.show), widgets.inputs, widgets.outputs, api_name="show_take", **quiet)
     return widgets
 
 
@@ -171,17 +173,18 @@ def build_take_list() -> gr.Radio:
     return gr.Radio([], label=t("inference.takes_newest_first"), interactive=True, **options)
 
 
-def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, gr.Button]:
+def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, Any]:
     """Lay out the list of takes, and the buttons that delete, restore and reuse them."""
     context, form = widgets.context, widgets.context.form
-    status = gr.HTML(elem_id="takes-status")
-    widgets.chosen.render()  # type: ignore[no-untyped-call]  # gradio's
-    with gr.Row():
-        buttons = {
-            "restore": gr.Button(t("inference.reuse"), elem_id="restore-settings"),
-            "delete": gr.Button(t("inference.delete_take"), elem_id="delete-take"),
-            "undo": gr.Button(t("inference.undo_deletion"), interactive=False, elem_id="undo-delete"),
-        }
+    with gr.Accordion(t("inference.takes"), open=False, visible=False, elem_id="history") as box:
+        status = gr.HTML(elem_id="takes-status")
+        widgets.chosen.render()  # type: ignore[no-untyped-call]  # gradio's
+        with gr.Row():
+            buttons = {
+                "restore": gr.Button(t("inference.reuse"), elem_id="restore-settings", visible=False),
+                "delete": gr.Button(t("inference.delete_take"), elem_id="delete-take", visible=False),
+                "undo": gr.Button(t("inference.undo_deletion"), visible=False, elem_id="undo-delete"),
+            }
 
     def change(action: Callable[[Project, str | None], str], sentence: str) -> Callable[..., Any]:
         def changed(project: str, name: str | None, language: str) -> tuple[Any, Any]:
@@ -205,7 +208,7 @@ def build_history(widgets: TakeWidgets, text: gr.Textbox) -> dict[str, gr.Button
     buttons["delete"].click(delete, inputs, outputs, api_name="delete_take", **options)
     buttons["undo"].click(undo, inputs, outputs, api_name="undo_delete_take", **options)
     buttons["restore"].click(reuse, inputs, [status, text, *form.values()], api_name="restore_take", **options)
-    return buttons
+    return {"history": box, **buttons}
 
 
 def take_choices(project: Project, language: str) -> list[tuple[str, str]]:
@@ -218,8 +221,9 @@ def history_state(project: Project, name: str | None, language: str) -> dict[str
     chosen: dict[str, Any] = {"choices": choices}
     if name not in [value for _, value in choices]:
         chosen["value"] = choices[0][1] if choices else None
-    able = {"interactive": bool(choices)}
-    return {"chosen": chosen, "restore": able, "delete": able, "undo": {"interactive": bool(takes.deleted(project))}}
+    able, can_undo = bool(choices), bool(takes.deleted(project))
+    buttons = {"restore": {"visible": able}, "delete": {"visible": able}, "undo": {"visible": can_undo}}
+    return {"history": {"visible": able or can_undo}, "chosen": chosen, **buttons}
 
 
 # --- one sentence ---
@@ -235,8 +239,8 @@ def _build_sentence(widgets: TakeWidgets) -> None:
             new = gr.Audio(label=t("inference.new_version"), interactive=False, elem_id="again-sound", buttons=[])
             status = gr.HTML(elem_id="again-status")
     with gr.Row():
-        again = gr.Button(t("inference.speak_again"), interactive=False, elem_id="again")
-        accept = gr.Button(t("inference.replace_in_result"), interactive=False, elem_id="accept")
+        again = gr.Button(t("inference.speak_again"), visible=False, elem_id="again")
+        accept = gr.Button(t("inference.replace_in_result"), visible=False, elem_id="accept")
     reason, spoken = gr.HTML(elem_id="again-reason"), gr.State(None)
     context = widgets.context
 
@@ -244,14 +248,14 @@ def _build_sentence(widgets: TakeWidgets) -> None:
     def choose(project: str, name: str | None, number: int | None, language: str) -> tuple[Any, ...]:
         if number is None or not name:
             hint = note(t("inference.choose_sentence", language)) if name else ""
-            return None, "", None, "", *[gr.update(interactive=False)] * 2, hint, None
+            return None, "", None, "", *[gr.update(visible=False)] * 2, hint, None
         opened = context.page.open(project)
         take = takes.load(opened, name)
         sentence = takes.load_sentences(opened, take)[_sentence_number(take, number)]
         can_repeat = take.kind != "subtitles"
         hint = "" if can_repeat else note(t("inference.subtitles_fixed", language))
         hint += message_box("warning", *(flag_text(flag, language) for flag in sentence.flags))
-        buttons = [gr.update(interactive=can_repeat), gr.update(interactive=False)]
+        buttons = [gr.update(visible=can_repeat), gr.update(visible=False)]
         return player_audio([sentence]), sentence.sentence.text, None, "", *buttons, hint, None
 
     @show_errors
@@ -264,7 +268,7 @@ def _build_sentence(widgets: TakeWidgets) -> None:
             if path.name not in (takes.AUDIO, takes.METADATA):
                 path.unlink(missing_ok=True)
         done = message_box("success", t("inference.sentence_replaced", language))
-        return done, gr.update(interactive=False), *widgets.show(project, take.name, language)
+        return done, gr.update(visible=False), *widgets.show(project, take.name, language)
 
     project, chosen, language = widgets.inputs
     inputs = [project, chosen, widgets.sentences, language]
@@ -295,7 +299,7 @@ def _speak_again(context: Context) -> Callable[..., Iterator[tuple[Any, ...]]]:
         text: str | None,
         **values: object,
     ) -> Iterator[tuple[Any, ...]]:
-        unchanged = (gr.update(interactive=False), None)
+        unchanged = (gr.update(visible=False), None)
         try:
             old = takes.load(context.page.open(project), take)
             number = _sentence_number(old, sentence)
@@ -313,7 +317,7 @@ def _speak_again(context: Context) -> Callable[..., Iterator[tuple[Any, ...]]]:
                 return
             flags = [flag_text(flag, page_language) for one in spoken for flag in one.flags]
             status = message_box("warning", *flags) + note(f"{t('inference.seed', page_language)} {config.seed}")
-            yield player_audio(spoken), status, gr.update(interactive=True), (old.name, number, tuple(spoken))
+            yield player_audio(spoken), status, gr.update(visible=True), (old.name, number, tuple(spoken))
         except Exception as error:  # noqa: BLE001  # shown
             yield gr.skip(), shown_error(error, page_language), *unchanged
 

@@ -15,8 +15,8 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import find_unspeakable, plan
-from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
+from utils.ui.i18n import describe_error, heading, labels, t
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, error_box, note, table
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
@@ -25,25 +25,18 @@ from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
 MAX_LETTERS = 20_000  # read while somebody types
 MAX_ROWS = 60
-MAIN_SETTINGS = ("speed", "temperature", "seed", "candidates", "tries")
 
 
-def build_text(context: Context) -> gr.Textbox:
-    with gr.Row():
-        with gr.Column(scale=3, min_width=280):
-            text = gr.Textbox(SAMPLES[0], lines=5, max_lines=20, elem_id="speech-text", **labels("inference.text"))
-        with gr.Column(scale=1, min_width=240):
-            context.build_fields("language")
-            sample = gr.Dropdown(
-                list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples))),
-                value=None,
-                interactive=True,
-                elem_id="sample-sentence",
-                **labels("inference.example_sentence", "inference.replaces_text"),
-            )
+def build_text(context: Context, advanced: Advanced) -> gr.Textbox:
+    text = gr.Textbox(SAMPLES[0], lines=5, max_lines=20, elem_id="speech-text", **labels("inference.text"))
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
         preview = gr.HTML(elem_id="text-readings")
+    with advanced.section():
+        sentences = list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples)))
+        options: dict[str, Any] = {"value": None, "interactive": True, "elem_id": "sample-sentence"}
+        texts = labels("inference.example_sentence", "inference.replaces_text")
+        sample = gr.Dropdown(sentences, **options, **texts)
     # not "input", which fires again on blur and would overwrite newer text; not "select", which is for the mouse alone
     sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
     _bind_preview(context, text, counter, preview)
@@ -52,11 +45,10 @@ def build_text(context: Context) -> gr.Textbox:
 
 def build_settings(context: Context) -> None:
     """Lay out all settings of speech that no other part has."""
+    gr.Markdown(heading("inference.voice_settings", level=3))
     with gr.Column(elem_classes="settings"):
-        context.build_fields(*MAIN_SETTINGS)
-    random_seed = gr.Button(t("inference.random_seed"), min_width=140, size="sm", elem_id="random-seed")
-    with gr.Accordion(t("inference.more_settings"), open=False), gr.Column(elem_classes="settings"):
         context.build_fields()
+    random_seed = gr.Button(t("inference.random_seed"), min_width=140, size="sm", elem_id="random-seed")
     random_seed.click(lambda: secrets.randbelow(2**32), None, context.form["seed"], **PRIVATE_EVENT)
 
 

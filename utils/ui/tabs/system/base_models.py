@@ -26,7 +26,7 @@ from utils.ui.page import (
 )
 from utils.ui.tabs.system import downloads
 from utils.ui.tabs.system.downloads import BaseModel
-from utils.ui.views import cell, disabled_reasons, note, progress, table, time_left
+from utils.ui.views import cell, note, progress, table, time_left
 from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, accept_licence, download, file_info, licence_accepted
 
@@ -42,8 +42,8 @@ def build_licence(page: PageContext) -> None:
     texts = labels("common.your_name", "system.your_name_hint")
     name = gr.Textbox(max_lines=1, interactive=True, elem_id="licence-name", **texts)
     with gr.Row():
-        agree = gr.Button(t("system.accept_licence"), interactive=False, min_width=150, elem_id="agree")
-        withdraw = gr.Button(t("system.withdraw_consent"), interactive=False, min_width=150, elem_id="withdraw")
+        agree = gr.Button(t("system.accept_licence"), visible=False, min_width=150, elem_id="agree")
+        withdraw = gr.Button(t("system.withdraw_consent"), visible=False, min_width=150, elem_id="withdraw")
         show = gr.Button(t("system.show_licence"), min_width=150, elem_id="show-licence")
     text = gr.Textbox(
         label=t("system.licence_text"), lines=12, max_lines=12, interactive=False, visible=False, elem_id="licence-text"
@@ -85,8 +85,8 @@ def licence_state(language: str) -> dict[str, Any]:
         sentence = t("system.not_accepted", language, licence=LICENCE)
     return {
         "state": note(sentence),
-        "agree": {"interactive": not agreed},
-        "withdraw": {"interactive": agreed and not by_variable},
+        "agree": {"visible": not agreed},
+        "withdraw": {"visible": agreed and not by_variable},
     }
 
 
@@ -121,13 +121,12 @@ def build_downloads(page: PageContext) -> None:
     version: Any = build_form(DownloadConfig, only=["version"])["version"]
     version.elem_id = "download-version"
     progress_html = gr.HTML(elem_id="download-progress")
-    options: dict[str, Any] = {"interactive": False, "min_width": 130}
+    options: dict[str, Any] = {"visible": False, "min_width": 130}
     with gr.Row():
         start = gr.Button(t("system.download"), variant="primary", elem_id="download", **options)
         pause = gr.Button(t("system.pause"), elem_id="pause-download", **options)
         cancel = gr.Button(t("system.cancel_download"), variant="stop", elem_id="cancel-download", **options)
         delete = gr.Button(t("system.delete_version"), variant="stop", elem_id="delete-version", **options)
-    reasons = gr.HTML(elem_id="download-reasons")
     confirmation = build_confirmation(
         "download-question", "system.confirm_delete_version", "system.cancel_delete_version"
     )
@@ -138,7 +137,6 @@ def build_downloads(page: PageContext) -> None:
         "system.pause": pause,
         "system.cancel_download": cancel,
         "system.delete_version": delete,
-        "reasons": reasons,
     }
 
     def state(chosen: str | None, language: str) -> dict[str, Any]:
@@ -179,7 +177,7 @@ def download_state(output: Path, version: str | None, language: str) -> dict[str
     models = [downloads.base_model(name) for name in downloads.VERSIONS]
     chosen = next((model for model in models if model.version == version), None)
     run = downloads.current(output)
-    why = reasons_disabled(
+    actions = available_actions(
         chosen,
         busy=run is not None and run.current_state().status in runs.ACTIVE,
         unfinished=run is not None and any(model.is_begun for model in models),
@@ -188,23 +186,18 @@ def download_state(output: Path, version: str | None, language: str) -> dict[str
     return {
         "models": models_table(models, language),
         "progress": _run_html(run, language) if run else "",
-        **{button: {"interactive": not reason} for button, reason in why.items()},
-        "reasons": disabled_reasons(why, language),
+        **{button: {"visible": can_act} for button, can_act in actions.items()},
     }
 
 
-def reasons_disabled(model: BaseModel | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, str]:
-    """Return for each button why it is disabled; empty when it is enabled."""
-    downloading = "system.downloading" if busy else ""
-    installed = "system.already_installed" if model is not None and model.is_whole else ""
-    unaccepted = "" if consent else "system.licence_needed"
-    on_disk = model is not None and bool(model.files or model.is_begun)
-    built_in = "system.built_in" if model and model.version == TINY else ""
+def available_actions(model: BaseModel | None, *, busy: bool, unfinished: bool, consent: bool) -> dict[str, bool]:
+    """Return whether each button can act, by the id of its label."""
+    on_disk = model is not None and bool(model.files or model.is_begun) and model.version != TINY
     return {
-        "system.download": downloading or installed or unaccepted,
-        "system.pause": "" if busy else "system.not_downloading",
-        "system.cancel_download": "" if busy or unfinished else "system.not_downloading",
-        "system.delete_version": built_in or downloading or ("" if on_disk else "system.nothing_to_delete"),
+        "system.download": consent and not busy and model is not None and not model.is_whole,
+        "system.pause": busy,
+        "system.cancel_download": busy or unfinished,
+        "system.delete_version": on_disk and not busy,
     }
 
 

@@ -31,12 +31,12 @@ PARTS = {
 }
 
 
-def build_disk(page: PageContext, tab: gr.Tab) -> None:
+def build_disk(page: PageContext, opened: gr.Button) -> None:
     """Lay out the table, the files that can be deleted, and the confirmation."""
     measure = gr.Button(t("system.measure"), elem_id="measure-disk", min_width=130)
     usage = gr.HTML(elem_id="disk-use")
     kind = gr.Radio(choices(KINDS), interactive=True, elem_id="spare-kind", **labels("system.free_up_space"))
-    delete = gr.Button(t("system.delete_files"), variant="stop", interactive=False, min_width=150, elem_id="free-space")
+    delete = gr.Button(t("system.delete_files"), variant="stop", visible=False, min_width=150, elem_id="free-space")
     reason = gr.HTML(elem_id="free-reason")
     confirmation = build_confirmation("free-question", "system.confirm_delete_files", "system.cancel_delete_files")
 
@@ -50,8 +50,8 @@ def build_disk(page: PageContext, tab: gr.Tab) -> None:
             size = deletable(page.output, project_name).get(chosen or "", 0)
         except AmharicTtsError:  # an invalid name, shown where it was typed
             size = 0
-        obstacle = "" if size else t("system.nothing_to_free" if chosen else "system.choose_files", language)
-        return gr.update(interactive=bool(size)), note(obstacle)
+        obstacle = t("system.nothing_to_free", language) if chosen and not size else ""
+        return gr.update(visible=bool(size)), note(obstacle)
 
     def ask(chosen: str, project_name: str, language: str) -> str:
         size = _size(deletable(page.output, project_name).get(chosen, 0))
@@ -67,7 +67,7 @@ def build_disk(page: PageContext, tab: gr.Tab) -> None:
     inputs, subject = [page.project, page.language], [kind, page.project]
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", **RAW_INPUTS}
     measure.click(show, inputs, usage, api_name="disk_use", **RAW_INPUTS)
-    gr.on([tab.select, page.language.change], show, inputs, usage, **options)
+    gr.on([opened.click, page.language.change], show, inputs, usage, **options)
     changes = [page.blocks.load, kind.change, page.project.change, page.language.change]
     gr.on(changes, available, [*subject, page.language], [delete, reason], **RAW_INPUTS, **PRIVATE_EVENT)
     outputs, options = [usage, delete, reason], {"api_name": "free_space", **RAW_INPUTS}

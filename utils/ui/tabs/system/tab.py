@@ -1,4 +1,4 @@
-"""The System tab: doctor, runs, base models and their licence, disk, settings, guides and versions."""
+"""The System drawer: doctor, runs, base models and their licence, disk, settings, guides and versions."""
 
 import importlib.metadata
 import json
@@ -30,26 +30,24 @@ PACKAGES = ("gradio", "torch", "torchaudio", "coqui-tts", "transformers", "faste
 RELATIVE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!#)[^)]*\)")
 
 
-def build(page: PageContext) -> gr.Tab:
-    tab = gr.Tab(t("system.tab"), id="system", elem_id="system-tab")
-    with tab:
-        gr.Markdown(heading("system.this_computer"))
-        build_doctor(page)
-        gr.Markdown(heading("system.runs"))
-        panel = RunPanel(page)
-        build_rehearsal(page, panel)
-        gr.Markdown(heading("system.base_models"))
-        build_licence(page)
-        build_downloads(page)
-        gr.Markdown(heading("common.disk"))
-        build_disk(page, tab)
-        gr.Markdown(heading("system.page_settings"))
-        build_settings(page)
-        gr.Markdown(heading("system.guides"))
-        build_guides(page)
-        gr.Markdown(heading("system.versions"))
-        build_versions(page)
-    return tab
+def build(page: PageContext, opened: gr.Button) -> None:
+    """Lay out the sections; ``opened`` is the button that shows them."""
+    gr.Markdown(heading("system.this_computer"))
+    build_doctor(page)
+    gr.Markdown(heading("system.runs"))
+    panel = RunPanel(page)
+    build_rehearsal(page, panel)
+    gr.Markdown(heading("system.base_models"))
+    build_licence(page)
+    build_downloads(page)
+    gr.Markdown(heading("common.disk"))
+    build_disk(page, opened)
+    gr.Markdown(heading("system.page_settings"))
+    build_settings(page)
+    gr.Markdown(heading("system.guides"))
+    build_guides(page)
+    gr.Markdown(heading("system.versions"))
+    build_versions(page)
 
 
 def build_doctor(page: PageContext) -> None:

@@ -12,9 +12,10 @@ from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.ui.form import MULTISELECT
-from utils.ui.i18n import describe_error, heading, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, changed_updates, notify, show_errors
+from utils.ui.i18n import describe_error, labels, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, changed_updates, notify, show_errors
 from utils.ui.run_panel import RunPanel
+from utils.ui.status_strip import next_button
 from utils.ui.tabs.training import queries, render, settings
 from utils.ui.tabs.training.render import CHARTS, ChartRow
 from utils.ui.tabs.training.run_history import HistoryCache, RunHistory
@@ -25,6 +26,7 @@ from utils.xtts.checkpoints import Checkpoint
 
 START_FIELDS = ("version", "custom_model", "train_csv", "eval_csv")  # decide whether a run can start
 COLUMNS = ["step", "value", "curve"]
+MAIN_CHARTS = ("training.loss_audio", "training.evaluation_loss")
 
 
 class LiveView:
@@ -66,7 +68,7 @@ class LiveView:
             blocked = settings.start_blocked(opened, dict(zip(START_FIELDS, start_values, strict=True)), language)
             state = {
                 "device": self._device(language),
-                "train": {"interactive": not blocked},
+                "train": {"visible": not blocked},
                 "reason": note(blocked),
                 **self._run_updates(opened, run, checkpoint, language),
             }
@@ -90,7 +92,7 @@ class LiveView:
             "messages": render.messages(history, language),
             "samples": render.samples(run, history, language) if run else "",
             "active": render.active_optimizations(run, history, language) if run else "",
-            "reuse": {"interactive": run is not None},
+            "live": {"visible": run is not None},
             "compared": {"choices": [(item.name, item.name) for item in trainings]},
             **export_updates(run, checkpoint, language),
         }
@@ -127,17 +129,19 @@ def line_plot(title: str, elem_id: str) -> gr.LinePlot:
     )
 
 
-def build_live(form: TrainForm, panel: RunPanel) -> dict[str, Any]:
+def build_live(form: TrainForm, panel: RunPanel, advanced: Advanced) -> dict[str, Any]:
     """Lay out what follows the selected run, and the button that fills the form with its settings."""
-    messages = gr.HTML(elem_id="messages")
-    with gr.Row():
-        charts = {
-            title: line_plot(title, title.removeprefix("training.").replace("_", "-") + "-chart") for title in CHARTS
-        }
-    with gr.Accordion(t("training.sample_sentences"), open=True):
-        samples = gr.HTML(elem_id="samples")
-    active = gr.HTML(elem_id="what-is-on")
-    button = gr.Button(t("training.reuse_settings"), elem_id="take-settings", interactive=False)
+    with gr.Column(visible=False) as live:
+        messages = gr.HTML(elem_id="messages")
+        with gr.Row():
+            charts = {title: build_chart(title) for title in MAIN_CHARTS}
+        with gr.Accordion(t("training.sample_sentences"), open=True):
+            samples = gr.HTML(elem_id="samples")
+        with advanced.section():
+            with gr.Row():
+                charts |= {title: build_chart(title) for title in CHARTS if title not in MAIN_CHARTS}
+            active = gr.HTML(elem_id="what-is-on")
+            button = gr.Button(t("training.reuse_settings"), elem_id="take-settings")
 
     @show_errors
     def reuse(project: str, run: str | None, language: str) -> list[Any]:
@@ -148,7 +152,11 @@ def build_live(form: TrainForm, panel: RunPanel) -> dict[str, Any]:
     button.click(
         reuse, panel.inputs, form.outputs, api_name="take_settings", show_progress_on=panel.facts, **RAW_INPUTS
     )
-    return {**charts, "messages": messages, "samples": samples, "active": active, "reuse": button}
+    return {"live": live, **charts, "messages": messages, "samples": samples, "active": active}
+
+
+def build_chart(title: str) -> gr.LinePlot:
+    return line_plot(title, title.removeprefix("training.").replace("_", "-") + "-chart")
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
@@ -179,16 +187,17 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
     return chosen
 
 
-def build_export(page: PageContext, panel: RunPanel) -> dict[str, Any]:
-    """Lay out the checkpoints and the button that exports one as the finished model."""
-    gr.Markdown(heading("common.finished_model"))
-    with gr.Row():
-        checkpoint = gr.Dropdown(
-            [], interactive=True, elem_id="checkpoint", min_width=280, **labels("training.checkpoint")
-        )
-        half = gr.Checkbox(interactive=True, elem_id="half", min_width=280, **labels("training.half_precision"))
-    button = gr.Button(t("training.export_model"), variant="primary", elem_id="optimize", interactive=False)
-    reason, done = gr.HTML(elem_id="optimize-reason"), gr.HTML(elem_id="optimized")
+def build_export(page: PageContext, panel: RunPanel, advanced: Advanced) -> dict[str, Any]:
+    """Lay out the checkpoints, the button that exports one as the finished model, and the way on."""
+    with gr.Column(visible=False) as box:
+        with gr.Row(elem_classes="beside"):
+            texts = labels("training.checkpoint")
+            checkpoint = gr.Dropdown([], interactive=True, elem_id="checkpoint", min_width=280, **texts)
+            button = gr.Button(t("training.export_model"), elem_id="optimize", min_width=160, scale=0)
+            following = gr.HTML(elem_id="next-inference")
+        with advanced.section():
+            half = gr.Checkbox(interactive=True, elem_id="half", **labels("training.half_precision"))
+        done = gr.HTML(elem_id="optimized")
 
     @show_errors
     def export(project: str, run: str | None, step: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # positional in gradio
@@ -215,18 +224,18 @@ def build_export(page: PageContext, panel: RunPanel) -> dict[str, Any]:
         show_progress="minimal",
         **RAW_INPUTS,
     )
-    return {"checkpoint": checkpoint, "export": button, "export_reason": reason}
+    return {"export": box, "checkpoint": checkpoint, "next": following}
 
 
 def export_updates(run: runs.Run | None, chosen: object, language: str) -> dict[str, Any]:
-    """Return the checkpoints of a run, the state of the button, and why it is disabled."""
+    """Return the checkpoints of a run, and whether there are any."""
     usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info] if run else []
     steps = [str(item.step) for item in usable]
     choices: dict[str, object] = {"choices": [(checkpoint_label(item, language), str(item.step)) for item in usable]}
     if chosen not in steps:
         choices["value"] = next((str(item.step) for item in usable if item.is_best), steps[0] if steps else None)
-    reason = "" if steps else t("training.no_checkpoint", language)
-    return {"checkpoint": choices, "export": {"interactive": bool(steps)}, "export_reason": note(reason)}
+    following = next_button("inference-tab", "strip.next_speak", language)
+    return {"export": {"visible": bool(steps)}, "checkpoint": choices, "next": following}
 
 
 def checkpoint_label(checkpoint: Checkpoint, language: str) -> str:

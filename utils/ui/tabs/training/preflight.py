@@ -181,7 +181,7 @@ def build_memory(form: TrainForm) -> None:
     with gr.Row():
         estimate = gr.Button(t("training.estimate_memory"), elem_id="memory-plan", min_width=160)
         test = gr.Button(t("training.test_step"), elem_id="memory-test", min_width=160)
-        stop = gr.Button(t("training.stop_test"), elem_id="stop-memory-test", min_width=160, interactive=False)
+        stop = gr.Button(t("training.stop_test"), elem_id="stop-memory-test", min_width=160, visible=False)
     tables = gr.HTML(elem_id="plan-tables")
     output = gr.Textbox(
         label=t("training.test_step_output"),
@@ -213,12 +213,12 @@ def build_memory(form: TrainForm) -> None:
             if run := runs.active_run(opened, settings.VERB):
                 raise RunBusyError(f"{run.name} is running and would be measured too.", hint="Stop it first.")
             loading = gr.update(value=t("training.loading_torch", page_language), visible=True)
-            yield "", loading, gr.update(interactive=True)
+            yield "", loading, gr.update(visible=True)
             for text in memory_test.run(config):
                 yield "", text, gr.skip()
-            yield "", gr.skip(), gr.update(interactive=False)
+            yield "", gr.skip(), gr.update(visible=False)
         except AmharicTtsError as error:
-            yield settings_error(error, page_language), gr.skip(), gr.update(interactive=False)
+            yield settings_error(error, page_language), gr.skip(), gr.update(visible=False)
 
     # The full progress indicator on an empty output would cover the buttons below it.
     options: dict[str, Any] = {"inputs_kwargs": form.inputs, "show_progress": "minimal", **RAW_INPUTS}

@@ -1,5 +1,6 @@
 """The settings of a training run: the form, presets, files, and what a start requires."""
 
+import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,8 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, UPLOADS, Project
 from utils.core.storage import make_folder, write_atomically
 from utils.dataset import metadata
-from utils.ui.form import build_form
+from utils.runs import monitor
+from utils.ui.form import build_field, info
 from utils.ui.i18n import choices, describe_problems, field_title, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.run_panel import command_box
@@ -28,31 +30,36 @@ VERB = "train"
 SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
 
 PROJECT = ("output_path",)  # its widget is the project picker
-MODEL = ("version", "custom_model", "language", "use_amharic_g2p")
-LISTS = ("train_csv", "eval_csv")
-BASIC = ("num_epochs", "batch_size", "grad_acumm", "max_audio_length", "learning_rate")
-FIRST_SWITCHES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
+MAIN = ("version", "num_epochs")
+BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision", "use_amharic_g2p")
 MORE_SWITCHES = (
     *("enable_ema", "warmup_steps", "use_compile", "enable_tf32", "optimizer", "enable_lora"),
     *("freeze_first_n_gpt_layers", "freeze_conditioning", "enable_fused_optimizer", "enable_fused_gelu"),
     *("enable_byte_dropout", "offload_optimizer", "step_in_backward"),
 )
-SWITCHES = FIRST_SWITCHES + MORE_SWITCHES
-CHECKPOINTS = ("save_step", "save_n_checkpoints", "eval_step", "sample_texts", "tracker")
+SWITCHES = (*BOXES[:-1], *MORE_SWITCHES)  # whose effect a run reports
+FREQUENCY = "save_step"
+MAX_FREQUENCY = 5000  # of the slider; a file or a program may set more
 ADVANCED = {
+    "training.model_and_data": ("custom_model", "language", "train_csv", "eval_csv"),
+    "training.advanced_learning": (
+        *("batch_size", "grad_acumm", "max_audio_length", "learning_rate", "max_steps", "lr_scheduler"),
+        *("warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip", "dropout", "label_smoothing"),
+        *("text_loss_weight", "mask_reference", "early_stopping_patience", "seed"),
+    ),
+    "training.optimizations": MORE_SWITCHES,
     "training.advanced_optimizations": (
         *("checkpoint_every", "attention_kernel", "max_mel_length", "ema_decay", "ema_device"),
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "use_dora"),
     ),
-    "training.advanced_learning": (
-        *("max_steps", "lr_scheduler", "warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip"),
-        *("dropout", "label_smoothing", "text_loss_weight", "mask_reference", "early_stopping_patience", "seed"),
-    ),
+    "training.checkpoints_and_memory": ("save_n_checkpoints", "eval_step", "sample_texts", "tracker"),
     "training.advanced_batches": ("max_text_length", "batch_tokens", "num_workers"),
     "training.advanced_gpus": ("max_memory_fraction", "num_processes", "sharding"),
 }
+RECOMMENDED = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # by GiB of GPU
+UNTOUCHED = ("num_epochs", "batch_size", "learning_rate", FREQUENCY)  # that tell whether somebody has set up a run
 PATHS = {"custom_model", "train_csv", "eval_csv", *PROJECT}  # of this computer; no preset sets them
-SHOWN = (*MODEL, *LISTS, *BASIC, *SWITCHES, *(name for names in ADVANCED.values() for name in names), *CHECKPOINTS)
+SHOWN = (*MAIN, *BOXES, FREQUENCY, *(name for names in ADVANCED.values() for name in names))
 
 TIERS = (  # presets by the memory that they need
     *("conservative", "balanced", "aggressive", "standard"),
@@ -64,9 +71,21 @@ PRESETS = (*TIERS, "amharic", "amharic_200hr", "small_dataset", "tiny_cpu")  # f
 # By hand: gradio's BrowserState reads nothing before its tab is visible, as after a reload.
 READ_SAVED = "() => [JSON.parse(localStorage.getItem('amharic-training-form') ?? '{}')]"
 SAVE = """(value) => {
+  const changed = window.changedSettings ??= new Set();
+  if (JSON.stringify(value) === JSON.stringify(%(default)s)) changed.delete("%(name)s"); else changed.add("%(name)s");
   if (!window.trainingFormIsBack) return;
   const saved = JSON.parse(localStorage.getItem("amharic-training-form") ?? "{}");
-  localStorage.setItem("amharic-training-form", JSON.stringify({ ...saved, %s: value }));
+  localStorage.setItem("amharic-training-form", JSON.stringify({ ...saved, %(name)s: value }));
+}"""
+# Hides the settings, and the groups, in which the text does not occur.
+SEARCH = """text => {
+  const wanted = text.trim().toLowerCase();
+  const matches = element => element.textContent.toLowerCase().includes(wanted);
+  for (const group of document.querySelectorAll("#training-tab .group")) {
+    const settings = [...group.querySelectorAll("[id^=training-]")];
+    for (const setting of settings) setting.closest(".fields > .form > *, .fields > *").hidden = !matches(setting);
+    group.hidden = !settings.some(matches);
+  }
 }"""
 
 
@@ -143,6 +162,9 @@ class TrainForm:
         self.page = page
         self.widgets: dict[str, Any] = {}  # by name of the field, in the order of the form
         self.hints: dict[str, gr.HTML] = {}  # what each switch does on this device, by name of its field
+        self.preset: gr.Dropdown
+        self.about: gr.HTML  # the chosen preset
+        self.licence: tuple[gr.Column, gr.Checkbox]
 
     @property
     def inputs(self) -> dict[str, Any]:
@@ -172,13 +194,13 @@ class TrainForm:
 
         return handle
 
-    def lay_out(self, names: Sequence[str]) -> None:
+    def lay_out(self, names: Sequence[str], classes: str = "fields") -> None:
         """Lay out the widgets of some fields, side by side where they fit."""
-        with gr.Row(elem_classes="fields"):
+        with gr.Row(elem_classes=classes):
             for name in names:
                 is_switch = name in SWITCHES
-                with gr.Column() if is_switch else nullcontext():
-                    self.widgets |= build_form(TrainConfig, only=[name])
+                with gr.Column(min_width=200) if is_switch else nullcontext():
+                    self.widgets[name] = frequency_slider() if name == FREQUENCY else build_field(TrainConfig, name)
                     self.widgets[name].elem_id = f"training-{name}"
                     if is_switch:
                         self.hints[name] = gr.HTML(elem_classes="switch-hint")
@@ -189,14 +211,36 @@ def form_values(config: TrainConfig, *, keep_paths: bool) -> list[Any]:
     return [gr.skip() if keep_paths and name in PATHS else getattr(config, name) for name in SHOWN]
 
 
-def build_model(form: TrainForm) -> None:
-    """Lay out base model and data, and the consent to the licence where it is needed."""
-    form.lay_out(MODEL)
+def frequency_slider() -> gr.Slider:
+    value = TrainConfig.model_fields[FREQUENCY].default
+    label, text = field_title(TrainConfig, FREQUENCY), info(TrainConfig, FREQUENCY)
+    return gr.Slider(1, MAX_FREQUENCY, value=value, step=1, interactive=True, label=label, info=text)
+
+
+def build_main(form: TrainForm) -> None:
+    """Lay out what everybody decides: model, preset, epochs, four boxes, and how often to save."""
+    with gr.Row():
+        form.widgets["version"] = build_field(TrainConfig, "version")
+        titles = choices({name: f"preset.{name}.title" for name in PRESETS})
+        preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
+        form.widgets["num_epochs"] = build_field(TrainConfig, "num_epochs")
+    for name in MAIN:
+        form.widgets[name].elem_id = f"training-{name}"
+    about = gr.HTML(elem_id="preset-about")
+    licence = build_licence()
+    form.lay_out([*BOXES, FREQUENCY], classes="fields boxes")
+    form.preset, form.about, form.licence = preset, about, licence
+
+
+def build_licence() -> tuple[gr.Column, gr.Checkbox]:
     with gr.Column(visible=False, elem_id="licence") as box:
         gr.Markdown(t("training.licence_notice"))
-        agree = gr.Checkbox(interactive=True, **labels("training.accept_licence"))
-    with gr.Accordion(t("training.other_metadata"), open=False):
-        form.lay_out(LISTS)
+        return box, gr.Checkbox(interactive=True, **labels("training.accept_licence"))
+
+
+def connect_licence(form: TrainForm) -> None:
+    """Ask for consent to the licence of a published base model, once on a computer."""
+    box, agree = form.licence
     chosen = [form.widgets["version"], form.widgets["custom_model"]]
 
     def show_licence(version: str, custom_model: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
@@ -214,32 +258,53 @@ def build_model(form: TrainForm) -> None:
     agree.input(accept, [agree, *chosen, form.page.language], box, api_name="accept_licence")
 
 
-def build_presets(form: TrainForm) -> None:
-    titles = choices({name: f"preset.{name}.title" for name in PRESETS})
-    preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
-    about = gr.HTML(elem_id="preset-about")
+def recommended_preset(gpu_gib: float | None) -> str:
+    """Return the preset for a GPU with this much memory, or for none."""
+    if gpu_gib is None:
+        return "tiny_cpu"
+    return next((name for name, least in RECOMMENDED.items() if gpu_gib >= least), "lora_6gb")
+
+
+def connect_presets(form: TrainForm) -> None:
+    """Fill the form from a preset; choosing the tiny model on an untouched form chooses its preset."""
 
     @show_errors
     def choose(name: str, page_language: str) -> list[Any]:
         config = load_preset(name)
         description = f"{t(f'preset.{name}.about', page_language)} (configs/{name}.yaml)"
+        gpu = monitor.read_once(form.page.output)
+        if name == recommended_preset(gpu.gpu_memory_total_gib):
+            device = gpu.gpu_name or t("training.no_gpu", page_language)
+            description = f"{t('training.recommended', page_language, device=device)} {description}"
         return [note(description), *form_values(config, keep_paths=True)]
 
+    def suit(version: str, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        untouched = [TrainConfig.model_fields[name].default for name in UNTOUCHED]
+        return gr.update(value="tiny_cpu") if version == TINY and list(values) == untouched else gr.skip()
+
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
-    inputs, outputs = [preset, form.page.language], [about, *form.outputs]
-    preset.change(choose, inputs, outputs, api_name="preset", show_progress_on=about, **RAW_INPUTS)
+    inputs, outputs = [form.preset, form.page.language], [form.about, *form.outputs]
+    form.preset.change(choose, inputs, outputs, api_name="preset", show_progress_on=form.about, **RAW_INPUTS)
+    version = form.widgets["version"]
+    inputs = [version, *(form.widgets[name] for name in UNTOUCHED)]
+    version.change(suit, inputs, form.preset, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def build_settings(form: TrainForm) -> None:
-    form.lay_out(BASIC)
-    with gr.Accordion(t("training.optimizations"), open=True, elem_id="switches"):
-        form.lay_out(FIRST_SWITCHES)
-        form.lay_out(MORE_SWITCHES)
+    """Lay out all other settings in groups, with a search, and a button that brings back the defaults."""
+    with gr.Row(elem_classes="beside"):
+        search = gr.Textbox(max_lines=1, elem_id="search-settings", **labels("training.search"))
+        reset = gr.Button(t("training.reset"), elem_id="reset-settings", min_width=160, scale=0)
     for title, names in ADVANCED.items():
-        with gr.Accordion(t(title), open=False):
+        with gr.Column(elem_classes="group"):
+            gr.Markdown(heading(title, level=3))
             form.lay_out(names)
-    gr.Markdown(heading("training.checkpoints_and_memory"))
-    form.lay_out(CHECKPOINTS)
+
+    def defaults() -> list[Any]:
+        return form_values(TrainConfig(), keep_paths=True)
+
+    search.input(None, search, None, js=SEARCH, api_visibility="private")
+    reset.click(defaults, None, form.outputs, **PRIVATE_EVENT)
 
 
 def build_files(form: TrainForm) -> None:
@@ -286,11 +351,19 @@ def save_form_in_browser(form: TrainForm) -> None:
     """Save the form in the browser, so that a reload loses nothing."""
     saved = gr.JSON(label=t("common.settings"), visible=False)
     # Widgets also report a change while the page opens; that must not overwrite what was saved.
-    restored = form.page.blocks.load(restored_values, saved, form.outputs, js=READ_SAVED, **PRIVATE_EVENT)
+
+    def restore(saved: object) -> list[Any]:
+        """Return what was saved, or on the first visit the preset for this computer, which fills the form."""
+        recommended = recommended_preset(monitor.read_once(form.page.output).gpu_memory_total_gib)
+        return [gr.skip() if saved else recommended, *restored_values(saved)]
+
+    outputs = [form.preset, *form.outputs]
+    restored = form.page.blocks.load(restore, saved, outputs, js=READ_SAVED, **PRIVATE_EVENT)
     restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE_EVENT)
     # One event for each field: a preset changes sixty at once, and the browser reads all inputs of each event.
     for name, widget in zip(SHOWN, form.outputs, strict=True):
-        widget.change(None, widget, None, js=SAVE % name, **PRIVATE_EVENT)
+        default = json.dumps(TrainConfig.model_fields[name].default)
+        widget.change(None, widget, None, js=SAVE % {"name": name, "default": default}, **PRIVATE_EVENT)
 
 
 def restored_values(saved: object) -> list[Any]:

@@ -1,4 +1,4 @@
-"""The Fine-tuning tab, in the order of work: model and data, settings, training, finished model."""
+"""The Fine-tuning tab: what everybody decides, the start, the selected run, and its model."""
 
 from typing import Any
 
@@ -7,8 +7,8 @@ import gradio as gr
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.paths import Project
-from utils.ui.i18n import heading, t
-from utils.ui.page import RAW_INPUTS, PageContext
+from utils.ui.i18n import t
+from utils.ui.page import RAW_INPUTS, Advanced, PageContext
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.training import render, settings
 from utils.ui.tabs.training.monitor import LiveView, build_comparison, build_export, build_live
@@ -26,38 +26,31 @@ def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
     with tab:
         gr.HTML(f"<style>{render.CSS}</style>")
-        form, device = build_form(page)
-        gr.Markdown(heading("common.training"))
-        button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", interactive=False)
+        form, advanced = TrainForm(page), Advanced(page, "training")
+        settings.build_main(form)
+        with advanced.section():
+            settings.build_settings(form)
+            build_memory(form)
+            settings.build_files(form)
+            build_dataset_check(form)
+        device = gr.HTML(elem_id="device")
+        build_forecast(form)
+        with gr.Row(elem_classes="beside"):
+            button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
+            advanced.place()
         reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
         panel = RunPanel(page, "training", settings.list_trainings, facts, render.log)
-        widgets = {"device": device, "train": button, "reason": reason, **build_live(form, panel)}
-        widgets["compared"] = build_comparison(page, histories)
-        widgets |= build_export(page, panel)
+        widgets = {"device": device, "train": button, "reason": reason, **build_live(form, panel, advanced)}
+        widgets |= build_export(page, panel, advanced)
+        with advanced.section():
+            widgets["compared"] = build_comparison(page, histories)
         LiveView(form, panel, histories, widgets).connect(tab)
         connect_start(form, panel, button, message)
+        settings.connect_licence(form)
+        settings.connect_presets(form)
         settings.save_form_in_browser(form)
+        advanced.connect()
     return tab
-
-
-def build_form(page: PageContext) -> tuple[TrainForm, gr.HTML]:
-    """Lay out everything that is decided before a start; return the form and the description of the device."""
-    form = TrainForm(page)
-    gr.Markdown(heading("training.model_and_data"))
-    settings.build_model(form)
-    check = gr.Column()
-    gr.Markdown(heading("common.settings"))
-    device = gr.HTML(elem_id="device")
-    presets = gr.Column()
-    settings.build_settings(form)
-    build_forecast(form)
-    build_memory(form)
-    settings.build_files(form)
-    with check:  # reads all settings, as the presets fill all
-        build_dataset_check(form)
-    with presets:
-        settings.build_presets(form)
-    return form, device
 
 
 def connect_start(form: TrainForm, panel: RunPanel, button: gr.Button, message: gr.HTML) -> None:
