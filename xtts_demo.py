@@ -51,7 +51,6 @@ def serve(arguments: argparse.Namespace) -> None:
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
     who = gradio_server.credentials(arguments.auth or given, exposed=exposed)
-    gradio_server.skip_stub_files()
     from utils.ui import app  # slow; not needed for --help
 
     page = app.launch(arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who)

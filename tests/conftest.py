@@ -10,7 +10,6 @@ import hypothesis
 import pytest
 
 from tests.soak.mounting import NotHere, mounted
-from utils.ui import gradio_server
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
@@ -25,8 +24,6 @@ os.environ["OMP_NUM_THREADS"] = "1"
 # Nine thousand tests and their libraries are millions of objects that stay: looking among them for something to free
 # took a third of the time of collecting them.
 gc.set_threshold(20_000, 50, 100)
-
-gradio_server.skip_stub_files()  # as the page does
 
 
 def pytest_collection_finish() -> None:

@@ -158,3 +158,34 @@ def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served
         expect(sentence).to_have_value(first)
         assert voice_recordings.takes(served.project()) == []
     with_microphone.close()
+
+
+def test_clips_are_reviewed_with_the_keyboard_and_trimmed_on_the_waveform(
+    seen: Seen, served: Served, tmp_path: Path
+) -> None:
+    page, folder = seen.page, served.project().dataset
+    built(recordings(tmp_path / "in", 1, seconds=16.0), served.project())
+    page.locator("#data-review-button").click()
+    clips = page.locator("#clips [data-clip]")
+    first, second = (clips.nth(number).inner_text() for number in range(2))
+    page.locator("#clips .play").first.click()
+    expect(page.locator("#clip-view h3")).to_have_text(first)
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#clip-view h3")).to_have_text(second)
+    page.keyboard.press("Enter")
+    expect(page.locator("#clip-view")).to_contain_text("✓ approved")
+    page.keyboard.press("Delete")
+    expect(page.locator("#clip-view")).to_contain_text("✗ wrong transcript")
+    page.keyboard.press("Control+z")
+    expect(page.locator("#clip-view")).to_contain_text("✓ approved")
+    end = float(page.locator("#mark-end input[type=number]").input_value())
+    box = page.locator("#clip-view .wave").bounding_box()
+    assert box
+    page.mouse.move(box["x"] + box["width"] - 2, box["y"] + 20)
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 20, steps=4)
+    page.mouse.up()
+    expect(page.locator("#mark-end input[type=number]")).to_have_value(f"{end / 2:.2f}")
+    page.locator("#trim").click()
+    expect(page.locator("#undo")).to_have_text("Undo trim")
+    assert any(abs(clip.span.seconds - end / 2) < 0.02 for clip in load_dataset(folder).kept)

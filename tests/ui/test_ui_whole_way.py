@@ -37,7 +37,7 @@ def open_training(page: Page) -> None:
     open_tab(page, "training")
     page.locator("#training-advanced input").check()
     expect(page.locator("#preset")).to_be_visible()
-    page.wait_for_function("() => window.trainingFormIsBack")  # what is typed before is no draft yet
+    settle(page)  # the settings of the project come first
 
 
 def field(page: Page, name: str) -> Locator:

@@ -175,7 +175,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
     """A base model is installed and complete, and its licence was accepted."""
     folders = sorted(path for path in paths.MODELS.glob("*/") if path.name != RETIRED)
     if not folders:
-        cure = "Download it in the System tab, or with: python -m utils download-model."
+        cure = "Download it under System on the page, or with: python -m utils download-model."
         yield Finding("Base model", "warn", "not installed", cure)
     for folder in folders:
         missing = [name for name in HUB_FILES if not (folder / name).exists()]

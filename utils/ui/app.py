@@ -18,7 +18,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.runs import monitor
 from utils.ui import status_strip, views
-from utils.ui.gradio_server import Credentials, FrontPage, RequestGuard, free_port
+from utils.ui.gradio_server import Credentials, PatchedScripts, RequestGuard, free_port
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors, toggle
 from utils.ui.projects import build_panel, build_picker, project_names
@@ -68,20 +68,7 @@ def build(output: Path) -> gr.Blocks:
         build_drawer(page, open_system)
         connect_state(page, saved, tabs, built, clocks)
         limit_waiting_events(blocks)
-    share_status_widget(blocks)
     return blocks
-
-
-def share_status_widget(blocks: gr.Blocks) -> None:
-    """Give all quiet events one widget for their loading status.
-
-    After each event the browser renews the status of every widget that was ever an output. With hundreds of them a
-    tick of the clock takes seconds.
-    """
-    widget = next(block for block in blocks.blocks.values() if isinstance(block, gr.HTML))
-    for event in blocks.fns.values():
-        if event.show_progress == "hidden":
-            event.show_progress_on = [widget]
 
 
 def limit_waiting_events(blocks: gr.Blocks) -> None:
@@ -210,7 +197,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
-        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(FrontPage, public=not who)]},
+        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(PatchedScripts)]},
         theme=theme(),
         css=CSS.read_text(encoding="utf-8"),
         head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",

@@ -1,19 +1,15 @@
-"""What the page adds to gradio's server: a password, a free port, refused requests, and a faster page.
+"""What the page adds to gradio's server: a password, a free port, refused requests, and patched scripts.
 
-The workarounds make the page open and react faster; they are measured in docs/log.md. ``PATCHES`` replaces slow code in
-gradio's scripts on their way to the browser. Each matches the version in requirements.txt; in another version it is not
-found, and the page is only slower. This module does not import gradio.
+``PATCHES`` replaces slow code in gradio's scripts; decision 11 has the measurements. Each matches the version in
+requirements.txt; in another version it is not found, and the page is only slower. This module does not import gradio.
 """
 
 import copy
-import importlib.util
 import re
 import secrets
 import socket
 import sys
 from dataclasses import dataclass, field
-from importlib.machinery import ModuleSpec
-from types import ModuleType
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
@@ -32,9 +28,7 @@ SECURITY_HEADERS = {
 FILES = "/file="
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
 
-STUB_MODULE, STUB_WRITER = "gradio.component_meta", "create_or_modify_pyi"
 SCRIPTS = "/assets/"
-ADDRESS_HEADERS = (b"host", b"x-forwarded-host", b"x-forwarded-proto", b"x-gradio-server")  # in gradio's answer
 PARTIAL_HEADERS = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for less than the whole
 
 PATCHES = (
@@ -147,44 +141,37 @@ def refusal(scope: Scope, *, local: bool) -> str:
     return ""
 
 
-class FrontPage:
-    """Caches the page and its scripts: gradio needs 0.3 s for 700 widgets each time.
+class PatchedScripts:
+    """Replaces slow code in gradio's scripts on their way to the browser, once for each script."""
 
-    The page holds its own address, so only the last answer of each path is kept.
-    """
-
-    def __init__(self, app: ASGIApp, *, public: bool) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.public = public  # the page is the same for everybody, as without a password; its scripts always are
-        self.cache: dict[str, tuple[list[bytes], list[Message]]] = {}
+        self.cache: dict[str, list[Message]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_cacheable(scope) or (scope["path"] == "/" and not self.public):
+        if not is_script(scope):
             await self.app(scope, receive, send)
             return
-        headers = dict(scope["headers"])
-        address = [scope["scheme"].encode(), *(headers.get(name, b"") for name in ADDRESS_HEADERS)]
-        cached_for, response = self.cache.get(scope["path"], ([], []))
-        if cached_for != address:
-            response = []
+        response = self.cache.get(scope["path"], [])
+        if not response:
 
             async def collect(message: Message) -> None:
                 response.append(message)
 
             await self.app(scope, receive, collect)
-            if scope["path"].endswith(".js"):
-                response = patch(response)
+            response = patch(response)
             if response[0]["status"] == 200:
-                self.cache[scope["path"]] = address, response
+                self.cache[scope["path"]] = response
         for message in response:
             await send(copy.deepcopy(message))  # compression changes it in place
 
 
-def is_cacheable(scope: Scope) -> bool:
-    if scope["type"] != "http" or scope["method"] != "GET" or scope["query_string"]:
+def is_script(scope: Scope) -> bool:
+    """Tell whether a request is for the whole of a script."""
+    if scope["type"] != "http" or scope["method"] != "GET" or PARTIAL_HEADERS & dict(scope["headers"]).keys():
         return False
     path: str = scope["path"]
-    return path == "/" or (path.startswith(SCRIPTS) and not PARTIAL_HEADERS & dict(scope["headers"]).keys())
+    return path.startswith(SCRIPTS) and path.endswith(".js")
 
 
 def patch(response: list[Message]) -> list[Message]:
@@ -199,28 +186,3 @@ def patch(response: list[Message]) -> list[Message]:
     for name in ("etag", "last-modified"):  # of the unpatched file
         del headers[name]
     return [head, {"type": "http.response.body", "body": patched}]
-
-
-def skip_stub_files() -> None:
-    """Keep the coming ``import gradio`` from writing stub files for editors; the wheel brings them along."""
-    if STUB_MODULE not in sys.modules:
-        sys.meta_path.insert(0, _StubSkipper())
-
-
-class _StubSkipper:
-    """Replaces the writer of stub files when its module is loaded, once."""
-
-    def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        if name != STUB_MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec and spec.loader:
-            load = spec.loader.exec_module
-
-            def load_without_writer(module: ModuleType) -> None:
-                load(module)
-                setattr(module, STUB_WRITER, lambda *_: None)
-
-            spec.loader.exec_module = load_without_writer  # type: ignore[method-assign]
-        return spec

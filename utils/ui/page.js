@@ -20,10 +20,6 @@
       translate(box);
     }
     document.querySelectorAll(".toast-title").forEach(translate);
-    for (const setting of document.querySelectorAll("[id^=training-].block")) {
-      const changed = window.changedSettings?.has(setting.id.slice("training-".length)) ?? false;
-      if (setting.classList.contains("changed") !== changed) setting.classList.toggle("changed", changed);
-    }
     for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
     for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
       mark.removeAttribute("role");

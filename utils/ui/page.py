@@ -200,7 +200,11 @@ class Confirmation:
             return gr.update(visible=False)
 
         asked = [self.question, self.box, self.subject]
-        button.click(show_errors(ask), [language, *subject], asked, **RAW_INPUTS, **PRIVATE_EVENT)
+        shown: dict[str, Any] = {
+            "api_visibility": "private",
+            "show_progress": "hidden",
+        }  # in the queue, which shows errors
+        button.click(show_errors(ask), [language, *subject], asked, **RAW_INPUTS, **shown)
         self.cancel.click(hide, None, self.box, **PRIVATE_EVENT)
         changes = [widget.change for widget in subject]
         gr.on(changes, hide_when_changed, [self.subject, *subject], self.box, **RAW_INPUTS, **PRIVATE_EVENT)

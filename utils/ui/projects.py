@@ -1,9 +1,6 @@
 """The open project: select, create, copy, rename, delete and restore one."""
 
-import time
-from collections import deque
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -26,16 +23,13 @@ from utils.ui.page import (
     toggle,
 )
 from utils.ui.tabs.system import settings
-from utils.ui.views import note, progress
+from utils.ui.views import note
 from utils.workspace import projects
 from utils.workspace.projects import CopyProgress
 
 FIRST_PROJECT = "default"  # the command line's default too
-POLL_SECONDS = 0.2
 
 Update = dict[str, Any]
-
-copies = ThreadPoolExecutor(4, thread_name_prefix="copy")  # a copy continues when its visitor leaves
 
 
 def project_names(output: Path) -> list[str]:
@@ -47,11 +41,20 @@ def open_update(page: PageContext, name: str) -> Update:
     return {**gr.update(choices=project_names(page.output), value=name)}
 
 
+class ProjectPicker(gr.Dropdown):
+    """A dropdown whose value is checked by the handlers: programs name projects that this page was not built with."""
+
+    is_template = True  # shown as the dropdown that it is
+
+    def preprocess(self, payload: Any) -> Any:  # noqa: ANN401  # whatever was sent
+        return payload
+
+
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     """Lay out the choice of a project, and the button that shows the panel below."""
     names = project_names(output)
     options: dict[str, Any] = {"interactive": True, "elem_id": "project", "min_width": 200, "scale": 3}
-    picker = gr.Dropdown(names, value=names[0], **labels("common.project", "project.select"), **options)
+    picker = ProjectPicker(names, value=names[0], **labels("common.project", "project.select"), **options)
     return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=150, scale=0)
 
 
@@ -154,22 +157,18 @@ def connect_create_and_copy(page: PageContext, name: gr.Textbox, copying: gr.HTM
         return open_update(page, renamed), ""
 
     @show_errors
-    def duplicate(project: str, name: str, language: str) -> Iterator[tuple[Any, ...]]:
-        steps, shown = deque([CopyProgress(0, 0)], maxlen=1), None
-        copy = copies.submit(projects.duplicate, projects.find(project, page.output), name, page.output, steps.append)
-        while not copy.done():
-            if (step := steps[-1]) != shown:
-                shown = step
-                label = t("project.copying", language, done=step.done, total=step.total)
-                yield gr.skip(), gr.skip(), progress(label, step.done, step.total)
-            time.sleep(POLL_SECONDS)
-        copied = copy.result().root.name
+    def duplicate(project: str, name: str, language: str, progress: gr.Progress = gr.Progress()) -> tuple[Any, ...]:  # noqa: B008  # as gradio wants it
+        def report(step: CopyProgress) -> None:
+            label = t("project.copying", language, done=step.done, total=step.total)
+            progress((step.done, step.total), desc=label)
+
+        copied = projects.duplicate(projects.find(project, page.output), name, page.output, report).root.name
         notify(t("project.copied", language, name=copied, old=project))
-        yield open_update(page, copied), "", ""
+        return open_update(page, copied), ""
 
     outputs = [page.project, name]
     named = [page.project, name, page.language]
     buttons["project.new"].click(create, [name, page.language], outputs, api_name="create_project", **RAW_INPUTS)
     buttons["project.rename"].click(rename, named, outputs, api_name="rename_project", **RAW_INPUTS)
     options: dict[str, Any] = {"api_name": "duplicate_project", "concurrency_limit": None, **RAW_INPUTS}
-    buttons["project.duplicate"].click(duplicate, named, [*outputs, copying], **options)
+    buttons["project.duplicate"].click(duplicate, named, outputs, show_progress_on=copying, **options)

@@ -12,9 +12,36 @@ element.addEventListener('click', event => {
     player.pause(); quiet();
     if (!same) { player.src = play.dataset.play; player.play().then(() => {}, quiet);
       playing = play; play.textContent = '■'; }
+    trigger('select', {clip: play.closest('tr').querySelector('[data-clip]').dataset.clip});
   } else if (choose) {
     trigger('select', {clip: choose.dataset.clip});
   } else if (all) {
     element.querySelectorAll('input[data-tick]').forEach(box => { box.checked = all.checked; });
   }
 });
+// Space plays, Enter approves, Delete excludes, Ctrl-Z undoes, and the arrows choose another clip.
+window.reviewKeys?.abort();  // of a table that was shown before
+window.reviewKeys = new AbortController();
+document.addEventListener('keydown', event => {
+  const view = document.querySelector('#clip-view audio');
+  const control = event.target.closest('input, textarea, [role=combobox], button');
+  if (!view?.checkVisibility() || (control && !(control.matches('button') && element.contains(control)))) return;
+  const click = id => document.querySelector(id)?.click();
+  const choose = step => {
+    const clips = [...element.querySelectorAll('[data-clip]')];
+    const now = clips.findIndex(clip => clip.closest('tr').classList.contains('chosen'));
+    clips[now + step]?.click();
+  };
+  const actions = {
+    ' ': () => (view.paused ? view.play() : view.pause()),
+    Enter: () => click('#approve'),
+    Delete: () => click('#exclude'),
+    Backspace: () => click('#exclude'),
+    ArrowDown: () => choose(1),
+    ArrowUp: () => choose(-1),
+    ...(event.ctrlKey || event.metaKey ? { z: () => click('#undo') } : {}),
+  };
+  if (!actions[event.key]) return;
+  event.preventDefault();
+  actions[event.key]();
+}, { signal: window.reviewKeys.signal });

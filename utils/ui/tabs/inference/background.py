@@ -308,7 +308,7 @@ def export_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
 
 def _archives(folder: Path) -> Iterator[tuple[float, Path, int]]:
     for path in folder.glob("*.zip"):
-        with contextlib.suppress(FileNotFoundError):  # the System tab may delete one at this moment
+        with contextlib.suppress(FileNotFoundError):  # the System drawer may delete one at this moment
             stat = path.stat()
             yield stat.st_mtime, path, stat.st_size
 

@@ -31,10 +31,6 @@ HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
 PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
 EMBEDDED = 9_118_662  # of the tiny base model's
 MOMENTS = {"adamw": 2 * WIDE, "adamw_8bit": 2, "adafactor": 0}  # bytes per weight
-FORECAST_FIELDS = (
-    *("version", "custom_model", "train_csv", "num_epochs", "batch_size", "grad_acumm", "max_steps"),
-    *("save_step", "save_n_checkpoints", "enable_ema", "optimizer"),
-)
 
 
 def build_dataset_check(form: TrainForm) -> None:
@@ -98,25 +94,24 @@ def dataset_findings(result: Result, language: str, *, chosen: str) -> list[Find
 
 
 def build_forecast(form: TrainForm) -> None:
-    """Show the disk space that the checkpoints of a run will need, updated at every change of the form."""
+    """Show the disk space that a run will need and the changed settings, updated at every change of the form."""
     page = form.page
     shown = gr.HTML(elem_id="disk-forecast")
-    widgets = {name: form.widgets[name] for name in FORECAST_FIELDS}
 
     @show_errors
-    def calculate(project: str, page_language: str, **values: object) -> str:
+    def calculate(project: str, page_language: str, **values: object) -> tuple[str, str]:
+        changed = note(settings.changed_settings(values, page_language))
         try:
-            result = forecast(values, page.open(project))
+            return note(summary(forecast(values, page.open(project)), page_language)), changed
         except AmharicTtsError as error:  # shown in place: it is calculated at every change
-            return note(describe_error(error, page_language))
-        return note(summary(result, page_language))
+            return note(describe_error(error, page_language)), changed
 
-    changes = [page.project.change, page.language.change, *(widget.change for widget in widgets.values())]
+    changes = [page.project.change, page.language.change, *(widget.change for widget in form.widgets.values())]
     gr.on(
         [page.blocks.load, *changes],
         calculate,
-        inputs_kwargs={"project": page.project, "page_language": page.language, **widgets},
-        outputs=shown,
+        inputs_kwargs=form.inputs,
+        outputs=[shown, form.changed],
         api_name="disk_forecast",
         trigger_mode="always_last",
         **RAW_INPUTS,

@@ -1,6 +1,5 @@
 """The settings of a training run: the form, presets, files, and what a start requires."""
 
-import json
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -68,15 +67,6 @@ TIERS = (  # presets by the memory that they need
 PRESETS = (*TIERS, "amharic", "amharic_200hr", "small_dataset", "tiny_cpu")  # files in configs/
 
 
-# By hand: gradio's BrowserState reads nothing before its tab is visible, as after a reload.
-READ_SAVED = "() => [JSON.parse(localStorage.getItem('amharic-training-form') ?? '{}')]"
-SAVE = """(value) => {
-  const changed = window.changedSettings ??= new Set();
-  if (JSON.stringify(value) === JSON.stringify(%(default)s)) changed.delete("%(name)s"); else changed.add("%(name)s");
-  if (!window.trainingFormIsBack) return;
-  const saved = JSON.parse(localStorage.getItem("amharic-training-form") ?? "{}");
-  localStorage.setItem("amharic-training-form", JSON.stringify({ ...saved, %(name)s: value }));
-}"""
 # Hides the settings, and the groups, in which the text does not occur.
 SEARCH = """text => {
   const wanted = text.trim().toLowerCase();
@@ -164,6 +154,7 @@ class TrainForm:
         self.hints: dict[str, gr.HTML] = {}  # what each switch does on this device, by name of its field
         self.preset: gr.Dropdown
         self.about: gr.HTML  # the chosen preset
+        self.changed: gr.HTML  # the settings that differ from the defaults
         self.licence: tuple[gr.Column, gr.Checkbox]
 
     @property
@@ -270,6 +261,8 @@ def connect_presets(form: TrainForm) -> None:
 
     @show_errors
     def choose(name: str, page_language: str) -> list[Any]:
+        if not name:  # the settings are those of a run
+            return ["", *[gr.skip()] * len(form.outputs)]
         config = load_preset(name)
         description = f"{t(f'preset.{name}.about', page_language)} (configs/{name}.yaml)"
         gpu = monitor.read_once(form.page.output)
@@ -295,6 +288,7 @@ def build_settings(form: TrainForm) -> None:
     with gr.Row(elem_classes="beside"):
         search = gr.Textbox(max_lines=1, elem_id="search-settings", **labels("training.search"))
         reset = gr.Button(t("training.reset"), elem_id="reset-settings", min_width=160, scale=0)
+    form.changed = gr.HTML(elem_id="changed-settings")
     for title, names in ADVANCED.items():
         with gr.Column(elem_classes="group"):
             gr.Markdown(heading(title, level=3))
@@ -347,31 +341,27 @@ def build_files(form: TrainForm) -> None:
     load.upload(read_file, inputs, outputs, api_name="load_settings", show_progress_on=message)
 
 
-def save_form_in_browser(form: TrainForm) -> None:
-    """Save the form in the browser, so that a reload loses nothing."""
-    saved = gr.JSON(label=t("common.settings"), visible=False)
-    # Widgets also report a change while the page opens; that must not overwrite what was saved.
+def connect_restore(form: TrainForm) -> None:
+    """Fill the form from the newest run of the open project, or from the preset for this computer."""
+    page = form.page
 
-    def restore(saved: object) -> list[Any]:
-        """Return what was saved, or on the first visit the preset for this computer, which fills the form."""
-        recommended = recommended_preset(monitor.read_once(form.page.output).gpu_memory_total_gib)
-        return [gr.skip() if saved else recommended, *restored_values(saved)]
+    @show_errors
+    def restore(project: str) -> list[Any]:
+        try:
+            run = next(iter(list_trainings(page.open(project))), None)
+            if run:
+                return [None, *form_values(TrainConfig.load(run.config), keep_paths=False)]
+        except AmharicTtsError:  # not a valid name, or a run of an older version
+            pass
+        preset = recommended_preset(monitor.read_once(page.output).gpu_memory_total_gib)
+        return [preset, *form_values(load_preset(preset), keep_paths=False)]
 
-    outputs = [form.preset, *form.outputs]
-    restored = form.page.blocks.load(restore, saved, outputs, js=READ_SAVED, **PRIVATE_EVENT)
-    restored.then(None, None, None, js="() => { window.trainingFormIsBack = true; }", **PRIVATE_EVENT)
-    # One event for each field: a preset changes sixty at once, and the browser reads all inputs of each event.
-    for name, widget in zip(SHOWN, form.outputs, strict=True):
-        default = json.dumps(TrainConfig.model_fields[name].default)
-        widget.change(None, widget, None, js=SAVE % {"name": name, "default": default}, **PRIVATE_EVENT)
+    events = [page.blocks.load, page.project.change]
+    gr.on(events, restore, page.project, [form.preset, *form.outputs], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
-def restored_values(saved: object) -> list[Any]:
-    """Return the value of every widget from what a browser saved; values of another type are skipped."""
-    values = saved if isinstance(saved, dict) else {}
-
-    def is_usable(value: object, default: object) -> bool:
-        return type(value) is type(default) or (type(default) is float and type(value) is int)  # 32.0 comes back as 32
-
-    defaults = TrainConfig().model_dump()
-    return [values[name] if is_usable(values.get(name), defaults[name]) else gr.skip() for name in SHOWN]
+def changed_settings(values: Mapping[str, object], language: str) -> str:
+    """Name the settings that differ from the defaults."""
+    fields = TrainConfig.model_fields
+    names = [field_title(TrainConfig, name, language) for name in SHOWN if values.get(name) != fields[name].default]
+    return t("training.changed_settings", language, names=", ".join(names)) if names else ""

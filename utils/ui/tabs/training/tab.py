@@ -48,7 +48,7 @@ def build(page: PageContext) -> gr.Tab:
         connect_start(form, panel, button, message)
         settings.connect_licence(form)
         settings.connect_presets(form)
-        settings.save_form_in_browser(form)
+        settings.connect_restore(form)
         advanced.connect()
     return tab
 
