@@ -3,6 +3,11 @@ const player = new Audio();
 let playing = null;
 const quiet = () => { if (playing) { playing.textContent = '▶'; playing = null; } };
 player.addEventListener('ended', quiet);
+const select = row => {
+  element.querySelector('tr.chosen')?.classList.remove('chosen');
+  row.classList.add('chosen');  // at once; the answer brings the same
+  trigger('select', {clip: row.querySelector('[data-clip]').dataset.clip});
+};
 element.addEventListener('click', event => {
   const play = event.target.closest('[data-play]');
   const choose = event.target.closest('[data-clip]');
@@ -12,9 +17,9 @@ element.addEventListener('click', event => {
     player.pause(); quiet();
     if (!same) { player.src = play.dataset.play; player.play().then(() => {}, quiet);
       playing = play; play.textContent = '■'; }
-    trigger('select', {clip: play.closest('tr').querySelector('[data-clip]').dataset.clip});
+    select(play.closest('tr'));
   } else if (choose) {
-    trigger('select', {clip: choose.dataset.clip});
+    select(choose.closest('tr'));
   } else if (all) {
     element.querySelectorAll('input[data-tick]').forEach(box => { box.checked = all.checked; });
   }
