@@ -41,20 +41,13 @@ def open_update(page: PageContext, name: str) -> Update:
     return {**gr.update(choices=project_names(page.output), value=name)}
 
 
-class ProjectPicker(gr.Dropdown):
-    """A dropdown whose value is checked by the handlers: programs name projects that this page was not built with."""
-
-    is_template = True  # shown as the dropdown that it is
-
-    def preprocess(self, payload: Any) -> Any:  # noqa: ANN401  # whatever was sent
-        return payload
-
-
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     """Lay out the choice of a project, and the button that shows the panel below."""
     names = project_names(output)
     options: dict[str, Any] = {"interactive": True, "elem_id": "project", "min_width": 200, "scale": 3}
-    picker = ProjectPicker(names, value=names[0], **labels("common.project", "project.select"), **options)
+    picker = gr.Dropdown(names, value=names[0], **labels("common.project", "project.select"), **options)
+    # The handlers check the value: programs name projects that the page was not built with.
+    picker.preprocess = lambda payload: payload  # type: ignore[method-assign]
     return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=150, scale=0)
 
 
