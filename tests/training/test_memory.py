@@ -1,6 +1,7 @@
 """The memory estimate: what it counts on the real modules, and how it splits a batch."""
 
 import json
+import mmap
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -201,6 +202,7 @@ def test_a_peak_between_two_samples_is_seen() -> None:
     with peak_memory(torch.device("cpu")) as before:
         pass
     with peak_memory(torch.device("cpu")) as peak:
-        block = torch.ones(2**26)
-        del block
+        block = mmap.mmap(-1, 2**28)  # new to the process, unlike what malloc may take from freed memory
+        np.frombuffer(block, np.uint8)[:] = 1
+        block.close()
     assert peak[0] > before[0] + 2**27

@@ -46,6 +46,8 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     expect(page.locator("#delete")).to_be_hidden()
     for button, state in (("Stop and save", "Stopped and saved."), ("Resume", "running"), ("Stop now", "stopped")):
         page.get_by_role("button", name=button).click()
+        if button == "Stop now":
+            page.locator("#stop-question-confirm").click()
         expect(facts).to_contain_text(state)
     page.locator("#delete").click()
     expect(page.locator("#run-question")).to_be_visible()

@@ -18,6 +18,7 @@ from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, Span
 from utils.dataset.queries import ClipPage
+from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
 from utils.workspace import uploads
 
@@ -43,6 +44,9 @@ def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     assert "1 of 3 recordings · 38 % · about 0:01:05 left" in shown
     assert "odd.wav: It is odd" in shown
     assert "<img" not in shown
+    with EventLog(run.events) as log:
+        log.emit("prepared", added=1, known=0, bad=0, clips=0)
+    assert t("data.no_clips_made", "en") in render.run_facts(run, run.current_state(), "en")
 
 
 def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None:

@@ -65,7 +65,9 @@ def test_every_kind_of_event_is_read() -> None:
         train(1, seconds_left=60.0),
         {"kind": "progress", "step": 1, "total": 100, "seconds_left": 60.0},
         {"kind": "sample", "step": 1, "text": "ሰላም", "file": "1.wav"},
+        {"kind": "saved", "step": 1},
     )
+    assert history.saved == 1
     assert (history.total, history.step, history.seconds_left, history.phase) == (100, 1, 60.0, None)
     assert (history.used, history.excluded, history.problem_count) == ({"train": 12, "eval": 4}, 3, 1)
     assert history.switches == {"enable_sdpa": (30, "30 layers")}

@@ -186,6 +186,8 @@ def stop_and_resume(page: Page) -> None:
     page.locator("#training-log button").first.click()
     expect(page.locator("#training-run-log textarea")).to_have_value(re.compile(rf"resumed step={stopped}\b"))
     page.locator("#training-stop-now").click()
+    expect(page.locator("#training-stop-question")).to_contain_text("steps are lost")
+    page.locator("#training-stop-question-confirm").click()
     expect(facts(page)).to_contain_text("stopped", timeout=PATIENCE)
 
 

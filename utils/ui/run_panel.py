@@ -33,8 +33,10 @@ class RunPanel:
         list_runs: Callable[[Project], list[runs.Run]] = runs.list_runs,
         render_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts,
         read_log: Callable[[runs.Run], str] = lambda run: read_tail(run.log),
+        ask_stop: Callable[[runs.Run, str], str] = lambda run, language: t("runs.ask_stop", language, name=run.name),
     ) -> None:
         self.page, self.list_runs, self.render_facts, self.read_log = page, list_runs, render_facts, read_log
+        self.ask_stop = ask_stop
         ids = f"{name}-" if name else ""
 
         def button(elem_id: str, key: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
@@ -49,7 +51,8 @@ class RunPanel:
                         stop_now = button("stop-now", "common.stop_now", variant="stop")
                         resume = button("resume", "common.resume", variant="primary")
                         delete = button("delete", "common.delete")
-                    confirmation = build_confirmation(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
+                    deletion = build_confirmation(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
+                    stop = build_confirmation(f"{ids}stop-question", "runs.confirm_stop", "runs.cancel_stop")
                 with gr.Column(scale=2, min_width=240):
                     options: dict[str, Any] = {"elem_classes": "long-list", "interactive": True}
                     self.chosen = gr.Radio([], label=t("runs.run"), elem_id=f"{ids}runs", **options)
@@ -58,9 +61,9 @@ class RunPanel:
                 log = gr.Textbox(label=t("runs.log"), lines=12, max_lines=12, interactive=False, **options)
         self.inputs: list[Any] = [page.project, self.chosen, page.language]  # what every handler reads
         self.outputs: list[Any] = [box, self.chosen, self.facts, log, stop_and_save, stop_now, resume, delete]
-        self._connect(f"{name}_" if name else "", confirmation)
+        self._connect(f"{name}_" if name else "", stop, deletion)
 
-    def _connect(self, prefix: str, confirmation: Confirmation) -> None:
+    def _connect(self, prefix: str, stop: Confirmation, deletion: Confirmation) -> None:
         page = self.page
         stop_and_save, stop_now, resume, delete = self.outputs[-4:]
         frame: dict[str, Any] = {"inputs": self.inputs, "outputs": self.outputs, **RAW_INPUTS}
@@ -69,18 +72,24 @@ class RunPanel:
         # Progress is shown on one widget alone: each costs time at every event.
         for button, action, phrase, event in (
             (stop_and_save, runs.stop_and_save, "runs.stopping", "stop_and_save"),
-            (stop_now, runs.stop_now, "runs.stopped", "stop_now"),
             (resume, runs.resume, "runs.started", "resume_run"),
         ):
             options = {"api_name": f"{prefix}{event}", "concurrency_limit": None, "show_progress_on": self.facts}
             button.click(self._handler(action, phrase), **frame, **options)
 
-        def ask(_: str, run: str, language: str) -> str:
+        def ask_stop(project: str, run: str, language: str) -> str:
+            return self.ask_stop(runs.find_run(page.open(project), run), language)
+
+        def ask_delete(_: str, run: str, language: str) -> str:
             return t("runs.ask_delete", language, name=run)
 
-        options = {"api_name": f"{prefix}delete_run", "show_progress_on": self.facts, **RAW_INPUTS}
+        subject, options = [page.project, self.chosen], {"show_progress_on": self.facts, **RAW_INPUTS}
+        act = self._handler(runs.stop_now, "runs.stopped")
+        options["api_name"] = f"{prefix}stop_now"
+        stop.connect(stop_now, subject, page.language, ask_stop, act, self.outputs, **options)
         act = self._handler(runs.delete, "runs.deleted")
-        confirmation.connect(delete, [page.project, self.chosen], page.language, ask, act, self.outputs, **options)
+        options["api_name"] = f"{prefix}delete_run"
+        deletion.connect(delete, subject, page.language, ask_delete, act, self.outputs, **options)
 
     def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
         """Read the runs from disk; called on every tick, so an invalid project shows nothing here."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from utils.config import TrainConfig, read_yaml
 from utils.core.errors import ConfigError
 from utils.core.events import Event, as_number, format_event, read_tail
-from utils.runs import ACTIVE, Run, State
+from utils.runs import ACTIVE, Run, State, Status
 from utils.ui.i18n import field_title, t
 from utils.ui.tabs.training.queries import Result
 from utils.ui.tabs.training.run_history import RunHistory, Sample
@@ -56,6 +56,8 @@ ChartRow = tuple[float, float, str]  # step, value, label of the curve
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
     active = state.status in ACTIVE
     bar = run_progress(history, active=active, language=language)
+    if state.status in {Status.STOPPED, Status.LOST, Status.FAILED} and history.step > history.saved:
+        bar += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
     return run_head(run, state, language) + bar + figures(history, language)
 
 

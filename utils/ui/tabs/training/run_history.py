@@ -86,6 +86,7 @@ class RunHistory:
     used: dict[str, int] = field(default_factory=dict)  # clips of each list
     samples: list[Sample] = field(default_factory=list)
     step: int = 0
+    saved: int = 0  # the newest step that a resume continues after
     total: int = 0
     seconds_left: float | None = None
     phase: tuple[str, int, int] | None = None  # what is being prepared: part, done, total; None while training
@@ -107,7 +108,7 @@ class RunHistory:
     def add(self, event: Event) -> None:
         """Add an event; unknown and damaged ones are ignored."""
         match event.get("kind"):
-            case "train" | "evaluation" | "resumed" | "sample":
+            case "train" | "evaluation" | "resumed" | "sample" | "saved":
                 if (step := as_integer(event.get("step"))) is not None:
                     self._add_step(step, event)
             case "progress":
@@ -156,6 +157,8 @@ class RunHistory:
                     self.best = loss, step
             case "resumed":
                 self._cut(step)
+            case "saved":
+                self.saved = step
             case "sample":
                 sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
                 self.samples = [other for other in self.samples if other.file != sample.file] + [sample]

@@ -123,7 +123,7 @@ def start(config: TrainConfig, project: Project) -> runs.Run:
     if needs_licence(config.version, config.custom_model):
         raise LicenceError(
             f"The {LICENCE} of the base model has not been accepted yet.",
-            hint="Accept it under Model and data, or choose the tiny base model.",
+            hint="Accept it below the base model, or choose the tiny base model.",
         )
     return runs.start(VERB, config, project)
 
@@ -271,15 +271,16 @@ def connect_presets(form: TrainForm) -> None:
             description = f"{t('training.recommended', page_language, device=device)} {description}"
         return [note(description), *form_values(config, keep_paths=True)]
 
-    def suit(version: str, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
-        untouched = [TrainConfig.model_fields[name].default for name in UNTOUCHED]
-        return gr.update(value="tiny_cpu") if version == TINY and list(values) == untouched else gr.skip()
+    def suit(version: str, preset: str | None, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
+        config = load_preset(preset) if preset in PRESETS else TrainConfig()
+        is_untouched = [getattr(config, name) for name in UNTOUCHED] == list(values)
+        return gr.update(value="tiny_cpu") if version == TINY and is_untouched else gr.skip()
 
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
     inputs, outputs = [form.preset, form.page.language], [form.about, *form.outputs]
     form.preset.change(choose, inputs, outputs, api_name="preset", show_progress_on=form.about, **RAW_INPUTS)
     version = form.widgets["version"]
-    inputs = [version, *(form.widgets[name] for name in UNTOUCHED)]
+    inputs = [version, form.preset, *(form.widgets[name] for name in UNTOUCHED)]
     version.change(suit, inputs, form.preset, **RAW_INPUTS, **PRIVATE_EVENT)
 
 

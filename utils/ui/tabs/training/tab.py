@@ -23,6 +23,11 @@ def build(page: PageContext) -> gr.Tab:
     def facts(run: runs.Run, state: runs.State, language: str) -> str:
         return render.facts(run, state, histories.read(run), language)
 
+    def ask_stop(run: runs.Run, language: str) -> str:
+        history = histories.read(run)
+        lost = max(0, history.step - history.saved)
+        return t("training.ask_stop", language, name=run.name, saved=history.saved, lost=lost)
+
     tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
     with tab:
         gr.HTML(f"<style>{render.CSS}</style>")
@@ -39,7 +44,7 @@ def build(page: PageContext) -> gr.Tab:
             button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
             advanced.place()
         reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
-        panel = RunPanel(page, "training", settings.list_trainings, facts, render.log)
+        panel = RunPanel(page, "training", settings.list_trainings, facts, render.log, ask_stop)
         widgets = {"device": device, "train": button, "reason": reason, **build_live(form, panel, advanced)}
         widgets |= build_export(page, panel, advanced)
         with advanced.section():
