@@ -11,7 +11,6 @@ import torch
 from tests.xtts.exporting import plain_model
 from tools.tiny_voice import checks
 from tools.tiny_voice.recipe import Checks
-from tools.tiny_voice.speakers import PROGRAM
 from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
@@ -21,7 +20,7 @@ from utils.xtts.model import read_state_dict
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.timeout(900),
-    pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here"),
+    pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not here"),
 ]
 QUIET = Progress("measures", lambda _: None)
 MAX_BYTES = 40_000_000

@@ -14,7 +14,7 @@ from tools.tiny_voice import report, stages
 from tools.tiny_voice.__main__ import main
 from tools.tiny_voice.build import STAGES
 from tools.tiny_voice.recipe import RECIPES
-from tools.tiny_voice.speakers import PROGRAM, SPEAKERS
+from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.voice import voice_folder
 from utils import runs
@@ -28,7 +28,7 @@ from utils.workspace import projects, sample_project
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(shutil.which(PROGRAM) is None, reason="espeak-ng is not here"),
+    pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not here"),
 ]
 LAST_EVALUATION = f"gpt, phrases: evaluation {RECIPES['toy'].gpt.phrases.updates}"
 

@@ -1,15 +1,16 @@
 """The audio stage: every clip spoken by espeak-ng, trimmed, at equal loudness, and listed as a dataset."""
 
 import hashlib
+import multiprocessing
 import os
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from tools.tiny_voice.corpus import Kind, Take
-from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker, speak
+from tools.tiny_voice.speakers import BY_NAME, Speaker, speak
 from tools.tiny_voice.stages import Progress
 from utils.core.languages import AMHARIC
 from utils.core.storage import make_folder, write_atomically
@@ -22,17 +23,20 @@ from utils.xtts.language_packs import pack_for
 
 WAVS, ENDING = "wavs", ".flac"
 MARGIN = round(0.06 * RATE)  # silence kept on both sides
-SHORTEST = round(0.6 * RATE)  # the training sets aside what is below half a second
+SHORTEST = round(0.6 * RATE)  # training drops what is shorter than half a second
 QUIET = 10 ** (-50 / 20)  # below the loudest sample: what synthetic speech has around it
-KNOWN = {speaker.name: speaker for speaker in (*SPEAKERS, HELD_OUT)}
+NOISY, NOISE = 0.1, (-65.0, -50.0)  # share of takes with noise, and its level in dB
+REVERBERANT, ECHO = 0.1, (0.05, 0.12)  # share of takes in a small room, and seconds until its sound has fallen by 60 dB
+WET = 0.25  # level of the room's sound
 
 
 def render_all(takes: Sequence[Take], folder: Path, progress: Progress) -> float:
-    """Speak every take that has no file yet, list all of them, and return their seconds."""
+    """Speak every take that has no file yet and return the seconds of all."""
     make_folder(folder / WAVS)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        seconds = list(progress.over(pool.map(lambda take: _recorded(take, folder), takes), len(takes)))
-    return sum(seconds)
+    context = multiprocessing.get_context("spawn")  # each process has an espeak-ng of its own
+    with context.Pool(os.cpu_count()) as pool:
+        seconds = pool.imap_unordered(partial(_record, folder=folder), takes, chunksize=50)
+        return sum(progress.over(seconds, len(takes)))
 
 
 def write_list(folder: Path, name: str, takes: Iterable[Take]) -> Path:
@@ -48,8 +52,9 @@ def select(takes: Iterable[Take], kind: Kind, split: Split) -> list[Take]:
 
 
 def render(text: str, speaker: Speaker) -> Samples:
-    """Speak a text with espeak-ng, trimmed and at the loudness of every clip."""
-    return normalise_loudness(trim_silence(speak(pack_for(AMHARIC.code).normalise(text), speaker)))
+    """Speak a text with espeak-ng as our front end reads it, trimmed and at the loudness of every clip."""
+    pack = pack_for(AMHARIC.code)
+    return normalise_loudness(trim_silence(speak(pack.phonemise(pack.normalise(text)), speaker).samples))
 
 
 def trim_silence(sound: Samples) -> Samples:
@@ -69,10 +74,24 @@ def normalise_loudness(sound: Samples) -> Samples:
     return sound * np.float32(gain)
 
 
-def _recorded(take: Take, folder: Path) -> float:
-    """Speak one take unless its file is there; return its seconds."""
+def vary_recording(sound: Samples, random: np.random.Generator) -> Samples:
+    """Add a small room to some sounds and noise to some."""
+    if random.random() < REVERBERANT:
+        size = round(random.uniform(*ECHO) * RATE)
+        room = random.standard_normal(size) * 10 ** (-3 * np.arange(size) / size)
+        echo = np.convolve(sound, room / np.linalg.norm(room))[: sound.size]
+        sound = sound + np.float32(WET) * echo.astype(np.float32)
+    if random.random() < NOISY:
+        level = 10 ** (random.uniform(*NOISE) / 20)
+        sound = sound + np.float32(level) * random.standard_normal(sound.size).astype(np.float32)
+    return sound
+
+
+def _record(take: Take, folder: Path) -> float:
+    """Speak a take unless its file is there; return its seconds."""
     path = folder / WAVS / f"{take.name}{ENDING}"
     if not path.is_file():
-        seed = int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest())
-        audio.save(path, render(take.text, KNOWN[take.speaker].varied(np.random.default_rng(seed))), RATE)
+        random = np.random.default_rng(int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest()))
+        sound = render(take.text, BY_NAME[take.speaker].varied(random))
+        audio.save(path, vary_recording(sound, random), RATE)
     return header_seconds(path) or audio.duration(path)

@@ -14,7 +14,7 @@ CORPUS, AUDIO, SAMPLE, DVAE, CODES, GPT, SPEAKER_ENCODER, VOCODER, VOICE, CHECKS
 
 def choose_takes(context: BuildContext) -> dict[str, Any]:
     """Choose what is spoken by whom."""
-    takes = corpus.takes(context.recipe.corpus)
+    takes = corpus.choose_takes(context.recipe.corpus)
     corpus.write_takes(context.folder(CORPUS), takes)
     kinds = {(take.kind, take.split) for take in takes}
     counted = {f"{kind}s_{split}": len(audio.select(takes, kind, split)) for kind, split in sorted(kinds)}
@@ -25,7 +25,7 @@ def record_takes(context: BuildContext) -> dict[str, Any]:
     """Let espeak-ng speak them, and list them for both lessons."""
     folder, takes = context.folder(AUDIO), corpus.read_takes(context.folder(CORPUS))
     make_folder(folder)
-    speakers.refuse_same_voices()
+    speakers.refuse_equal_voices()
     seconds = audio.render_all(takes, folder, context.progress(AUDIO))
     for name in codes.LISTS:
         kind: corpus.Kind = "phrase" if name == "phrases" else "sentence"

@@ -15,7 +15,7 @@ import numpy as np
 from tools.tiny_voice.audio import render, trim_silence
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.recipe import Checks
-from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker
+from tools.tiny_voice.speakers import SAMPLE_SPEAKER, SPEAKERS, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
@@ -164,7 +164,7 @@ def compare_fine_tuned(
     """
     texts = evenly_spaced(read_sentences()["eval"], sentences)
     models = [Synthesizer.load(folder, "auto", "auto", cache=after.parent / "heard") for folder in (before, after)]
-    first, last = (speak(model, texts, {HELD_OUT: str(reference)}, progress)[0] for model in models)
+    first, last = (speak(model, texts, {SAMPLE_SPEAKER: str(reference)}, progress)[0] for model in models)
     wanted, speaker_encoder = (
         audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE, end=SAMPLE_SECONDS),
         LoadedModel(models[0]),

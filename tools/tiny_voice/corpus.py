@@ -1,7 +1,7 @@
-"""What is to be spoken: the sentences of this project, and short pieces of them, each with the voices that say it."""
+"""The texts of the corpus and who speaks each: sentences, pieces of sentences, and words of the lexicon."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,35 +10,33 @@ import numpy as np
 
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import SPEAKERS
+from utils.amharic.lexicon import FOLDER as LEXICON
+from utils.amharic.verbs import all_forms
 from utils.core.batching import evenly_spaced
-from utils.core.errors import DataError
 from utils.core.storage import read_text, write_atomically
 from utils.dataset.clip import Split
 
 SENTENCES = Path(__file__).with_name("data") / "sentences.tsv"
 TAKES = "takes.tsv"
 WORD = re.compile(r"[\u1200-\u135a]+")  # numbers and abbreviations are read by what stands around them
+INNER = re.compile(r"(?<=[\u1200-\u135a])[\u1200-\u135a]")  # a letter that can be geminate
+PUNCTUATION = "።፣፤?!፡ "
 LENGTHS = (1, 2, 3, 4)
 SHARES = (0.3, 0.3, 0.2, 0.2)  # of pieces with so many words: the shortest teach how each letter sounds
-TRIES = 20  # draws for each piece before the sentences count as used up
+TRIES = 20  # draws for each text before the source counts as used up
+GEMINATED = 0.25  # share of the word lists in which one letter gets the gemination mark, whatever the word is
+QUESTIONS = 0.15
+MARK = "\u135f"
 
 Kind = Literal["phrase", "sentence"]
 
 
 @dataclass(frozen=True)
 class Take:
-    """One text to be spoken by one voice.
+    """A text spoken by a speaker."""
 
-    Attributes:
-        name: Of its file, without the ending.
-        kind: A whole sentence or a piece of one.
-        split: Whether it is learnt from.
-        speaker: Who speaks.
-        text: As it is written.
-    """
-
-    name: str
-    kind: Kind
+    name: str  # of its file, without the extension
+    kind: Kind  # a phrase has one to four words
     split: Split
     speaker: str
     text: str
@@ -46,65 +44,96 @@ class Take:
 
 def read_sentences() -> dict[Split, list[str]]:
     """Read the sentences to learn from, and those that are held out."""
-    found: dict[Split, list[str]] = {"train": [], "eval": []}
+    sentences: dict[Split, list[str]] = {"train": [], "eval": []}
     for line in read_text(SENTENCES).splitlines():
-        _, side, _, text = line.split("\t")
-        found["train" if side == "train" else "eval"].append(text)
-    return found
+        _, split, _, text = line.split("\t")
+        sentences["train" if split == "train" else "eval"].append(text)
+    return sentences
 
 
-def takes(settings: Corpus) -> list[Take]:
-    """Choose the pieces, and who speaks what."""
+def choose_takes(settings: Corpus) -> list[Take]:
+    """Choose the texts, and who speaks each."""
     random = np.random.default_rng(settings.seed)
-    known = read_sentences()
-    train = evenly_spaced(known["train"], settings.sentences)
-    heldout = evenly_spaced(known["eval"], max(4, settings.sentences // 10))
+    sentences = read_sentences()
+    train = evenly_spaced(sentences["train"], settings.sentences)
+    held_out = evenly_spaced(sentences["eval"], max(4, settings.sentences // 10))
+    pieces = _distinct(_piece_of(train, random), settings.phrases)
+    lists = _distinct(_words_of(_lexicon_without(held_out), random), settings.word_lists)
     return [
         *_sentences(train, settings.takes),
-        *_evaluation(heldout, "sentence", settings.judged),
-        *_phrases(train, settings.phrases, random),
-        *_evaluation(list(pieces(heldout, settings.judged, random)), "phrase", settings.judged),
+        *_phrases([*pieces, *lists], random),
+        *_evaluation(held_out, "sentence", settings.judged),
+        *_evaluation(_distinct(_piece_of(held_out, random), settings.judged), "phrase", settings.judged),
     ]
 
 
-def write_takes(folder: Path, chosen: Sequence[Take]) -> None:
-    """Write the list of takes."""
-    write_atomically(folder / TAKES, "".join("\t".join(astuple(take)) + "\n" for take in chosen))
+def write_takes(folder: Path, takes: Sequence[Take]) -> None:
+    write_atomically(folder / TAKES, "".join("\t".join(astuple(take)) + "\n" for take in takes))
 
 
 def read_takes(folder: Path) -> list[Take]:
-    """Read the list of takes."""
     return [Take(*line.split("\t")) for line in read_text(folder / TAKES).splitlines()]  # type: ignore[arg-type]
 
 
-def pieces(sentences: Sequence[str], count: int, random: np.random.Generator) -> Iterator[str]:
-    """Draw different pieces of one to four words that stand side by side."""
-    words = [[word.strip("።፣፤?!፡ ") for word in sentence.split()] for sentence in sentences]
-    seen: set[str] = set()
+def _distinct(draw: Callable[[], str], count: int) -> list[str]:
+    """Draw different texts, fewer than asked where there are no more."""
+    texts: dict[str, None] = {}
     for _ in range(count * TRIES):
-        if len(seen) >= count:
-            return
+        if len(texts) >= count:
+            break
+        if text := draw():
+            texts[text] = None
+    return list(texts)
+
+
+def _piece_of(sentences: Sequence[str], random: np.random.Generator) -> Callable[[], str]:
+    """Return a function that draws one to four words that stand side by side, or nothing."""
+    words = [[word.strip(PUNCTUATION) for word in sentence.split()] for sentence in sentences]
+
+    def draw() -> str:
         line, length = words[int(random.integers(len(words)))], int(random.choice(LENGTHS, p=SHARES))
         start = int(random.integers(max(1, len(line) - length + 1)))
         piece = line[start : start + length]
-        text = " ".join(piece)
-        if len(piece) == length and text not in seen and all(map(WORD.fullmatch, piece)):
-            seen.add(text)
-            yield text
-    if not seen:
-        raise DataError(f"{SENTENCES} has no word to cut out.", hint="Put the file back.")
+        return " ".join(piece) if len(piece) == length and all(map(WORD.fullmatch, piece)) else ""
+
+    return draw
+
+
+def _words_of(lists: Sequence[Sequence[str]], random: np.random.Generator) -> Callable[[], str]:
+    """Return a function that draws one to four words, each from any of the lists; some get a geminate or a question."""
+
+    def draw() -> str:
+        drawn = [lists[int(random.integers(len(lists)))] for _ in range(random.choice(LENGTHS))]
+        text = " ".join(words[int(random.integers(len(words)))] for words in drawn)
+        inner = [match.end() for match in INNER.finditer(text)]
+        if inner and random.random() < GEMINATED:
+            place = inner[int(random.integers(len(inner)))]
+            text = text[:place] + MARK + text[place:]
+        return text + ("?" if random.random() < QUESTIONS else "")
+
+    return draw
+
+
+def _lexicon_without(sentences: Sequence[str]) -> list[list[str]]:
+    """Return the lexicon and the forms of its verbs, without the words of some sentences."""
+    lines = [line for path in sorted(LEXICON.glob("*.tsv")) for line in read_text(path).splitlines()]
+    unseen = {word.strip(PUNCTUATION) for sentence in sentences for word in sentence.split()}
+    return [
+        [word for word in words if WORD.fullmatch(word) and word not in unseen]
+        for words in ([line.split("\t")[0].replace("ː", "") for line in lines], list(all_forms()))
+    ]
 
 
 def _sentences(texts: Sequence[str], count: int) -> Iterator[Take]:
-    """Let the voices speak in turn, so that each has as many sentences as the others."""
+    """Let the speakers take turns, so that each has as many sentences as the others."""
     for number, text in enumerate(texts):
-        for place in range(number * count, (number + 1) * count):
-            name = SPEAKERS[place % len(SPEAKERS)].name
+        for turn in range(number * count, (number + 1) * count):
+            name = SPEAKERS[turn % len(SPEAKERS)].name
             yield Take(f"sentence-{number:05}-{name}", "sentence", "train", name, text)
 
 
-def _phrases(texts: Sequence[str], count: int, random: np.random.Generator) -> Iterator[Take]:
-    for number, text in enumerate(pieces(texts, count, random)):
+def _phrases(texts: Sequence[str], random: np.random.Generator) -> Iterator[Take]:
+    for number, text in enumerate(texts):
         name = SPEAKERS[int(random.integers(len(SPEAKERS)))].name
         yield Take(f"phrase-{number:05}-{name}", "phrase", "train", name, text)
 
@@ -112,4 +141,4 @@ def _phrases(texts: Sequence[str], count: int, random: np.random.Generator) -> I
 def _evaluation(texts: Sequence[str], kind: Kind, count: int) -> Iterator[Take]:
     for number, text in enumerate(texts[:count]):
         name = SPEAKERS[number % len(SPEAKERS)].name
-        yield Take(f"judged-{kind}-{number:05}-{name}", kind, "eval", name, text)
+        yield Take(f"eval-{kind}-{number:05}-{name}", kind, "eval", name, text)

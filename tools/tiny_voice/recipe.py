@@ -8,46 +8,27 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Corpus:
-    """What is spoken.
+    """What is spoken."""
 
-    Attributes:
-        sentences: Most sentences that are learnt from; the same share is held out for judging.
-        takes: Voices that speak each of them.
-        phrases: Short pieces cut from them, each spoken by one voice.
-        mixed: Share of the pieces that are learnt on among the sentences.
-        judged: Takes of held-out sentences, and as many of held-out phrases, that losses are measured on.
-        seed: Start of all that is random.
-    """
-
-    sentences: int = 2_000
-    takes: int = 4
-    phrases: int = 12_000
-    mixed: float = 0.2
-    judged: int = 120
+    sentences: int = 2_000  # at most, to learn from; a tenth as many are held out
+    takes: int = 6  # speakers of each sentence
+    phrases: int = 9_000  # pieces of the sentences, each by one speaker
+    word_lists: int = 9_000  # words of the lexicon in any order
+    mixed: float = 0.25  # share of both that is learnt among the sentences
+    judged: int = 120  # held-out sentences, and as many held-out phrases, that losses are measured on
     seed: int = 1
 
 
 @dataclass(frozen=True)
 class Dvae:
-    """How sound becomes codes.
+    """The codebook and its training."""
 
-    Attributes:
-        hidden: Channels of the first layer.
-        width: Numbers of a code.
-        codes: How many codes there are.
-        steps: Updates.
-        crops: Pieces of sound in an update.
-        frames: Length of each, in frames of 12 ms.
-        rate: Highest learning rate.
-        seed: Start of all that is random.
-    """
-
-    hidden: int = 80
-    width: int = 128
-    codes: int = 512
-    steps: int = 1_600
+    hidden: int = 96  # channels of the first layer
+    width: int = 192  # of a code's vector
+    codes: int = 1_024  # as many as XTTS has: fewer do not hold the pitch of twenty speakers
+    steps: int = 4_000
     crops: int = 48
-    frames: int = 128
+    frames: int = 128  # of 12 ms, in a crop
     rate: float = 6e-4
     seed: int = 2
 
@@ -65,65 +46,36 @@ class Codes:
 
 @dataclass(frozen=True)
 class GptTraining:
-    """One run of ``train_gpt``.
-
-    Attributes:
-        updates: How many.
-        clips: Clips of an update.
-        batch: Clips that are computed at the same time.
-        rate: Highest learning rate.
-        warmup: Updates over which it rises.
-    """
+    """One run of ``train_gpt``."""
 
     updates: int
-    clips: int
-    batch: int
+    clips: int  # of an update
+    batch: int  # clips that are computed at the same time
     rate: float
-    warmup: int = 200
+    warmup: int = 200  # updates
 
 
 @dataclass(frozen=True)
 class Gpt:
-    """How texts become codes.
-
-    Attributes:
-        layers: Layers.
-        dim: Width.
-        heads: Heads of the attention.
-        phrases: The first lesson: short pieces.
-        sentences: The second one: sentences, with some of the pieces among them.
-        dropout: Share of the activations left out; without any, a CPU has a faster attention.
-        evaluate: Updates between two evaluations.
-        save: Updates between two saves.
-        seed: Start of all that is random.
-    """
+    """The GPT and both runs that train it."""
 
     layers: int = 6
     dim: int = 256
     heads: int = 4
-    phrases: GptTraining = field(default_factory=lambda: GptTraining(updates=1_250, clips=32, batch=32, rate=1e-3))
-    sentences: GptTraining = field(default_factory=lambda: GptTraining(updates=1_900, clips=16, batch=16, rate=6e-4))
-    dropout: float = 0.0
-    evaluate: int = 250
+    phrases: GptTraining = field(default_factory=lambda: GptTraining(updates=2_500, clips=32, batch=32, rate=1e-3))
+    sentences: GptTraining = field(default_factory=lambda: GptTraining(updates=5_000, clips=16, batch=16, rate=6e-4))
+    dropout: float = 0.0  # without any, a CPU has a faster attention
+    evaluate: int = 250  # updates between two evaluations
     save: int = 250
     seed: int = 3
 
 
 @dataclass(frozen=True)
 class SpeakerEncoder:
-    """How voices are told apart.
+    """The speaker encoder and its training."""
 
-    Attributes:
-        filters: Filters of the four stages.
-        steps: Updates.
-        crops: Pieces of sound in an update.
-        seconds: Length of each.
-        rate: Highest learning rate.
-        seed: Start of all that is random.
-    """
-
-    filters: tuple[int, int, int, int] = (8, 16, 32, 32)
-    steps: int = 240
+    filters: tuple[int, int, int, int] = (8, 16, 32, 32)  # of the four stages
+    steps: int = 400
     crops: int = 24
     seconds: float = 1.5
     rate: float = 2e-3
@@ -132,26 +84,17 @@ class SpeakerEncoder:
 
 @dataclass(frozen=True)
 class Vocoder:
-    """How what the GPT says becomes sound.
+    """The generator, its discriminators and their training."""
 
-    Attributes:
-        channels: Channels of the first layer.
-        clips: Clips whose latents are learnt from.
-        steps: Updates.
-        crops: Pieces of sound in an update.
-        codes: Length of each, in codes of 46 ms.
-        rate: Highest learning rate.
-        judged: Clips that the distance is measured on as it learns.
-        seed: Start of all that is random.
-    """
-
-    channels: int = 128
-    clips: int = 2_000
-    steps: int = 1_600
+    channels: int = 128  # of the first layer
+    discriminators: int = 8  # channels of their first layers
+    clips: int = 4_000  # whose latents are learnt from
+    alone: int = 1_000  # steps before the discriminators join
+    steps: int = 16_000
     crops: int = 6
-    codes: int = 10
-    rate: float = 1e-3
-    judged: int = 8
+    codes: int = 10  # of 46 ms, in a crop
+    rate: float = 5e-4
+    judged: int = 8  # clips that the distance is measured on
     seed: int = 5
 
 
@@ -187,11 +130,11 @@ TOY_LESSON = GptTraining(updates=3, clips=4, batch=4, rate=1e-3, warmup=1)
 RECIPES = {
     "full": Recipe(),
     "toy": Recipe(
-        corpus=Corpus(sentences=10, takes=2, phrases=16, judged=4),
+        corpus=Corpus(sentences=10, takes=8, phrases=10, word_lists=6, judged=4),
         dvae=Dvae(hidden=16, width=16, codes=32, steps=6, crops=4, frames=64),
         gpt=Gpt(layers=2, dim=64, phrases=TOY_LESSON, sentences=TOY_LESSON, evaluate=3, save=2),
         speaker_encoder=SpeakerEncoder(steps=3, crops=4, seconds=0.6),
-        vocoder=Vocoder(channels=32, clips=6, steps=3, crops=2, codes=6, judged=1),
+        vocoder=Vocoder(channels=32, discriminators=2, clips=6, alone=1, steps=3, crops=2, codes=6, judged=1),
         checks=Checks(retrieved=3, spoken=3, voices=1),
     ),
 }

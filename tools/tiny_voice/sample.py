@@ -8,7 +8,7 @@ import numpy as np
 
 from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.speakers import HELD_OUT
+from tools.tiny_voice.speakers import SAMPLE_SPEAKER
 from tools.tiny_voice.stages import BuildContext
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder, write_atomically
@@ -42,7 +42,7 @@ def _spoken() -> Iterator[tuple[str, Samples]]:
     random = np.random.default_rng(SEED)
     left = SECONDS
     for text in evenly_spaced(read_sentences()["train"], DRAWN):
-        samples = render(text, HELD_OUT.varied(random))
+        samples = render(text, SAMPLE_SPEAKER.varied(random))
         left -= samples.size / RATE + PAUSE
         if left < 0:
             return
