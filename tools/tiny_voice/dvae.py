@@ -1,5 +1,6 @@
 """The DVAE stage: from the sound of all voices to a few hundred codes, and back to a mel to measure what is kept."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.files import DVAE_FILE, MEL_FILE
 
+DVAE = "dvae"
 TRACK = "mel.npy"
 HEARD = 4_000  # clips, spread over all: two hours say enough of the sounds of a language
 COMMITMENT = 0.25  # weight of the distance between sound and code, as usual for such codebooks
@@ -40,12 +42,12 @@ def train_dvae(context: BuildContext) -> dict[str, Any]:
     dvae.decoder[-1].bias.data = sample.mean(dim=0) / stats  # else the first hundred updates learn nothing else
     dvae.to(context.device)
     lesson = _Lesson(settings, dvae, track, stats)
-    loop = TrainingLoop(folder, dvae, settings.steps, settings.rate, settings.seed, context.progress("dvae"))
-    found = loop.run(lesson.step, lesson.judge)
+    loop = TrainingLoop(folder, {DVAE: dvae}, settings.steps, settings.rate, settings.seed, context.progress(DVAE))
+    figures = loop.run(lesson.step, lesson.evaluate)
     _write(folder / DVAE_FILE, {name: _half(weight) for name, weight in dvae.state_dict().items()})
     _write(folder / MEL_FILE, stats)
     size = sum(weight.numel() for weight in dvae.parameters())
-    return {**found, "parameters": size, "hours": round(len(track) * 256 / RATE / 3600, 2)}
+    return {**figures, "parameters": size, "hours": round(len(track) * 256 / RATE / 3600, 2)}
 
 
 class _Lesson:
@@ -58,17 +60,17 @@ class _Lesson:
         self.track = track
         self.device = next(dvae.parameters()).device
 
-    def step(self, number: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
-        """Return the loss of some pieces of sound."""
+    def step(self, number: int, random: np.random.Generator) -> Iterator[tuple[str, Tensor]]:
+        """Yield the loss of some pieces of sound."""
         size = self.settings.frames
         starts = random.integers(0, max(1, len(self.track) - self.held - size), self.settings.crops)
         mel = self._mels(starts.tolist(), size)
         if number < REVIVED * self.settings.steps and number % OFTEN == 0:
             self._revive(mel, random, everyone=number == 0)
         distance, commitment, _ = self.dvae(mel)
-        return distance.mean() + COMMITMENT * commitment.mean(), {"reconstruction": float(distance.detach().mean())}
+        yield DVAE, distance.mean() + COMMITMENT * commitment.mean()
 
-    def judge(self) -> Figures:
+    def evaluate(self) -> Figures:
         """Measure how well unheard sound comes back, and how many codes it takes."""
         mel = self._mels([len(self.track) - self.held], self.held - self.held % 4)
         distance, _, _ = self.dvae(mel)

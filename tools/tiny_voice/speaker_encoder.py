@@ -1,5 +1,6 @@
 """The speaker encoder: coqui's ResNet at a small width, taught to tell the voices apart."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from tools.tiny_voice.audio import ENDING, WAVS, select
 from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
-from tools.tiny_voice.training_loop import Figures, TrainingLoop, crops, load_trained
+from tools.tiny_voice.training_loop import TrainingLoop, crops, load_trained
 from tools.untrained import EMBEDDING, new_speaker_encoder
 from utils.core.storage import atomic_writer
 from utils.media import audio
@@ -21,6 +22,7 @@ from utils.media import audio
 RATE = 16_000  # what coqui's encoder hears
 HEARD = 60  # sentences of each voice, three minutes
 SHARPNESS = 15.0  # of the choice between voices; their likeness lies between -1 and 1
+CLASSIFIER = "classifier"
 TRACK = "sound.npz"
 NAMES = tuple(speaker.name for speaker in SPEAKERS)
 
@@ -53,26 +55,24 @@ def train_speaker_encoder(context: BuildContext) -> dict[str, Any]:
     tracks = _tracks(context)
     size = round(settings.seconds * RATE)
 
-    def step(_: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
+    def step(_: int, random: np.random.Generator) -> Iterator[tuple[str, Tensor]]:
         who = random.integers(0, len(NAMES), settings.crops)
         starts = [int(random.integers(0, max(1, len(tracks[name]) - size))) for name in (NAMES[one] for one in who)]
         heard = torch.cat([crops([start], size, tracks[NAMES[one]]) for one, start in zip(who, starts, strict=True)])
         likeness = classifier(heard.to(context.device))
         target = torch.from_numpy(who).to(context.device)
-        right = float((likeness.argmax(1) == target).float().mean())
-        return functional.cross_entropy(SHARPNESS * likeness, target), {"right": right}
+        yield CLASSIFIER, functional.cross_entropy(SHARPNESS * likeness, target)
 
-    loop = TrainingLoop(
-        folder, classifier, settings.steps, settings.rate, settings.seed, context.progress("speaker_encoder")
-    )
-    found = loop.run(step)
-    return {**found, "unheard_right": _evaluation(context, classifier)}
+    progress = context.progress("speaker_encoder")
+    modules = {CLASSIFIER: classifier}
+    figures = TrainingLoop(folder, modules, settings.steps, settings.rate, settings.seed, progress).run(step)
+    return {**figures, "unheard_right": _evaluation(context, classifier)}
 
 
 def load_speaker_encoder(context: BuildContext) -> nn.Module:
     """Return the trained encoder."""
     classifier = load_trained(
-        SpeakerClassifier(context.recipe.speaker_encoder.filters), context.folder("speaker_encoder")
+        SpeakerClassifier(context.recipe.speaker_encoder.filters), context.folder("speaker_encoder"), CLASSIFIER
     )
     return classifier.get_submodule("encoder")
 

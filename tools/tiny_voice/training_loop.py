@@ -1,13 +1,12 @@
-"""A training that can be killed: seeded step by step, saved every so often, and gone on with where it was saved.
+"""A training that can be killed: every step has its own seed, and the state is saved every so often.
 
-Each step draws from a generator of its own, made of the seed and its number, so a run that was interrupted ends with
-the same numbers as one that was not.
+Each step draws from a generator made of the seed and its number, so an interrupted run ends with the same numbers.
 """
 
 import json
 import math
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,123 +23,105 @@ SAVES = 40  # over a whole training: what a kill loses is a fortieth of it
 POINTS = 200  # of the curve
 WARMUP = 0.03  # share of the steps over which the rate rises
 LAST_RATE = 0.05  # share of the highest rate at the end
-LONGEST_GRADIENT = 1.0
+MAX_GRADIENT = 1.0
 
 Figures = dict[str, float]
-Step = Callable[[int, np.random.Generator], tuple[Tensor, Figures]]
+# Yields the loss of each module in turn, by its name; the module is updated before the next loss is computed.
+Step = Callable[[int, np.random.Generator], Iterator[tuple[str, Tensor]]]
 
 
 @dataclass
 class TrainingLoop:
-    """One training.
+    """One training of one or more modules."""
 
-    Attributes:
-        folder: Keeps the state to go on from and the curve.
-        module: What learns.
-        steps: How many updates.
-        rate: Highest learning rate.
-        seed: Start of all that is random.
-        progress: Is told how far it is.
-    """
-
-    folder: Path
-    module: nn.Module
+    folder: Path  # of the state and the curve
+    modules: Mapping[str, nn.Module]  # the first one is what is trained; others help
     steps: int
-    rate: float
+    rate: float  # highest learning rate
     seed: int
     progress: Progress
 
-    def run(self, step: Step, judge: Callable[[], Figures] | None = None) -> Figures:
-        """Train to the end.
+    def run(self, step: Step, evaluate: Callable[[], Figures] | None = None) -> Figures:
+        """Train to the end and return the last point of the curve, with the seconds of a step.
 
-        Args:
-            step: Returns the loss of an update, and figures for the curve.
-            judge: Measures what has been learnt, at each save; the module is in eval mode then.
-
-        Returns:
-            The last point of the curve, with the seconds of a step in this session.
+        ``evaluate`` measures at each save, in eval mode.
         """
-        optimizer = torch.optim.AdamW(self.module.parameters(), lr=self.rate, betas=(0.8, 0.99), weight_decay=0.01)
-        curve = self._restore(optimizer)
+        optimizers = {
+            name: torch.optim.AdamW(module.parameters(), lr=self.rate, betas=(0.8, 0.99), weight_decay=0.01)
+            for name, module in self.modules.items()
+        }
+        curve = self._restore(optimizers)
         first = int(curve[-1]["step"]) if curve else 0
         every, often = max(1, self.steps // SAVES), max(1, self.steps // POINTS)
-        sums = _Means()
+        losses: dict[str, list[float]] = {name: [] for name in self.modules}
         began = time.monotonic()
-        self.module.train()
+        self._train(mode=True)
         for number in range(first, self.steps):
-            loss, figures = step(number, np.random.default_rng([self.seed, number]))
-            self._update(optimizer, number, loss)
-            sums.add({"loss": float(loss.detach())} | figures)
+            for name, loss in step(number, np.random.default_rng([self.seed, number])):
+                self._update(self.modules[name], optimizers[name], number, loss)
+                losses[name].append(loss.item())
             done = number + 1
-            if done % often == 0 or done == self.steps:
-                curve.append({"step": done, **sums.taken()})
-            if done % every == 0 or done == self.steps:
-                if curve[-1]["step"] != done:
-                    curve.append({"step": done, **sums.taken()})
-                curve[-1] |= self._evaluation(judge)
-                self._save(optimizer, curve)
+            is_saved = done % every == 0 or done == self.steps
+            if is_saved or done % often == 0:
+                means = {name: round(float(np.mean(values)), 5) for name, values in losses.items() if values}
+                curve.append({"step": done, **means})
+                losses = {name: [] for name in self.modules}
+            if is_saved:
+                curve[-1] |= self._evaluate(evaluate)
+                self._save(optimizers, curve)
             left = (time.monotonic() - began) / (done - first) * (self.steps - done)
-            self.progress.at(done, self.steps, left, _written(curve[-1]) if curve else "")
-        self.module.eval()
+            self.progress.at(done, self.steps, left, _format(curve[-1]) if curve else "")
+        self._train(mode=False)
         taken = (time.monotonic() - began) / max(1, self.steps - first)
         return {**curve[-1], "seconds_a_step": round(taken, 4)}
 
-    def _update(self, optimizer: torch.optim.Optimizer, number: int, loss: Tensor) -> None:
+    def _train(self, *, mode: bool) -> None:
+        for module in self.modules.values():
+            module.train(mode)
+
+    def _update(self, module: nn.Module, optimizer: torch.optim.Optimizer, number: int, loss: Tensor) -> None:
         for group in optimizer.param_groups:
-            group["lr"] = self.rate * _share(number, self.steps)
+            group["lr"] = self.rate * _rate_share(number, self.steps)
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
-        nn.utils.clip_grad_norm_(self.module.parameters(), LONGEST_GRADIENT)
+        nn.utils.clip_grad_norm_(module.parameters(), MAX_GRADIENT)
         optimizer.step()
 
-    def _evaluation(self, judge: Callable[[], Figures] | None) -> Figures:
-        if judge is None:
+    def _evaluate(self, evaluate: Callable[[], Figures] | None) -> Figures:
+        if evaluate is None:
             return {}
-        self.module.eval()
+        self._train(mode=False)
         with torch.no_grad():
-            found = judge()
-        self.module.train()
-        return found
+            figures = evaluate()
+        self._train(mode=True)
+        return figures
 
-    def _save(self, optimizer: torch.optim.Optimizer, curve: list[Figures]) -> None:
-        state = {"module": self.module.state_dict(), "optimizer": optimizer.state_dict(), "curve": curve}
+    def _save(self, optimizers: Mapping[str, torch.optim.Optimizer], curve: list[Figures]) -> None:
+        state = {
+            "modules": {name: module.state_dict() for name, module in self.modules.items()},
+            "optimizers": {name: optimizer.state_dict() for name, optimizer in optimizers.items()},
+            "curve": curve,
+        }
         with atomic_writer(self.folder / STATE) as file:
             torch.save(state, file)
         write_atomically(self.folder / CURVE, json.dumps(curve))
 
-    def _restore(self, optimizer: torch.optim.Optimizer) -> list[Figures]:
-        """Go on from what was saved; return the curve so far."""
+    def _restore(self, optimizers: Mapping[str, torch.optim.Optimizer]) -> list[Figures]:
+        """Continue from the saved state; return the curve so far."""
         if not (self.folder / STATE).is_file():
             return []
         state: dict[str, Any] = torch.load(self.folder / STATE, map_location="cpu", weights_only=True)
-        self.module.load_state_dict(state["module"])
-        optimizer.load_state_dict(state["optimizer"])
+        for name, module in self.modules.items():
+            module.load_state_dict(state["modules"][name])
+            optimizers[name].load_state_dict(state["optimizers"][name])
         curve: list[Figures] = state["curve"]
-        self.progress.say(f"goes on after step {curve[-1]['step']:,.0f}")
+        self.progress.say(f"continues after step {curve[-1]['step']:,.0f}")
         return curve
 
 
-class _Means:
-    """Means of figures since they were last taken."""
-
-    def __init__(self) -> None:
-        self.sums: Figures = {}
-        self.count = 0
-
-    def add(self, figures: Figures) -> None:
-        self.count += 1
-        for name, value in figures.items():
-            self.sums[name] = self.sums.get(name, 0.0) + value
-
-    def taken(self) -> Figures:
-        means = {name: round(value / max(1, self.count), 5) for name, value in self.sums.items()}
-        self.sums, self.count = {}, 0
-        return means
-
-
-def load_trained(module: nn.Module, folder: Path) -> nn.Module:
-    """Fill a module with what a finished training left, and put it into eval mode."""
-    module.load_state_dict(torch.load(folder / STATE, map_location="cpu", weights_only=True)["module"])
+def load_trained(module: nn.Module, folder: Path, name: str) -> nn.Module:
+    """Load what a finished training left, in eval mode."""
+    module.load_state_dict(torch.load(folder / STATE, map_location="cpu", weights_only=True)["modules"][name])
     return module.eval().requires_grad_(requires_grad=False)
 
 
@@ -149,12 +130,12 @@ def crops(starts: Iterable[int], size: int, track: np.ndarray[Any, Any]) -> Tens
     return torch.from_numpy(np.stack([track[start : start + size] for start in starts]).astype(np.float32))
 
 
-def _share(number: int, steps: int) -> float:
+def _rate_share(number: int, steps: int) -> float:
     """Return what share of the highest rate a step has."""
     rise = min(1.0, (number + 1) / max(1, round(WARMUP * steps)))
     fall = 0.5 * (1 + math.cos(math.pi * number / steps))
     return rise * (LAST_RATE + (1 - LAST_RATE) * fall)
 
 
-def _written(figures: Figures) -> str:
+def _format(figures: Figures) -> str:
     return ", ".join(f"{name} {value:.3f}" for name, value in figures.items() if name != "step")

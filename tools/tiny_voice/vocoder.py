@@ -1,8 +1,6 @@
-"""The vocoder stage: coqui's HiFi-GAN generator at a quarter of its width, taught on what the trained GPT says.
+"""The vocoder stage: coqui's HiFi-GAN generator at a quarter of its width, trained on latents of the trained GPT."""
 
-Spectral losses alone: the distance of magnitudes in several resolutions. A discriminator was not tried.
-"""
-
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tools.tiny_voice.discriminators import Discriminators, adversarial_loss, discriminator_loss, feature_loss
 from tools.tiny_voice.latents import CODE_OUTPUT, FULL, Pairs, gather, vocoder_clips
 from tools.tiny_voice.speaker_encoder import load_speaker_encoder
 from tools.tiny_voice.stages import BuildContext
@@ -17,43 +16,53 @@ from tools.tiny_voice.training_loop import Figures, TrainingLoop, load_trained
 from tools.untrained import VocoderSize, new_vocoder
 from utils.evaluation.metrics import mel_cepstral_distance
 
+GENERATOR, DISCRIMINATORS = "generator", "discriminators"
 WINDOWS = (256, 512, 1024, 2048)  # samples of the spectra that are compared
 QUIETEST = 1e-4  # magnitudes below it count as silence
+SPECTRAL, FEATURES = 8.0, 2.0  # weights beside the adversarial loss of 1
 
 
 def train_vocoder(context: BuildContext) -> dict[str, Any]:
-    """Train the generator, and measure as it learns how far unheard clips are from their sound."""
+    """Train the generator and discriminators, and measure how far unseen clips are from their sound."""
     settings, folder = context.recipe.vocoder, context.folder("vocoder")
     train, judged = vocoder_clips(context)
-    pairs, unheard = (
-        gather(context, train, folder / "train", "latents"),
-        gather(context, judged, folder / "judged", "judged"),
-    )
+    pairs = gather(context, train, folder / "train", "latents")
+    unseen = gather(context, judged, folder / "judged", "judged")
     torch.manual_seed(settings.seed)
     decoder: Any = new_vocoder(_size(context)).to(context.device)
     generator: nn.Module = decoder.waveform_decoder
+    discriminators = Discriminators(settings.discriminators).to(context.device)
     long = np.flatnonzero(np.diff(pairs.codes) >= settings.codes)
 
-    def step(_: int, random: np.random.Generator) -> tuple[Tensor, Figures]:
+    def step(number: int, random: np.random.Generator) -> Iterator[tuple[str, Tensor]]:
         drawn = [_crop(pairs, int(random.choice(long)), settings.codes, random) for _ in range(settings.crops)]
         latents, voices, wanted = (torch.stack(parts).to(context.device) for parts in zip(*drawn, strict=True))
         made = decoder(latents, g=voices[..., None])[:, 0]
-        return spectral_loss(made, wanted[:, : made.shape[1]]), {}
+        wanted = wanted[:, : made.shape[1]]
+        loss = SPECTRAL * spectral_loss(made, wanted)
+        if number >= settings.alone:
+            real = discriminators(wanted)
+            yield DISCRIMINATORS, discriminator_loss(real, discriminators(made.detach()))
+            discriminators.requires_grad_(requires_grad=False)
+            judged = discriminators(made)
+            loss = loss + adversarial_loss(judged) + FEATURES * feature_loss(real, judged)
+        yield GENERATOR, loss
+        discriminators.requires_grad_(requires_grad=True)
 
-    def judge() -> Figures:
-        return {
-            "mcd_db": round(float(np.mean([_apart(decoder, unheard, number) for number in range(unheard.count)])), 3)
-        }
+    def evaluate() -> Figures:
+        distances = [_distance_of_clip(decoder, unseen, number) for number in range(unseen.count)]
+        return {"mcd_db": round(float(np.mean(distances)), 3)}
 
-    loop = TrainingLoop(folder, generator, settings.steps, settings.rate, settings.seed, context.progress("vocoder"))
-    found = loop.run(step, judge)
-    return {**found, "parameters": sum(weight.numel() for weight in generator.parameters()), "clips": pairs.count}
+    modules = {GENERATOR: generator, DISCRIMINATORS: discriminators}
+    loop = TrainingLoop(folder, modules, settings.steps, settings.rate, settings.seed, context.progress("vocoder"))
+    figures = loop.run(step, evaluate)
+    return {**figures, "parameters": sum(weight.numel() for weight in generator.parameters()), "clips": pairs.count}
 
 
 def load_vocoder(context: BuildContext) -> nn.Module:
     """Return coqui's HifiDecoder with the trained generator and speaker encoder, both narrow."""
     decoder: Any = new_vocoder(_size(context))
-    load_trained(decoder.waveform_decoder, context.folder("vocoder"))
+    load_trained(decoder.waveform_decoder, context.folder("vocoder"), GENERATOR)
     decoder.speaker_encoder = load_speaker_encoder(context)
     module: nn.Module = decoder.eval()
     return module
@@ -90,7 +99,7 @@ def _crop(pairs: Pairs, clip: int, codes: int, random: np.random.Generator) -> t
     return torch.from_numpy(latents), torch.from_numpy(pairs.voices[clip].copy()), torch.from_numpy(sound)
 
 
-def _apart(decoder: nn.Module, pairs: Pairs, clip: int) -> float:
+def _distance_of_clip(decoder: nn.Module, pairs: Pairs, clip: int) -> float:
     """Return the mel-cepstral distance of a vocoded clip from its sound, in dB."""
     device = next(decoder.parameters()).device
     latents, voice, sound = pairs.clip(clip)
