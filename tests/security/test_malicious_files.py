@@ -59,7 +59,7 @@ MODELS: dict[str, Callable[[Path], object]] = {
 OTHERS: dict[str, Callable[[Path], object]] = {
     "optimizer.safetensors": lambda folder: read_tensors(folder / "optimizer.safetensors"),
     "key.safetensors": read_cached_voice,
-    STATE: lambda folder: load_trained(torch.nn.Linear(1, 1), folder),
+    STATE: lambda folder: load_trained(torch.nn.Linear(1, 1), folder, "model"),
     "pytorch_model.bin": lambda folder: Ctc(RecogniserSpec(str(folder), "cpu")),
 }
 
