@@ -19,6 +19,7 @@ from utils.core.paths import Project
 from utils.dataset.build import BuildReport, build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.metadata import HEADER
+from utils.dataset.recognisers import RecognitionError
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
 
@@ -124,6 +125,26 @@ def test_only_recordings_without_text_are_transcribed(project: Project, tmp_path
     assert recogniser.count == len(transcribed) > 0
     assert {(clip.text, clip.scores.confidence) for clip in transcribed} == {(recogniser.text, 0.9)}
     assert all(clip.scores.confidence is None for clip in clips if clip not in transcribed)
+
+
+def test_without_its_recogniser_a_build_keeps_the_recordings_that_have_text(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise RecognitionError("There is no model large-v3 here.", hint="Download it.")
+
+    missing = SaysTheSame()
+    monkeypatch.setattr(missing, "transcribe", fail)
+    bare = [without_text(tmp_path / "in", number) for number in (5, 6)]
+    with pytest.raises(RecognitionError):
+        build(ScanResult(tuple(bare)), project, SETTINGS, ignore, recogniser=missing)
+    scan = ScanResult((*bare, *recordings(tmp_path / "in", 1).recordings))
+    contents = build(scan, project, SETTINGS, ignore, recogniser=missing).contents
+    assert contents.kept
+    assert {source.path for source in contents.failed} == {str(recording.path) for recording in bare}
+    assert "Download it." in contents.failed[0].reason
+    contents = build(scan, project, SETTINGS, ignore, recogniser=SaysTheSame()).contents
+    assert contents.failed == []
 
 
 @pytest.mark.parametrize(

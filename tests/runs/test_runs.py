@@ -229,7 +229,7 @@ def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) ->
 def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
     run = runs.start("rehearse", LONG, project)
     pid = run.current_state().pid
-    shutil.rmtree(run.folder)
+    shutil.rmtree(run.folder.rename(project.root / "deleted"))  # moved first: the run still writes to its folder
     (run.folder / "checkpoints").mkdir(parents=True)  # by a save that was being written
     wait_for(lambda: identity(pid) == "")
 

@@ -119,7 +119,13 @@ def train(page: Page, project: Project) -> Run:
     choose_tiny(page, **QUICK)
     for box in BOXES:
         field(page, box).check()
+    field(page, "batch_size").fill("0")
     page.locator("#show-command").click()
+    expect(page.locator("#training-batch_size.invalid")).to_be_visible()
+    expect(page.locator("#settings-errors")).to_contain_text("(batch_size)")
+    field(page, "batch_size").fill(QUICK["batch_size"])
+    page.locator("#show-command").click()
+    expect(page.locator(".invalid")).to_have_count(0)
     expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 1000 "))
     expect(page.locator("#licence")).to_be_hidden()
     page.locator("#train").dblclick()

@@ -33,7 +33,7 @@ from utils.runs.job import StopRequested
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
 PROGRESS_SECONDS = 0.5  # between two reports of progress
-FATAL = (StopRequested, StorageError, RecognitionError)  # would also stop the next recording
+FATAL = (StopRequested, StorageError)  # would also stop the next recording
 Emit = Callable[..., None]  # receives events, as ``EventLog.emit`` does
 Task = tuple[Recording, Source]  # the source lacks what is known when the recording was processed
 MadeClips = tuple[Source, list[Clip]]  # the audio of the clips is on disk
@@ -151,16 +151,28 @@ class _Builder:
             self._bad(problem.path, problem.sentence)
         tasks = self._new_tasks(scan.recordings)
         self.progress = _Progress(self.emit, {str(recording.path): source.size for recording, source in tasks})
+        waiting = [recording.path for recording, _ in tasks]
         with contextlib.closing(self._run(tasks, recogniser, second)) as outcomes:  # ends processes before the lock
             for (recording, _), made, error in outcomes:
                 if isinstance(error, FATAL):
                     raise error
+                if isinstance(error, RecognitionError):
+                    self._lose_recogniser(waiting, error)
+                    return
+                waiting.remove(recording.path)
                 if made is None:
                     self._bad(recording.path, _reason(error))
                 else:
                     self._add(*made)
                 self.check_stop()
                 self.progress.update(str(recording.path), 1.0)
+
+    def _lose_recogniser(self, waiting: Sequence[Path], error: RecognitionError) -> None:
+        """Go on without the recordings that wait for a recogniser, which come last; the next build tries them again."""
+        if not self.report.added:
+            raise error
+        for path in waiting:
+            self._bad(path, str(error))
 
     def finish(self) -> None:
         contents = self.contents

@@ -20,6 +20,10 @@
       translate(box);
     }
     document.querySelectorAll(".toast-title").forEach(translate);
+    const invalid = new Set([...document.querySelectorAll("[data-setting]")].map((item) => item.dataset.setting));
+    for (const setting of document.querySelectorAll("[id^=training-].block")) {
+      setting.classList.toggle("invalid", invalid.has(setting.id.slice("training-".length)));
+    }
     for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
     for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
       mark.removeAttribute("role");

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from utils.ui.form import build_field, info
 from utils.ui.i18n import choices, describe_problems, field_title, heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, notify, show_errors
 from utils.ui.run_panel import command_box
-from utils.ui.views import error_box, message_box, message_list, note
+from utils.ui.views import error_box, message_box, note
 from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, LicenceError, accept_licence, licence_accepted
 
@@ -99,18 +100,19 @@ def save_settings(config: TrainConfig, output: Path, project: str) -> Path:
 
 
 def settings_error(error: AmharicTtsError, language: str) -> str:
-    """Return a box with an error: each problem of a form or a file on a line, under the title of its field."""
+    """Return a box with an error: each problem of a form or a file on a line, whose field the browser marks."""
 
-    def with_title(problem: str) -> str:
+    def item(problem: str) -> str:
         name = re.split(r"\W", problem, maxsplit=1)[0]
-        if name not in TrainConfig.model_fields:
-            return problem
-        return f"{field_title(TrainConfig, name, language)} ({name}){problem.removeprefix(name)}"
+        if name in TrainConfig.model_fields:
+            problem = f"{field_title(TrainConfig, name, language)} ({name}){problem.removeprefix(name)}"
+        return f'<li data-setting="{escape(name)}">{escape(problem)}</li>'
 
     if not isinstance(error, ConfigError):
         return error_box(error, language)
-    problems = [with_title(problem) for problem in describe_problems(error, language)]
-    return message_list("error", t("training.invalid_settings", language), problems)
+    items = "".join(map(item, describe_problems(error, language)))
+    title = escape(t("training.invalid_settings", language))
+    return f'<div class="message error" role="alert"><p><b>{title}</b></p><ul>{items}</ul></div>'
 
 
 def needs_licence(version: str, custom_model: str = "") -> bool:
