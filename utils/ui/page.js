@@ -47,3 +47,19 @@ document.addEventListener("click", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.getElementById("close-system")?.click();
 });
+
+// A notification when the training of the open project ends; the browser asks for permission at the first start.
+(() => {
+  let before = "";
+  setInterval(() => {
+    const step = document.querySelector(".strip [data-open=training-tab]");
+    const now = `${document.querySelector("#project input")?.value}: ${step?.className}`;
+    if (before === now.replace(/: .*/, ": active") && before !== now && window.Notification?.permission === "granted") {
+      new Notification(document.title, {body: step.textContent});
+    }
+    before = now;
+  }, 2000);
+  document.addEventListener("click", (event) => {
+    if (event.target.closest("#train") && window.Notification?.permission === "default") Notification.requestPermission();
+  });
+})();

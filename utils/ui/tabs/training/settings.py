@@ -261,17 +261,20 @@ def recommended_preset(gpu_gib: float | None) -> str:
 def connect_presets(form: TrainForm) -> None:
     """Fill the form from a preset; choosing the tiny model on an untouched form chooses its preset."""
 
-    @show_errors
-    def choose(name: str, page_language: str) -> list[Any]:
-        if not name:  # the settings are those of a run
-            return ["", *[gr.skip()] * len(form.outputs)]
-        config = load_preset(name)
+    def describe(name: str, page_language: str) -> str:
+        if name not in PRESETS:  # the settings are those of a run
+            return ""
         description = f"{t(f'preset.{name}.about', page_language)} (configs/{name}.yaml)"
         gpu = monitor.read_once(form.page.output)
-        if name == recommended_preset(gpu.gpu_memory_total_gib):
-            device = gpu.gpu_name or t("training.no_gpu", page_language)
-            description = f"{t('training.recommended', page_language, device=device)} {description}"
-        return [note(description), *form_values(config, keep_paths=True)]
+        if name != recommended_preset(gpu.gpu_memory_total_gib):
+            return note(description)
+        device = gpu.gpu_name or t("training.no_gpu", page_language)
+        return note(f"{t('training.recommended', page_language, device=device)} {description}")
+
+    @show_errors
+    def choose(name: str, page_language: str) -> list[Any]:
+        values = form_values(load_preset(name), keep_paths=True) if name else [gr.skip()] * len(form.outputs)
+        return [describe(name, page_language), *values]
 
     def suit(version: str, preset: str | None, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
         config = load_preset(preset) if preset in PRESETS else TrainConfig()
@@ -281,6 +284,7 @@ def connect_presets(form: TrainForm) -> None:
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
     inputs, outputs = [form.preset, form.page.language], [form.about, *form.outputs]
     form.preset.change(choose, inputs, outputs, api_name="preset", show_progress_on=form.about, **RAW_INPUTS)
+    form.page.language.change(describe, inputs, form.about, **RAW_INPUTS, **PRIVATE_EVENT)
     version = form.widgets["version"]
     inputs = [version, form.preset, *(form.widgets[name] for name in UNTOUCHED)]
     version.change(suit, inputs, form.preset, **RAW_INPUTS, **PRIVATE_EVENT)
