@@ -72,7 +72,7 @@ def test_the_run_resumes_where_it_was(project: Path, capsys: pytest.CaptureFixtu
 def test_its_models_speak_as_they_did(
     model: str, project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    settings = ("--precision", "fp32", "--seed", "7", "--tries", "1", "--language", "am")
+    settings = ("--precision", "fp32", "--seed", "7", "--tries", "1", "--language", "am", "--loudness", "0")
     words = ["speak", TEXT, "--model", str(project / model), *settings, "--out", str(tmp_path / "said.wav")]
     capsys.readouterr()
     assert main(words) == 0

@@ -23,7 +23,7 @@ from utils.speech.synthesizer import Synthesizer, max_codes, spoken_in_batches
 from utils.speech.types import Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 
-PLAIN = SpeechConfig(tries=1, trim=False)  # what the model generates, and nothing done to it
+PLAIN = SpeechConfig(tries=1, trim=False, loudness=0)  # what the model generates, and nothing done to it
 TEXT = "ሰላም ለዓለም። እንዴት ነህ?"
 
 

@@ -17,7 +17,8 @@ from utils.core.storage import make_folder, write_atomically
 from utils.dataset.clip import Split
 from utils.dataset.metadata import HEADER, format_row, header_seconds
 from utils.media import audio
-from utils.media.audio import LARGEST_PEAK, TARGET_LUFS, Samples
+from utils.media.audio import Samples
+from utils.media.loudness import LARGEST_PEAK, TARGET_LUFS
 from utils.media.rates import RATE
 from utils.xtts.language_packs import pack_for
 

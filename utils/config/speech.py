@@ -52,6 +52,9 @@ class SpeechConfig(SpeakerConfig):
     sentence_pause: float = setting(0.35, "Pause after a sentence (s)", "Silence between two sentences.", ge=0, le=5)
     paragraph_pause: float = setting(0.8, "Pause after a paragraph (s)", "Silence between two paragraphs.", ge=0, le=10)
     trim: bool = setting(True, "Trim", "Remove silence and noise at both ends of each sentence.")
+    loudness: float = setting(
+        -16.0, "Loudness (LUFS)", "Loudness of the speech, with peaks below -1 dB; 0 = as generated.", ge=-40, le=0
+    )
     first_codes: int = setting(
         12, "First chunk (codes)", "Audio codes generated before streaming starts.", ge=2, le=200
     )

@@ -24,6 +24,7 @@ from utils.dataset.scores import REASONS
 from utils.dataset.store import LOCK, Store, open_store
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.loudness import levelled, loudness
 from utils.media.rates import RATE
 
 SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
@@ -206,7 +207,7 @@ def merge_next(folder: Path, name: str) -> Edit:
                 hint="Restore it.",
             )
         samples = audio.centred(next(read_spans(path, [span])))
-        samples = audio.levelled(samples, RATE, scores.loudness(samples, RATE))
+        samples = levelled(samples, RATE, loudness(samples, RATE))
         merged = _new_clip(folder, clip, span, samples, f"{clip.text} {other.text}".strip())
         session.put([clip.excluded(MERGED), other.excluded(MERGED), merged])
     return Edit("merge", (session.after[merged.id],))

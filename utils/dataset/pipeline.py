@@ -16,6 +16,7 @@ from utils.dataset.recognisers import RATE as ASR_RATE
 from utils.dataset.recognisers import Recogniser, second_cer
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.loudness import levelled
 from utils.media.rates import RATE
 
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
@@ -114,7 +115,7 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     recognised = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
     samples = audio.centred(samples)
     if settings.normalise_loudness:
-        samples = audio.levelled(samples, RATE, measured.loudness_lufs)
+        samples = levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised), content=sound_hash(samples))
     reason = scores.judge(clip, settings)

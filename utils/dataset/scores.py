@@ -1,23 +1,18 @@
 """Measure clips without knowing what is said in them, and judge by the measurements which are left out."""
 
-import functools
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip, Scores, Span
 from utils.media.audio import Samples
-
-if TYPE_CHECKING:
-    from pyloudnorm import Meter
+from utils.media.loudness import loudness
 
 FRAME_SECONDS = 0.016
 SILENCE = 1e-10  # power: -100 dB, the floor of 16 bits; below it every pause is equally quiet
 FULL_SCALE = 0.99  # a clipped peak that was resampled or stored with loss is no longer exactly 1
-LOUDNESS_SECONDS = 0.4  # one block of BS.1770: there is no loudness of less
 MIN_PAUSE_FRAMES = 5
 EPSILON = 1e-3  # seconds: a clip of exactly the limit, rounded to samples, is within it
 QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants mostly, stands in for the noise
@@ -58,22 +53,6 @@ def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> floa
     noise = max(SILENCE, float(np.median(pauses)))
     signal = max(SILENCE, float(power[inside].mean()) - noise)
     return 10 * math.log10(signal / noise)
-
-
-def loudness(samples: Samples, rate: int) -> float | None:
-    """Return the loudness in LUFS by BS.1770; None for silence and for less than 0.4 s."""
-    if samples.size < LOUDNESS_SECONDS * rate:
-        return None
-    with np.errstate(divide="ignore"):
-        value = float(_meter(rate).integrated_loudness(samples))
-    return value if math.isfinite(value) else None
-
-
-@functools.cache
-def _meter(rate: int) -> "Meter":
-    from pyloudnorm import Meter
-
-    return Meter(rate)
 
 
 def _below(score: float | None, limit: float) -> bool:

@@ -30,9 +30,6 @@ from utils.core.storage import retry_while_in_use, storage_errors
 Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
 
-TARGET_LUFS = -23.0  # EBU R 128
-LARGEST_PEAK = 10 ** (-1 / 20)  # -1 dB
-OVERSAMPLING = 4  # ITU-R BS.1770 asks for it to find the peaks between samples
 FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
 RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
 FILTER_REACH = 0.1  # seconds on each side that affect the resampling filter, with a margin
@@ -104,15 +101,6 @@ def faded(samples: Samples, rate: int) -> Samples:
 
 def centred(samples: Samples) -> Samples:
     return samples - samples.mean(dtype=np.float64).astype(np.float32) if samples.size else samples
-
-
-def levelled(samples: Samples, rate: int, lufs: float | None) -> Samples:
-    """Bring a clip of known loudness to -23 LUFS, as far as its true peaks stay below -1 dB; silence is unchanged."""
-    if lufs is None or not np.isfinite(lufs):
-        return samples
-    peak = float(np.abs(resample(samples, rate, rate * OVERSAMPLING)).max(initial=1e-9))
-    gain = min(10 ** ((TARGET_LUFS - lufs) / 20), LARGEST_PEAK / peak)
-    return samples * np.float32(gain)
 
 
 def save(path: Path | str, samples: Samples, rate: int) -> None:

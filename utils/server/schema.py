@@ -17,7 +17,7 @@ from utils.speech.session import QueueFullError, SessionClosedError
 
 # Not among them: what multiplies memory and work, and where the model computes.
 SETTINGS = (
-    "language temperature top_k top_p repetition_penalty speed seed tries sentence_pause paragraph_pause trim "
+    "language temperature top_k top_p repetition_penalty speed seed tries sentence_pause paragraph_pause trim loudness "
     "first_codes chunk_codes"
 ).split()
 AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())

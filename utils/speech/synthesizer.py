@@ -19,6 +19,7 @@ from utils.core.batching import batched
 from utils.core.paths import OUTPUT
 from utils.dataset.clip import Cue
 from utils.media.audio import Samples
+from utils.media.loudness import Normalizer, normalized
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.media.stretching import Stretcher, stretch
 from utils.speech import guards, voices
@@ -154,15 +155,18 @@ class Synthesizer:
     def stream_sentence(self, sentence: Sentence, config: SpeechConfig = DEFAULTS) -> Generator[Samples, None, None]:
         """Yield the audio of one sentence in chunks, without the pause after it."""
         voice, stretcher = self.voice(config.reference), Stretcher(OUTPUT_RATE, config.speed)
+        normalizer = Normalizer(OUTPUT_RATE, config.loudness)
         with self._lock, closing(self.decoder.steps([sentence], voice.prompt, config)) as steps:
             sound = self.vocoder.stream(voice.embedding)
             sent, due = 0, config.first_codes
             for (generation,) in steps:
                 if generation.finished or len(generation.latents) - sent >= due:
-                    yield stretcher.push(sound.push(torch.stack(generation.latents[sent:])))
+                    chunk = sound.push(torch.stack(generation.latents[sent:]))
+                    yield normalizer.push(stretcher.push(chunk))
                     sent, due = len(generation.latents), config.chunk_codes
-            yield stretcher.push(sound.finish())
-        yield stretcher.finish()
+            rest = stretcher.push(sound.finish())
+        yield normalizer.push(np.concatenate([rest, stretcher.finish()]))
+        yield normalizer.finish()
 
     def _speak(
         self, sentences: Sequence[Sentence], config: SpeechConfig, timings: dict[str, float]
@@ -208,10 +212,10 @@ def spoken_in_batches(
                     best[index] = score, utterance
                 del generation, samples  # they would keep the whole batch in memory while the caller uses the audio
         for index in range(len(batch)):
-            utterance = replace(best[index][1], tries=tries[index])
-            if config.speed != 1:
-                utterance = replace(utterance, samples=stretch(utterance.samples, OUTPUT_RATE, config.speed))
-            yield utterance
+            utterance = best[index][1]
+            samples = stretch(utterance.samples, OUTPUT_RATE, config.speed)
+            samples = normalized(samples, OUTPUT_RATE, config.loudness)
+            yield replace(utterance, samples=samples, tries=tries[index])
 
 
 def _judged(
