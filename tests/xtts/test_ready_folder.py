@@ -1,4 +1,5 @@
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,20 @@ def test_plain_coqui_and_further_training_load_it_with_every_key(
     assert_equal(load_gpt(ready, tokenizer).state_dict(), trained)
     assert tokenizer.encode("ሰላም", "am")
     assert AudioEncoder.load(ready).fingerprint == AudioEncoder.load(tiny_folder).fingerprint
+
+
+def test_plain_coqui_speaks_with_voices_that_the_base_stored_in_half_precision(
+    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
+) -> None:
+    base = shutil.copytree(tiny_folder, tmp_path / "base")
+    stored = torch.load(base / "speakers_xtts.pth", weights_only=True)
+    torch.save(
+        {name: {key: part.half() for key, part in voice.items()} for name, voice in stored.items()},
+        base / "speakers_xtts.pth",
+    )
+    model = plain_model(write_ready(tmp_path / "ready", base, trained, amharic, None, {}))
+    for speaker in stored:
+        assert len(model.synthesize("hello", speaker=speaker, language="en", max_new_tokens=8)["wav"])
 
 
 def test_half_precision_halves_the_gpt_and_loads_in_full(

@@ -86,8 +86,8 @@ def _speakers(context: BuildContext, folder: Path, takes: dict[str, list[Take]])
     for name, own in takes.items():
         heard = encode_speaker(opened, [take_path(context, take) for take in own], hearing)
         found[name.title()] = {
-            "gpt_cond_latent": heard["prompt"].half(),
-            "speaker_embedding": heard["embedding"].half(),
+            "gpt_cond_latent": heard["prompt"].float(),
+            "speaker_embedding": heard["embedding"].float(),
         }
     return found
 

@@ -17,6 +17,7 @@ from utils.core.storage import NO_SPACE_HINT, link_or_copy, read_json, require_s
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.checkpoints import Checkpoint, read_state
+from utils.xtts.codec import read_tensors_only
 from utils.xtts.files import (
     ABOUT_FILE,
     CONFIG_FILE,
@@ -113,12 +114,21 @@ def write_ready(
         for name, content in ((CONFIG_FILE, _config(base, tokenizer)), (ABOUT_FILE, {**origin, **about})):
             (new / name).write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
         for path in shared:
-            link_or_copy(path, new / path.name)
+            _copy_shared(path, new / path.name)
         if voice.suffix.lower() == ".wav" and voice.is_file():
             (new / REFERENCE_FILE).write_bytes(voice.read_bytes())
         elif voice.is_file():
             audio.save(new / REFERENCE_FILE, audio.load(voice, RATE), RATE)
     return folder
+
+
+def _copy_shared(source: Path, target: Path) -> None:
+    """Copy a file of the base; stored voices become float32, because plain coqui does not convert them."""
+    if source.name != SPEAKERS_FILE:
+        link_or_copy(source, target)
+        return
+    voices: Any = read_tensors_only(source)
+    torch.save({name: {key: part.float() for key, part in voice.items()} for name, voice in voices.items()}, target)
 
 
 def _config(base: Path, tokenizer: Tokenizer) -> dict[str, Any]:
