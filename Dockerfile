@@ -12,25 +12,26 @@ ARG USER_ID=1000
 RUN useradd --uid "$USER_ID" --create-home voice
 
 # Copied before the code, so that a code change does not reinstall packages.
-COPY requirements.txt constraints.txt ./
+COPY requirements.txt constraints.txt overrides.txt ./
 
-# PyPI's torch includes CUDA, so both variants use the same base image; for the CPU, uv finds the smaller build, as in
-# start.bat. The last line writes the stamp that tells start.sh that everything is installed.
+# PyTorch brings the CUDA libraries along and the host lends the driver, so both variants use the same base image.
+# CUDA 12.6 runs with every driver since 525 on Maxwell to Hopper; RTX 50xx and B200 need TORCH=cu128 (driver 570).
+# The last line writes the stamp that tells start.sh that everything is installed.
 ARG TORCH=cpu
 RUN python -m venv .venv; \
     case "$TORCH" in \
-      cpu) \
-        python -m pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore uv==0.13.9; \
-        grep -E '^(torch|torchaudio)==' requirements.txt > torch.txt; \
-        python -m uv pip install --no-cache --compile-bytecode --python .venv/bin/python --torch-backend=cpu \
-          --constraint constraints.txt -r torch.txt; \
-        rm torch.txt; \
-        python -m pip uninstall --yes --root-user-action=ignore uv ;; \
-      cuda) ;; \
-      *) echo "TORCH is cpu or cuda, not $TORCH." >&2; exit 1 ;; \
+      cpu|cu126|cu128) BUILD="$TORCH" ;; \
+      cuda) BUILD=cu126 ;; \
+      *) echo "TORCH is cpu, cuda, cu126 or cu128, not $TORCH." >&2; exit 1 ;; \
     esac; \
+    python -m pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore uv==0.13.9; \
+    grep -E '^(torch|torchaudio)==' requirements.txt > torch.txt; \
+    python -m uv pip install --no-cache --compile-bytecode --python .venv/bin/python --torch-backend="$BUILD" \
+      --constraint constraints.txt -r torch.txt; \
+    rm torch.txt; \
+    python -m pip uninstall --yes --root-user-action=ignore uv; \
     .venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check -r requirements.txt; \
-    cat constraints.txt requirements.txt | cksum > .venv/.installed
+    cat constraints.txt overrides.txt requirements.txt | cksum > .venv/.installed
 
 COPY start.sh xtts_demo.py LICENSE ./
 COPY docs ./docs
@@ -41,6 +42,8 @@ COPY utils ./utils
 RUN python -m compileall -q utils xtts_demo.py; \
     install -d -o voice -g voice output
 ENV PYTHONUTF8=1 \
+    NVIDIA_VISIBLE_DEVICES=all \
+    NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     HF_HOME=/app/output/.cache/huggingface \
     MPLCONFIGDIR=/tmp/matplotlib \
     NUMBA_CACHE_DIR=/tmp/numba

@@ -9,18 +9,23 @@ set PYTHONUTF8=1
 set VENV=.venv\Scripts\python.exe
 
 rem a Python that was replaced, or whose pip installation was killed, does not work
-%VENV% -c "import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 13) and u.find_spec('pip')))" >nul 2>&1
+%VENV% -c "import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 15) and u.find_spec('pip')))" >nul 2>&1
 if not errorlevel 1 if not exist .venv\installed.txt %VENV% -m pip --version >nul 2>&1
 if errorlevel 1 (
-  call :find_python
-  if not defined FOUND (
-    echo Python 3.11 or 3.12 was not found. Install one of them, tick "Add to PATH", and start again.
-    exit /b 1
-  )
   if exist .venv echo The folder .venv is damaged; creating it again.
   if exist .venv rmdir /s /q .venv
-  !FOUND! -m venv .venv
-  if errorlevel 1 exit /b 1
+  call :find_python
+  if defined FOUND (
+    !FOUND! -m venv .venv
+  ) else (
+    echo Python 3.11 to 3.14 was not found; trying to download one with uv ...
+    uv venv --quiet --seed --python 3.12 .venv
+  )
+  if errorlevel 1 (
+    echo Python could not be found or could not create .venv. Run: winget install Python.Python.3.12
+    echo Then open a new window and start again.
+    exit /b 1
+  )
 )
 if exist .venv\installed.txt call :forget_broken
 call :install requirements.txt .venv\installed
@@ -45,9 +50,9 @@ for /f "tokens=1,* delims= " %%a in ("%*") do set REST=%%b
 exit /b %errorlevel%
 
 :find_python
-for %%p in ("py -3.11" "py -3.12" "python3" "python") do (
+for %%p in ("py -3.11" "py -3.12" "py -3.13" "py -3.14" "python3" "python") do (
   if not defined FOUND (
-    %%~p -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))" >nul 2>&1
+    %%~p -c "import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))" >nul 2>&1
     if not errorlevel 1 set FOUND=%%~p
   )
 )
@@ -67,9 +72,8 @@ exit /b 0
 rem %1 package list, %2 copy of the list that was installed last
 fc /b %1 %2.txt >nul 2>&1 && fc /b constraints.txt %2-constraints.txt >nul 2>&1 && exit /b 0
 echo Installing %1 (the first time several GB and minutes) ...
-where nvidia-smi >nul 2>&1
-if not errorlevel 1 if "%1"=="requirements.txt" call :install_cuda_torch
-%VENV% -m pip install --disable-pip-version-check -r %1
+call :uv_install %1
+if errorlevel 1 %VENV% -m pip install --disable-pip-version-check -r %1
 if errorlevel 1 (
   echo The installation failed. See the lines above, then start again to continue.
   exit /b 1
@@ -78,9 +82,10 @@ copy /y %1 %2.txt >nul
 copy /y constraints.txt %2-constraints.txt >nul
 exit /b 0
 
-:install_cuda_torch
-rem PyPI's torch for Windows has no CUDA; uv finds the build for this driver
-%VENV% -m pip install --disable-pip-version-check uv
-for /f "tokens=1" %%t in ('findstr /b /c:"torch==" /c:"torchaudio==" requirements.txt') do set TORCH=!TORCH! %%t
-%VENV% -m uv pip install --python %VENV% --torch-backend=auto !TORCH!
-exit /b 0
+:uv_install
+rem uv finds the torch for this driver, and leaves out a package that has no wheel and that nothing here imports
+%VENV% -m pip install --disable-pip-version-check --quiet uv==0.13.9
+if errorlevel 1 exit /b 1
+if "%1"=="requirements.txt" %VENV% -m utils.system.torch_build
+%VENV% -m uv pip install --compile-bytecode --python %VENV% --override overrides.txt -r %1
+exit /b %errorlevel%

@@ -22,25 +22,49 @@ wait_for_other_starts() {
 
 find_python() {
   local name
-  for name in "${PYTHON:-}" python3.11 python3.12 python3 python; do
-    [ -n "$name" ] && "$name" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null && { printf '%s' "$name"; return; }
+  for name in "${PYTHON:-}" python3.11 python3.12 python3.13 python3.14 python3 python; do
+    [ -n "$name" ] && "$name" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && { printf '%s' "$name"; return; }
   done
-  say "Python 3.11 or 3.12 was not found. Install one of them (on Debian and Ubuntu also the package python3-venv), or set PYTHON=/path/to/python3.11 ./start.sh"
+}
+
+# the uv of this computer, or one that another Python installs for a moment
+find_uv() {
+  local name
+  command -v uv && return
+  for name in python3 python; do
+    "$name" -m venv .uv >/dev/null 2>&1 && .uv/bin/python -m pip install --quiet uv==0.13.9 >&2 && { printf .uv/bin/uv; return; }
+  done
+}
+
+make_environment() {
+  local python uv
+  python=$(find_python) || true
+  if [ -n "$python" ]; then
+    "$python" -m venv .venv && return
+  else
+    say "Python 3.11 to 3.14 was not found; uv downloads one …"
+    uv=$(find_uv) || true
+    [ -n "$uv" ] && "$uv" venv --quiet --seed --python 3.12 .venv >&2 && { rm -rf .uv; return; }
+  fi
+  rm -rf .venv .uv
+  say "Python could not be found or could not create .venv. Install Python 3.12 (on Debian and Ubuntu also the package python3-venv), or set PYTHON=/path/to/python3.12 ./start.sh"
   exit 1
 }
 
 # a Python that was replaced, or whose pip installation was killed, does not work
 works() {
-  .venv/bin/python -c 'import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 13) and u.find_spec("pip")))' &&
+  .venv/bin/python -c 'import sys, importlib.util as u; sys.exit(not ((3, 11) <= sys.version_info < (3, 15) and u.find_spec("pip")))' &&
     { [ -e .venv/.installed ] || .venv/bin/python -m pip --version; }
 } >/dev/null 2>&1
 
 stamp_of() { cat "$@" | cksum; }
 
-# uv takes two thirds of pip's time (measured: docs/log.md), but knows nothing of a mirror in pip's settings
+# uv takes two thirds of pip's time (measured: docs/log.md), but knows nothing of a mirror in pip's settings. It also
+# finds the torch for this driver, and leaves out a package that has no wheel and that nothing here imports.
 uv_install() {
-  .venv/bin/python -m pip install --disable-pip-version-check --quiet uv==0.13.9 &&
-    .venv/bin/python -m uv pip install --compile-bytecode --python .venv/bin/python "$@"
+  .venv/bin/python -m pip install --disable-pip-version-check --quiet uv==0.13.9 || return
+  [ "$2" != requirements.txt ] || .venv/bin/python -m utils.system.torch_build
+  .venv/bin/python -m uv pip install --compile-bytecode --python .venv/bin/python --override overrides.txt "$@"
 } >&2
 
 pip_install() {
@@ -53,7 +77,7 @@ pip_install() {
 # install LIST STAMP: once per content of the list
 install() {
   local wanted
-  wanted=$(stamp_of constraints.txt "$1")
+  wanted=$(stamp_of constraints.txt overrides.txt "$1")
   [ "$(cat "$2" 2>/dev/null)" = "$wanted" ] && return
   say "Installing $1 (the first time about 6 GB; several minutes) …"
   uv_install -r "$1" || { say "uv failed; trying pip …"; pip_install -r "$1"; }
@@ -62,10 +86,9 @@ install() {
 
 wait_for_other_starts
 if ! works; then
-  python=$(find_python)
   [ -e .venv ] && say "The folder .venv is damaged; creating it again."
   rm -rf .venv
-  "$python" -m venv .venv || { rm -rf .venv; say "Python could not create .venv; see the lines above."; exit 1; }
+  make_environment
 fi
 if [ -e .venv/.installed ]; then
   broken=$(.venv/bin/python -m utils.system.packages)

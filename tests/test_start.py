@@ -24,8 +24,16 @@ ALONE = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "
 def copied(folder: Path) -> Path:
     """A copy of what start.sh touches, with nothing to install, in a folder that is hard on scripts."""
     folder = folder / "የእኔ ሥራ (1)"
-    modules = ("__init__", "system/__init__", "system/packages", "core/__init__", "core/paths", "core/errors")
-    for name in ("start.sh", "constraints.txt", *(f"utils/{module}.py" for module in modules)):
+    modules = (
+        "__init__",
+        "system/__init__",
+        "system/packages",
+        "system/torch_build",
+        "core/__init__",
+        "core/paths",
+        "core/errors",
+    )
+    for name in ("start.sh", "constraints.txt", "overrides.txt", *(f"utils/{module}.py" for module in modules)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     (folder / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
@@ -147,19 +155,41 @@ def test_an_installation_that_breaks_off_is_said_and_goes_on_next_time(installed
     assert start(installed).returncode == 0
 
 
-def test_a_missing_python_is_said_with_its_cure(checkout: Path) -> None:
+@pytest.fixture
+def bare(checkout: Path) -> str:
+    """A PATH without any Python."""
     (checkout / "bin").mkdir()
     for tool in ("bash", "dirname", "cat", "cksum", "rm", "env"):
         (checkout / "bin" / tool).symlink_to(shutil.which(tool) or "")
-    lost = start(checkout, PATH=str(checkout / "bin"))
+    return str(checkout / "bin")
+
+
+def test_a_missing_python_is_said_with_its_cure(checkout: Path, bare: str) -> None:
+    lost = start(checkout, PATH=bare)
     assert lost.returncode == 1
-    assert "Install one of them" in lost.stderr
+    assert "Install Python 3.12" in lost.stderr
+
+
+@pytest.mark.slow
+def test_uv_brings_a_python_where_there_is_none(checkout: Path, bare: str) -> None:
+    uv = Path(bare) / "uv"
+    uv.write_text(f"""#!/bin/sh\n[ "$1" = venv ] && exec {sys.executable} -m venv .venv\n""", encoding="utf-8")
+    uv.chmod(0o755)
+    started = start(checkout, PATH=bare)
+    assert (started.returncode, started.stdout) == (0, "page\n"), started.stderr
+    assert "uv downloads one" in started.stderr
 
 
 def test_the_batch_file_and_the_image_take_the_same_programs() -> None:
     text = (ROOT / "start.bat").read_bytes()
-    words = (b"-m utils.system.packages", b"tests\\requirements.txt", b"xtts_demo.py", b"--torch-backend=auto", b"\r\n")
+    words = (
+        b"-m utils.system.packages",
+        b"tests\\requirements.txt",
+        b"xtts_demo.py",
+        b"-m utils.system.torch_build",
+        b"\r\n",
+    )
     assert [word for word in words if word not in text] == []
-    files = [(ROOT / name).read_text(encoding="utf-8") for name in ("start.sh", "Dockerfile")]
-    pins = [re.findall(r"\buv==\S+?(?=[; \n])", file) for file in files]
-    assert pins[0] == pins[1] != []
+    files = [(ROOT / name).read_text(encoding="utf-8") for name in ("start.sh", "start.bat", "Dockerfile")]
+    pins = [set(re.findall(r"\buv==[\d.]+", file)) for file in files]
+    assert pins[0] == pins[1] == pins[2] != set()

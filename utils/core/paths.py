@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "output"
 CONFIGS = ROOT / "configs"
 REQUIREMENTS = ROOT / "requirements.txt"
+CONSTRAINTS = ROOT / "constraints.txt"
 MODELS = OUTPUT / ".models"  # one folder per published version
 SETTINGS = OUTPUT / ".settings"  # user choices and measurements of this machine
 LICENCE_CONSENT = SETTINGS / "licence-consent.json"

@@ -1,5 +1,6 @@
 """Diagnostics: what works on this computer, what does not, and how to fix it."""
 
+import ctypes
 import platform
 import shutil
 import sys
@@ -15,6 +16,7 @@ import psutil
 from utils.config.train import RETIRED
 from utils.core import paths
 from utils.system import packages as pinned
+from utils.system import torch_build
 from utils.xtts.files import HUB_FILES, looks_complete
 
 if TYPE_CHECKING:
@@ -50,9 +52,9 @@ def examine(output: Path) -> Iterator[Finding]:
 
 
 def python_version(_output: Path) -> Iterator[Finding]:
-    """Python is 3.11 or 3.12."""
-    supported = (3, 11) <= sys.version_info < (3, 13)
-    cure = "Install Python 3.11 or 3.12, delete the folder .venv and start again."
+    """Python is 3.11 to 3.14."""
+    supported = (3, 11) <= sys.version_info < (3, 15)
+    cure = "Install Python 3.12, delete the folder .venv and start again."
     detail = f"{platform.python_version()} on {platform.platform()}"
     yield _finding("Python", detail, cure, good=supported, otherwise="fail")
 
@@ -75,19 +77,63 @@ def torch_device(_output: Path) -> Iterator[Finding]:
     """PyTorch finds a device."""
     import torch
 
-    built = f"torch {torch.__version__}"
-    if torch.cuda.is_available():
-        gpu = torch.cuda.get_device_properties(0)
-        yield Finding("Device", "pass", f"{gpu.name}, compute capability {gpu.major}.{gpu.minor}, {built}")
+    gpu, build = torch_build.detect(), f"torch {torch.__version__}"
+    problem = gpu_problem(gpu, torch_build.installed() or "none", platform.system(), found=torch.cuda.is_available())
+    if problem:
+        yield Finding("Device", "warn", f"CPU only ({build}): {problem[0]}", problem[1])
+    elif torch.cuda.is_available():
+        card = torch.cuda.get_device_properties(0)
+        yield Finding("Device", "pass", f"{card.name}, compute capability {card.major}.{card.minor}, {build}")
         free, total = torch.cuda.mem_get_info()
         cure = "Inference may fit; full fine-tuning will not."
         yield _finding("GPU memory", f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure, good=total >= 6 * GIB)
-    elif shutil.which("nvidia-smi"):
-        cure = "Delete the folder .venv and start again to install another PyTorch, or update the driver."
-        yield Finding("Device", "warn", f"CPU only ({built}), although an NVIDIA driver is installed", cure)
+        yield _whisper_on_gpu(torch.version.cuda or "")
     else:
         cure = "Data preparation and tests with the tiny model work; use an NVIDIA GPU to fine-tune the full model."
-        yield Finding("Device", "warn", f"CPU, {torch.get_num_threads()} threads, {built}", cure)
+        yield Finding("Device", "warn", f"CPU, {torch.get_num_threads()} threads, {build}", cure)
+
+
+def gpu_problem(
+    gpu: torch_build.Gpu | None, build: str, system: str, *, found: bool, has_card: bool | None = None
+) -> tuple[str, str] | None:
+    """Return why torch does not use the GPU of this computer, and the cure; None if it does, or there is none.
+
+    ``gpu`` is what the driver reports, and ``found`` whether torch finds a GPU.
+    """
+    if gpu is None:
+        if found or not (_has_nvidia_card() if has_card is None else has_card):
+            return None
+        return "there is an NVIDIA GPU, but its driver is not installed", _install_driver()
+    if torch_build.supports(build, gpu, system):
+        hint = (
+            "Restart the computer if the driver was updated; in a container use --gpus all; unset CUDA_VISIBLE_DEVICES."
+        )
+        return None if found else (f"driver {gpu.driver} does not start CUDA", hint)
+    best = torch_build.choose(system, gpu)
+    if torch_build.supports(best.backend, gpu, system):
+        return f"this build of torch ({build}) is not for {best.reason}", f"Run: {torch_build.AGAIN}"
+    return best.reason, best.hint
+
+
+def _has_nvidia_card() -> bool:
+    vendors = Path("/sys/bus/pci/devices").glob("*/vendor")  # on Linux; elsewhere there are none
+    return any(file.read_text().strip() == "0x10de" for file in vendors)
+
+
+def _install_driver() -> str:
+    command = "ubuntu-drivers install" if shutil.which("ubuntu-drivers") else "apt install nvidia-driver"
+    return f"Run: sudo {command}. Restart the computer, then run: {torch_build.AGAIN}"
+
+
+def _whisper_on_gpu(cuda: str) -> Finding:
+    """CTranslate2, which runs Whisper, looks for the cuBLAS of CUDA 12 that torch may have brought."""
+    library = "cublas64_12.dll" if sys.platform == "win32" else "libcublas.so.12"
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        cure = f"Set UV_TORCH_BACKEND=cu126 (RTX 50xx: cu128) and run: {torch_build.AGAIN}"
+        return Finding("Whisper on the GPU", "warn", f"not possible with CUDA {cuda}, it runs on the CPU", cure)
+    return Finding("Whisper on the GPU", "pass", f"{library} is there")
 
 
 def precision(_output: Path) -> Iterator[Finding]:

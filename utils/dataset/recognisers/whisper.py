@@ -30,6 +30,8 @@ class Whisper:
         self.device: str = spec.device
         if spec.device == "auto":
             self.device = "cuda" if ctranslate2.get_cuda_device_count() else "cpu"
+        if self.device == "cuda":
+            import torch  # noqa: F401  # loads its cuBLAS and cuDNN, which CTranslate2 then finds by name
         possible = sorted(ctranslate2.get_supported_compute_types(self.device))
         compute_type = spec.compute_type
         if compute_type == "auto":  # the fastest
