@@ -225,7 +225,8 @@ def test_an_adapter_is_merged_into_its_base(tiny_folder: Path, amharic: Tokenize
 def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder: Path, tmp_path: Path) -> None:
     run = shutil.copytree(output / RUN, tmp_path / "run")
     manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
-    manifest.write_text(manifest.read_text().replace(str(tiny_folder), "/elsewhere/tiny-random"))
+    text = manifest.read_text().replace(str(tiny_folder), "/elsewhere/tiny-random")
+    manifest.write_text(text.replace('"digest"', '"_"'))  # as in a manifest of version 1.0
     assert open_model(run, source=ModelSource(models=tiny_folder.parent)).folder == tiny_folder
     assert open_model(run, base=tiny_folder).folder == tiny_folder
     with pytest.raises(AmharicTtsError, match="/elsewhere/tiny-random"):

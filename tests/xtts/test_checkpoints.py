@@ -67,7 +67,7 @@ def spoil_step(folder: Path) -> None:
     [
         (lambda folder: (folder / checkpoints.MODEL).write_bytes(b"short"), "model.safetensors has 5 bytes instead of"),
         (lambda folder: (folder / checkpoints.MANIFEST).unlink(), "checkpoint.json cannot be read: FileNotFoundError"),
-        (spoil_step, "checkpoint.json: step Input should be a valid integer"),
+        (spoil_step, "checkpoint.json has changed since it was written"),
     ],
 )
 def test_a_damaged_checkpoint_is_listed_with_the_reason_and_never_pruned(
@@ -85,9 +85,10 @@ def test_a_damaged_checkpoint_is_listed_with_the_reason_and_never_pruned(
     assert (tmp_path / "checkpoints" / "step_2").exists()
 
 
-def test_a_flipped_bit_is_detected_before_the_weights_are_used(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [checkpoints.MODEL, "vocab.json"])
+def test_a_flipped_bit_is_detected_before_the_weights_are_used(tmp_path: Path, name: str) -> None:
     write_steps(tmp_path, 1)
-    path = tmp_path / "checkpoints" / "step_1" / checkpoints.MODEL
+    path = tmp_path / "checkpoints" / "step_1" / name
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)

@@ -34,6 +34,7 @@ Digests = dict[str, str]
 
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.((?P<kind>new|old|gone)-\d+|before)")  # .before was written by version 1.0
 FORMAT = 1  # of manifests
+DIGEST = "digest"  # key of a manifest's hash of itself; manifests of version 1.0 have none
 
 FREE_SPACE_HINT = (
     "Free some space, delete checkpoints (python -m utils checkpoints delete) or set a smaller save_n_checkpoints. "
@@ -102,6 +103,7 @@ def write_folder(
             name = path.relative_to(new).as_posix()
             files[name] = {"size": path.stat().st_size, "sha256": digests.get(name) or hash_file(path)}
         content = {"format": FORMAT, "serial": serial, **about, "files": files}
+        content[DIGEST] = _digest(content)
         write_atomically(new / manifest, json.dumps(content, indent=1, ensure_ascii=False))
     return target
 
@@ -158,10 +160,13 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         version, files = about["format"], about["files"].items()
         sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
         int(about["serial"])
+        digest = about.pop(DIGEST, None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise DamagedError(f"{path} cannot be read: {type(error).__name__} {error}.", hint=CHOOSE_ANOTHER) from error
+        raise DamagedError(f"{path} cannot be read: {type(error).__name__}.", hint=CHOOSE_ANOTHER) from error
     if version != FORMAT:
         raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
+    if digest is not None and digest != _digest(about):
+        raise DamagedError(f"{path} has changed since it was written.", hint=CHOOSE_ANOTHER)
     for name, size in sizes.items():
         try:
             actual = (folder / name).stat().st_size
@@ -170,6 +175,10 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         if actual != size:
             raise DamagedError(f"{folder / name} has {actual} bytes instead of {size}.", hint=CHOOSE_ANOTHER)
     return dict(about)
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None:

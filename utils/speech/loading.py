@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunError, SpeedupError, VocabularyError
-from utils.core.folders import DamagedError, hash_file, read_manifest, verify_hashes
+from utils.core.folders import DamagedError, hash_file, read_manifest
 from utils.core.languages import find
 from utils.core.paths import OUTPUT, Project
 from utils.core.storage import make_folder, read_json, symlink_or_copy
@@ -261,12 +261,9 @@ def _load_checkpoint(
         raise VocabularyError(
             f"{folder} has a different vocabulary from the one its weights were trained with.", hint=ANOTHER
         )
-    if file == checkpoints.MODEL:
-        state = checkpoints.read_state(folder)
-    else:
-        if (folder / checkpoints.MANIFEST).is_file():
-            verify_hashes(folder, checkpoints.MANIFEST, [file])
-        state = read_tensors(folder / file)
+    if (folder / checkpoints.MANIFEST).is_file():
+        checkpoints.verify(folder, file)
+    state = read_tensors(folder / file)
     _check_rows(state, tokenizer, folder)
     if any(checkpoints.LORA_PREFIX in name for name in state):
         gpt = _merged(folder, info, origin, tokenizer, state)

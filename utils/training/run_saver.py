@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunError
-from utils.core.folders import DamagedError, verify_hashes
+from utils.core.folders import DamagedError
 from utils.core.storage import write_atomically
 from utils.runs.job import Job
 from utils.training import resume_state
@@ -29,7 +29,7 @@ from utils.training.resume_state import Snapshot
 from utils.training.step import StepResult, TrainStep, unwrap_optimizer
 from utils.xtts import checkpoints
 from utils.xtts.adapters import adapted_layers, adapter_settings, adapter_state, load_adapter, merged_state
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, MANIFEST, CheckpointInfo
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, CheckpointInfo
 from utils.xtts.tensors import read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
@@ -271,7 +271,7 @@ def load_newest_checkpoint(run: Path, gpt: nn.Module, settings: str) -> Checkpoi
 @torch.no_grad()
 def _load_weights(gpt: nn.Module, folder: Path) -> None:
     if any(adapted_layers(gpt)):
-        verify_hashes(folder, MANIFEST, [ADAPTER, ADAPTER_CONFIG])
+        checkpoints.verify(folder, ADAPTER)
         load_adapter(gpt, read_tensors(folder / ADAPTER))
         return
     state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)

@@ -161,11 +161,17 @@ def delete(checkpoint: Checkpoint) -> None:
     folders.remove_folder(checkpoint.folder)
 
 
+def verify(folder: Path, weights: str) -> None:
+    """Compare the weights, the vocabulary and the settings of a checkpoint with their hashes."""
+    names = folders.read_manifest(folder, MANIFEST)["files"]
+    folders.verify_hashes(folder, MANIFEST, [name for name in names if name == weights or name not in {MODEL, ADAPTER}])
+
+
 def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Tensor]":
     """Read the weights of a checkpoint after verifying their hash, optionally converted to a dtype."""
     from utils.xtts.tensors import read_tensors
 
-    folders.verify_hashes(folder, MANIFEST, [MODEL])
+    verify(folder, MODEL)
     state = read_tensors(folder / MODEL)
     if kind is not None:
         for name, tensor in state.items():
