@@ -11,7 +11,7 @@ from pathlib import Path
 from utils.config import Config, DatasetConfig, DownloadConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.core.paths import ROOT
 from utils.ui.i18n import GAP, TABLES, Row, field_area, read_table
-from utils.ui.tabs.system.settings import PageSettings
+from utils.workspace.page_settings import PageSettings
 
 CONFIGS: tuple[type[Config], ...] = (
     TrainConfig,

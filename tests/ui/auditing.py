@@ -40,14 +40,26 @@ def function_of(event: BlockFunction) -> Callable[..., Any]:
 
 
 def respond(
-    blocks: gr.Blocks, event: BlockFunction, values: list[Any] | None = None, state: SessionState | None = None
+    blocks: gr.Blocks,
+    event: BlockFunction,
+    values: list[Any] | None = None,
+    state: SessionState | None = None,
+    **sent: Any,
 ) -> list[Any]:
     """Respond to an event as the server does, without values as to an untouched page of a new visitor."""
     values = [value_of(block) for block in event.inputs] if values is None else values
-    clicked, request = gr.EventData(None, {"clip": "x"}), gr.Request(session_hash="an audit", headers={})
+    clicked, request = gr.EventData(None, sent or {"clip": "x"}), gr.Request(session_hash="an audit", headers={})
     response = blocks.process_api(
         event, values, state=state or SessionState(blocks), request=request, event_data=clicked
     )
     with ThreadPoolExecutor(1) as thread:  # the browser of other tests has a loop of its own in this thread
         data: list[Any] = thread.submit(asyncio.run, response).result()["data"]
     return data
+
+
+def act(blocks: gr.Blocks, panel: str, action: str, opened: str, **fields: Any) -> dict[Block, Any]:
+    """Press a button of a panel; return the update of each output."""
+    html = next(block for block in blocks.blocks.values() if block.elem_id == panel)
+    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    updates = respond(blocks, event, [None, opened, "en"], act=action, **fields)
+    return dict(zip(event.outputs, updates, strict=True))

@@ -15,8 +15,7 @@ from tests.ui import auditing
 from utils import runs
 from utils.core import paths
 from utils.ui.i18n import Phrase
-from utils.ui.tabs.system import downloads
-from utils.workspace import sample_project
+from utils.workspace import downloads, sample_project
 
 # events
 

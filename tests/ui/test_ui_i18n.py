@@ -17,8 +17,7 @@ from utils.ui.form import read_form
 from utils.ui.i18n import TABLES, describe_error, phrases, read_table
 from utils.ui.page import show_errors
 from utils.ui.tabs.inference.text import tokenizer_of
-from utils.ui.tabs.system import downloads
-from utils.workspace import comparisons, reference_clips, takes
+from utils.workspace import comparisons, downloads, reference_clips, takes
 
 ROWS = [row for table in TABLES.glob("*.tsv") for row in read_table(table)]
 CURE = "መፍትሔ፦"

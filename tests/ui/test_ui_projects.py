@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,9 +10,6 @@ from typing import Any
 
 import gradio as gr
 import pytest
-from gradio.block_function import BlockFunction
-from gradio.blocks import Block
-from gradio.state_holder import SessionState
 
 from tests.ui import auditing
 from tests.ui.data_folders import add_run
@@ -21,10 +19,10 @@ from utils.core.errors import RunBusyError, StorageError
 from utils.core.paths import Project, list_projects
 from utils.ui import projects as panel
 from utils.ui.i18n import t
+from utils.ui.page import PanelRequest
 from utils.workspace import projects
 from utils.workspace.projects import CopyProgress
 
-UNCHANGED = {"__type__": "update"}
 SOUND, LIST = Path("dataset", "wavs", "a.wav"), Path("dataset", "manifest.csv")
 
 
@@ -88,10 +86,10 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
         with pytest.raises(RunBusyError, match="running"):
             action()
     assert list_projects(tmp_path) == ["voice"]
-    actions = panel.available_actions(tmp_path, "voice", "copy", "en")
-    enabled = [name for name, update in actions.items() if isinstance(update, dict) and update.get("visible")]
-    assert enabled == ["project.new"]
-    assert t("project.is_running", "en") in actions["reason"]
+    page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)
+    shown = panel.render(PanelRequest(page, "voice", "en"))
+    assert re.findall('data-act="([a-z]+)"', shown) == ["new"]
+    assert t("project.is_running", "en") in shown
 
 
 def test_a_deleted_project_is_restored_whole(project: Project, tmp_path: Path) -> None:
@@ -119,61 +117,22 @@ def test_the_trash_is_emptied_of_old_projects(project: Project, tmp_path: Path) 
     assert not unfinished_copy.exists()
 
 
-# the page, as gradio calls it for one tab of a browser
-
-
-class Visitor:
-    """What gradio does for one tab of a browser: it stores its states and updates its widgets."""
-
-    def __init__(self, blocks: gr.Blocks) -> None:
-        self.blocks, self.state = blocks, SessionState(blocks)
-
-    def send(self, elem_id: str, kind: str, **values: str) -> dict[Block, Any]:
-        """Trigger the event of a widget."""
-        widget = next(block for block in self.blocks.blocks.values() if block.elem_id == elem_id)
-        event = next(event for event in self.blocks.fns.values() if (widget._id, kind) in event.targets)
-        return self.trigger(event, **values)
-
-    def trigger(self, event: BlockFunction, **values: str) -> dict[Block, Any]:
-        """Send the values of widgets by their ids; return the update of each output."""
-        inputs = [values.get(str(block.elem_id).replace("-", "_")) for block in event.inputs]
-        return dict(zip(event.outputs, auditing.respond(self.blocks, event, inputs, self.state), strict=True))
-
-
-@pytest.fixture
-def visitor(blocks: gr.Blocks, output: Path) -> Visitor:
-    """A new visitor of a page with two projects."""
+@pytest.mark.parametrize(
+    ("action", "fields", "left"),
+    [
+        ("new", {"name": "third"}, ["first", "second", "third"]),
+        ("rename", {"name": "third"}, ["second", "third"]),
+        ("duplicate", {"name": "third"}, ["first", "second", "third"]),
+        ("delete", {"project": "second"}, ["first"]),  # which the question named, whatever is open by now
+    ],
+)
+def test_the_panel_acts_on_the_named_project(
+    blocks: gr.Blocks, output: Path, action: str, fields: dict[str, str], left: list[str]
+) -> None:
     emptied(output)
     for name in ("first", "second"):
         projects.create(name, output)
-    return Visitor(blocks)
-
-
-@pytest.mark.parametrize(
-    ("ask", "confirm", "chosen", "other"),
-    [
-        ("delete-project", "project-question-confirm", {"project": "first"}, {"project": "second"}),
-        ("data-delete", "data-run-question-confirm", {"data_runs": "r1"}, {"data_runs": "r2"}),
-        ("delete-version", "download-question-confirm", {"download_version": "main"}, {"download_version": "v2.0.3"}),
-        ("free-space", "free-question-confirm", {"project": "first"}, {"project": "second"}),
-    ],
-)
-def test_a_confirmation_applies_to_the_selection_in_question(
-    visitor: Visitor, output: Path, ask: str, confirm: str, chosen: dict[str, str], other: dict[str, str]
-) -> None:
-    same = {"language": "en", "project": "first", "spare_kind": "features"}
-    visitor.send(ask, "click", **same | chosen)
-    with pytest.raises(gr.Error, match="selection has changed"):
-        visitor.send(confirm, "click", **same | other)
-    assert list_projects(output) == ["first", "second"]
-
-
-def test_confirming_deletes_and_another_selection_hides_the_question(visitor: Visitor, output: Path) -> None:
-    updates = visitor.send("delete-project", "click", language="en", project="first")
-    box = next(block for block in updates if isinstance(block, gr.Column))
-    assert updates[box]["visible"] is True
-    hide = next(event for event in visitor.blocks.fns.values() if event.outputs == [box] and len(event.inputs) > 1)
-    assert visitor.trigger(hide, project="first")[box] == UNCHANGED
-    assert visitor.trigger(hide, project="second")[box]["visible"] is False
-    visitor.send("project-question-confirm", "click", language="en", project="first")
-    assert list_projects(output) == ["second"]
+    updates = auditing.act(blocks, "projects-panel", action, "first", **fields)
+    assert list_projects(output) == left
+    (picker,) = (block for block in updates if block.elem_id == "project")
+    assert updates[picker]["value"] == fields.get("name", "first")

@@ -91,9 +91,6 @@ def test_no_run_outside_the_project_can_be_named_and_an_invalid_name_makes_no_pr
     for run in ("../../etc", "no-such-run", None, 5, {"a": 1}):
         with pytest.raises(Exception, match=r"folder name|no run"):
             client.predict("default", run, "en", api_name="/delete_run")
-    for name in ("../up", "\U00010280" * 64, {"a": 1}):
-        with pytest.raises(Exception, match=r"folder name"):
-            client.predict(name, "en", api_name="/create_project")
     assert list(output.iterdir()) == before
 
 

@@ -15,11 +15,12 @@ from utils import runs
 from utils.core import paths
 from utils.core.errors import ConfigError, RunBusyError, RunError
 from utils.core.events import EventLog
+from utils.core.paths import Project
 from utils.ui.i18n import t
-from utils.ui.tabs.system import base_models, disk, downloads, settings, tab
-from utils.ui.tabs.system.settings import PageSettings
-from utils.workspace import disk_usage, projects
+from utils.ui.tabs.system import base_models, disk, tab
+from utils.workspace import disk_usage, downloads, page_settings, projects
 from utils.workspace.disk_usage import DiskUsage
+from utils.workspace.page_settings import PageSettings
 from utils.xtts import checkpoints
 from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import VARIABLE, LicenceError
@@ -34,19 +35,17 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_settings_are_saved_and_invalid_ones_are_the_defaults(tmp_path: Path) -> None:
-    assert settings.read(tmp_path) == PageSettings()
-    settings.write(PageSettings(colours="dark", kept_days=3), tmp_path)
-    assert settings.read(tmp_path) == PageSettings(colours="dark", kept_days=3)
-    settings.settings_path(tmp_path).write_text("colours: pink", encoding="utf-8")
-    assert settings.read(tmp_path) == PageSettings()
+    assert page_settings.read(tmp_path) == PageSettings()
+    page_settings.write(PageSettings(colours="dark", kept_days=3), tmp_path)
+    assert page_settings.read(tmp_path) == PageSettings(colours="dark", kept_days=3)
+    page_settings.settings_path(tmp_path).write_text("colours: pink", encoding="utf-8")
+    assert page_settings.read(tmp_path) == PageSettings()
 
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
-    state = base_models.licence_state("en")
-    assert [state[name]["visible"] for name in ("agree", "withdraw")] == [False, False]
     with pytest.raises(LicenceError, match=VARIABLE):
-        base_models.withdraw_consent()
+        downloads.withdraw_consent()
 
 
 ABSENT, WHOLE = (downloads.BaseModel("v2.0.2", files, 0, is_begun=False) for files in (0, len(HUB_FILES)))
@@ -54,19 +53,24 @@ BEGUN = downloads.BaseModel("v2.0.2", 2, 0, is_begun=True)
 
 
 @pytest.mark.parametrize(
-    ("model", "state", "offered"),
+    ("model", "status", "offered"),
     [
-        (ABSENT, {}, ["download"]),
-        (ABSENT, {"consent": False}, []),
-        (WHOLE, {}, ["delete_version"]),
-        (BEGUN, {"unfinished": True}, ["download", "cancel_download", "delete_version"]),
-        (BEGUN, {"busy": True}, ["pause", "cancel_download"]),
-        (downloads.base_model("tiny"), {}, []),
+        (ABSENT, None, ["download"]),
+        (WHOLE, None, ["delete"]),
+        (BEGUN, runs.Status.STOPPED, ["download", "cancel", "delete"]),
+        (BEGUN, runs.Status.RUNNING, ["pause", "cancel"]),
+        (downloads.base_model("tiny"), None, []),
     ],
 )
-def test_each_state_has_its_buttons(model: downloads.BaseModel, state: dict[str, bool], offered: list[str]) -> None:
-    actions = base_models.available_actions(model, **({"busy": False, "unfinished": False, "consent": True} | state))
-    assert [name.removeprefix("system.") for name, can_act in actions.items() if can_act] == offered
+def test_each_state_has_its_buttons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: downloads.BaseModel, status: runs.Status, offered: list[str]
+) -> None:
+    run = add_run(Project(tmp_path), "20260101-000000-download-model", status) if status else None
+    if run:
+        run.config.write_text("version: v2.0.2\n", encoding="utf-8")
+    assert "download" not in base_models.available_actions(model, run) or model.version == "tiny"  # without consent
+    monkeypatch.setenv(VARIABLE, "1")
+    assert base_models.available_actions(model, run) == offered
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from tests.ui.serving import OneTab, Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
 from utils.ui.i18n import t
-from utils.ui.tabs.system.base_models import LICENCE_FILE
+from utils.workspace.downloads import LICENCE_FILE
 from utils.xtts.files import HUB_FILES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -31,30 +31,28 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
 def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> None:
     page = seen.page
     page.locator("#open-system").click()
-    page.locator("#download-version input").click()
-    page.get_by_role("option", name="v2.0.2").click()
-    expect(page.locator("#licence-state")).to_contain_text("License")
-    expect(page.locator("#download")).to_be_hidden()
+    panel = page.locator("#base-models")
+    row = panel.locator("tr", has_text="v2.0.2")
+    download, delete = (row.locator(f"[data-act={action}]") for action in ("download", "delete"))
+    expect(panel).to_contain_text("has not been accepted yet")
+    expect(download).to_be_hidden()
 
-    page.locator("#show-licence").click()
-    expect(page.locator("#licence-text textarea")).to_have_value(TERMS.decode())
-    page.locator("#licence-name input, #licence-name textarea").first.fill("አበበ")
-    page.locator("#agree").click()
-    expect(page.locator("#licence-state")).to_contain_text("አበበ")
-    expect(page.locator("#agree")).to_be_hidden()
-    expect(page.locator("#download")).to_be_visible()
+    panel.locator("[data-act=licence]").click()
+    expect(panel.locator("pre")).to_have_text(TERMS.decode())
+    panel.locator("[name=person]").fill("አበበ")
+    panel.locator("[data-act=agree]").click()
+    expect(panel).to_contain_text("አበበ")
+    expect(panel.locator("[data-act=agree]")).to_be_hidden()
 
-    page.locator("#download").click()
-    expect(page.locator("#pause-download")).to_be_visible()
-    row = page.locator("#base-models tr", has_text="v2.0.2")
+    download.click()
     expect(row).to_contain_text(t("system.installed", "en"), timeout=60_000)  # the child loads torch
-    expect(page.locator("#download")).to_be_hidden()
+    expect(download).to_be_hidden()
 
-    page.locator("#delete-version").click()
-    expect(page.locator("#download-question")).to_contain_text("v2.0.2")
-    page.locator("#download-question-confirm").click()
+    delete.click()
+    expect(page.locator("#question")).to_contain_text("Delete v2.0.2?")
+    page.locator("#confirm").click()
     expect(row).to_contain_text(t("system.not_installed", "en"))
-    page.locator("#withdraw").click()
-    expect(page.locator("#download")).to_be_hidden()
+    panel.locator("[data-act=withdraw]").click()
+    expect(download).to_be_hidden()
     assert seen.complaints == []
     assert seen.strangers == []

@@ -85,8 +85,8 @@ def test_recordings_become_a_voice_that_speaks(seen: Seen, served: Served) -> No
 
 def make_project(page: Page, project: Project) -> None:
     page.locator("#manage-projects").click()
-    page.locator("#project-name :is(input, textarea)").fill(NAME)
-    page.locator("#new-project").click()
+    page.locator("#projects-panel [name=name]").fill(NAME)
+    page.locator("#projects-panel [data-act=new]").click()
     expect(page.get_by_text(f"Project {NAME}")).to_be_visible()
     page.locator("#manage-projects").click()
     assert project.root.is_dir()

@@ -21,13 +21,12 @@ from utils.ui import status_strip, views
 from utils.ui.gradio_server import Credentials, PatchedScripts, RequestGuard, free_port
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors, toggle
-from utils.ui.projects import build_panel, build_picker, project_names
+from utils.ui.projects import build_picker, build_project_panel, project_names
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
-from utils.ui.tabs.system import settings
 from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
-from utils.workspace import projects
+from utils.workspace import page_settings, projects
 
 if TYPE_CHECKING:
     from gradio.block_function import BlockFunction
@@ -113,7 +112,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     with gr.Row(elem_id="strip-row"):
         strip, readings = gr.HTML(elem_id="strip"), gr.HTML(elem_id="readings")
     page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks)
-    build_panel(page, manage)
+    build_project_panel(page, manage)
 
     @show_errors
     def read(project: str, language: str) -> tuple[str, str]:
@@ -135,7 +134,7 @@ def build_drawer(page: PageContext, button: gr.Button) -> None:
         with gr.Row():
             gr.Markdown(heading("system.tab"))
             close = gr.Button(t("common.close"), elem_id="close-system", size="sm", min_width=100, scale=0)
-        system.build(replace(page, clock=clock), button)
+        system.build(replace(page, clock=clock))
     for clicked in (button, close):
         toggle(clicked, drawer, clock)
 
@@ -162,7 +161,7 @@ def connect_state(
     def restore(project: str, language: str) -> list[Any]:
         names = project_names(page.output)
         opened = gr.update(choices=names, value=project if project in names else names[0])
-        language = language if language in LANGUAGES else settings.read(page.output).language
+        language = language if language in LANGUAGES else page_settings.read(page.output).language
         if language == page.language.value:
             return [opened, *[gr.skip()] * (1 + len(widgets))]
         return [opened, language, *in_language(language)]
@@ -187,7 +186,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
     blocks = build(output)
 
     def empty_trash() -> None:  # of projects that were deleted long enough ago
-        projects.empty_trash(output, days=settings.read(output).kept_days)
+        projects.empty_trash(output, days=page_settings.read(output).kept_days)
 
     threading.Thread(target=empty_trash, name="empty-trash", daemon=True).start()
     words = json.dumps({word: translate(word, "am") for word in GRADIO_WORDS}, ensure_ascii=False)

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config
 from utils.core.languages import AMHARIC, OTHER_LANGUAGES, XTTS_LANGUAGES, canonical
-from utils.ui.i18n import field_text, field_title, phrase
+from utils.ui.i18n import choice_labels, field_text, field_title, phrase
 
 C = TypeVar("C", bound=Config)
 
@@ -60,7 +60,7 @@ def widget(config: type[Config], name: str, value: Any) -> Component:  # noqa: A
     if kind is bool:
         return gr.Checkbox(**options)
     if get_origin(kind) is Literal:
-        return gr.Dropdown([(str(choice), choice) for choice in get_args(kind)], **options)
+        return gr.Dropdown(choice_labels(name, get_args(kind)), **options)
     if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in field.metadata):
         return gr.Dropdown(language_choices(), allow_custom_value=True, **options)
     if kind not in {int, float}:

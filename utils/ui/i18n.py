@@ -7,7 +7,7 @@ numbers left open, and the others are shown in English.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -100,6 +100,14 @@ def field_title(config: type[Config], name: str, language: str = "") -> str:
 def field_text(config: type[Config], name: str, part: Literal["title", "description"], language: str) -> str:
     row = phrases().get(f"{field_area(config)}.{name}.{part}")
     return row.amharic if row and language == "am" else getattr(config.model_fields[name], part) or ""
+
+
+def choice_labels(name: str, values: Sequence[str]) -> Choices:
+    """Return the choices of a setting; most are names, which need no phrase."""
+    ids = {value: f"choice.{name}.{value}" for value in values}
+    return Choices(
+        lambda language: [(t(key, language) if key in phrases() else str(value), value) for value, key in ids.items()]
+    )
 
 
 def field_area(config: type[Config]) -> str:

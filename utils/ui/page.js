@@ -63,3 +63,55 @@ document.addEventListener("keydown", (event) => {
     if (event.target.closest("#train") && window.Notification?.permission === "default") Notification.requestPermission();
   });
 })();
+
+// Asks before something is deleted. Resolves to whether the answer is yes.
+window.ask = (question, yes, no) => new Promise((resolve) => {
+  const dialog = document.createElement("dialog");
+  dialog.id = "question";
+  dialog.append(document.createElement("p"), document.createElement("form"));
+  dialog.firstChild.textContent = question;
+  dialog.lastChild.method = "dialog";
+  for (const [id, text] of [["confirm", yes], ["cancel", no]]) {
+    const button = document.createElement("button");
+    Object.assign(button, {id, value: id, textContent: text, className: id === "confirm" ? "act stop" : "act"});
+    dialog.lastChild.append(button);
+  }
+  dialog.addEventListener("close", () => { dialog.remove(); resolve(dialog.returnValue === "confirm"); });
+  document.querySelector(".gradio-container").append(dialog);
+  dialog.showModal();
+});
+
+// A panel: its buttons (data-act) send the named fields to the server. Gradio changes only what differs in the HTML, so
+// what is typed stays; a field with data-of starts anew when it is about something else.
+window.panel = (element, trigger, watch) => {
+  const opened = new Set();
+  const send = async (control) => {
+    const {confirm, cancel, ...data} = control.dataset;
+    if (confirm && !await ask(confirm, control.textContent, cancel)) return;
+    const fields = [...element.querySelectorAll("[name]")];
+    const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
+    trigger("click", {...Object.fromEntries(values), ...element.panelData?.(), ...data});
+  };
+  let waiting;
+  element.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-act]");
+    if (button) send(button);
+  });
+  element.addEventListener("change", (event) => { if (event.target.matches("select[data-act]")) send(event.target); });
+  element.addEventListener("input", (event) => {
+    clearTimeout(waiting);
+    if (event.target.matches(":is(input, textarea)[data-act]")) waiting = setTimeout(send, 250, event.target);
+  });
+  element.addEventListener("toggle", ({target}) => {  // details lose it when they are rendered again
+    if (target.id && target.isConnected) opened[target.open ? "add" : "delete"](target.id);
+  }, true);
+  const update = () => {
+    for (const field of element.querySelectorAll("[data-of]")) {
+      if (field.of !== field.dataset.of) field.value = field.getAttribute("value") ?? "";
+      field.of = field.dataset.of;
+    }
+    for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
+  };
+  update();
+  watch("value", update);
+};

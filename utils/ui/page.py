@@ -5,10 +5,10 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import gradio as gr
 
@@ -130,7 +130,89 @@ def connect_live(
     return outputs
 
 
-def toggle(button: gr.Button, panel: gr.Column, *clocks: gr.Timer) -> None:
+@dataclass(frozen=True)
+class PanelRequest:
+    """What a panel is rendered for: the open project, the language, and the fields as this visitor last sent them."""
+
+    page: "PageContext"
+    name: str  # of the project
+    language: str
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def project(self) -> paths.Project:
+        return self.page.open(self.name)
+
+    def text(self, name: str) -> str:
+        """Return a field as text; a browser may send anything."""
+        return str(self.fields.get(name) or "")
+
+    def number(self, name: str) -> float:
+        try:
+            return float(self.text(name))
+        except ValueError:
+            raise ConfigError(f"{self.text(name) or 'An empty field'} is not a number.", hint="Enter one.") from None
+
+
+def build_panel(
+    page: PageContext,
+    elem_id: str,
+    render: Callable[[PanelRequest], str],
+    actions: Mapping[str, Callable[[PanelRequest], Mapping[Any, Any] | None]],
+    outputs: Sequence[Any] = (),
+    changes: Sequence[Any] = (),
+    show_progress: Literal["full", "minimal", "hidden"] = "hidden",
+    **options: Any,  # noqa: ANN401  # of many kinds
+) -> gr.HTML:
+    """Lay out HTML that follows the state on disk, with buttons (``views.button``) that name their action.
+
+    An action is given all fields of the panel. It may return updates of ``outputs`` and, by name, other values of the
+    fields. A visitor is sent only what differs from the last time. Actions of the panels run one after the other.
+    """
+    html = gr.HTML(elem_id=elem_id, js_on_load="panel(element, trigger, watch);", **options)
+    seen = gr.State({})  # the project, the fields of this visitor, and what was rendered for them
+
+    def show(before: Mapping[str, Any], request: PanelRequest) -> list[Any]:
+        try:
+            shown = render(request)
+        except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
+            shown = note(describe_error(error, request.language))
+        after = {"project": request.name, "fields": request.fields, "shown": shown}
+        return [gr.skip() if after == before else after, gr.skip() if shown == before.get("shown") else shown]
+
+    def fields_of(before: Mapping[str, Any], project: str) -> dict[str, Any]:
+        return {**before["fields"]} if before.get("project") == project else {}
+
+    @show_errors
+    def refresh(before: dict[str, Any] | None, project: str, language: str) -> list[Any]:
+        before = before or {}
+        return show(before, PanelRequest(page, project, language, fields_of(before, project)))
+
+    @show_errors
+    def act(event: gr.EventData, before: dict[str, Any] | None, project: str, language: str) -> list[Any]:
+        before, sent = before or {}, dict(event._data or {})  # noqa: SLF001  # what the browser sent, under any name
+        request = PanelRequest(page, project, language, fields_of(before, project) | sent)
+        action = actions.get(str(sent.get("act")))
+        updates = (action and action(request)) or {}
+        changed = {name: value for name, value in updates.items() if isinstance(name, str)}
+        shown = show(before, PanelRequest(page, project, language, {**request.fields, **changed}))
+        return [*shown, *(updates.get(widget, gr.skip()) for widget in outputs)]
+
+    inputs = [seen, page.project, page.language]
+    gr.on([*page.refresh, *changes], refresh, inputs, [seen, html], **RAW_INPUTS, **PRIVATE_EVENT)
+    html.click(  # in the queue, which shows messages
+        act,
+        inputs,
+        [seen, html, *outputs],
+        trigger_mode="multiple",
+        show_progress=show_progress,
+        api_visibility="private",
+        **RAW_INPUTS,
+    )
+    return html
+
+
+def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> None:
     """Show or hide a panel with a click; the clocks tick while it is shown. A hidden panel is not in the document."""
     is_hidden = f"!document.getElementById('{panel.elem_id}')"
     updates = ["{__type__: 'update', visible: hidden}", *["{__type__: 'update', active: hidden}"] * len(clocks)]

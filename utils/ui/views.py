@@ -59,9 +59,61 @@ def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
     return f'<div class="message {kind}">{head}<ul>{items}</ul></div>'
 
 
-def details(title: str, content: str) -> str:
-    """Return HTML that is collapsed behind its title."""
-    return f'<details class="more"><summary>{escape(title)}</summary>{content}</details>'
+def details(title: str, content: str, elem_id: str = "") -> str:
+    """Return HTML that is collapsed behind its title; with an id, a panel keeps it open."""
+    return f"<details {attributes(class_='more', id=elem_id)}><summary>{escape(title)}</summary>{content}</details>"
+
+
+def attributes(**values: object) -> str:
+    """Return attributes of an HTML element; True stands alone, and what is empty, False or None is left out."""
+    named = {name.rstrip("_").replace("_", "-"): value for name, value in values.items() if value not in ("", None)}
+    parts = (
+        name if value is True else f'{name}="{escape(str(value))}"'
+        for name, value in named.items()
+        if value is not False
+    )
+    return " ".join(parts)
+
+
+def button(action: str, label: str, style: str = "", **data: object) -> str:
+    """Return a button of a panel (``page.build_panel``), which sends its action and data.
+
+    ``style`` is primary or stop. With ``confirm`` that question is asked first; ``cancel`` is its other answer.
+    """
+    named = {f"data_{name}": value for name, value in data.items()}
+    return (
+        f"<button {attributes(type='button', class_=f'act {style}', data_act=action, **named)}>{escape(label)}</button>"
+    )
+
+
+def delete_button(label: str, language: str, **data: object) -> str:
+    """Return a button that deletes, after the question in ``confirm``."""
+    return button("delete", label, "stop", cancel=t("common.cancel", language), **data)
+
+
+def field(label: str, control: str, hint: str = "") -> str:
+    return f'<label class="field"><span>{escape(label)}</span>{note(hint)}{control}</label>'
+
+
+def text_field(name: str, label: str, hint: str = "", **options: object) -> str:
+    """Return a labelled input of a panel."""
+    return field(label, f"<input {attributes(name=name, **{'type': 'text', **options})}>", hint)
+
+
+def select_field(
+    name: str, label: str, choices: Iterable[tuple[str, str]], hint: str = "", chosen: str = "", **options: object
+) -> str:
+    """Return a labelled choice of a panel, from (label, value)."""
+    items = "".join(
+        f"<option {attributes(value=value, selected=value == chosen)}>{escape(text)}</option>"
+        for text, value in choices
+    )
+    return field(label, f"<select {attributes(name=name, **options)}>{items}</select>", hint)
+
+
+def row(*parts: str) -> str:
+    """Return parts side by side; nothing without any."""
+    return f'<div class="line">{"".join(parts)}</div>' if any(parts) else ""
 
 
 def progress_bar(label: str, done: float, total: int) -> str:

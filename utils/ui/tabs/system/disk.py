@@ -1,15 +1,12 @@
 """The disk usage of the projects, and a way to free space without losing work."""
 
 from pathlib import Path
-from typing import Any
-
-import gradio as gr
 
 from utils.core import paths
-from utils.core.errors import AmharicTtsError
 from utils.core.paths import list_projects, project
-from utils.ui.i18n import choices, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, build_confirmation, notify, refuse_other, show_errors
+from utils.ui import views
+from utils.ui.i18n import t
+from utils.ui.page import PageContext, PanelRequest, build_panel, notify
 from utils.ui.views import cell, note, table
 from utils.workspace import disk_usage, projects
 
@@ -31,47 +28,22 @@ PARTS = {
 }
 
 
-def build_disk(page: PageContext, opened: gr.Button) -> None:
-    """Lay out the table, the files that can be deleted, and the confirmation."""
-    measure = gr.Button(t("system.measure"), elem_id="measure-disk", min_width=130)
-    usage = gr.HTML(elem_id="disk-use")
-    kind = gr.Radio(choices(KINDS), interactive=True, elem_id="spare-kind", **labels("system.free_up_space"))
-    delete = gr.Button(t("system.delete_files"), variant="stop", visible=False, min_width=150, elem_id="free-space")
-    reason = gr.HTML(elem_id="free-reason")
-    confirmation = build_confirmation("free-question", "system.confirm_delete_files", "system.cancel_delete_files")
+def build_disk(page: PageContext) -> None:
+    """Lay out the table on request, because measuring reads every file; each kind of files has its button."""
 
-    @show_errors
-    def show(project_name: str, language: str) -> str:
-        return usage_tables(page.output, project_name, language)
+    def measure(request: PanelRequest) -> dict[str, str]:
+        return {"usage": usage_tables(page.output, request.name, request.language), "written_in": request.language}
 
-    @show_errors
-    def available(chosen: str | None, project_name: str, language: str) -> tuple[Any, ...]:
-        try:
-            size = deletable(page.output, project_name).get(chosen or "", 0)
-        except AmharicTtsError:  # an invalid name, shown where it was typed
-            size = 0
-        obstacle = t("system.nothing_to_free", language) if chosen and not size else ""
-        return gr.update(visible=bool(size)), note(obstacle)
+    def delete(request: PanelRequest) -> dict[str, str]:
+        size = free(page.output, request.text("project"), request.text("kind"))
+        notify(t("system.freed", request.language, size=f"{size / 1e6:,.0f}"))
+        return measure(request)
 
-    def ask(chosen: str, project_name: str, language: str) -> str:
-        size = _size(deletable(page.output, project_name).get(chosen, 0))
-        return f"{t(KINDS.get(chosen, ''), language)}: {t('system.ask_delete_files', language, size=size)}"
+    def render(request: PanelRequest) -> str:
+        usage = request.text("usage") if request.text("written_in") == request.language else ""
+        return views.row(views.button("measure", t("system.measure", request.language))) + usage
 
-    @show_errors
-    def delete_files(chosen: str, project_name: str, language: str, asked: object) -> tuple[Any, ...]:
-        refuse_other(asked, chosen, project_name)
-        size = free(page.output, project_name, chosen)
-        notify(t("system.freed", language, size=f"{size / 1e6:,.0f}"))
-        return usage_tables(page.output, project_name, language), *available(chosen, project_name, language)
-
-    inputs, subject = [page.project, page.language], [kind, page.project]
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden", **RAW_INPUTS}
-    measure.click(show, inputs, usage, api_name="disk_use", **RAW_INPUTS)
-    gr.on([opened.click, page.language.change], show, inputs, usage, **options)
-    changes = [page.blocks.load, kind.change, page.project.change, page.language.change]
-    gr.on(changes, available, [*subject, page.language], [delete, reason], **RAW_INPUTS, **PRIVATE_EVENT)
-    outputs, options = [usage, delete, reason], {"api_name": "free_space", **RAW_INPUTS}
-    confirmation.connect(delete, subject, page.language, ask, delete_files, outputs, **options)
+    build_panel(page, "disk-use", render, {"measure": measure, "delete": delete})
 
 
 def usage_tables(output: Path, project_name: str, language: str) -> str:
@@ -85,16 +57,23 @@ def usage_tables(output: Path, project_name: str, language: str) -> str:
         if size := disk_usage.size_of(folder):
             rows.append((cell(t(title, language), classes="mark"), cell(_size(size)), cell("")))
     used = table([t(key, language) for key in ("common.project", "system.total", "system.breakdown")], rows)
-    spare = [
-        (cell(t(KINDS[kind], language)), cell(_size(size))) for kind, size in deletable(output, project_name).items()
+    spare = disk_usage.reclaimable(project(project_name, output))
+    spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
+    rows = [
+        (cell(t(KINDS[kind], language)), cell(_size(size)), _delete_cell(kind, size, project_name, language))
+        for kind, size in spare.items()
     ]
-    titles = [t(key, language) for key in ("system.free_up_space", "system.size_disk")]
-    return used + note(t("system.shared_files_hint", language)) + table(titles, spare)
+    titles = [t(key, language) for key in ("system.free_up_space", "system.size_disk", "common.actions")]
+    hints = (t("system.shared_files_hint", language), t("system.free_up_space_hint", language))
+    return used + note(" ".join(hints)) + table(titles, rows)
 
 
-def deletable(output: Path, project_name: str) -> dict[str, int]:
-    """Return the bytes that can be deleted, by kind."""
-    return disk_usage.reclaimable(project(project_name, output)) | {TRASH: disk_usage.size_of(output / projects.TRASH)}
+def _delete_cell(kind: str, size: int, project_name: str, language: str) -> str:
+    if not size:
+        return cell("")
+    question = f"{t(KINDS[kind], language)}: {t('system.ask_delete_files', language, size=_size(size))}"
+    data = {"kind": kind, "project": project_name, "confirm": question}
+    return f"<td>{views.delete_button(t('common.delete', language), language, **data)}</td>"
 
 
 def free(output: Path, project_name: str, kind: str) -> int:

@@ -17,12 +17,13 @@ from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import heading, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, PanelRequest, build_panel, show_errors
 from utils.ui.run_panel import RunPanel
-from utils.ui.tabs.system.base_models import build_downloads, build_licence
+from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
-from utils.ui.tabs.system.settings import build_settings, settings_path
+from utils.ui.tabs.system.settings import build_settings
 from utils.ui.views import cell, table
+from utils.workspace.page_settings import settings_path
 
 DOCTOR_TIMEOUT = 180.0  # seconds; loading torch from a cold disk has taken 40
 GUIDES = paths.ROOT / "docs"
@@ -30,42 +31,37 @@ PACKAGES = ("gradio", "torch", "torchaudio", "coqui-tts", "transformers", "faste
 RELATIVE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!#)[^)]*\)")
 
 
-def build(page: PageContext, opened: gr.Button) -> None:
-    """Lay out the sections; ``opened`` is the button that shows them."""
+def build(page: PageContext) -> None:
+    """Lay out the sections."""
     gr.Markdown(heading("system.this_computer"))
-    build_doctor(page)
-    gr.Markdown(heading("system.runs"))
-    panel = RunPanel(page)
-    build_rehearsal(page, panel)
+    build_computer(page)
     gr.Markdown(heading("system.base_models"))
-    build_licence(page)
-    build_downloads(page)
+    build_base_models(page)
     gr.Markdown(heading("common.disk"))
-    build_disk(page, opened)
+    build_disk(page)
     gr.Markdown(heading("system.page_settings"))
     build_settings(page)
+    gr.Markdown(heading("system.runs"))
+    build_rehearsal(page, RunPanel(page))
     gr.Markdown(heading("system.guides"))
-    build_guides(page)
-    gr.Markdown(heading("system.versions"))
-    build_versions(page)
+    build_guides()
 
 
-def build_doctor(page: PageContext) -> None:
-    button = gr.Button(t("system.run_diagnostics"), elem_id="examine")
-    table, findings = gr.HTML(elem_id="doctor"), gr.State([])
+def build_computer(page: PageContext) -> None:
+    """Lay out the diagnostics, and what is installed where."""
 
-    @show_errors
-    def doctor(language: str) -> tuple[str, list[Finding]]:
+    def diagnose(_: PanelRequest) -> dict[str, list[Finding]]:
         # in a child process, because the page must not load torch
         command = ["-m", "utils", "doctor", "--json", "--output", str(page.output)]
-        found = query(command, read_findings, timeout=DOCTOR_TIMEOUT)
-        return show(found, language), found
+        return {"findings": query(command, read_findings, timeout=DOCTOR_TIMEOUT)}
 
-    def show(found: list[Finding], language: str) -> str:
-        return views.findings(found, language) if found else views.note(t("system.no_diagnostics", language))
+    def render(request: PanelRequest) -> str:
+        language, found = request.language, request.fields.get("findings")
+        button = views.row(views.button("diagnose", t("system.run_diagnostics", language)))
+        installed = views.details(t("system.versions", language), versions(page.output, language))
+        return button + (views.findings(found, language) if found else "") + installed
 
-    button.click(doctor, page.language, [table, findings], api_name="doctor")
-    gr.on([page.blocks.load, page.language.change], show, [findings, page.language], table, **PRIVATE_EVENT)
+    build_panel(page, "computer", render, {"diagnose": diagnose}, show_progress="minimal")
 
 
 def read_findings(text: str) -> list[Finding]:
@@ -89,16 +85,10 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
     button.click(rehearse, inputs_kwargs=inputs, outputs=panel.outputs, api_name="rehearse", concurrency_limit=None)
 
 
-def build_guides(page: PageContext) -> None:
+def build_guides() -> None:
     chosen = gr.Dropdown(guides(), value=None, interactive=True, elem_id="guide", **labels("system.guide"))
-    with gr.Column(elem_id="guide-text"):
-        text = gr.Markdown(elem_classes="guide")
-
-    def read(name: str | None) -> str:
-        return guide(name or "")
-
-    chosen.change(show_errors(read), chosen, text, api_name="guide", **RAW_INPUTS)
-    page.blocks.load(lambda: gr.update(choices=guides()), None, chosen, **PRIVATE_EVENT)
+    text = gr.Markdown(elem_id="guide-text")
+    chosen.change(lambda name: guide(name or ""), chosen, text, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def guides() -> list[tuple[str, str]]:
@@ -113,15 +103,6 @@ def guide(name: str) -> str:
     if name not in {file for _, file in guides()}:
         return ""
     return RELATIVE_LINK.sub(r"\2", (GUIDES / name).read_text(encoding="utf-8"))
-
-
-def build_versions(page: PageContext) -> None:
-    shown = gr.HTML(elem_id="versions")
-
-    def show(language: str) -> str:
-        return versions(page.output, language)
-
-    gr.on([page.blocks.load, page.language.change], show, page.language, shown, api_name="versions", **QUIET_EVENT)
 
 
 def versions(output: Path, language: str) -> str:

@@ -1,5 +1,6 @@
-"""Downloads of base models: state on disk, start, pause, cancel, delete."""
+"""Base models: consent to their licence, state on disk, and downloads: start, pause, cancel, delete."""
 
+import os
 import time
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -7,16 +8,16 @@ from typing import NamedTuple, get_args
 from utils import runs
 from utils.config import DownloadConfig
 from utils.core import paths
-from utils.core.errors import RunBusyError, RunError
-from utils.core.events import as_integer, as_number
+from utils.core.errors import RunBusyError, RunError, StorageError
+from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
-from utils.core.storage import PARTIAL
-from utils.ui.views import newest_events
+from utils.core.storage import PARTIAL, make_folder, read_text, storage_error
 from utils.workspace.disk_usage import size_of
 from utils.workspace.projects import downloads_project
 from utils.xtts.files import HUB_FILES, TINY
-from utils.xtts.hub import LICENCE, LicenceError, licence_accepted
+from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, download, file_info, licence_accepted
 
+LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
 VERB = "download-model"
 VERSIONS: tuple[str, ...] = get_args(DownloadConfig.model_fields["version"].annotation)
 RECENT_BYTES = 16_384  # of the log, from which the speed is taken
@@ -47,6 +48,28 @@ class DownloadProgress(NamedTuple):
 
 def needs_consent() -> bool:
     return not licence_accepted(paths.LICENCE_CONSENT)
+
+
+def withdraw_consent() -> None:
+    """Remove the consent; downloaded models stay."""
+    if os.environ.get(VARIABLE) == "1":
+        raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Unset it and start again.")
+    try:
+        paths.LICENCE_CONSENT.unlink(missing_ok=True)
+    except OSError as error:
+        raise storage_error(paths.LICENCE_CONSENT, error) from error
+
+
+def licence_text() -> str:
+    """Return the text from the hub; it is downloaded once."""
+    path = paths.MODELS / LICENCE_FILE
+    if not path.is_file():
+        make_folder(paths.MODELS)
+        found = file_info(LICENCE_FILE, "main")
+        if found is None:
+            raise StorageError(f"The hub has no {LICENCE_FILE}.", hint="Read the licence where the model is published.")
+        download(found, paths.MODELS, lambda _: None)
+    return read_text(path)
 
 
 def base_model(version: str) -> BaseModel:
@@ -119,7 +142,7 @@ def progress(run: runs.Run) -> DownloadProgress | None:
     """Read the progress of a download from its last events; damaged figures count as none."""
     events = [
         (as_number(event.get("time")) or 0.0, step, event)
-        for event in newest_events(run, RECENT_BYTES)
+        for event in read_events(run.events, tail_offset(run.events, RECENT_BYTES), RECENT_BYTES).events
         if event["kind"] == "progress" and (step := as_integer(event.get("step"))) is not None
     ]
     if not events:
