@@ -1,7 +1,8 @@
 """Measure how well words are pronounced: `python benchmarks/phone_error.py LIST.tsv` (written form, tab, phones).
 
 Several accepted pronunciations are separated by `|` or tabs; the nearest counts. A phone is a symbol with its length,
-so a missed geminate is one wrong phone; beside it every figure is given with length ignored.
+so a missed geminate is one wrong phone; beside it every figure is given with length ignored. Words that stand in the
+project's own word list are counted apart from those that its rules have to work out.
 """
 
 import argparse
@@ -16,11 +17,16 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.record import save_table
+from utils.amharic import normalize
+from utils.amharic.alphabet import WORD, read
+from utils.amharic.explanation import explain_words
+from utils.amharic.lexicon import words
 from utils.amharic.phonemes import phonemize
 
 _PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
 _GAP = "-"
 Pairs = list[tuple[str, str]]
+LISTED, UNLISTED, BY_RULES = "listed", "unlisted", "by rules"
 TITLE = "How well words are pronounced"
 
 
@@ -123,28 +129,53 @@ def _traced(table: list[list[tuple[float, str]]], expected: list[str], spoken: l
         yield a, b
 
 
-def score(path: Path, backend: str) -> Score:
-    """Pronounce every word of a list and count."""
-    result = Score()
+def score(path: Path, backend: str) -> dict[str, Score]:
+    """Pronounce every word of a list and count: all words, those in the project's word list, and the others.
+
+    The listed ones are counted once more with their own entries taken out of the word list, as the rules read them.
+    """
+    names = ["all", LISTED, UNLISTED, *([BY_RULES] if backend == "rules" else [])]
+    results = {name: Score() for name in names}
     for line in path.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             written, *accepted = line.replace("|", "\t").split("\t")
-            spoken = phonemize(written, backend)
             variants = [variant.strip() for variant in accepted if variant.strip()]
-            nearest = min(variants, key=lambda variant: _distance(variant, spoken))
-            result.add(written, nearest, spoken)
-    return result
+            spoken = {LISTED if is_listed(written) else UNLISTED: phonemize(written, backend)}
+            spoken["all"] = next(iter(spoken.values()))
+            if backend == "rules" and LISTED in spoken:
+                spoken[BY_RULES] = phonemize_by_rules(written)
+            for name, phones in spoken.items():
+                nearest = min(variants, key=lambda variant: _distance(variant, phones))
+                results[name].add(written, nearest, phones)
+    return results
+
+
+def is_listed(written: str) -> bool:
+    """Tell whether every word of a line stands in the word list itself, not only its stem."""
+    return all(word.gemination.startswith("word list") for word in explain_words(normalize(written)))
+
+
+def phonemize_by_rules(written: str) -> str:
+    """Pronounce a text without the entries of its words in the word list."""
+    listed = words()
+    keys = {read(word).replace(":", "") for word in WORD.findall(normalize(written))}
+    removed = {key: listed.pop(key) for key in keys & listed.keys()}
+    try:
+        return phonemize(written)
+    finally:
+        listed.update(removed)
 
 
 def _distance(variant: str, spoken: str) -> int:
     return sum(a != b for a, b in align(split(variant), split(spoken)))
 
 
-def write_down(scores: Mapping[str, Score], folder: Path) -> None:
+def write_down(scores: Mapping[str, Mapping[str, Score]], folder: Path) -> None:
     """Save the figures of back ends."""
     rows = [
-        [backend, str(found.words), *(f"{value:.2f}" for value in found.rates().values())]
-        for backend, found in scores.items()
+        [f"{backend}, {words}", str(found.words), *(f"{value:.2f}" for value in found.rates().values())]
+        for backend, parts in scores.items()
+        for words, found in parts.items()
     ]
     save_table("phone_error", TITLE, ["", "words", *Score().rates()], rows, folder)
 
@@ -162,15 +193,19 @@ def main() -> None:
     if arguments.results:
         wanted += ["rules", *(["epitran"] if importlib.util.find_spec("epitran") else [])]
     scores = {name: score(arguments.list, name) for name in dict.fromkeys(wanted)}
-    result = scores[arguments.backend]
+    results = scores[arguments.backend]
+    result = results["all"]
     if arguments.results:
         write_down(scores, arguments.results)
     if arguments.json:
-        print(json.dumps(result.rates() | asdict(result), ensure_ascii=False))
+        parts = {name: part.rates() | {"words": part.words} for name, part in results.items()}
+        print(json.dumps(result.rates() | asdict(result) | {"parts": parts}, ensure_ascii=False))
         return
     print(f"{result.words} words, {result.phones} phones, {result.geminates} geminates")
-    for name, value in result.rates().items():
-        print(f"{name:32}{value:8.2f}")
+    print(" " * 32 + "".join(f"{name:>12}" for name in results))
+    print(f"{'words':32}" + "".join(f"{part.words:12}" for part in results.values()))
+    for name in result.rates():
+        print(f"{name:32}" + "".join(f"{part.rates()[name]:12.2f}" for part in results.values()))
     for wrong, written, expected, spoken in sorted(result.worst, reverse=True)[: arguments.worst]:
         print(f"{wrong}  {written}  expected {expected}  said {spoken}")
 

