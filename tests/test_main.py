@@ -1,5 +1,6 @@
 """The command line: quick help, clear errors."""
 
+import shlex
 import subprocess
 import sys
 import time
@@ -57,3 +58,22 @@ def test_train_shows_what_it_would_do(capsys: pytest.CaptureFixture[str]) -> Non
     text = capsys.readouterr().out
     assert "num_epochs: 5" in text
     assert text.startswith("# python -m utils train ")
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "message"),
+    [(">&-", 0, ""), ("> /dev/full", 1, "No space left on device"), ("| true", 1, "Broken pipe"), ("2>&- >&-", 0, "")],
+)
+def test_closed_and_full_streams_end_in_a_sentence(redirection: str, code: int, message: str) -> None:
+    command = f"set -o pipefail; {shlex.quote(sys.executable)} -m utils --help {redirection}"
+    ended = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == code
+    assert message in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_an_argument_that_is_not_text_is_refused() -> None:
+    command: list[str | bytes] = [sys.executable, "-m", "utils", "say-how", b"\xff"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "not valid UTF-8" in ended.stderr

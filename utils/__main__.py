@@ -2,7 +2,10 @@
 
 import argparse
 import ast
+import contextlib
+import errno
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +14,7 @@ from utils.core.errors import AmharicTtsError
 
 COMMANDS = Path(__file__).with_name("cli")
 USAGE_ERROR = 2
+OUTPUT_ERRORS = {errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF}
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -18,6 +22,9 @@ def main(words: Sequence[str] | None = None) -> int:
     if not words or words[0] in {"-h", "--help"}:
         sys.stdout.write(overview())
         return 0
+    if unreadable := [word for word in words if any("\ud800" <= character <= "\udfff" for character in word)]:
+        sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
+        return USAGE_ERROR
     verb, *rest = words
     if verb not in (verbs := known_verbs()):
         sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
@@ -54,7 +61,24 @@ def call(verb: str, words: Sequence[str]) -> int:
     return code
 
 
+def run() -> int:
+    """Run ``main`` with standard streams that may be closed, full or of another encoding."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open until the end
+        getattr(sys, name).reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
+    try:
+        code = main()
+        sys.stdout.flush()
+    except OSError as error:
+        if error.filename is not None or error.errno not in OUTPUT_ERRORS:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)  # flushed at exit
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"The output cannot be written: {error.strerror}.\n")
+        return 1
+    return code
+
+
 if __name__ == "__main__":
-    sys.stdout.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]  # Windows consoles speak cp1252
-    sys.stderr.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
-    sys.exit(main())
+    sys.exit(run())

@@ -74,7 +74,7 @@ def validate_name(name: object) -> str:
     too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
     if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
         raise StorageError(
-            f"{name!r} cannot be a folder name.",
+            f"{name!r} cannot be a folder name." if name else "The name is empty.",
             hint="Start with a letter or digit; then use up to 63 letters, digits, spaces or any of . _ -",
         )
     return name

@@ -63,6 +63,8 @@ def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
         return json.loads(read_text(path))
     except RecursionError as error:
         raise ValueError("too deeply nested") from error
+    except UnicodeDecodeError as error:  # its own message would quote the whole file
+        raise ValueError(f"not UTF-8 text at byte {error.start}") from error
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -153,6 +155,8 @@ def require_space(target: Path, needed: int, hint: str = NO_SPACE_HINT) -> None:
     make_folder(target.parent)
     needed = math.ceil(needed * RESERVE) + JSON_RESERVE
     free = shutil.disk_usage(target.parent).free
+    if not free:  # also of /proc and other folders that are not on a disk
+        raise StorageError(f"Nothing can be stored in {target.parent}: no space is free.", hint=hint)
     if free < needed:
         raise StorageError(f"{target} needs {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free.", hint=hint)
 

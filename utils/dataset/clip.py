@@ -172,9 +172,7 @@ def with_fields(clip: Clip | None, written: str) -> Clip:
         row = (columns_of(clip) if clip else {}) | json.loads(written)
         return clip_of_row([row[name] for name in COLUMNS])
     except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
-        raise DataError(
-            f"The edit history is damaged: {error!r}.", hint="The clips themselves are unchanged."
-        ) from error
+        raise DataError("The edit history is damaged.", hint="The clips themselves are unchanged.") from error
 
 
 def source_of_row(row: Sequence[Any]) -> Source:

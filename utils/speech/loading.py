@@ -339,7 +339,7 @@ def _merged(
             )
         load_adapter(gpt, state, {"lora_scale": settings["lora_scale"]} if "lora_scale" in settings else None)
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged: {error!r}.", hint="Copy it again.") from error
+        raise DamagedError(f"{path} is damaged.", hint="Copy it again.") from error
     except SpeedupError as error:
         raise ModelFileError(
             f"{folder} does not fit {origin}: {error.message}",

@@ -105,8 +105,8 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
             hint=f"Write it in {languages.find(config.language).name} letters, or remove it.",
         )
     if not parts:
-        shown = f"Nothing in the text can be spoken: {text[:MAX_SHOWN]!r}."
-        raise TextError(shown if text.strip() else "The text is empty.", hint="Write at least one word.")
+        problem = "The text has no letters or digits to speak." if text.strip() else "The text is empty."
+        raise TextError(problem, hint="Write at least one word.")
     sentences = tuple(
         replace(part.spoken, seed=(config.seed + number) % 2**32, pause=_pause(part, following, config))
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))

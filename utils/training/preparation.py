@@ -57,7 +57,7 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
         exists = base.folder.is_dir()
     except (OSError, ValueError, TypeError, LookupError) as error:
         hint = "Restore it from a backup, or start a new run from one of its checkpoints."
-        raise DamagedError(f"{note} is damaged: {error!r}.", hint=hint) from error
+        raise DamagedError(f"{note} is damaged.", hint=hint) from error
     if not exists or model.fingerprint(base.folder) != base.fingerprint:
         raise RunError(f"{base.folder} is no longer the model that this run started from.", hint="Restore it.")
     return base

@@ -86,7 +86,7 @@ def load(folder: Path) -> Snapshot:
     except DamagedError as error:
         raise DamagedError(error.message, hint=HINT) from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise DamagedError(f"{folder / RESUME_STATE} is damaged: {error!r}.", hint=HINT) from error
+        raise DamagedError(f"{folder / RESUME_STATE} is damaged.", hint=HINT) from error
 
 
 def can_resume(folder: Path) -> bool:
