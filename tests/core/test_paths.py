@@ -21,7 +21,7 @@ def test_ordinary_names_are_taken(name: str) -> None:
     ],
 )  # fmt: skip
 def test_names_that_could_do_harm_are_refused(name: object) -> None:
-    with pytest.raises(StorageError, match="cannot be a folder name|name is empty"):
+    with pytest.raises(StorageError, match=r"cannot be a folder name|name is empty"):
         validate_name(name)
 
 

@@ -89,7 +89,7 @@ def test_no_run_outside_the_project_can_be_named_and_an_invalid_name_makes_no_pr
 ) -> None:
     before, client = list(output.iterdir()), Client(address.url, verbose=False)
     for run in ("../../etc", "no-such-run", None, 5, {"a": 1}):
-        with pytest.raises(Exception, match=r"folder name|no run"):
+        with pytest.raises(Exception, match=r"folder name|no run|name is empty"):
             client.predict("default", run, "en", api_name="/delete_run")
     assert list(output.iterdir()) == before
 

@@ -38,24 +38,28 @@ def test_an_exposed_page_has_a_password_and_half_a_login_is_refused() -> None:
             credentials(auth, exposed=True)
 
 
+FOREIGN_HOSTS = ("evil.example:7860", "[::1", "x@localhost:7860", "localhost/x", "localhost:7860:1", "localhost:")
+
+
 @pytest.mark.parametrize(
     ("headers", "path", "reason"),
     [
         *[({"host": host}, "/", "") for host in (HERE, "localhost:7860", "[::1]:7860", "127.0.0.2:7860")],
-        *[({"host": host}, "/", "for localhost only") for host in ("evil.example:7860", "[::1")],
+        *[({"host": host}, "/", "for localhost only") for host in FOREIGN_HOSTS],
         ({}, "/", "for localhost only"),
         ({"host": HERE, "origin": f"http://{HERE}"}, UPLOAD, ""),
         *[
             ({"host": HERE, "origin": origin}, UPLOAD, "not allowed to send")
             for origin in ("http://evil.example", "null", "http://127.0.0.1:9", "http://[::1")
         ],
+        ({"host": HERE, "content-type": "multipart/form-data; boundary=" + "x" * 300}, UPLOAD, "too long"),
         ({"host": HERE}, "/gradio_api/file=https://example.org/x", "does not load files"),
         ({"host": HERE}, "/gradio_api/proxy=http://example.org/x", "does not load files"),
     ],
 )
 def test_foreign_requests_are_refused(headers: dict[str, str], path: str, reason: str) -> None:
     raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"method": "POST" if "origin" in headers else "GET", "path": path, "headers": raw}
+    scope = {"method": "POST" if headers.keys() & {"origin", "content-type"} else "GET", "path": path, "headers": raw}
     refused = refusal(scope, local=True)
     assert reason in refused
     assert bool(reason) is bool(refused)

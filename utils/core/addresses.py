@@ -5,6 +5,7 @@ Origin header names the other site), or by a name that resolves to 127.0.0.1 (th
 """
 
 import ipaddress
+import re
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,6 +20,9 @@ GETADDRINFO_LOCK = threading.Lock()
 UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed between networks
 RELAYED_V6 = ipaddress.ip_network("2002::/16")  # 6to4 embeds an IPv4 address, which may be private
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how IPv6-only networks reach an IPv4 address
+
+
+HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII)  # a Host header, with its port
 
 
 def is_loopback(host: str) -> bool:
@@ -38,7 +42,8 @@ def foreign_header(
     The names of the headers are in lower case.
     """
     host, origin = headers.get("host", ""), headers.get("origin")
-    if local and not is_loopback(_split(f"//{host}").hostname or ""):
+    named = HOST.fullmatch(host)
+    if local and not (named and is_loopback(named["name"].lower())):
         return "host"
     if check_origin and origin and _split(origin).netloc != headers.get("x-forwarded-host", host):
         return "origin"

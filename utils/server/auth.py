@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from starlette.datastructures import Headers
@@ -18,6 +19,8 @@ MIN_KEY_LENGTH = 16
 PUBLIC_PATHS = frozenset({"/health", "/docs", "/openapi.json"})
 BODY_SECONDS = 30.0
 DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
+FIRST_DELAY, MAX_DELAY = 0.25, 8.0  # seconds before a login that follows failed ones
+MAX_CLIENTS = 1000  # whose failed logins are remembered
 HINT = 'Create one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
@@ -118,6 +121,38 @@ async def _drain(receive: Receive, *, more: bool) -> None:
                 more = message.get("more_body", False)
     except TimeoutError:
         return  # respond now, whether it is read or not
+
+
+@dataclass
+class _Attempts:
+    """The logins of a client that failed one after the other."""
+
+    failed: int = 0
+    turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time, so that many connections do not help
+
+
+class LoginThrottle:
+    """Delays a login of a client whose last ones failed: 0.25 s after the first, at most 8 s."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.clients: dict[str, _Attempts] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        client = (scope.get("client") or ("", 0))[0]
+        attempts = self.clients.setdefault(client, _Attempts())
+        if len(self.clients) > MAX_CLIENTS:
+            del self.clients[next(iter(self.clients))]
+
+        async def count(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                attempts.failed = attempts.failed + 1 if message["status"] >= 400 else 0
+            await send(message)
+
+        async with attempts.turn:
+            if attempts.failed:
+                await asyncio.sleep(min(MAX_DELAY, FIRST_DELAY * 2 ** (attempts.failed - 1)))
+            await self.app(scope, receive, count)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

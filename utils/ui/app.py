@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from gradio.block_function import BlockFunction
 
 TICK_SECONDS = 2.0
+MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space
 TABS = (data, training, inference)  # in the order of work
 # The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
 # The first tab is also selected when the page is built, which is no choice.
@@ -196,6 +198,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         share=share,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
+        max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
         app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(PatchedScripts)]},
         theme=theme(),
         css=CSS.read_text(encoding="utf-8"),

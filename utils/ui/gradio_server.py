@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import foreign_header
 from utils.core.errors import ConfigError
+from utils.server.auth import LoginThrottle
 
 PORTS_TRIED = 100
 
@@ -25,7 +26,8 @@ SECURITY_HEADERS = {
     "x-frame-options": "SAMEORIGIN",  # no clickjacking
     "referrer-policy": "same-origin",
 }
-FILES = "/file="
+FILES, LOGIN = "/file=", "/login"
+MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
 
 SCRIPTS = "/assets/"
@@ -109,6 +111,7 @@ class RequestGuard:
     def __init__(self, app: ASGIApp, *, local: bool) -> None:
         self.app = app
         self.local = local  # the page is for this computer only
+        self.throttle = LoginThrottle(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
@@ -120,10 +123,14 @@ class RequestGuard:
                 message = {**message, "headers": headers.raw}
             await send(message)
 
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
+        elif scope["type"] != "http":  # gradio uses no websockets
+            await send({"type": "websocket.close", "code": 1008})
         elif reason := refusal(scope, local=self.local):
             await PlainTextResponse(reason, 403)(scope, receive, send)
+        elif scope["path"] == LOGIN and scope["method"] == "POST":
+            await self.throttle(scope, receive, send_with_headers)
         else:
             await self.app(scope, receive, send_with_headers)
 
@@ -136,6 +143,8 @@ def refusal(scope: Scope, *, local: bool) -> str:
         return f"This page accepts requests for localhost only, not for {headers.get('host', '')}."
     if foreign == "origin":
         return f"{headers['origin']} is not allowed to send requests to this page."
+    if scope["method"] == "POST" and len(headers.get("content-type", "")) > MAX_CONTENT_TYPE:
+        return "The Content-Type header is too long."
     if ELSEWHERE.search(scope["path"]):
         return "This page does not load files from other servers."
     return ""

@@ -1,0 +1,38 @@
+"""Failed logins of one client are delayed, those of others are not."""
+
+import asyncio
+import time
+
+from httpx import ASGITransport, AsyncClient
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Receive, Scope, Send
+
+from utils.server.auth import LoginThrottle
+
+
+async def login(scope: Scope, receive: Receive, send: Send) -> None:
+    body = await Request(scope, receive).body()
+    await PlainTextResponse("", 200 if body == b"right" else 400)(scope, receive, send)
+
+
+async def seconds(client: AsyncClient, *passwords: bytes) -> float:
+    """Send logins at the same time and return how long they took."""
+    started = time.monotonic()
+    await asyncio.gather(*(client.post("/login", content=password) for password in passwords))
+    return time.monotonic() - started
+
+
+def test_failed_logins_are_delayed_for_that_client_until_one_succeeds() -> None:
+    async def attack() -> None:
+        throttle = LoginThrottle(login)
+        attacker, other = (
+            AsyncClient(transport=ASGITransport(throttle, client=(address, 1)), base_url="http://page")
+            for address in ("10.0.0.1", "10.0.0.2")
+        )
+        assert await seconds(attacker, *[b"wrong"] * 4) >= 0.25 + 0.5 + 1
+        assert await seconds(other, b"right") < 0.25
+        assert await seconds(attacker, b"right") >= 2
+        assert await seconds(attacker, b"right") < 0.25
+
+    asyncio.run(attack())
