@@ -91,15 +91,6 @@ class Subject:
         self.processes = _processes(self.run.read_state())
         return self.run
 
-    def find_run(self) -> None:
-        """Wait for a training that somebody else starts; one that is still starting has no process to kill."""
-
-        def running() -> Run | None:
-            run = runs.active_run(self.project)
-            return run if run and run.current_state().status is Status.RUNNING else None
-
-        self.run = wait_for(running, lambda: "no training was started")
-
     def advance(self, updates: int = 2) -> None:
         """Wait for more updates, and for the first save."""
         wanted = len(self.events("train")) + updates

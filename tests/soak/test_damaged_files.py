@@ -1,7 +1,7 @@
 """Every damaged file is read, or refused with an error of ours, within bounds of time and memory.
 
-The same seed always does the same damage. ``SOAK_FILES=360`` damages that many files of each format in another process,
-so that a crash or a hang is counted like any other failure; ``SOAK_SEED`` changes the damage.
+They are read in another process, so that a crash or a hang is counted like any other failure. The same seed always does
+the same damage. ``SOAK_FILES=360`` damages that many files of each format; ``SOAK_SEED`` changes the damage.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.soak.formats import FORMATS, Format, Outcome, write_events, write_specimens, write_without_model
+from tests.soak.formats import FORMATS, Format, Outcome, write_specimens
 from tests.workspace.test_takes import make_take
 from utils.core.paths import Project
 from utils.core.storage import make_folder
@@ -53,7 +53,6 @@ VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1 << 70, 1e308, "", "x", "\ud800", "\x00", "../..", [], {}, [[]], {"": None}),
     *("9" * 5000, -(1 << 31), 0.5, "NaN", ["a"] * 300),
 )
-LIGHT = [form for form in FORMATS if not form.file.startswith(("model/", "runs/"))]
 TAKE = f"{takes.FOLDER}/1/{takes.METADATA}"
 
 
@@ -68,6 +67,13 @@ def read_take(path: Path) -> object:
     """List the takes and open one, as the inference tab does."""
     project = Project(path.parents[2])
     return takes.newest(project), takes.load(project, path.parent.name).flags
+
+
+EVERY_FORMAT = (
+    *FORMATS,
+    Format("history", "runs/1-train/events.jsonl", read_history),
+    Format("take", TAKE, read_take),
+)
 
 
 class Reader:
@@ -101,7 +107,7 @@ def _prepare(specimens: Path, folder: Path) -> None:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     signal.alarm(STARTING)
-    for form in FORMATS:
+    for form in EVERY_FORMAT:
         for content in ((specimens / form.file).read_bytes(), b"damaged"):
             form.outcome(specimens, content, folder / "copy")
     limit = psutil.Process().memory_info().vms + MEMORY
@@ -113,7 +119,7 @@ def _read_within_limits(index: int, content: bytes, specimens: Path, folder: Pat
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(CLOCK_SECONDS)
     try:
-        return FORMATS[index].outcome(specimens, content, folder / "copy")
+        return EVERY_FORMAT[index].outcome(specimens, content, folder / "copy")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
@@ -217,42 +223,16 @@ MUTATIONS = (
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def specimens(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("specimens")
-    write_without_model(folder)
-    (folder / "runs" / "1-train").mkdir(parents=True)
-    write_events(folder / "runs" / "1-train" / "events.jsonl")
-    take = make_take(Project(folder), "ሰላም።", notes=("a",))
-    takes.take_folder(Project(folder), take.name).rename((folder / TAKE).parent)
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("form", "inputs"),
-    [
-        *[pytest.param(form, 12, id=form.name) for form in LIGHT],
-        pytest.param(Format("history", "runs/1-train/events.jsonl", read_history), 100, id="history"),
-        pytest.param(Format("take", TAKE, read_take), 100, id="take"),
-    ],
-)
-def test_a_damaged_file_is_read_or_refused(form: Format, inputs: int, specimens: Path, tmp_path: Path) -> None:
-    intact = (specimens / form.file).read_bytes()
-    contents = [intact, *(damage(intact, f"{SEED}/{form.name}/{number}") for number in range(inputs))]
-    first, *outcomes = [form.outcome(specimens, content, tmp_path) for content in contents]
-    assert first.kind == "read"
-    assert [outcome.reason for outcome in outcomes if outcome.kind == "failed"] == []
-    assert any(outcome.kind == "refused" for outcome in outcomes) == (form.name != "history")  # it skips damaged lines
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_damaged_files_in_another_process(tmp_path: Path) -> None:
+def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
     specimens, failures, outcomes = tmp_path / "specimens", tmp_path / "failures", list[Outcome]()
     write_specimens(specimens)
+    take = make_take(Project(specimens), "ሰላም።", notes=("a",))
+    takes.take_folder(Project(specimens), take.name).rename((specimens / TAKE).parent)
     make_folder(failures)
     with contextlib.closing(Reader(specimens, failures)) as reader:
-        for index, form in enumerate(FORMATS):
+        for index, form in enumerate(EVERY_FORMAT):
             intact = (specimens / form.file).read_bytes()
             assert reader.read(index, intact).kind == "read", form.name
             for number in range(EACH):
@@ -264,10 +244,3 @@ def test_damaged_files_in_another_process(tmp_path: Path) -> None:
     assert [outcome.reason for outcome in outcomes if outcome.kind == "failed"] == [], failures
     assert sum(outcome.kind == "refused" for outcome in outcomes) > len(outcomes) / 3
     assert [outcome for outcome in outcomes if not outcome.has_hint] == []
-
-
-def test_a_number_that_no_float_holds_is_left_out_of_the_curves(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text('{"kind": "train", "step": 1, "epoch": 1, "loss": %s}\n' % ("7" * 400))
-    history = HistoryCache().read(Run(tmp_path))
-    assert history.step == 1
-    assert history.points("loss") == []
