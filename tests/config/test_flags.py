@@ -35,9 +35,10 @@ def test_a_flag_wins_over_the_file(tmp_path: Path, words: list[str], epochs: int
         TrainConfig(num_epochs=3, enable_sdpa=False, enable_ema=True, learning_rate=1e-5, tracker="wandb"),
         TrainConfig(custom_model="/my models/it's here", train_csv="ዳታ/metadata.csv"),
         TrainConfig(custom_model="-odd"),
+        TrainConfig(custom_model="$(touch /tmp/x); `id` | ' \" --output=/etc"),
     ],
 )
-def test_the_command_shown_gives_the_same_settings(config: TrainConfig) -> None:
+def test_the_command_shown_can_be_pasted_into_a_shell_and_gives_the_same_settings(config: TrainConfig) -> None:
     words = shlex.split(command_line("train", config))
     assert words[:4] == ["python", "-m", "utils", "train"]
     assert parse(words[4:]) == config

@@ -1,7 +1,6 @@
 """Every setting that is free text is classified as a path to read, a path to write, or words; a new one too."""
 
 import ast
-import shlex
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,6 @@ from utils.config import (
     SpeechConfig,
     TrainConfig,
 )
-from utils.config.flags import command_line
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
 
@@ -60,34 +58,11 @@ def test_no_free_text_takes_signs_that_end_a_line_or_steer_a_terminal(name: str)
             kind.parse({name.partition(".")[2]: text})
 
 
-@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
-def test_a_setting_that_is_no_setting_is_refused(kind: type[Config]) -> None:
-    for name in ("__class__", "model_config", "output", "../x"):
-        with pytest.raises(ConfigError, match="unknown setting"):
-            kind.parse({name: "x"})
-
-
-@pytest.mark.parametrize("text", ["$(touch /tmp/x)", "`id`", "; rm -rf ~", "' \" |", "--output=/etc", "-rf"])
-def test_the_command_that_is_shown_can_be_pasted_into_a_shell(text: str) -> None:
-    words = shlex.split(command_line("train", TrainConfig(custom_model=text)))
-    assert any(text in word for word in words)
-    assert len(words) <= 6
-
-
-@pytest.mark.parametrize("kind", CONFIGS, ids=lambda kind: kind.__name__)
-def test_a_settings_file_that_grows_when_it_is_read_is_refused_at_once(tmp_path: Path, kind: type[Config]) -> None:
+def test_a_settings_file_that_grows_when_it_is_read_is_refused_at_once(tmp_path: Path) -> None:
     """Nine levels of nine aliases each: a thousand million words when they are written out."""
     lines = ['a0: &a0 ["x"]']
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 10)]
     (tmp_path / "bomb.yaml").write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(ConfigError, match="a0: unknown setting") as caught:
-        kind.load(tmp_path / "bomb.yaml")
+        TrainConfig.load(tmp_path / "bomb.yaml")
     assert len(str(caught.value)) < 5000
-
-
-@pytest.mark.parametrize("tag", ["!!python/object/apply:os.mkdir", "!!python/name:os.system", "!!python/module:os"])
-def test_a_settings_file_makes_no_objects(tmp_path: Path, tag: str) -> None:
-    (tmp_path / "evil.yaml").write_text(f"custom_model: {tag} ['{tmp_path}/ran']\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="not valid YAML"):
-        TrainConfig.load(tmp_path / "evil.yaml")
-    assert not (tmp_path / "ran").exists()
