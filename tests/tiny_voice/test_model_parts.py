@@ -1,16 +1,13 @@
 """A narrow vocoder in coqui's shapes is the same function in a small file, and is found there again."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from tools.random_model import small_vocabulary
-from tools.tiny_voice.gpt import POSITIONS, SCALE, TOKENS, initial_gpt, position_waves
 from tools.tiny_voice.widen import widen
-from tools.untrained import GptSize, VocoderSize, new_config, new_vocoder
+from tools.untrained import VocoderSize, new_vocoder
 from utils.xtts.narrow_vocoder import without_silent_channels
 
 SIZE = VocoderSize(dim=24, channels=64, filters=(8, 16, 32, 64))
@@ -55,23 +52,3 @@ def test_the_narrow_generator_is_found_again(pair: tuple[Any, Any]) -> None:
     whole = wide.waveform_decoder(frames, g=voice)
     assert torch.allclose(generator(frames, g=voice), whole, atol=1e-4 * float(whole.abs().max()))
     assert without_silent_channels(pair[0]) is pair[0].waveform_decoder
-
-
-def test_the_file_is_small(pair: tuple[Any, Any], tmp_path: Path) -> None:
-    torch.save(widen(pair[0], SIZE), tmp_path / "wide.pth")
-    numbers = sum(weight.numel() for weight in pair[1].state_dict().values())
-    assert (tmp_path / "wide.pth").stat().st_size < 0.35 * 2 * numbers
-
-
-@pytest.mark.parametrize("pace", [0.5, 1.3])
-def test_initial_audio_positions_are_most_like_the_text_positions_they_belong_to(pace: float) -> None:
-    text, codes = position_waves(200, 64, 1.0), position_waves(100, 64, pace)
-    nearest = (codes @ text.T).argmax(dim=1)
-    assert (nearest - torch.arange(100) * pace).abs().max() < 0.51
-
-
-def test_initial_tokens_and_positions_have_the_same_scale() -> None:
-    vocabulary = small_vocabulary()
-    weights = initial_gpt(new_config(GptSize(2, 64, 4, 32, 1), vocabulary), vocabulary, 0.6)
-    for name in (*TOKENS, *POSITIONS.values()):
-        assert float(weights[name].square().mean().sqrt()) == pytest.approx(SCALE, rel=0.1), name

@@ -24,7 +24,7 @@ from utils.core.paths import Project
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.synthesizer import Synthesizer
-from utils.workspace import projects, sample_project
+from utils.workspace import sample_project
 
 pytestmark = [
     pytest.mark.slow,
@@ -126,13 +126,3 @@ def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
     [run] = runs.list_runs(Project(output / demo.NAME), "train")
     assert TrainConfig.load(run.config).num_epochs == 2
     assert TrainConfig.load(run.config).custom_model == str(voice_folder(built[0].root).resolve())
-
-
-def test_the_command_refuses_a_project_of_ones_own_before_it_measures(
-    built: tuple[BuildContext, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    projects.create(demo.NAME, tmp_path)
-    assert main(["evaluate", "--model", str(voice_folder(built[0].root)), "--fine-tune", str(tmp_path)]) == 1
-    said = capsys.readouterr()
-    assert "a project of your own" in said.err
-    assert not said.out

@@ -1,13 +1,10 @@
 """What the small voice learns from: who speaks what, and what is kept apart."""
 
-import dataclasses
 import shutil
 
-import numpy as np
 import pytest
 
-from tools.tiny_voice import audio, corpus, espeak, speakers
-from tools.tiny_voice.espeak import EspeakError
+from tools.tiny_voice import corpus, espeak, speakers
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS
 from utils.core.languages import AMHARIC
@@ -28,45 +25,6 @@ def test_no_held_out_sentence_and_no_held_out_speaker_is_learnt_from() -> None:
 
     assert not {speaker.name for speaker in HELD_OUT} & {take.speaker for take in TAKES}
     assert not {speaker.variant for speaker in HELD_OUT} & {speaker.variant for speaker in SPEAKERS}
-
-
-def test_phrases_are_one_to_four_words_and_each_is_there_once() -> None:
-    phrases = [take.text for take in TAKES if take.kind == "phrase" and take.split == "train"]
-    assert len(phrases) == len(set(phrases)) == SMALL.phrases + SMALL.word_lists
-    assert {len(phrase.split()) for phrase in phrases} == {1, 2, 3, 4}
-    assert any(corpus.MARK in phrase for phrase in phrases)
-    assert any(phrase.endswith("?") for phrase in phrases)
-
-
-@pytest.mark.parametrize("level", [0.01, 0.9])
-def test_silence_is_cut_off_but_for_a_little_and_every_clip_is_equally_loud(level: float) -> None:
-    tone = (level * np.sin(np.arange(22_050) * 0.1)).astype(np.float32)
-    cut = audio.trim_silence(np.pad(tone, 22_050))
-    assert 1.0 < cut.size / 22_050 < 1.2
-    power = np.sqrt(np.mean(np.square(audio.normalise_loudness(tone))))
-    assert power == pytest.approx(10 ** (-23 / 20), rel=0.02)
-
-
-def test_an_error_names_the_fix_where_espeak_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(espeak, "LIBRARY", "no-such-library.so")
-    with pytest.raises(EspeakError, match="apt install espeak-ng"):
-        espeak.Espeak()
-
-
-def test_a_sound_without_a_phoneme_is_refused() -> None:
-    with pytest.raises(EspeakError, match="θa"):
-        espeak.split_phones("saθa")
-
-
-@needs_espeak
-def test_voices_differ_and_numbers_are_spelled_out() -> None:
-    digits, words = (audio.render(text, SPEAKERS[0]).size for text in ("3 ሰዓት", "ሦስት ሰዓት"))
-    assert digits == pytest.approx(words, abs=0.01 * RATE)  # not equal: espeak-ng goes on where it was in its waves
-
-    speakers.refuse_equal_voices()
-    unknown = [dataclasses.replace(speaker, variant="nosuch") for speaker in SPEAKERS[:2]]
-    with pytest.raises(EspeakError, match=r"same voice.*variant nosuch"):
-        speakers.refuse_equal_voices(unknown)
 
 
 @needs_espeak

@@ -26,13 +26,3 @@ def test_another_voice_at_another_pace_is_nearest_to_the_same_sentence() -> None
     texts = [text for text in read_sentences()["eval"] if 15 < len(text) < 40][:12]
     found = checks.nearest([said(text, 1) for text in texts], [said(text, 2) for text in texts], QUIET)
     assert np.mean([one == number for number, one in enumerate(found)]) >= 0.9
-
-
-@pytest.mark.parametrize(
-    ("distances", "usual"),
-    [([0.1, 0.2, 0.4], 0.2), ([0.1, 0.2, checks.FAR], 0.2), ([0.1, checks.FAR, checks.FAR], None)],
-)
-def test_what_nothing_was_heard_of_has_no_usual_distance(distances: list[float], usual: float | None) -> None:
-    moved = checks.improvement("pitch", [9.0] * 3, distances)
-    assert moved["pitch_after"] == usual
-    assert moved["pitch_nearer"] == pytest.approx(sum(one < 9 for one in distances) / 3, abs=1e-4)

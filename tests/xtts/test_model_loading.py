@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 
+from tools import random_model
 from utils.xtts.files import ModelFileError
 from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_gpt, read_config, read_state_dict
 from utils.xtts.tokenizer import Tokenizer
@@ -123,3 +124,10 @@ def test_a_fingerprint_differs_between_models_but_not_copies(folder: Path, tiny_
         prints.add(fingerprint(folder))
         weights["gpt.gpt.h.0.attn.c_attn.bias"][7] += 1
     assert len(prints) == 2
+
+
+def test_a_model_of_the_full_size_has_the_published_number_of_weights(tmp_path: Path) -> None:
+    folder = random_model.build(tmp_path / "v2.0.2", sizes=random_model.PUBLISHED)
+    match = match_gpt(folder)
+    assert (match.complete, match.wanted) == (True, 441_018_563)
+    assert sum(weight.numel() for weight in load_gpt(folder).parameters()) == match.wanted
