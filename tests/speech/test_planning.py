@@ -11,7 +11,7 @@ from utils.core.errors import TextError
 from utils.speech.planning import find_unspeakable, plan
 from utils.speech.types import Sentence
 from utils.xtts.language_packs import AmharicPack
-from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer, split_evenly
+from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
 LIMIT = AmharicPack().token_limit
@@ -173,16 +173,3 @@ def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, tex
     sentences, notes = plan(f"{text}\n\nሰላም።", tokenizer, SpeechConfig())
     assert bool(notes) == bool(problems)
     assert all(each.text and not each.tokenized.unknown for each in sentences)
-
-
-@pytest.mark.parametrize(
-    ("sentence", "count", "parts"),
-    [
-        ("አንድ ሁለት፣ ሦስት አራት", 2, ["አንድ ሁለት፣", "ሦስት አራት"]),
-        ("aaaa 3,450 bbbb cc", 2, ["aaaa 3,450", "bbbb cc"]),
-        ("e\u0301" * 4, 2, ["e\u0301" * 2] * 2),
-        ("abc", 9, ["a", "b", "c"]),
-    ],
-)
-def test_a_sentence_is_cut_evenly_between_words(sentence: str, count: int, parts: list[str]) -> None:
-    assert split_evenly(sentence, count) == parts

@@ -94,12 +94,3 @@ def test_bf16_is_neither_measured_nor_allowed_on_a_processor_without_it(monkeypa
     assert set(measured.gpt) <= {"fp32", "int8"}
     with pytest.raises(SpeedupError, match="bf16"):
         require("gpt", "bf16", "cpu")
-
-
-@pytest.mark.parametrize(("seconds", "multiplies"), [(0.6, True), (40.0, False)])
-def test_a_processor_without_known_flags_is_timed(
-    seconds: float, multiplies: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(precision, "processor_flags", frozenset)
-    monkeypatch.setattr(precision, "_time", lambda *_, **__: {"fp32": 1.0, "bf16": seconds})
-    assert precision.multiplies_bf16() is multiplies

@@ -8,7 +8,7 @@ import soundfile
 
 from tests.dataset.recordings import babble, recording
 from utils.media.audio import Samples
-from utils.speech.reference_choice import PITCH_RATE, pitches, rank, score
+from utils.speech.reference_choice import rank, score
 
 RATE = 16_000
 
@@ -72,18 +72,3 @@ def test_unusable_clips_come_last_with_their_reason(tmp_path: Path) -> None:
     wanted = ["is silent.", "is only 0.50 s long.", "cannot be decoded", "does not exist."]
     assert all(part in faults[name] for name, part in zip(names, wanted, strict=True))
     assert all(each.total == 0 for each in rest)
-
-
-@pytest.mark.parametrize("hertz", [70, 420])
-def test_the_pitch_of_a_tone_with_overtones_is_found(hertz: int) -> None:
-    time = np.arange(PITCH_RATE) / PITCH_RATE
-    tone = sum(np.sin(2 * np.pi * hertz * number * time) / number for number in range(1, 4)) * 0.2
-    pitch = pitches(np.asarray(tone, np.float32), PITCH_RATE)
-    assert pitch.size > 50
-    assert pitch == pytest.approx(hertz, rel=0.01)
-
-
-def test_noise_and_silence_have_no_pitch() -> None:
-    noise = np.random.default_rng(0).standard_normal(PITCH_RATE).astype(np.float32)
-    for sound in (noise, np.zeros_like(noise), noise[:100]):
-        assert pitches(sound, PITCH_RATE).size == 0

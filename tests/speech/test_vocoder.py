@@ -63,23 +63,6 @@ def test_chunks_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder
     np.testing.assert_allclose(np.concatenate([*chunks, stream.finish()]), whole, atol=SAME, rtol=0)
 
 
-def test_the_cost_of_a_chunk_depends_on_its_length_alone(vocoder: Vocoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    frames: list[int] = []
-    run = Vocoder.run
-
-    def counted(self: Vocoder, wholes: Any, biases: Any) -> list[Samples]:
-        frames.extend(len(whole.frames) for whole in wholes)
-        return run(self, wholes, biases)
-
-    monkeypatch.setattr(Vocoder, "run", counted)
-    stream = vocoder.stream(voice())
-    for _ in range(12):
-        stream.push(vectors(10))
-    assert max(frames) <= vocoder.upsampling.count(10) + 2 * vocoder.network.reach + 1
-    assert stream.latents is not None
-    assert len(stream.latents) < 12
-
-
 def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
     decoder: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from utils.core.errors import AmharicTtsError, RunError, StorageError
-from utils.training.checkpoint_diff import compare
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, prune, read_state, write
 
@@ -47,16 +46,6 @@ def test_weights_are_stored_in_half_precision_if_they_fit(tmp_path: Path) -> Non
     assert read_state(tmp_path / "checkpoints" / "step_1", torch.float32)["gpt.h.0.weight"].dtype == torch.float32
 
 
-def test_the_list_starts_with_the_newest_and_marks_the_best_and_samples(tmp_path: Path) -> None:
-    write_steps(tmp_path, 9, 100, 20)
-    mark_best(tmp_path, 20, loss=1.0)
-    (tmp_path / "samples" / "step_20").mkdir(parents=True)
-    (tmp_path / "samples" / "step_20" / "1.wav").touch()
-    (tmp_path / "checkpoints" / "step_x").mkdir()
-    steps = [(each.step, each.is_best, len(each.samples)) for each in list_checkpoints(tmp_path)]
-    assert steps == [(100, False, 0), (20, True, 1), (9, False, 0)]
-
-
 def spoil_step(folder: Path) -> None:
     path = folder / checkpoints.MANIFEST
     path.write_text(json.dumps(json.loads(path.read_text()) | {"about": {"step": "many"}}))
@@ -85,17 +74,6 @@ def test_a_damaged_checkpoint_is_listed_with_the_reason_and_never_pruned(
     assert (tmp_path / "checkpoints" / "step_2").exists()
 
 
-@pytest.mark.parametrize("name", [checkpoints.MODEL, "vocab.json"])
-def test_a_flipped_bit_is_detected_before_the_weights_are_used(tmp_path: Path, name: str) -> None:
-    write_steps(tmp_path, 1)
-    path = tmp_path / "checkpoints" / "step_1" / name
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    with pytest.raises(StorageError, match="has changed since it was written"):
-        read_state(path.parent)
-
-
 @pytest.mark.parametrize(
     ("keep", "best", "left"),
     [(2, None, [5, 4]), (1, 2, [5, 2]), (0, 5, [5])],
@@ -107,17 +85,6 @@ def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path, keep: int, best: 
     deleted = prune(tmp_path, keep)
     assert [checkpoint.step for checkpoint in list_checkpoints(tmp_path)] == left
     assert sorted([*deleted, *left]) == [1, 2, 3, 4, 5]
-
-
-def test_what_a_killed_deletion_left_is_invisible_and_swept(tmp_path: Path) -> None:
-    write_steps(tmp_path, 1, 2)
-    folder = tmp_path / "checkpoints"
-    (folder / "step_1").rename(folder / ".step_1.gone-7")
-    (folder / "step_2").rename(folder / ".step_2.new-7")  # whole, but killed before it came to its place
-    assert list_checkpoints(tmp_path) == []
-    prune(tmp_path, keep=1)
-    assert [checkpoint.step for checkpoint in list_checkpoints(tmp_path)] == [2]
-    assert {path.name for path in folder.iterdir()} == {"step_2"}
 
 
 def test_a_checkpoint_is_found_by_step_newest_or_best(tmp_path: Path) -> None:
@@ -134,14 +101,3 @@ def test_a_full_disk_is_refused_and_costs_nothing(tmp_path: Path, monkeypatch: p
     with pytest.raises(StorageError, match=r"step_2 needs .* MB, and 1.0 MB are free"):
         write_steps(tmp_path, 2)
     assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["step_1"]
-
-
-def test_two_checkpoints_are_compared(tmp_path: Path) -> None:
-    write(tmp_path, state(1.0), CheckpointInfo(step=1, eval_loss=3.0, settings={"lr": 1, "seed": 0}))
-    newer = CheckpointInfo(step=2, eval_loss=2.0, settings={"lr": 2, "seed": 0, "ema": True})
-    write(tmp_path, state(2.0, new=torch.ones(2)), newer)
-    difference = compare(find(tmp_path, 1), find(tmp_path, 2))
-    assert difference.settings == {"lr": (1, 2), "ema": (None, True)}
-    assert difference.losses["eval_loss"] == (3.0, 2.0)
-    assert difference.moved == {"gpt": (4.0, 1.0), "text_head": (0.0, 0.0)}
-    assert difference.mismatched == ("new",)

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.data.make_amharic_sentences import SENTENCES
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import VocabularyError
+from utils.core.paths import ROOT
 from utils.xtts.files import SETTINGS_FILE
 from utils.xtts.language_packs import TEXT_MODES, AmharicPack, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
-AMHARIC = SENTENCES.read_text(encoding="utf-8").splitlines()
+AMHARIC = (ROOT / "tests/data/amharic_sentences.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_training_and_speech_read_the_same_ids(tokenizer: Tokenizer, tmp_path: P
     tokenizer.save(run)
     shutil.copytree(run, ready)
     training, speech = Tokenizer.load(run), Tokenizer.load(ready)
-    for text in AMHARIC:
+    for text in AMHARIC[::10]:
         ids = training.encode(text, "am")
         assert ids == speech.encode(text, "amh_ET") == list(speech.tokenize(text, "Amharic").ids)
 
