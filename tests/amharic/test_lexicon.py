@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from utils.amharic import lexicon, tables
+from utils.amharic import lexicon
 from utils.amharic.alphabet import PronunciationError, read
-from utils.amharic.tables import DATA, TableError
+from utils.amharic.tables import DATA
 
 
 def test_no_word_is_listed_twice_and_the_list_is_long() -> None:
@@ -34,25 +34,6 @@ def test_an_override_of_no_word_or_with_no_phones_is_refused(written: str, spoke
         lexicon.with_overrides({written: spoken})
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [("ልብː\tn", "expected an Amharic word"), ("lib\tn\theart", "'lib'"), ("ልብː\tn\theart\tli%", "'%'")],
-)
-def test_a_bad_line_is_named(line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "words.tsv").write_text(f"# a list\n{line}\n", encoding="utf-8")
-    monkeypatch.setattr(lexicon, "FOLDER", tmp_path)
-    with pytest.raises(TableError, match=rf"words\.tsv:2: .*{message}"):
-        lexicon.words.__wrapped__()
-
-
-def test_the_first_file_wins_and_closed_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.tsv").write_text("ገና\tadv\tstill\nልብː\tn\theart\n", encoding="utf-8")
-    (tmp_path / "closed.tsv").write_text("ገናː\tn\tChristmas\n", encoding="utf-8")
-    monkeypatch.setattr(lexicon, "FOLDER", tmp_path)
-    sources = {key: entry.source for key, entry in lexicon.words.__wrapped__().items() if not entry.is_verb}
-    assert sources == {"gEna": "closed", "lb": "a"}
-
-
 def test_derived_verbs_are_listed_unless_a_noun_with_a_suffix_has_the_same_letters() -> None:
     assert lexicon.words()[read("ተሰበረ")] == lexicon.Entry("tEsEb:ErE", is_verb=True, source="verbs")
     assert read("ነገርን") not in lexicon.words()
@@ -62,16 +43,3 @@ def test_derived_verbs_are_listed_unless_a_noun_with_a_suffix_has_the_same_lette
 def test_every_table_says_where_it_comes_from(path: Path) -> None:
     header = [line for line in path.read_text(encoding="utf-8").splitlines()[:12] if line.startswith("#")]
     assert "own knowledge" in " ".join(header).lower()
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [("one cell", r"odd\.tsv:2: expected 2"), ("a\t1\nb\t2\na\t3", r"odd\.tsv:4: 'a' appears twice")],
-)
-def test_a_bad_line_of_a_table_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str
-) -> None:
-    (tmp_path / "odd.tsv").write_text(f"# comment\n{lines}\n", encoding="utf-8")
-    monkeypatch.setattr(tables, "DATA", tmp_path)
-    with pytest.raises(TableError, match=message):
-        tables.mapping.__wrapped__("odd.tsv")

@@ -11,7 +11,8 @@ from benchmarks.render import figures, surroundings
 
 HERE = of_device("cpu")
 PROGRAMS = {one.words.split()[0]: one for one in HERE}  # of several with one program the last, which is the quickest
-TOYS = [one for program, one in PROGRAMS.items() if program != "training.py"]  # it has tests of its own
+ELSEWHERE = {"training.py", "phone_error.py", "serving.py"}  # tested here, in tests/amharic and in tests/server
+TOYS = [one for program, one in PROGRAMS.items() if program not in ELSEWHERE]
 
 
 def test_the_others_run_when_one_fails_and_the_end_says_which(

@@ -49,17 +49,3 @@ def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(
     assert found["ours"]["loss_after"] != found["ours"]["loss_before"]
     memory = found["coqui"]["memory"]
     assert memory["peak"] >= memory["training"] > memory["start"] > 0
-
-
-@pytest.mark.slow
-def test_switches_are_measured_beside_a_baseline_and_a_refusal_is_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    rows = ["baseline", "8-bit optimiser"]
-    run(["--switches", "--updates", "4", "--only", *rows], tmp_path, monkeypatch)
-    (path,) = tmp_path.glob("training_switches_*.json")
-    baseline, refused = json.loads(path.read_text(encoding="utf-8"))["rows"]
-    assert baseline["speed"] > 0
-    assert baseline["loss"] > 0
-    assert refused["speed"] is None
-    assert refused["note"].startswith("refused: ")

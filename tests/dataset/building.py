@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
-from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset.build import BuildReport, MadeClips, Task, build, make_clips
 from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
@@ -52,15 +50,6 @@ def built(scan: ScanResult, project: Project, settings: DatasetConfig = SETTINGS
 
 def ignore(kind: str, **fields: object) -> None:
     """Receive an event."""
-
-
-def half_done(task: int, report: ReportShare) -> int:
-    """Report half of the work, and fail at the third task; Ray imports it by name."""
-    report(0.5)
-    time.sleep(1.5)
-    if task == 3:
-        raise DataError("odd", hint="cure")
-    return task * 10
 
 
 def die_on_talk1(task: Task, report: ReportShare, **settings: Any) -> MadeClips:

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.building import SETTINGS, built, die_on_talk1, half_done, ignore, recordings
+from tests.dataset.building import SETTINGS, built, die_on_talk1, ignore, recordings
 from utils.config import DatasetConfig
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.dataset.build import build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
-from utils.dataset.workers import run_on_ray
 from utils.runs.job import StopRequested
 
 pytestmark = pytest.mark.slow
@@ -89,15 +88,6 @@ def test_a_worker_that_dies_loses_only_its_recording(
     assert "crashed" in problem.sentence
 
 
-def test_tasks_on_ray_report_their_progress_and_errors_with_a_hint(project: Project) -> None:
-    reports: list[tuple[int | None, float]] = []
-    outcomes = list(run_on_ray(half_done, [1, 2, 3], 2, lambda task, share: reports.append((task, share))))
-    assert sorted(outcome.result for outcome in outcomes if outcome.result) == [10, 20]
-    (error,) = [outcome.error for outcome in outcomes if outcome.task == 3]
-    assert (str(error), getattr(error, "hint", "")) == ("odd cure", "cure")
-    assert {(1, 0.5), (2, 0.5), (None, 0.0)} <= set(reports)
-
-
 def test_a_missing_ray_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ConfigError, match="not installed") as caught:
@@ -105,10 +95,10 @@ def test_a_missing_ray_is_an_error_with_a_hint(tmp_path: Path, monkeypatch: pyte
     assert "pip install ray" in caught.value.hint
 
 
-def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     with socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))  # bound and not listening: refused at once
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{deaf.getsockname()[1]}")
         with pytest.raises(ConfigError, match=r"Ray does not start \(127\.0\.0\.1:"):
-            list(run_on_ray(half_done, [1], 1, lambda *_: None))
+            built(recordings(tmp_path / "in", 1), Project(tmp_path / "project"), RAY)

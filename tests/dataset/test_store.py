@@ -19,7 +19,7 @@ from utils.dataset import editor, queries
 from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores, Source, Span
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.queries import PAGE_SIZE, Total, View
-from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, load_dataset
+from utils.dataset.store import MANIFEST, RECORDINGS, Store, load_dataset
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)
@@ -232,25 +232,3 @@ def test_a_dataset_of_1_0_is_converted_once_and_its_files_stay(old: Path, caplog
     assert "2 clips of version 1.0" in caplog.text
     Store(old).put([dataclasses.replace(CLIPS_1_0[0], text="ሰላም")])
     assert load_dataset(old).clips[A1].text == "ሰላም"
-
-
-@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
-def test_a_read_only_dataset_of_1_0_is_read(old: Path) -> None:
-    old.chmod(0o555)
-    assert list(load_dataset(old).clips.values()) == CLIPS_1_0
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "reason"),
-    [
-        *[("id,recording", "name,recording", "manifest.csv:1"), (",kept,", ",lost,", "status 'lost'")],
-        *[(",0.0,4.0,", ",ten,4.0,", "is damaged"), (",c1,train,", ",train,", "manifest.csv:2")],
-        ('"ሰላም ""', '"ሰላም "', "manifest.csv:2"),
-    ],
-)
-def test_damage_in_a_dataset_of_1_0_is_reported(old: Path, before: str, after: str, reason: str) -> None:
-    text = "".join(MANIFEST_1_0.splitlines(keepends=True)[:3])
-    (old / MANIFEST).write_text(text.replace(before, after, 1), encoding="utf-8")
-    with pytest.raises(DataError, match=reason):
-        load_dataset(old)
-    assert not (old / DATABASE).exists()

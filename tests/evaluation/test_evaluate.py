@@ -198,16 +198,6 @@ def command(tmp_path: Path, *words: str) -> int:
     return main(["evaluate", "--output", str(tmp_path), *words])
 
 
-def test_the_command_compares_models(
-    tmp_path: Path, fake: Callable[..., list[str]], texts: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    requested = fake(first=FakeModel(), second=FakeModel(pace=1.5))
-    assert command(tmp_path, "--checkpoints", "a", "b", "--sentences", texts) == 0
-    assert requested == ["a", "b"]
-    assert capsys.readouterr().out.splitlines()[-1] == str(tmp_path / ".evaluation")
-    assert len(load(tmp_path / ".evaluation").utterances) == 6
-
-
 def test_ctrl_c_prints_what_is_finished(
     tmp_path: Path, fake: Callable[..., list[str]], texts: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

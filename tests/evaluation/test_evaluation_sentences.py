@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.recordings import babble
-from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError
 from utils.dataset.prompts import missing_sounds
 from utils.evaluation.sentences import built_in_sentences, sentences_from_clips, sentences_from_file
@@ -75,16 +74,6 @@ def test_clips_come_with_their_recording_and_another_clip_of_their_speaker(datas
     assert sentences_from_file(path, "am") == [first, second]  # its header tells what it is
 
 
-def test_fewer_clips_are_spread_over_all(dataset: Path) -> None:
-    clips = sentences_from_clips(dataset / "metadata_train.csv", "am", count=2)
-    assert [clip.text for clip in clips] == ["አንድ", "ሁለት"]
-
-
 def test_a_project_without_clips_is_refused(tmp_path: Path) -> None:
     with pytest.raises(AmharicTtsError, match="metadata_eval"):
         sentences_from_clips(tmp_path / "metadata_eval.csv", "am")
-
-
-@pytest.mark.parametrize(("count", "numbers"), [(1, [0]), (3, [0, 3, 6]), (20, list(range(10)))])
-def test_items_are_spread_evenly(count: int, numbers: list[int]) -> None:
-    assert evenly_spaced(range(10), count) == numbers

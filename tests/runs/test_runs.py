@@ -235,21 +235,6 @@ def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_that_dies_before_its_run_has_an_id_leaves_one_run(project: Project) -> None:
-    spawn_and_die = (
-        "import os, sys\nfrom pathlib import Path\nfrom utils import runs\n"
-        "from utils.config import RehearsalConfig\nfrom utils.core.paths import Project\n"
-        "project = Project(Path(sys.argv[1]))\nruns.make_folder(project.runs)\n"
-        "new = runs._create('rehearse', RehearsalConfig(seconds=60), project)\n"
-        "runs.start_detached(['-m', 'utils', 'work', str(new.folder)], new.log)\nos._exit(1)\n"
-    )
-    subprocess.run([sys.executable, "-c", spawn_and_die, str(project.root)], cwd=ROOT, check=False)
-    run = runs.start("rehearse", LONG, project)
-    wait_for(lambda: run.current_state().status is Status.RUNNING)
-    assert runs.list_runs(project) == [run]
-
-
-@pytest.mark.slow
 def test_a_run_that_cannot_go_on_fails_with_the_reason(project: Project) -> None:
     run = runs.start("rehearse", SHORT, project)
     assert ended(run) is Status.FINISHED

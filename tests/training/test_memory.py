@@ -18,7 +18,7 @@ from utils.config import TrainConfig
 from utils.core.errors import ConfigError
 from utils.training import memory
 from utils.training.clips import ClipLengths
-from utils.training.memory import GIB, Device, MemoryTest, NotEnoughMemoryError, peak_memory
+from utils.training.memory import GIB, Device, NotEnoughMemoryError, peak_memory
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize, random_batch, random_gpt
 from utils.training.packing import PackedGpt, SpecialTokens
@@ -173,29 +173,6 @@ def test_where_no_setting_is_enough_all_that_help_are_named() -> None:
     with pytest.raises(NotEnoughMemoryError) as caught:
         memory.fit_batch(TrainConfig(batch_size=1, grad_acumm=1), Device("cuda", GIB // 4, "", half=True), SMALL)
     assert re.search("not enough: .*enable_lora", caught.value.hint)
-
-
-@pytest.fixture
-def memory_test() -> MemoryTest:
-    settings = {"enable_mixed_precision": False, "enable_ema": True, "enable_grad_checkpoint": True}
-    config, gpt = TrainConfig.parse(settings), random_gpt(SMALL)
-    TrainingOptimizer(config, "cpu").apply(gpt)
-    return MemoryTest(gpt, config, CLIP, torch.device("cpu"), torch.float32)
-
-
-def test_a_memory_test_runs_the_configured_update(memory_test: MemoryTest) -> None:
-    before = {name: weight.detach().clone() for name, weight in memory_test.model.named_parameters()}
-    seconds, _ = memory_test.measure(2)
-    assert seconds > 0
-    assert any(not torch.equal(before[name], weight) for name, weight in memory_test.model.named_parameters())
-    assert not any(weight.grad is not None for weight in memory_test.model.parameters())
-
-
-def test_the_largest_batch_that_fits_is_found(memory_test: MemoryTest, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory_test, "measure", lambda clips: (0.0, clips))
-    assert [memory_test.largest_batch(16, available) for available in (20, 8, 1)] == [16, 8, 1]
-    with pytest.raises(NotEnoughMemoryError):
-        memory_test.largest_batch(16, 0)
 
 
 def test_a_peak_between_two_samples_is_seen() -> None:
