@@ -1,21 +1,17 @@
 """The demonstration: its recording, and the whole way from it to a page."""
 
-import dataclasses
 import re
 from pathlib import Path
 
 import pytest
 
 from tools.tiny_voice.corpus import read_sentences
-from utils import runs
 from utils.__main__ import main
 from utils.cli import demo
 from utils.cli.demo import PAGE
 from utils.config import TrainConfig
 from utils.core.errors import RunError
-from utils.core.paths import Project
 from utils.dataset.subtitles import read_cues
-from utils.evaluation.report import load
 from utils.media import audio
 from utils.workspace import projects
 from utils.workspace.sample_project import AUDIO_FILE, DATA, SUBTITLE_FILE
@@ -53,18 +49,5 @@ def test_one_command_runs_the_whole_workflow(
     assert not re.search(r"https?://", page)
     assert demo.SENTENCES[0] in page
     assert audio.duration(folder / "sentence-1.wav") > 0.1
-    check_pairs(Project(folder), monkeypatch)
     assert demo.new_project(tmp_path / "output").root == folder
     assert not (folder / PAGE).exists()  # the earlier one lies in the trash
-
-
-def check_pairs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Write the page again with the sentences of the base in another order than those of the new model."""
-    report = load(project.evaluation)
-    tuned, base = report.checkpoints
-    mixed = [*sorted(report.of(tuned), key=str), *sorted(report.of(base), key=str, reverse=True)]
-    report = dataclasses.replace(report, utterances=tuple(mixed))
-    monkeypatch.setattr(demo, "_recording", lambda _report, result: f"[{result.text}]")
-    page = demo.write_page(project, runs.list_runs(project)[0], report, demo.reference_clip(project), []).read_text()
-    for text in demo.SENTENCES:
-        assert page.partition(f">{text}</h2>")[2].partition("<h2")[0].count(f"[{text}]") == 2

@@ -129,14 +129,6 @@ def test_kaggle_needs_no_mount(machine: Path, drive: list[str], program: Path, m
     assert (machine / "program" / "output").resolve() == machine / "amharic-xtts"
 
 
-def test_a_cell_without_the_program_or_with_one_that_fails_stops(machine: Path, program: Path) -> None:
-    with pytest.raises(SystemExit, match="Fill in CODE"):
-        call(SET_UP, {})
-    (program / "start.sh").write_text("exit 3\n", encoding="utf-8")
-    with pytest.raises(SystemExit, match="bash has failed"):
-        call(SET_UP, {}, CODE=str(program))
-
-
 @pytest.mark.usefixtures("machine")
 @pytest.mark.parametrize(("password", "given"), [("s3cret", "amharic:s3cret"), ("", "")])
 def test_the_second_cell_opens_a_shared_page_with_its_password_off_the_command_line(

@@ -170,17 +170,6 @@ def test_speakers_are_swapped_at_once(tmp_path: Path) -> None:
     assert [clip.speaker for clip in load_dataset(tmp_path).kept] == ["abebe", "Abebe", "ሰላም", "abebe"]
 
 
-def test_a_new_split_moves_whole_recordings(tmp_path: Path) -> None:
-    Store(tmp_path).put([clip(index, recording=f"r{index // 3}", split="train") for index in range(12)])
-    editor.resplit(tmp_path, 0.5, "recording")
-    sides = {(clip.recording, clip.split) for clip in load_dataset(tmp_path).kept}
-    assert len(sides) == 4
-    assert {side for _, side in sides} == {"train", "eval"}
-    editor.resplit(tmp_path, 0.5, "recording")  # changes nothing, so it is no step of the history
-    editor.undo(tmp_path)
-    assert {clip.split for clip in load_dataset(tmp_path).kept} == {"train"}
-
-
 @pytest.mark.slow
 @pytest.mark.alone
 def test_a_clip_of_fifty_thousand_is_edited_and_shown_in_50_ms(tmp_path: Path) -> None:

@@ -146,14 +146,6 @@ def test_the_hub_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         read_hub("owner/name", tmp_path)
 
 
-def test_the_hub_is_read_through_its_package(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("datasets", reason="the optional package datasets is not installed")
-    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    table(folder / "data" / "train.parquet", folder, inside=True)
-    scan = read_hub(str(folder / "data"), tmp_path / "fetched")
-    assert [recording.text for recording in scan.recordings] == ["ሰላም", ""]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "expected"),
     [

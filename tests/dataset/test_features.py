@@ -142,19 +142,6 @@ def test_what_cannot_be_encoded_is_reported_and_the_rest_is_done(setting: Settin
         store[clips[0]]
 
 
-def test_work_that_is_closed_early_loses_nothing_that_was_encoded(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(features, "BATCH_SECONDS", 3.0)
-    clips = make_clips(setting.dataset, 9)
-    steps = build(setting.dataset, clips, setting.encoder, setting.tokenizer, "am")
-    next(step for step in steps if step.part == "audio" and step.done >= 4)
-    steps.close()
-    assert 4 <= len(setting.open().audio) < 9
-    setting.build(clips)
-    assert len(setting.open().audio) == 9
-
-
 def flip_bit(path: Path, column: str) -> bytes:
     """Return the content of a shard with one bit of a row changed."""
     shards = Shards(path.parent, features.AUDIO, ["mel"]).open()

@@ -11,7 +11,6 @@ import pytest
 
 from tests.dataset.tiny_whisper import make_whisper
 from utils.dataset.recognisers import CTC, RATE, RecogniserSpec, RecognitionError, Transcript, second_cer
-from utils.dataset.recognisers.ctc import merge_frames
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.media.audio import Samples
 
@@ -134,12 +133,6 @@ def test_out_of_memory_halves_the_batch(
     monkeypatch.setattr(whisper, "_batch", transcribe_few)
     assert texts(whisper.transcribe(clips, "am")) == expected
     assert sizes == [5, 2, 3, 1, 2]
-
-
-@pytest.mark.parametrize(("frames", "text"), [("__", ""), ("_ሰሰ_ላ_", "ሰላ"), ("ሰ_ሰ", "ሰሰ"), ("|ሰላ||_ም_|", "ሰላ ም")])
-def test_ctc_frames_become_words(frames: str, text: str) -> None:
-    symbols = [({"_": "", "|": " "}.get(letter, letter), 0.5) for letter in frames]
-    assert merge_frames(symbols) == Transcript(text, 0.5 if text else 0.0)
 
 
 @pytest.mark.parametrize(

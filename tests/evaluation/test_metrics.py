@@ -6,14 +6,11 @@ import pytest
 from tests.dataset.recordings import babble
 from utils.evaluation.metrics import (
     MIN_PAIRS,
-    Cepstra,
     confidence_interval,
     difference,
     error_rates,
-    frame_distances,
     mel_cepstra,
     mel_cepstral_distance,
-    warped_distances,
 )
 from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media.audio import Samples, resample
@@ -42,28 +39,6 @@ def test_error_rates(text: str, transcript: str, language: str, cer: float, wer:
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:
     return resample(babble(seconds, seed=seed), 16_000, 24_000)
-
-
-def textbook_warping(first: Cepstra, second: Cepstra) -> float:
-    """Dynamic time warping, one cell after the other."""
-    costs = frame_distances(first, second)
-    best = np.full((len(first) + 1, len(second) + 1), np.inf)
-    steps = np.zeros_like(best)
-    best[0, 0] = 0
-    for row in range(len(first)):
-        for column in range(len(second)):
-            step = min([(row, column + 1), (row + 1, column), (row, column)], key=lambda cell: best[cell])
-            best[row + 1, column + 1] = best[step] + costs[row, column]
-            steps[row + 1, column + 1] = steps[step] + 1
-    return float(best[-1, -1] / steps[-1, -1])
-
-
-@pytest.mark.parametrize("rows", [1, 11])
-def test_warping_is_that_of_the_textbook(rows: int) -> None:
-    random = np.random.default_rng(rows)
-    first, *others = (random.standard_normal((size, 13)).astype(np.float32) for size in (rows, 5, 14, 0, 1, 20))
-    expected = [textbook_warping(first, other) if len(other) else np.inf for other in others]
-    assert warped_distances(first, others) == pytest.approx(expected)
 
 
 def test_a_sound_is_at_no_distance_from_itself_whatever_its_volume() -> None:

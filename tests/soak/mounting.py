@@ -1,7 +1,6 @@
-"""Disks that are small or full, and folders that are read-only for a while."""
+"""Disks that are small or full."""
 
 import contextlib
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -30,29 +29,6 @@ def mount(words: list[str], folder: Path) -> None:
     call = ["mount", *words, str(folder)]
     if not shutil.which("mount") or subprocess.run(call, check=False, capture_output=True).returncode:
         raise NotHere("no right to mount a disk here")
-
-
-@contextlib.contextmanager
-def read_only(folder: Path) -> Iterator[None]:
-    """Make a folder read-only for a while, for the superuser too."""
-    if os.name == "nt":
-        raise NotHere("folders are made read-only in another way here")
-    if os.geteuid():
-        folder.chmod(0o555)
-        try:
-            yield
-        finally:
-            folder.chmod(0o755)
-        return
-    beside = folder.with_name(f".{folder.name}.read-only")  # remounted before it covers the folder, which may be busy
-    beside.mkdir()
-    try:
-        with mounted(["--bind", str(folder)], beside):
-            mount(["-o", "remount,bind,ro"], beside)
-            with mounted(["--bind", str(beside)], folder):
-                yield
-    finally:
-        beside.rmdir()
 
 
 def fill(folder: Path, left: int) -> Path:

@@ -18,7 +18,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.soak.mounting import BLOCK, NotHere, fill, mounted, read_only
+from tests.soak.mounting import BLOCK, NotHere, fill, mounted
 from tests.soak.subject import Lost, Subject, wait_for
 from utils import runs
 from utils.core.errors import StorageError
@@ -88,13 +88,6 @@ def file_size_limited(subject: Subject, _rng: random.Random) -> None:
     before = complaints(subject.training)
     subject.processes[0].rlimit(psutil.RLIMIT_FSIZE, (MAX_FILE, MAX_FILE))
     _expect_message(subject, before)
-
-
-def output_read_only(subject: Subject, _rng: random.Random) -> None:
-    """Make the run's folder read-only during training; the run ends with a message, and resumes afterwards."""
-    before = complaints(subject.training)
-    with read_only(subject.training.folder):
-        _expect_message(subject, before)
 
 
 def _expect_message(subject: Subject, before: int) -> None:
@@ -167,7 +160,6 @@ FAULTS: tuple[Fault, ...] = (
     training_asked_to_stop,
     disk_full,
     file_size_limited,
-    output_read_only,
     state_and_checkpoint_damaged,
     clock_jumped,
 )

@@ -140,15 +140,6 @@ def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("project", "dtype"), [("done", torch.float32), ("going", torch.float16)])
-def test_layers_may_keep_the_dtype_of_the_file(output: Path, state: State, project: str, dtype: torch.dtype) -> None:
-    opened = open_model(output / project, as_stored=True)
-    assert same(opened, state)
-    dtypes = {name.startswith("gpt.h."): weight.dtype for name, weight in opened.gpt.state_dict().items()}
-    assert dtypes == {True: dtype, False: torch.float32}
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("how", "share"), [("copied", 1.1), ("stored", 0.3)])
 def test_opening_the_published_size_takes_hardly_more_memory_than_the_model(
     tmp_path_factory: pytest.TempPathFactory, how: str, share: float

@@ -20,7 +20,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
 from utils.media import audio
 from utils.speech.loading import LoadedModel, open_model
-from utils.speech.voices import STALE_SECONDS, ConditioningSettings, VoiceCache, own_names, voice_from, voice_named
+from utils.speech.voices import STALE_SECONDS, VoiceCache, own_names, voice_from, voice_named
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
 
@@ -91,18 +91,6 @@ def test_a_voice_is_what_coqui_computes(
     assert prompt.std() > 0.1
     assert float((voice.prompt - prompt).abs().max()) < 1e-4
     assert float((voice.embedding - embedding).abs().max()) < 1e-4
-
-
-def test_the_settings_are_those_of_the_config_or_coquis_defaults(model: LoadedModel, tmp_path: Path) -> None:
-    published = with_config(model, tmp_path / "a", **PUBLISHED).folder
-    assert ConditioningSettings.of(published) == ConditioningSettings(**PUBLISHED)
-    bare = with_config(model, tmp_path / "b").folder / "config.json"
-    config = json.loads(bare.read_text())
-    bare.write_text(json.dumps({name: config[name] for name in config if not name.startswith(("gpt_cond", "max_ref"))}))
-    assert ConditioningSettings.of(bare.parent) == ConditioningSettings(12, 4, 10)
-    bare.write_text(json.dumps(config | {"gpt_cond_len": "long"}))
-    with pytest.raises(AmharicTtsError, match=r"config\.json"):
-        ConditioningSettings.of(bare.parent)
 
 
 def test_a_voice_is_computed_once_and_then_read_from_the_cache(

@@ -1,6 +1,5 @@
 """Reading ahead: the right clips, nothing of what is skipped, the same for every split, in little memory."""
 
-import multiprocessing
 from pathlib import Path
 
 import numpy as np
@@ -155,41 +154,3 @@ def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store
     assert select_clips(store, clips[4:], ClipLimits())[0].lengths.samples.size == 0
     with pytest.raises(DataError, match="has no features"):
         FeatureSource(store, clips)
-
-
-def anonymous_megabytes() -> float:
-    """Memory as the kernel counts it, without the pages of mapped files, which can be dropped at any time."""
-    (line,) = (line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("RssAnon"))
-    return int(line.split()[1]) / 1024
-
-
-def read_once(folder: Path, count: int) -> tuple[int, float, float]:
-    """Return the clips of an epoch, and by how many megabytes opening and reading the store lets the memory grow."""
-    torch.set_num_threads(1)
-    clips = [made_clip(row, text=f"t{row % 50}") for row in range(count)]
-    imported = anonymous_megabytes()
-    store = Features.open(folder, "a", "t")
-    opened = anonymous_megabytes()
-    source = FeatureSource(store, clips)
-    loader = UpdateLoader(source, UpdatePlan(source.lengths, 16), TOKENS, BatchSpec(8))
-    first, peak, total = anonymous_megabytes(), 0.0, 0
-    for update in loader.run(0, len(loader.plan)):
-        total += update.clips
-        if update.number % 20 == 0:
-            peak = max(peak, anonymous_megabytes())
-    return total, opened - imported, peak - first
-
-
-@pytest.mark.skipif(not Path("/proc/self/status").is_file(), reason="anonymous memory is counted by /proc")
-def test_a_pass_over_many_clips_takes_little_memory(tmp_path: Path) -> None:
-    store, count = Features(tmp_path, "a", "t"), 25_000
-    lengths = made_lengths(count, seconds=(2.0, 4.0))
-    for first in range(0, count, 500):
-        clips = [made_clip(row, text=f"t{row % 50}") for row in range(first, first + 500)]
-        fill(store, clips, *(part[first : first + 500].tolist() for part in (lengths.samples, lengths.codes)))
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        clips_read, opening, reading = pool.apply(read_once, (tmp_path, count))
-    assert clips_read == count
-    assert sum(path.stat().st_size for path in store.audio.folder.iterdir()) > 1e9
-    assert opening < 60
-    assert reading < 60

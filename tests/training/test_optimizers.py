@@ -2,9 +2,7 @@
 
 import math
 import sys
-from types import SimpleNamespace
 from typing import Any
-from unittest import mock
 
 import pytest
 import torch
@@ -86,21 +84,6 @@ def test_an_optimizer_that_cannot_run_is_refused(device: str, words: str, monkey
     monkeypatch.setitem(sys.modules, "bitsandbytes", None)
     with pytest.raises(SpeedupError, match=words):
         make_optimizer(small_gpt(), config(optimizer="adamw_8bit"), torch.device(device))
-
-
-def test_8_bits_spare_the_embeddings(monkeypatch: pytest.MonkeyPatch) -> None:
-    manager = mock.Mock()
-    manager.get_instance.return_value = manager
-    library = SimpleNamespace(optim=SimpleNamespace(GlobalOptimManager=manager, AdamW8bit=torch.optim.AdamW))
-    monkeypatch.setitem(sys.modules, "bitsandbytes", library)
-    gpt = small_gpt()
-    optimizer, change = make_optimizer(gpt, config(optimizer="adamw_8bit"), GPU)
-    embeddings = [gpt.text_embedding, gpt.mel_embedding, gpt.mel_pos_embedding.emb, gpt.text_pos_embedding.emb]
-    calls = manager.register_module_override.call_args_list
-    assert {id(call.args[0].get_parameter(call.args[1])) for call in calls} == {id(part.weight) for part in embeddings}
-    assert all(call.args[2] == {"optim_bits": 32} for call in calls)
-    assert [group["weight_decay"] for group in optimizer.param_groups] == [0.01, 0.0]
-    assert "8-bit" in change.detail
 
 
 def schedule(kind: Any, total: int, warmup: int, share: float = 1.0) -> LRScheduler:

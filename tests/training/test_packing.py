@@ -1,15 +1,11 @@
 """Packing: coqui's loss and gradients, whatever else is in a batch and however it is split."""
 
-import io
-import pickle
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
 
 from tests.training.small_gpt import small_gpt
 from utils.training.packing import Example, PackedBatch, PackedGpt, SpecialTokens, pack
@@ -87,16 +83,6 @@ def test_a_batch_without_clips_has_zero_loss_and_gradients(model: PackedGpt) -> 
     assert not row.any()
 
 
-def test_a_batch_is_pickled_by_value() -> None:
-    batch = pack(examples(), TOKENS, masked=MASKED)
-    pickled = io.BytesIO()
-    ForkingPickler(pickled).dump(batch)
-    back = pickle.loads(pickled.getvalue())
-    assert (back.rows, back.length) == (batch.rows, batch.length)
-    assert torch.equal(back.mel, batch.mel)
-    assert all(torch.equal(*pair) for pair in zip(back.parts, batch.parts, strict=True))
-
-
 def coqui(model: PackedGpt, clips: list[Example], cond_idxs: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """Call coqui's forward as its GPTTrainer does; a clip of n codes has a little less than 1024 n samples."""
 
@@ -149,21 +135,3 @@ def test_losses_and_every_gradient_are_those_of_coqui(
     for name, gradient in expected.items():
         apart = float((actual[name] - gradient).norm() / gradient.norm().clamp(min=1e-12))
         assert apart < 1e-4, f"{name}: {apart}"
-
-
-def without(logits: Tensor, clips: list[Example], masked: dict[int, range]) -> Tensor:
-    """Return the mean loss over coqui's logits where these codes of these clips do not count."""
-    targets = torch.full(logits.shape[::2], -1)
-    for row, clip in enumerate(clips):
-        codes = torch.cat([torch.from_numpy(clip.codes).long(), torch.full((4,), 1025)])
-        targets[row, : len(codes)] = codes
-        targets[row, list(masked.get(row, []))] = -1
-    return cross_entropy(logits, targets, ignore_index=-1)
-
-
-def test_upstream_masks_four_times_too_far_because_it_counts_frames_where_targets_are_codes(model: PackedGpt) -> None:
-    clip = example(10, 100)
-    reference = torch.tensor([[1024 * 10, 1024 * 20]])  # samples, as get_prompt_slice gives them: codes 10 to 20
-    _, loss, logits = coqui(model, [clip], reference)
-    torch.testing.assert_close(loss, without(logits, [clip], {0: range(40, 80)}))
-    torch.testing.assert_close(ours(model, [clip], [(10, 20)])[1], without(logits, [clip], {0: range(10, 20)}))

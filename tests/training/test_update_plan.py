@@ -10,7 +10,7 @@ import pytest
 from tests.training.made_clips import made_lengths
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
-from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan, compile_lengths, masked_codes, split_batches
+from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan, masked_codes, split_batches
 from utils.training.clips import ClipLengths, ClipLimits, usable
 
 LENGTHS = made_lengths(1003)
@@ -112,17 +112,6 @@ def test_an_epoch_of_150_000_clips_is_planned_in_a_moment() -> None:
     began = time.perf_counter()
     UpdatePlan(lengths, 16)[7]
     assert time.perf_counter() - began < 1  # measured 0.03 s
-
-
-def test_the_grid_has_the_least_padding_of_all() -> None:
-    lengths = made_lengths(40)
-    steps = sorted(set((-(-lengths.positions // 8) * 8).tolist()))
-    grid = compile_lengths(lengths, 3)
-    assert grid == min(
-        (grid for grid in itertools.combinations(steps, 3) if grid[-1] == steps[-1]),
-        key=lambda grid: sum(BatchSpec(1, grid=grid).padded_length(one) for one in lengths.positions.tolist()),
-    )
-    assert compile_lengths(lengths.select(np.array([0, 0])))[0] - lengths.positions[0] in range(8)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import copy
 import dataclasses
 import json
-import os
 import shutil
 import zipfile
 from pathlib import Path
@@ -26,7 +25,6 @@ from tests.xtts.exporting import (
 from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
 from utils.speech.loading import LoadedModel, open_model
-from utils.workspace import publishing
 from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter
 from utils.xtts.files import ModelFileError
 from utils.xtts.model import read_state_dict
@@ -172,18 +170,3 @@ def test_a_full_disk_is_refused_before_writing(
     with pytest.raises(StorageError, match=r"1\.0 MB"):
         publish(ready, tmp_path / "voice", PublishOptions(), "")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_same_files_make_the_same_zip(tmp_path: Path) -> None:
-    archives: list[Path] = []
-    for number, names in enumerate((("a.bin", "b.json"), ("b.json", "a.bin"))):
-        folder = tmp_path / str(number) / "voice"
-        folder.mkdir(parents=True)
-        for name in names:
-            (folder / name).write_text(name * 1000)
-        (folder / ".hidden").write_text(str(folder))
-        os.utime(folder / "a.bin", (0, 10**9 * number))
-        archives.append(publishing.write_zip(folder, folder.parent / "voice.zip"))
-    assert archives[0].read_bytes() == archives[1].read_bytes()
-    with zipfile.ZipFile(archives[0]) as archive:
-        assert archive.namelist() == ["voice/a.bin", "voice/b.json"]

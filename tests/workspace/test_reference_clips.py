@@ -1,15 +1,12 @@
 """Reference clips: those of a dataset, also while it is edited, and those that the user adds."""
 
-import errno
-import os
-import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.dataset.building import clip
-from utils.core.errors import AudioError, DataError, StorageError
+from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.dataset import editor
 from utils.dataset.store import Store
@@ -55,22 +52,3 @@ def test_an_added_clip_is_stored_once(tmp_path: Path) -> None:
     (tmp_path / "no.wav").write_text("no", encoding="utf-8")
     with pytest.raises(AudioError):
         reference_clips.add(project, tmp_path / "no.wav")
-
-
-def test_an_incomplete_copy_is_no_clip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_space(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    def copy_half(source: Path, target: Path) -> None:
-        target.write_bytes(source.read_bytes()[:100])
-        no_space()
-
-    project, sound = Project(tmp_path / "p"), write_sound(tmp_path / "me.wav")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "link", no_space)
-        patch.setattr(shutil, "copyfile", copy_half)
-        patch.setattr(shutil, "copy2", copy_half)
-        with pytest.raises(StorageError):
-            reference_clips.add(project, sound)
-    assert reference_clips.stored(project) == []
-    assert reference_clips.add(project, sound).read_bytes() == sound.read_bytes()

@@ -84,16 +84,6 @@ def test_half_precision_halves_the_gpt_and_loads_in_full(
     assert saved > 0.9 * 2 * sum(weight.numel() for weight in trained.values())
 
 
-def test_weights_that_share_memory_are_written_once(
-    tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
-) -> None:
-    row = torch.cat([weight.flatten() for weight in trained.values()])
-    parts = torch.split(row, [weight.numel() for weight in trained.values()])
-    views = {name: part.view(trained[name].shape) for name, part in zip(trained, parts, strict=True)}
-    folder = write_ready(tmp_path / "views", tiny_folder, views, amharic, None, {})
-    assert (folder / "model.pth").stat().st_size < 4 * row.numel() + 3e6
-
-
 def test_duplicates_that_generating_adds_to_the_gpt_are_left_out(
     tiny_folder: Path, amharic: Tokenizer, tmp_path: Path
 ) -> None:

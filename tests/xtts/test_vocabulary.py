@@ -7,7 +7,7 @@ import torch
 from tests.xtts.small_vocabulary import vocabulary_data, write_vocabulary
 from utils.core.errors import VocabularyError
 from utils.xtts.language_packs import pack_for
-from utils.xtts.vocabulary import Subwords, Vocabulary, count_words, related_tokens, resize_rows
+from utils.xtts.vocabulary import Subwords, Vocabulary, related_tokens, resize_rows
 
 
 @pytest.fixture
@@ -42,14 +42,6 @@ def test_the_hash_depends_on_the_content_not_on_the_layout(base: Vocabulary, tmp
     path.write_text(json.dumps(vocabulary_data(), indent=4), encoding="utf-8")
     assert Vocabulary.load(path).hash == base.hash
     assert base.with_language("[am]").hash != base.hash
-
-
-def test_stock_coqui_opens_the_extended_file(base: Vocabulary, tmp_path: Path) -> None:
-    from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
-
-    stock = VoiceBpeTokenizer(base.with_language("[am]").save(tmp_path))
-    assert stock.get_number_tokens() == base.size + 1
-    assert stock.tokenizer.token_to_id("[am]") == base.size
 
 
 @pytest.mark.parametrize(
@@ -94,13 +86,3 @@ def test_new_rows_stay_near_their_relatives_and_apart_from_each_other(base: Voca
 def test_a_model_of_another_size_is_refused(base: Vocabulary) -> None:
     with pytest.raises(VocabularyError, match=f"{base.size - 3} text rows"):
         resize_rows(torch.zeros(base.size - 3, 2), base, base.with_language("[am]"), pack_for("am"))
-
-
-def test_words_are_counted_in_bounded_memory() -> None:
-    rare = (
-        " ".join(f"ቃል{chr(0x1200 + n // 80)}{chr(0x1250 + n % 80)}" for n in range(block, block + 50))
-        for block in range(0, 5000, 50)
-    )
-    counts = count_words((f"ሰላም {text}" for text in rare), limit=500)
-    assert len(counts) <= 1000 + 51
-    assert counts["ሰላም"] == 100

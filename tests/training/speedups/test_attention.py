@@ -79,26 +79,6 @@ def test_a_fused_block_supports_the_shapes_and_masks_of_coqui(shape: tuple[int, 
     torch.testing.assert_close(block(random(*shape), mask), masked)
 
 
-def test_fused_attention_follows_autocast() -> None:
-    gpt = small_gpt().eval()
-    with torch.autocast("cpu", torch.bfloat16):
-        eager = conditioning_output(gpt)
-        use_attention(gpt, "sdpa")
-        fused = conditioning_output(gpt)
-    assert fused.dtype == eager.dtype
-    torch.testing.assert_close(fused.float(), eager.float(), rtol=0, atol=0.05)
-
-
-def test_an_unknown_attention_class_is_refused() -> None:
-    class Sharded(AttentionBlock):  # type: ignore[misc]
-        pass
-
-    gpt = small_gpt()
-    gpt.conditioning_encoder.attn[0].__class__ = Sharded
-    with pytest.raises(SpeedupError, match="Sharded"):
-        use_attention(gpt, "sdpa")
-
-
 @pytest.mark.parametrize(("installed", "words"), [(False, "flash-attn"), (True, "needs a CUDA GPU")])
 def test_flash_attention_2_is_refused_where_it_cannot_work(
     installed: bool, words: str, monkeypatch: pytest.MonkeyPatch

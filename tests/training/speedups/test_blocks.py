@@ -1,6 +1,5 @@
 """How the layers run: fused GELU, gradient checkpointing and torch.compile compute the same and keep less."""
 
-import copy
 from typing import Any
 from unittest import mock
 
@@ -12,7 +11,7 @@ from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import kept_bytes
 from utils.core.errors import SpeedupError
 from utils.training.speedups.attention import use_attention
-from utils.training.speedups.blocks import checkpoint_blocks, checkpointed, compile_blocks, compiled, fuse_gelu
+from utils.training.speedups.blocks import checkpoint_blocks, compile_blocks, compiled, fuse_gelu
 
 
 def loss(gpt: Any) -> Tensor:
@@ -68,17 +67,6 @@ def test_checkpointing_keeps_less_than_a_fifth_and_only_in_training() -> None:
     assert kept() < before / 5
     checkpoint_blocks(gpt, 2)
     assert before / 5 < kept() < before
-
-
-@pytest.mark.parametrize(("every", "expected"), [(1, (5, 6)), (2, (3, 3))])
-def test_every_nth_layer_is_checkpointed(every: int, expected: tuple[int, int]) -> None:
-    gpt = small_gpt(layers=5)
-    names = list(gpt.state_dict())
-    checkpoint_blocks(gpt, 1)
-    change = checkpoint_blocks(gpt, every)
-    assert checkpointed(gpt) == checkpointed(copy.deepcopy(gpt)) == expected
-    assert (change.name, change.changed) == ("enable_grad_checkpoint", sum(expected))
-    assert list(gpt.state_dict()) == names
 
 
 def test_a_checkpointed_model_generates_the_same() -> None:
