@@ -10,9 +10,10 @@ from tests.dataset.recordings import RATE
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip, Scores, Span
 from utils.dataset.cutting import cut_speech
-from utils.dataset.scores import judge, loudness, measure, signal_to_noise
+from utils.dataset.scores import judge, measure, signal_to_noise
 from utils.dataset.vad import speech_segments
 from utils.media.audio import Samples, load
+from utils.media.loudness import loudness
 
 
 def noisy(snr_db: float) -> Samples:
