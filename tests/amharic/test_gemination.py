@@ -44,33 +44,12 @@ def test_lists_affixes_and_shapes_decide(written: str, expected: str) -> None:
     assert [marked(word).replace("I", "") for word in written.split()] == list(map(read, expected.split()))
 
 
-@pytest.mark.parametrize(
-    ("written", "source", "parts"),
-    [
-        ("ልብ", "word list", ("test",)), ("ቤቶች", "affixes", ("", "bet", "oc:", "word list", "test")),
-        ("ጠረመ", "shape", ("CəCːəCə",)), ("ጉጉነት", "affixes", ("", "gugu", "n:Et")), ("ጉልባ", "none", ()),
-        ("ጉልባ\u135f", "mark", ("none",)),
-    ],
-)  # fmt: skip
-def test_the_decision_names_its_source(written: str, source: str, parts: tuple[str, ...]) -> None:
-    assert mark(read(written), WORDS)[1:] == (source, parts)
-
-
 def test_a_listed_word_without_geminates_blocks_the_shapes() -> None:
     listed = WORDS | {"nEgE": Entry("nEgE", is_verb=False, source="test")}
     assert mark("nEgE", listed).codes == "nEgE"
     assert mark("nEgE", WORDS).codes == "nEg:E"
 
 
-def test_a_labialised_spelling_is_geminate_where_the_rounded_one_is() -> None:
-    listed = WORDS | {read("ጎበኘ"): Entry(read("ጎበኘː"), is_verb=True, source="test")}
-    assert mark(read("ጐበኘ"), listed).codes == "gWEbEN:E"
-
-
 def test_the_longest_stem_wins() -> None:
     listed = WORDS | {read("በቆሎ"): Entry("bEK:olo", is_verb=False, source="test")}
     assert mark(read("በቆሎን"), listed).codes == "bEK:olon"
-
-
-def test_a_noun_keeps_its_first_vowel_after_a_prefix() -> None:
-    assert marked("የልጅ") == "yElIJ"

@@ -1,6 +1,5 @@
 """The running average of the weights."""
 
-import copy
 import math
 from typing import Any
 
@@ -70,15 +69,6 @@ def test_the_model_has_the_average_for_a_while_and_then_its_own_weights(gpt: Any
     assert same(weights(gpt), raw)
     assert same(ema.shadow, averages)
     ema.update()
-
-
-def test_it_survives_a_resume(gpt: Any, ema: Ema) -> None:
-    resumed = Ema(copy.deepcopy(gpt), 0.99)
-    resumed.load_state_dict({name: part.clone() for name, part in ema.state_dict().items()})
-    for each in (ema, resumed):
-        each.update()
-    assert resumed.updates == 3
-    assert same(resumed.shadow, ema.shadow)
 
 
 def test_a_model_whose_average_would_not_change_is_refused() -> None:

@@ -1,6 +1,5 @@
 """The model card states only what is known, and its example program works."""
 
-import json
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,16 +16,6 @@ from utils.workspace.model_card import write_card
 from utils.workspace.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
-
-REPORT = {
-    "format": 1,
-    "checkpoints": ["mine", "base"],
-    "summary": {
-        "mine": {"cer": 0.125, "similarity": 0.81, "wer": None, "flags": 0.0},
-        "base": {"cer": None, "similarity": 0.5, "wer": None, "flags": 1.5},
-    },
-    "notes": ["MCD is empty."],
-}
 
 
 def opened_model(folder: Path, tokenizer: Tokenizer, **fields: Any) -> Any:
@@ -72,14 +61,6 @@ def test_the_embedded_voice_has_our_licence(tiny_folder: Path, amharic: Tokenize
     assert "license: apache-2.0" in text
     assert "Coqui" not in text
     assert "license: apache-2.0" in write_card(opened_model(TINY_MODEL, amharic), "voice")
-
-
-def test_the_evaluation_leaves_out_empty_columns(model: Any, tmp_path: Path) -> None:
-    (tmp_path / "report.json").write_text(json.dumps(REPORT))
-    section = write_card(model, "voice", report=tmp_path / "report.json").partition("## Evaluation")[2]
-    header, _, *rows = section.partition("\n## ")[0].strip().splitlines()
-    assert header.count("|") == 5
-    assert rows == ["| mine | 0.125 | 0.810 | 0.000 |", "| base |  | 0.500 | 1.500 |", "", "MCD is empty."]
 
 
 @pytest.mark.parametrize("content", ["", "{}", '{"summary": [1]}', '{"summary": {"a": 5}}'])

@@ -1,6 +1,6 @@
 """Write a picture of every tab in both languages, light and dark, wide and narrow, of a project with a voice.
 
-Run it as ``python -m tests.ui.screenshots FOLDER``; it takes some minutes.
+Run it as ``python -m tools.screenshots FOLDER``; it takes some minutes.
 """
 
 import sys
