@@ -32,7 +32,7 @@ def prepare(browser: Browser, served: Served) -> None:
         page, clicks = seen.page, 0
         page.set_default_timeout(60_000)
         for selector, result, text in (
-            ("#sample-project", "#data-run-facts", "finished"),
+            ("[data-act=sample]", "#data-run-facts", "finished"),
             ("#next-training button", "#preset-about", "Recommended"),
             ("#train", "#training-run-facts", "finished"),
             ("#next-inference button", "#model-reason", ""),
@@ -58,7 +58,7 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
             open_tab(page, name)
             if name == "data":
                 page.locator("#clips [data-clip]").first.click()
-                expect(page.locator("#clip-view audio")).to_be_visible()
+                expect(page.locator("#clip-editor audio")).to_be_visible()
             if name == "inference":
                 expect(page.locator("#take-facts")).to_be_visible()
             settle(page)

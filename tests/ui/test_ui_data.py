@@ -58,6 +58,8 @@ def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None
     names = [path.name for path in uploads.list_uploads(project)]
     assert names == ["talk0-2.wav", "talk0.am.srt", "talk0.wav"]
     assert uploads.read_inputs(project) == ["recordings/uploads"]
+    config = settings_form.read_settings({}, project)
+    assert config.input_list() == [str(uploads.uploads_folder(project, uploads.UPLOADS))]
     uploads.remove_uploads(project, names)
     assert uploads.read_inputs(project) == []
 
@@ -95,27 +97,9 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert uploads.list_uploads(Project(tmp_path / "p")) == []
 
 
-@pytest.mark.parametrize(
-    ("shown", "text", "before", "after"),
-    [
-        (None, " /a | https://example.test/x \n/a\n|", ["/b"], ["/a", "https://example.test/x"]),
-        ("/a", "/a | /c", ["/a", "/b"], ["/a", "/c", "/b"]),
-        ("/a | /b", "/b", ["/a", "/b", "/c"], ["/b", "/c"]),
-    ],
-)
-def test_an_edit_of_the_inputs_keeps_the_changes_of_others(
-    tmp_path: Path, shown: str | None, text: str, before: list[str], after: list[str]
-) -> None:
-    project = Project(tmp_path)
-    uploads.write_inputs(project, uploads.join_inputs(before))
-    assert uploads.write_inputs(project, text, shown) == after == uploads.read_inputs(project)
-    config = settings_form.read_settings({"inputs": uploads.join_inputs(after)}, project)
-    assert config.input_list() == after
-
-
 def test_simultaneous_changes_of_the_inputs_are_all_stored(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    uploads.write_inputs(project, uploads.join_inputs(f"/old/{number}" for number in range(20)))
+    uploads.add_input(project, "\n".join(f"/old/{number}" for number in range(20)))
     with ThreadPoolExecutor(8) as visitors:
         for number in range(20):
             visitors.submit(uploads.remove_input, project, f"/old/{number}")
@@ -152,20 +136,32 @@ def test_an_invalid_input_is_refused(
 def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
     clip = replace(example_clip(0), text=HTML, speaker=HTML, source=HTML, audio="")
     assert "<img" not in clip_render.rows(ClipPage([clip], 1, 1, 1), clip.id, tmp_path, "en")
-    assert "<img" not in clip_render.details(clip, tmp_path, "en")
+    assert "<img" not in clip_render.editor(clip, None, HTML, tmp_path, "en", HTML)
 
 
 @pytest.mark.parametrize(
     ("changes", "hidden"),
     [
-        ({"reason": APPROVED}, {"data.approve"}),
-        ({"status": "excluded", "reason": "noise"}, {"data.exclude"}),
-        ({"audio": ""}, {"data.approve", "data.restore", "data.trim", "data.split", "data.merge_next"}),
-        ({"text": "", "status": "excluded", "reason": "empty text"}, {"data.approve", "data.exclude", "data.restore"}),
+        ({"reason": APPROVED}, {"approve"}),
+        ({"status": "excluded", "reason": "noise"}, {"exclude"}),
+        ({"audio": ""}, {"approve", "restore", "trim", "split", "merge_next"}),
+        ({"text": "", "status": "excluded", "reason": "empty text"}, {"approve", "exclude", "restore"}),
     ],
 )
 def test_what_cannot_be_done_with_a_clip_is_not_offered(changes: dict[str, Any], hidden: set[str]) -> None:
     clip, following = replace(example_clip(0), **changes), replace(example_clip(1), span=Span(4.0, 8.0))
+    every = {"approve", "exclude", "restore", "trim", "split", "merge_next"}
     actions = clip_render.available_actions(clip, following)
-    assert {label for label, can_act in actions.items() if not can_act} == hidden
-    assert not clip_render.available_actions(clip, None)["data.merge_next"]
+    assert every - set(actions) - hidden <= {"restore"}
+    assert not hidden & set(actions)
+    assert "merge_next" not in clip_render.available_actions(clip, None)
+
+
+def test_the_list_of_sources_says_what_each_file_is(tmp_path: Path) -> None:
+    project, (media, subtitles) = Project(tmp_path / "p"), talks(tmp_path / "in", 1, seconds=90)
+    uploads.save_uploads(project, [str(media), str(subtitles)])
+    uploads.add_input(project, "https://example.test/x")
+    shown = render.sources(project, "en")
+    assert "1.5 min · 18 subtitle lines from talk0.am.srt" in shown
+    assert "subtitles of talk0.wav" in shown
+    assert t("data.downloaded_by_step_1", "en") in shown

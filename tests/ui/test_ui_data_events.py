@@ -15,7 +15,7 @@ from utils.core.paths import Project
 from utils.dataset.store import load_dataset
 from utils.ui import app
 from utils.ui.tabs.data import tab as data
-from utils.workspace import projects, uploads
+from utils.workspace import projects
 
 pytestmark = pytest.mark.slow
 
@@ -38,10 +38,6 @@ def blocks(output: Path) -> Iterator[gr.Blocks]:
         yield app.build(output)
 
 
-def event_named(blocks: gr.Blocks, name: str) -> BlockFunction:
-    return next(event for event in blocks.fns.values() if event.api_name == name)
-
-
 def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     """Send an event; return what went wrong, unless a person would see a readable error."""
     try:
@@ -53,38 +49,38 @@ def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     return ""
 
 
-def test_leaving_the_box_of_the_inputs_removes_none_of_another_visitor(blocks: gr.Blocks, output: Path) -> None:
-    for path in ("/mine", "/theirs"):
-        uploads.add_input(Project(output / "voice"), path)
-    event = event_named(blocks, "set_inputs")
-    save = auditing.function_of(event)
-    assert save("voice", "/mine", "/mine") == ["/mine | /theirs"] * 2
-    assert save("voice", "/theirs", "/mine | /theirs") == ["/theirs"] * 2
-    text, shown = event.inputs[1:]
-    public = (event for event in auditing.handlers(blocks) if event.api_visibility == "public")
-    filling = {auditing.name_of(event): shown in event.outputs for event in public if text in event.outputs}
-    assert all(filling.values()), filling
-    assert filling.keys() >= {"upload_files", "remove_uploads", "add_input", "save_take"}
-
-
-def test_clips_stay_as_they_are_while_a_run_uses_them(blocks: gr.Blocks, output: Path) -> None:
+def test_clips_stay_as_they_are_while_a_preparation_writes_them(blocks: gr.Blocks, output: Path) -> None:
     project = Project(output / "voice")
-    add_run(project, "20260101-000000-prepare")
+    run = add_run(project, "20260101-000000-prepare")
     clip = next(iter(load_dataset(project.dataset).kept))
-    event = event_named(blocks, "set_clip_aside")
-    named = dict(zip(event.input_keyword_names or [], map(auditing.value_of, event.inputs), strict=True))
-    with pytest.raises(gr.Error, match="cannot be changed now"):
-        auditing.function_of(event)(**named | {"project": "voice", "clip": clip.id})
+    with pytest.raises(gr.Error, match=f"{run.name} of voice is running"):
+        auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].status == "kept"
+
+
+def test_clips_are_reviewed_while_a_training_runs(blocks: gr.Blocks, output: Path) -> None:
+    project = Project(output / "voice")
+    add_run(project, "20260101-000000-train")
+    clip = next(iter(load_dataset(project.dataset).kept))
+    auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
+    assert load_dataset(project.dataset).clips[clip.id].reason == "noise"
 
 
 def test_another_project_is_merged_after_a_preview(blocks: gr.Blocks, output: Path) -> None:
     many_clips(Project(output / "other").dataset, 20, each=10, first=2)
-    preview, merge = (auditing.function_of(event_named(blocks, name)) for name in ("plan_merge", "merge_datasets"))
-    assert "Preview only. Nothing has changed." in preview("voice", "other", "en")
+
+    def press(action: str, source: str) -> str:
+        shown = next(
+            v
+            for block, v in auditing.act(blocks, "merge", action, "voice", source=source).items()
+            if block.elem_id == "merge"
+        )
+        return str(shown)
+
+    assert "Preview only. Nothing has changed." in press("preview", "other")
     assert len(load_dataset(output / "voice" / "dataset").recordings) == 2
-    assert "No source project" in merge("voice", None, "en")
-    assert "Done." in merge("voice", "other", "en")
+    assert "No source project" in press("merge", "")
+    assert "Done." in press("merge", "other")
     assert len(load_dataset(output / "voice" / "dataset").recordings) == 4
 
 

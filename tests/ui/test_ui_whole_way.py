@@ -94,12 +94,12 @@ def make_project(page: Page, project: Project) -> None:
 
 def make_dataset(page: Page) -> None:
     """The media and its subtitles become clips with text."""
-    expect(page.locator("#sample-project")).to_be_visible()
+    expect(page.locator("#sources [data-act=sample]")).to_be_visible()
     expect(page.locator("#prepare")).to_be_hidden()
     files = [sample_project.DATA / name for name in (sample_project.AUDIO_FILE, sample_project.SUBTITLE_FILE)]
     page.locator("#upload-files input[type=file]").set_input_files(files)
     for file in files:
-        expect(page.locator("#uploads")).to_contain_text(file.name)
+        expect(page.locator("#sources")).to_contain_text(file.name)
     page.locator("#prepare").click()
     expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=PATIENCE)
     page.locator("#data-review-button").click()

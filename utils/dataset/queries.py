@@ -1,8 +1,13 @@
 """What the page shows of a dataset: a page of clips, and counts. These are queries: nothing loads 50,000 clips."""
 
+import threading
+from pathlib import Path
 from typing import NamedTuple
 
+from utils.dataset import statistics
 from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.metadata import read_language
+from utils.dataset.statistics import Ledger, Statistics
 from utils.dataset.store import Store
 
 PAGE_SIZE = 20
@@ -93,3 +98,42 @@ def count_recordings(store: Store) -> int:
     with store.reading() as db:
         query = "SELECT count(DISTINCT recording) FROM sources WHERE recording <> '' AND reason = ''"
         return int(db.execute(query).fetchone()[0])
+
+
+class Counts(NamedTuple):
+    """What takes too long to be counted while somebody waits."""
+
+    revision: int
+    statistics: Statistics
+    ledger: Ledger
+
+
+class BackgroundCounts:
+    """Counts datasets in the background, for everybody who asks."""
+
+    def __init__(self) -> None:
+        self._counts: dict[Path, Counts] = {}
+        self._running: set[Path] = set()
+        self._lock = threading.Lock()
+
+    def latest(self, store: Store) -> Counts | None:
+        """Return the latest counts, and start to count again when they are out of date."""
+        revision = store.meta("revision")
+        with self._lock:
+            counts = self._counts.get(store.folder)
+            if (counts is None or counts.revision != revision) and store.folder not in self._running:
+                self._running.add(store.folder)
+                threading.Thread(target=self._count, args=(store.folder,), name="counts", daemon=True).start()
+        return counts
+
+    def _count(self, folder: Path) -> None:
+        try:
+            store = Store(folder)
+            with store.reading():
+                counted = statistics.count(store, read_language(folder))
+                counts = Counts(store.meta("revision"), counted, statistics.account(store.read()))
+            with self._lock:
+                self._counts[folder] = counts
+        finally:
+            with self._lock:
+                self._running.discard(folder)

@@ -82,11 +82,11 @@ window.ask = (question, yes, no) => new Promise((resolve) => {
 });
 
 // A panel: its buttons (data-act) send the named fields to the server. Gradio changes only what differs in the HTML, so
-// what is typed stays; a field with data-of starts anew when it is about something else.
+// what is typed stays; a field with data-key starts anew when it is about something else.
 window.panel = (element, trigger, watch) => {
   const opened = new Set();
   const send = async (control) => {
-    const {confirm, cancel, ...data} = control.dataset;
+    const {confirm, cancel, key, ...data} = control.dataset;
     if (confirm && !await ask(confirm, control.textContent, cancel)) return;
     const fields = [...element.querySelectorAll("[name]")];
     const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
@@ -106,9 +106,9 @@ window.panel = (element, trigger, watch) => {
     if (target.id && target.isConnected) opened[target.open ? "add" : "delete"](target.id);
   }, true);
   const update = () => {
-    for (const field of element.querySelectorAll("[data-of]")) {
-      if (field.of !== field.dataset.of) field.value = field.getAttribute("value") ?? "";
-      field.of = field.dataset.of;
+    for (const field of element.querySelectorAll("[data-key]")) {
+      if (field.lastKey !== field.dataset.key) field.value = field.getAttribute("value") ?? "";
+      field.lastKey = field.dataset.key;
     }
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
   };

@@ -5,7 +5,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -154,62 +154,60 @@ class PanelRequest:
             raise ConfigError(f"{self.text(name) or 'An empty field'} is not a number.", hint="Enter one.") from None
 
 
-def build_panel(
-    page: PageContext,
-    elem_id: str,
-    render: Callable[[PanelRequest], str],
-    actions: Mapping[str, Callable[[PanelRequest], Mapping[Any, Any] | None]],
-    outputs: Sequence[Any] = (),
-    changes: Sequence[Any] = (),
-    show_progress: Literal["full", "minimal", "hidden"] = "hidden",
-    **options: Any,  # noqa: ANN401  # of many kinds
-) -> gr.HTML:
-    """Lay out HTML that follows the state on disk, with buttons (``views.button``) that name their action.
+class Panel:
+    """HTML that follows the state on disk, with buttons (``views.button``) that name their action.
 
     An action is given all fields of the panel. It may return updates of ``outputs`` and, by name, other values of the
-    fields. A visitor is sent only what differs from the last time. Actions of the panels run one after the other.
+    fields. Actions of a panel run one after the other.
     """
-    html = gr.HTML(elem_id=elem_id, js_on_load="panel(element, trigger, watch);", **options)
-    seen = gr.State({})  # the project, the fields of this visitor, and what was rendered for them
 
-    def show(before: Mapping[str, Any], request: PanelRequest) -> list[Any]:
+    def __init__(
+        self,
+        page: PageContext,
+        elem_id: str,
+        render: Callable[[PanelRequest], str],
+        actions: Mapping[str, Callable[[PanelRequest], Mapping[Any, Any] | None]],
+        outputs: Sequence[Any] = (),
+        show_progress: Literal["full", "minimal", "hidden"] = "hidden",
+        script: str = "",
+        **options: Any,  # noqa: ANN401  # of many kinds
+    ) -> None:
+        self.page, self.render = page, render
+        self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch);\n{script}", **options)
+        self.seen = gr.State({})  # the project, and the fields as this visitor last sent them
+        self.inputs, self.outputs = [self.seen, page.project, page.language], [self.seen, self.html]
+
+        @show_errors
+        def refresh(*values: Any) -> str:  # noqa: ANN401  # those of the inputs
+            return str(self.show(self.request(*values))[1])
+
+        @show_errors
+        def act(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
+            sent = dict(event._data or {})  # noqa: SLF001  # what the browser sent, under any name
+            request = self.request(*values, **sent)
+            action = actions.get(str(sent.get("act")))
+            updates = (action and action(request)) or {}
+            changed = {name: value for name, value in updates.items() if isinstance(name, str)}
+            return [*self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in outputs)]
+
+        gr.on(page.refresh, refresh, self.inputs, self.html, **RAW_INPUTS, **PRIVATE_EVENT)
+        # in the queue, which shows messages and keeps the order
+        act_on: dict[str, Any] = {"trigger_mode": "multiple", "api_visibility": "private", **RAW_INPUTS}
+        self.html.click(act, self.inputs, [*self.outputs, *outputs], show_progress=show_progress, **act_on)
+
+    def request(self, seen: Mapping[str, Any] | None, project: str, language: str, /, **sent: object) -> PanelRequest:
+        """Return what is asked for by the values of ``inputs``."""
+        fields = (seen or {}).get("fields", {}) if (seen or {}).get("project") == project else {}
+        return PanelRequest(self.page, project, language, {**fields, **sent})
+
+    def show(self, request: PanelRequest, changed: Mapping[str, Any] | None = None) -> list[Any]:
+        """Return what ``outputs`` are filled with."""
+        request = replace(request, fields={**request.fields, **(changed or {})})
         try:
-            shown = render(request)
+            shown = self.render(request)
         except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
             shown = note(describe_error(error, request.language))
-        after = {"project": request.name, "fields": request.fields, "shown": shown}
-        return [gr.skip() if after == before else after, gr.skip() if shown == before.get("shown") else shown]
-
-    def fields_of(before: Mapping[str, Any], project: str) -> dict[str, Any]:
-        return {**before["fields"]} if before.get("project") == project else {}
-
-    @show_errors
-    def refresh(before: dict[str, Any] | None, project: str, language: str) -> list[Any]:
-        before = before or {}
-        return show(before, PanelRequest(page, project, language, fields_of(before, project)))
-
-    @show_errors
-    def act(event: gr.EventData, before: dict[str, Any] | None, project: str, language: str) -> list[Any]:
-        before, sent = before or {}, dict(event._data or {})  # noqa: SLF001  # what the browser sent, under any name
-        request = PanelRequest(page, project, language, fields_of(before, project) | sent)
-        action = actions.get(str(sent.get("act")))
-        updates = (action and action(request)) or {}
-        changed = {name: value for name, value in updates.items() if isinstance(name, str)}
-        shown = show(before, PanelRequest(page, project, language, {**request.fields, **changed}))
-        return [*shown, *(updates.get(widget, gr.skip()) for widget in outputs)]
-
-    inputs = [seen, page.project, page.language]
-    gr.on([*page.refresh, *changes], refresh, inputs, [seen, html], **RAW_INPUTS, **PRIVATE_EVENT)
-    html.click(  # in the queue, which shows messages
-        act,
-        inputs,
-        [seen, html, *outputs],
-        trigger_mode="multiple",
-        show_progress=show_progress,
-        api_visibility="private",
-        **RAW_INPUTS,
-    )
-    return html
+        return [{"project": request.name, "fields": request.fields}, shown]
 
 
 def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> None:

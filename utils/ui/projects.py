@@ -11,7 +11,7 @@ from utils import runs
 from utils.core import paths
 from utils.ui import views
 from utils.ui.i18n import labels, t
-from utils.ui.page import PRIVATE_EVENT, PageContext, PanelRequest, build_panel, notify, toggle
+from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, notify, toggle
 from utils.workspace import page_settings, projects
 from utils.workspace.projects import CopyProgress
 
@@ -77,8 +77,8 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
         return opened(request, projects.restore(request.text("deleted"), page.output).root.name, "project.restored")
 
     actions = {"new": create, "rename": rename, "duplicate": duplicate, "delete": delete, "restore": restore}
-    panel = build_panel(page, "projects-panel", render, actions, [page.project], visible=False, show_progress="full")
-    toggle(manage, panel)
+    panel = Panel(page, "projects-panel", render, actions, [page.project], visible=False, show_progress="full")
+    toggle(manage, panel.html)
     page.project.focus(lambda: gr.update(choices=project_names(page.output)), None, page.project, **PRIVATE_EVENT)
 
 
@@ -88,7 +88,7 @@ def render(request: PanelRequest) -> str:
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
     hint = t("project.name_hint", language)
-    name = views.text_field("name", t("project.name", language), hint, placeholder=" ", data_of=request.name)
+    name = views.text_field("name", t("project.name", language), hint, placeholder=" ", data_key=request.name)
     buttons = [views.button(action, t(f"project.{action}", language), "named") for action in ("new", *changes)]
     if changes:
         data = {"project": request.name, "confirm": t("project.ask_delete", language, name=request.name)}

@@ -75,20 +75,20 @@ def attributes(**values: object) -> str:
     return " ".join(parts)
 
 
-def button(action: str, label: str, style: str = "", **data: object) -> str:
-    """Return a button of a panel (``page.build_panel``), which sends its action and data.
+def button(action: str, label: str, style: str = "", aria_label: str = "", **data: object) -> str:
+    """Return a button of a panel (``page.Panel``), which sends its action and data.
 
     ``style`` is primary or stop. With ``confirm`` that question is asked first; ``cancel`` is its other answer.
     """
     named = {f"data_{name}": value for name, value in data.items()}
-    return (
-        f"<button {attributes(type='button', class_=f'act {style}', data_act=action, **named)}>{escape(label)}</button>"
-    )
+    style = f"act {style}".rstrip()
+    shown = attributes(type="button", class_=style, data_act=action, aria_label=aria_label, **named)
+    return f"<button {shown}>{escape(label)}</button>"
 
 
 def delete_button(label: str, language: str, **data: object) -> str:
     """Return a button that deletes, after the question in ``confirm``."""
-    return button("delete", label, "stop", cancel=t("common.cancel", language), **data)
+    return button("delete", label, "stop", "", cancel=t("common.cancel", language), **data)
 
 
 def field(label: str, control: str, hint: str = "") -> str:
@@ -98,6 +98,12 @@ def field(label: str, control: str, hint: str = "") -> str:
 def text_field(name: str, label: str, hint: str = "", **options: object) -> str:
     """Return a labelled input of a panel."""
     return field(label, f"<input {attributes(name=name, **{'type': 'text', **options})}>", hint)
+
+
+def text_area(name: str, label: str, hint: str, value: str, key: str) -> str:
+    """Return a labelled box for longer text, which is filled anew with ``value`` when ``key`` changes."""
+    shown = attributes(name=name, rows=2, data_act="draft", data_key=key, value=value)
+    return field(label, f"<textarea {shown}>{escape(value)}</textarea>", hint)
 
 
 def select_field(

@@ -7,6 +7,7 @@ are relative to it, so a copied project reads its own recordings.
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -76,27 +77,6 @@ def split_inputs(text: str) -> list[str]:
     """Split a text at | and line breaks, each input once."""
     parts = (part.strip() for line in text.splitlines() for part in line.split(SEPARATOR))
     return list(dict.fromkeys(part for part in parts if part))
-
-
-def join_inputs(inputs: Iterable[str]) -> str:
-    """Return inputs as the setting of a preparation."""
-    return f" {SEPARATOR} ".join(inputs)
-
-
-def write_inputs(project: Project, text: str, shown: str | None = None) -> list[str]:
-    """Replace the inputs by an edited text.
-
-    ``shown`` is the text before the edit: what others have added or removed since stays so. None replaces everything.
-    """
-    edited, before = split_inputs(text), split_inputs(shown or "")
-
-    def merge(current: list[str]) -> list[str]:
-        if shown is None:
-            return edited
-        mine = [name for name in edited if name in current or name not in before]
-        return [*mine, *(name for name in current if name not in [*before, *edited])]
-
-    return _update(project, merge)
 
 
 def add_input(project: Project, text: str) -> list[str]:
@@ -226,6 +206,24 @@ def pair_files(files: Iterable[Path]) -> InputPreview:
         has_transcript = any(path.with_suffix(suffix) in names for suffix in TRANSCRIPTS)
         pairs.append(MediaPair(path, tuple(subtitles.get(path, ())), has_transcript))
     return InputPreview(tuple(pairs), tuple(unmatched))
+
+
+@lru_cache(maxsize=1024)
+def length_of(path: Path, version: int) -> float:  # noqa: ARG001  # a changed file is read again
+    """Return the seconds of a media file from its header; 0 when it cannot be read."""
+    try:
+        return audio.probe(path).seconds
+    except AmharicTtsError:
+        return 0.0
+
+
+@lru_cache(maxsize=1024)
+def count_lines(path: Path, version: int) -> int:  # noqa: ARG001  # a changed file is read again
+    """Return the number of lines of a subtitle file; 0 when it cannot be read."""
+    try:
+        return len(read_cues(path)[0])
+    except AmharicTtsError:
+        return 0
 
 
 def _preview_dataset(path: Path) -> InputPreview:

@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 
 from utils.core.events import Event, as_number, format_event
+from utils.core.paths import Project
+from utils.dataset import voice_recordings
 from utils.dataset.bulk_edits import MergePlan
 from utils.dataset.queries import Total
 from utils.dataset.statistics import Ledger, Statistics, percentile, suggested_max_length
@@ -12,6 +15,7 @@ from utils.runs import ACTIVE, Run, State
 from utils.ui import views
 from utils.ui.i18n import t, translate
 from utils.ui.views import cell, details, message_box, note
+from utils.workspace import uploads
 from utils.workspace.uploads import InputPreview, MediaPair
 
 MAX_ROWS = 100
@@ -36,6 +40,52 @@ def minutes(seconds: float, language: str) -> str:
 
 
 # --- the sources ---
+
+
+def sources(project: Project, language: str) -> str:
+    """List what the dataset is made of, what each file was understood as, and a way to remove it."""
+    rows = _uploaded(project, language)
+    for path in uploads.list_uploads(project, uploads.LISTS):
+        rows.append(_source(path.name, t("data.list_of_clips", language), language, uploads.LISTS))
+    own = {uploads.project_input(kind) for kind in (uploads.UPLOADS, uploads.LISTS)}
+    for name in uploads.read_inputs(project):
+        if name == uploads.project_input(uploads.TAKES):
+            count = len(voice_recordings.takes(project))
+            rows.append(_source(name, t("data.recorded_sentences", language, count=count), language))
+        elif name not in own:
+            key = "data.downloaded_by_step_1" if uploads.is_remote(name) else "data.read_from_disk"
+            rows.append(_source(name, t(key, language), language))
+    if not rows:
+        return ""
+    return _table(("data.source", "data.understood_as", "common.actions"), rows[:MAX_ROWS], language, "stack") + (
+        _rows_left_out(len(rows), language)
+    )
+
+
+def _source(name: str, meaning: str, language: str, kind: str = "", classes: str = "") -> Sequence[str]:
+    label = f"{t('data.remove', language)}: {name}"
+    remove = views.button("remove", "✕", aria_label=label, name=name, kind=kind)
+    return cell(name), cell(meaning, classes=classes), f"<td>{remove}</td>"
+
+
+def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
+    files = uploads.list_uploads(project)
+    found, rows = uploads.pair_files(files), dict[Path, Sequence[str]]()
+    for pair in found.pairs:
+        text = t(text_source(pair), language)
+        if pair.subtitles:
+            lines = uploads.count_lines(pair.subtitles[0].path, pair.subtitles[0].path.stat().st_mtime_ns)
+            text = t("data.subtitle_lines", language, count=lines, name=pair.subtitles[0].path.name)
+        length = minutes(uploads.length_of(pair.media, pair.media.stat().st_mtime_ns), language)
+        rows[pair.media] = _source(pair.media.name, f"{length} · {text}", language, uploads.UPLOADS)
+        for file in pair.subtitles:
+            meaning = t("data.subtitles_of", language, name=pair.media.name)
+            rows[file.path] = _source(file.path.name, meaning, language, uploads.UPLOADS)
+    for path in found.unmatched:
+        rows[path] = _source(path.name, t("data.no_matching_media", language), language, uploads.UPLOADS, "warn")
+    rest = (path for path in files if path not in rows)
+    rows |= {path: _source(path.name, t("data.text_file", language), language, uploads.UPLOADS) for path in rest}
+    return list(rows.values())
 
 
 def preview(found: InputPreview, language: str) -> str:

@@ -10,7 +10,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import read_json
 from utils.ui import views
 from utils.ui.i18n import describe_error, t
-from utils.ui.page import PageContext, PanelRequest, build_panel, notify
+from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
 from utils.workspace import downloads
 from utils.workspace.downloads import BaseModel
@@ -45,7 +45,7 @@ def build_base_models(page: PageContext) -> None:
         "cancel": saying("system.download_cancelled", lambda _: downloads.cancel(page.output)),
         "delete": delete,
     }
-    build_panel(page, "base-models", render, actions)
+    Panel(page, "base-models", render, actions)
 
 
 def render(request: PanelRequest) -> str:

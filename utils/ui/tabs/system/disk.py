@@ -6,7 +6,7 @@ from utils.core import paths
 from utils.core.paths import list_projects, project
 from utils.ui import views
 from utils.ui.i18n import t
-from utils.ui.page import PageContext, PanelRequest, build_panel, notify
+from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note, table
 from utils.workspace import disk_usage, projects
 
@@ -43,7 +43,7 @@ def build_disk(page: PageContext) -> None:
         usage = request.text("usage") if request.text("written_in") == request.language else ""
         return views.row(views.button("measure", t("system.measure", request.language))) + usage
 
-    build_panel(page, "disk-use", render, {"measure": measure, "delete": delete})
+    Panel(page, "disk-use", render, {"measure": measure, "delete": delete})
 
 
 def usage_tables(output: Path, project_name: str, language: str) -> str:

@@ -17,7 +17,7 @@ from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.form import build_form, read_form
 from utils.ui.i18n import heading, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, PanelRequest, build_panel, show_errors
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
@@ -61,7 +61,7 @@ def build_computer(page: PageContext) -> None:
         installed = views.details(t("system.versions", language), versions(page.output, language))
         return button + (views.findings(found, language) if found else "") + installed
 
-    build_panel(page, "computer", render, {"diagnose": diagnose}, show_progress="minimal")
+    Panel(page, "computer", render, {"diagnose": diagnose}, show_progress="minimal")
 
 
 def read_findings(text: str) -> list[Finding]:

@@ -1,0 +1,116 @@
+// The list: one player for all clips, and boxes that are ticked until their clip is out of sight.
+const player = new Audio();
+let playing = null;
+const quiet = () => { if (playing) { playing.textContent = '▶'; playing = null; } };
+player.addEventListener('ended', quiet);
+const ticked = new Set();
+element.panelData = () => ({ ticked: [...ticked] });
+const boxes = () => [...element.querySelectorAll('input[data-tick]')];
+let place = 0;  // of the open clip in the list; kept when it leaves the list
+element.addEventListener('click', event => {
+  const play = event.target.closest('[data-play]');
+  const row = event.target.closest('#clips tbody tr');
+  if (play) {
+    const same = play === playing;
+    player.pause(); quiet();
+    if (!same) {
+      player.src = play.dataset.play;
+      player.play().then(() => {}, quiet);
+      playing = play; play.textContent = '■';
+    }
+    row.querySelector('[data-clip]').click();
+  } else if (event.target.closest('[data-clip]')) {
+    element.querySelector('tr.chosen')?.classList.remove('chosen');
+    row.classList.add('chosen');  // at once; the answer brings the same
+  } else if (event.target.closest('[data-part]')) {
+    playPart();
+  }
+});
+element.addEventListener('change', ({ target }) => {
+  if (target.matches('[data-all]')) boxes().forEach(box => { box.checked = target.checked; });
+  for (const box of boxes()) ticked[box.checked ? 'add' : 'delete'](box.dataset.tick);
+});
+
+// The editor: drag an end of the selection, double-click to set the split, click to play from there.
+const wave = () => element.querySelector('.wave');
+const sound = () => element.querySelector('#clip-editor audio');
+const field = name => element.querySelector(`[name=${name}]`);
+const share = event => {
+  const box = wave().getBoundingClientRect();
+  return Math.min(1, Math.max(0, (event.clientX - box.left) / box.width));
+};
+const draw = () => {
+  if (!wave()) return;
+  const seconds = Number(sound().dataset.seconds);
+  for (const name of ['start', 'end', 'at']) {
+    if (field(name)) wave().style.setProperty(`--${name}`, field(name).value / seconds);
+  }
+};
+const mark = (name, event) => {
+  if (!field(name)) return;
+  field(name).value = (share(event) * Number(sound().dataset.seconds)).toFixed(2);
+  draw();
+};
+const playPart = () => {
+  const audio = sound(), end = Number(field('end').value);
+  const stop = () => {
+    if (audio.currentTime >= end) { audio.pause(); audio.removeEventListener('timeupdate', stop); }
+  };
+  audio.currentTime = Number(field('start').value);
+  audio.addEventListener('timeupdate', stop);
+  audio.play();
+};
+element.addEventListener('input', draw);
+element.addEventListener('timeupdate', ({ target }) => {  // does not bubble, so it is caught on its way down
+  if (wave() && target.duration) wave().style.setProperty('--now', target.currentTime / target.duration);
+}, true);
+let dragged = null;
+element.addEventListener('pointerdown', event => {
+  if (!event.target.closest('.wave') || !field('start')) return;
+  dragged = ['start', 'end'].find(name => {
+    const at = field(name).value / Number(sound().dataset.seconds);
+    return Math.abs(share(event) - at) * wave().clientWidth < 10;
+  });
+  if (dragged) wave().setPointerCapture(event.pointerId);
+});
+element.addEventListener('pointermove', event => { if (dragged && wave()) mark(dragged, event); });
+element.addEventListener('pointerup', event => {
+  if (!dragged && sound()?.duration && event.target.closest('.wave')) sound().currentTime = share(event) * sound().duration;
+  dragged = null;
+});
+element.addEventListener('dblclick', event => { if (event.target.closest('.wave')) mark('at', event); });
+
+// Space plays, Enter approves, Delete excludes, Ctrl-Z undoes, and the arrows choose another clip.
+window.reviewKeys?.abort();  // of a list that was shown before
+window.reviewKeys = new AbortController();
+document.addEventListener('keydown', event => {
+  const control = event.target.closest('input, textarea, select, [role=combobox], button, summary');
+  const isOurs = control?.matches('#clips td button');
+  if (!sound()?.checkVisibility() || document.querySelector('dialog') || (control && !isOurs)) return;
+  const press = action => element.querySelector(`[data-act=${action}]`)?.click();
+  const choose = step => element.querySelectorAll('[data-clip]')[step]?.click();
+  const isOpen = element.querySelector('tr.chosen');
+  const actions = {
+    ' ': () => (sound().paused ? sound().play() : sound().pause()),
+    Enter: () => press('approve'),
+    Delete: () => press('exclude'),
+    Backspace: () => press('exclude'),
+    ArrowDown: () => choose(isOpen ? place + 1 : place),
+    ArrowUp: () => choose(place - 1),
+    ...(event.ctrlKey || event.metaKey ? { z: () => press('undo') } : {}),
+  };
+  if (!actions[event.key]) return;
+  event.preventDefault();
+  actions[event.key]();
+}, { signal: window.reviewKeys.signal });
+
+const refreshed = () => {
+  const shown = boxes();
+  for (const name of ticked) if (!shown.some(box => box.dataset.tick === name)) ticked.delete(name);
+  for (const box of shown) box.checked = ticked.has(box.dataset.tick);
+  const open = [...element.querySelectorAll('#clips tbody tr')].findIndex(row => row.classList.contains('chosen'));
+  if (open >= 0) place = open;
+  draw();
+};
+refreshed();
+watch('value', refreshed);

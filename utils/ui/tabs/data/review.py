@@ -1,0 +1,129 @@
+"""Review: the list of clips beside the open one, and every change that can be made to them."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from utils import runs
+from utils.core.errors import DataError, RunBusyError
+from utils.core.paths import Project
+from utils.dataset import editor, queries
+from utils.dataset.editor import Edit
+from utils.dataset.queries import View
+from utils.dataset.store import Store
+from utils.ui.i18n import phrases, t, translate
+from utils.ui.page import PageContext, Panel, PanelRequest, notify
+from utils.ui.tabs.data import clip_render
+from utils.ui.views import note
+
+WRITERS = ("prepare", "features")  # runs that read or write the clips all the time; a training has lists of its own
+SCRIPT = Path(__file__).with_name("review.js")
+
+Action = Callable[[Path, str, PanelRequest], Edit]  # changes the dataset in a folder, of which a clip is open
+
+
+def build_review(page: PageContext) -> None:
+    actions: dict[str, Action] = {
+        "approve": lambda folder, clip, _: editor.approve(folder, [clip]),
+        "exclude": lambda folder, clip, request: editor.exclude(folder, [clip], _reason(request, "why")),
+        "restore": lambda folder, clip, _: editor.restore(folder, [clip]),
+        "trim": lambda folder, clip, request: editor.trim(folder, clip, request.number("start"), request.number("end")),
+        "split": lambda folder, clip, request: editor.split_clip(folder, clip, request.number("at")),
+        "merge_next": lambda folder, clip, _: editor.merge_next(folder, clip),
+        "undo": lambda folder, *_: editor.undo(folder),
+        "approve_selected": lambda folder, _, request: editor.approve(folder, _selected(request)),
+        "restore_selected": lambda folder, _, request: editor.restore(folder, _selected(request)),
+        "exclude_selected": lambda folder, _, request: editor.exclude(
+            folder, _selected(request), _reason(request, "reason_for_all")
+        ),
+    }
+    handlers: dict[str, Callable[[PanelRequest], Mapping[str, Any] | None]]
+    handlers = {name: _changing(action) for name, action in actions.items()}
+    handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
+    Panel(page, "review", render, handlers, script=SCRIPT.read_text(encoding="utf-8"))
+
+
+def _changing(action: Action) -> Callable[[PanelRequest], Mapping[str, Any]]:
+    """Return the handler of an action: it saves the open text, acts, says so, and opens the clip that came of it."""
+
+    def act(request: PanelRequest) -> Mapping[str, Any]:
+        _save_text(request)
+        refuse_while_busy(request.project)
+        edit = action(request.project.dataset, request.text("of"), request)
+        what = _edit_name(edit.name, request.language)
+        notify(t("data.done_count", request.language, what=what, count=len(edit.clips)))
+        return {"clip": next((clip.id for clip in edit.clips if clip.status == "kept"), request.text("of"))}
+
+    return act
+
+
+def _save_text(request: PanelRequest) -> None:
+    """Save the text of the open clip if it was edited, before anything takes its place."""
+    store, text = Store(request.project.dataset), request.text("text")
+    clip = store.find([request.text("of")]).get(request.text("of")) if store.exists else None
+    if clip and text.strip() and text != clip.text:
+        refuse_while_busy(request.project)
+        editor.set_text(store.folder, clip.id, text)
+        notify(t("data.text_saved", request.language))
+
+
+def _selected(request: PanelRequest) -> list[str]:
+    ticked = request.fields.get("ticked")
+    if not isinstance(ticked, list) or not ticked:
+        raise DataError("No clip is selected.", hint="Select clips in the list first.")
+    return [str(name) for name in ticked]
+
+
+def _reason(request: PanelRequest, name: str) -> str:
+    """Return the reason of an exclusion; the common ones are stored in English."""
+    offered = {translate(reason, request.language): reason for reason in clip_render.REASONS}
+    return offered.get(request.text(name), request.text(name))
+
+
+def refuse_while_busy(project: Project) -> None:
+    if run := runs.active_run(project, *WRITERS):
+        raise RunBusyError(
+            f"{run.name} of {project.root.name} is running, so clips cannot be changed now.",
+            hint="Stop it first, or wait until it ends.",
+        )
+
+
+def _edit_name(name: str, language: str) -> str:
+    key = f"data.edit_{name}"
+    return t(key, language) if key in phrases() else name  # the command line has more kinds of edits
+
+
+def render(request: PanelRequest) -> str:
+    store, language = Store(request.project.dataset), request.language
+    if not store.exists:
+        return note(t("data.no_clips", language))
+    reasons, reason = queries.reasons(store), request.text("reason")
+    reason = reason if reason in reasons else ""  # of the last clip that was restored
+    status, order = request.text("status") or "kept", request.text("order") or "worst"
+    view = View(status, reason, request.text("search"), order)
+    number = request.text("page")
+    page = queries.page(store, view, int(number) if number.isdecimal() else 1)
+    last = editor.last_edit(store.folder)
+    undo = t("data.undo", language, what=_edit_name(last, language)) if last else ""
+    opened = _editor(request, store)
+    clips = (
+        clip_render.filters(view, reasons, page, language)
+        + clip_render.rows(page, request.text("clip"), store.folder, language)
+        + clip_render.pager(page, undo, language)
+        + clip_render.selected_actions(language)
+    )
+    shown = f'<div class="editor" id="clip-editor">{opened}</div>' if opened else ""
+    return f'<div class="sides"><div class="list" id="clips">{clips}</div>{shown}</div>'
+
+
+def _editor(request: PanelRequest, store: Store) -> str:
+    """Show the open clip and what can be done with it; without one, nothing."""
+    name, language = request.text("clip"), request.language
+    clip = store.find([name]).get(name) if name else None
+    if clip is None:
+        return ""
+    is_draft = request.text("act") == "draft" and request.text("of") == clip.id
+    busy = runs.active_run(request.project, *WRITERS)
+    reason = t("data.clips_in_use_by_run", language, name=busy.name) if busy else ""
+    draft = request.text("text") if is_draft else clip.text
+    return clip_render.editor(clip, editor.next_clip(store, clip), draft, store.folder, language, reason)
