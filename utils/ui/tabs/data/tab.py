@@ -50,7 +50,8 @@ def build(page: PageContext) -> gr.Tab:
     def choose_view(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
         return gr.update(selected="review" if state(project)["review"]["visible"] else "import")
 
-    connect_live(page, state, [page.project], {"review": review, "button": button})
+    with tab:  # which holds the State of this
+        connect_live(page, state, [page.project], {"review": review, "button": button})
     gr.on([page.blocks.load, page.project.change], choose_view, page.project, views, **RAW_INPUTS, **PRIVATE_EVENT)
     return tab
 
