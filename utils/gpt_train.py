@@ -144,7 +144,8 @@ class TrainingData(NamedTuple):
 
 def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
     """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
-    clips = metadata.read_clips(config, job.run.project)
+    clips = metadata.clips_of_run(job.run.folder, config, job.run.project)
+    metadata.store_clips_of_run(job.run.folder, config, clips)
     for problem in clips.problems:
         job.events.emit("problem", message=problem)
     base = preparation.find_base(job, config)

@@ -11,9 +11,10 @@ import pytest
 
 from tests.dataset.building import built, clip, recordings
 from tests.ui.data_folders import many_clips
+from utils.config import TrainConfig
 from utils.core.errors import DataError
 from utils.core.paths import Project
-from utils.dataset import editor, queries
+from utils.dataset import editor, metadata, queries
 from utils.dataset.clip import APPROVED, Clip
 from utils.dataset.metadata import check, list_files, read_list
 from utils.dataset.queries import View
@@ -187,3 +188,16 @@ def test_a_clip_of_fifty_thousand_is_edited_and_shown_in_50_ms(tmp_path: Path) -
         assert len(page.clips) == queries.PAGE_SIZE
         assert all((*counts, following, last))
     assert sorted(durations)[len(durations) // 2] < 0.05, durations
+
+
+def test_a_run_keeps_the_clips_that_it_started_with(tmp_path: Path) -> None:
+    project, config = Project(tmp_path), TrainConfig()
+    built(recordings(tmp_path / "in", 2, seconds=16.0), project)
+    run = project.runs / "20260101-000000-train"
+    run.mkdir(parents=True)
+    before = metadata.clips_of_run(run, config, project)
+    metadata.store_clips_of_run(run, config, before)
+    editor.set_text(project.dataset, before.train[0].id, "ሌላ ጽሑፍ")
+    editor.exclude(project.dataset, [before.train[1].id], "noise")
+    assert metadata.clips_of_run(run, config, project) == before
+    assert metadata.fingerprint(metadata.read_clips(config, project).clips) != metadata.fingerprint(before.clips)

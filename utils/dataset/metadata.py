@@ -6,6 +6,7 @@ for 50,000 lines; whoever reads them calls ``write_lists`` first, which does not
 
 import dataclasses
 import hashlib
+import json
 import logging
 import threading
 from collections.abc import Iterator
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project, resolve_inside
-from utils.core.storage import file_lock, read_text, write_atomically
-from utils.dataset.clip import Clip, Span, Split
+from utils.core.storage import file_lock, read_json, read_text, write_atomically
+from utils.dataset.clip import COLUMNS, Clip, Span, Split, clip_of_row, columns_of
 from utils.dataset.store import Store
 from utils.dataset.text_files import read_listing
 
@@ -28,6 +29,7 @@ logger = logging.getLogger(__name__)
 HEADER = "audio_file|text|speaker_name"
 LANGUAGE_FILE, WAVS = "lang.txt", "wavs"
 FILES: dict[Split, str] = {"train": "metadata_train.csv", "eval": "metadata_eval.csv"}
+RUN_CLIPS = "clips.json"  # in the folder of a training
 CREATE = "Create a dataset with: python -m utils prepare."
 ROUNDING = 0.02  # seconds by which a header may differ from the store
 DELAY = 1.0  # seconds after the last edit
@@ -189,6 +191,31 @@ def read_clips(config: TrainConfig, project: Project) -> ClipLists:
             f"{len(both)} clips are in both lists, such as {name}.", hint="Remove them from the evaluation list."
         )
     return ClipLists(folder, clips["train"], clips["eval"], tuple(problems))
+
+
+def clips_of_run(run: Path, config: TrainConfig, project: Project) -> ClipLists:
+    """Return the clips that a run started with; those of its lists when it has not started yet."""
+    path = run / RUN_CLIPS
+    if not path.is_file():
+        return read_clips(config, project)
+    try:
+        stored = read_json(path)
+        clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(str, stored["problems"]))
+    except (LookupError, TypeError, ValueError) as error:
+        raise DataError(f"{path} is damaged.", hint="Start a new run from one of its checkpoints.") from error
+    train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)
+    return ClipLists(project.dataset, train, evaluation, problems)
+
+
+def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None:
+    """Save the clips with a run when it first starts, so that the dataset can be edited meanwhile.
+
+    Lists that the settings name belong to other programs; they are read again.
+    """
+    path = run / RUN_CLIPS
+    if not (config.train_csv or config.eval_csv or path.exists()):
+        rows = [[columns[name] for name in COLUMNS] for columns in map(columns_of, clips.clips)]
+        write_atomically(path, json.dumps({"problems": clips.problems, "clips": rows}, ensure_ascii=False))
 
 
 def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: list[str]) -> Iterator[Clip]:

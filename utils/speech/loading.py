@@ -92,7 +92,9 @@ def training_reference(checkpoint: Checkpoint) -> Path | None:
 
     settings = checkpoint.info.settings if checkpoint.info else {}
     try:
-        return metadata.read_clips(TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)).voice
+        return metadata.clips_of_run(
+            checkpoint.run, TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)
+        ).voice
     except (AmharicTtsError, OSError):  # the dataset was changed or moved since; the base has a voice too
         return None
 
