@@ -22,16 +22,13 @@ class RefusedError(Exception):
 ANSWERS: dict[str, Any] = {
     "nvmlInit": None, "nvmlShutdown": None, "nvmlDeviceGetHandleByIndex": "card", "nvmlDeviceGetHandleByUUID": "card",
     "nvmlDeviceGetName": b"Test card", "nvmlDeviceGetMemoryInfo": SimpleNamespace(used=2 * GIB, total=8 * GIB),
-    "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=40, memory=10), "nvmlDeviceGetTemperature": 55,
-    "nvmlDeviceGetPowerUsage": 123_000,
+    "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=40, memory=10),
 }  # fmt: skip
 FIELDS = {
     "gpu_name": ("nvmlDeviceGetName", "Test card"),
     "gpu_memory_used_gib": ("nvmlDeviceGetMemoryInfo", 2.0),
     "gpu_memory_total_gib": ("nvmlDeviceGetMemoryInfo", 8.0),
     "gpu_percent": ("nvmlDeviceGetUtilizationRates", 40.0),
-    "gpu_temperature_c": ("nvmlDeviceGetTemperature", 55.0),
-    "gpu_power_w": ("nvmlDeviceGetPowerUsage", 123.0),
 }
 
 

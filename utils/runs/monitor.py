@@ -8,7 +8,6 @@ import importlib
 import logging
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,13 +29,10 @@ logger = logging.getLogger(__name__)
 class Reading:
     """The state of the machine at one moment."""
 
-    time: float  # seconds since 1970
     gpu_name: str | None
     gpu_memory_used_gib: float | None
     gpu_memory_total_gib: float | None
     gpu_percent: float | None
-    gpu_temperature_c: float | None
-    gpu_power_w: float | None
     process_ram_gib: float | None  # this process and its children; shared memory counts in each
     ram_used_gib: float
     ram_total_gib: float
@@ -62,13 +58,10 @@ def read(gpu: "Gpu", folder: Path) -> Reading:
     except OSError:
         disk_free = None
     return Reading(
-        time=time.time(),
         gpu_name=gpu.query("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name)),
         gpu_memory_used_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.used / GIB),
         gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB),
         gpu_percent=gpu.percent(),
-        gpu_temperature_c=gpu.query("nvmlDeviceGetTemperature", float, 0),  # NVML_TEMPERATURE_GPU
-        gpu_power_w=gpu.query("nvmlDeviceGetPowerUsage", lambda milliwatts: milliwatts / 1000),
         process_ram_gib=_process_ram_gib(),
         ram_used_gib=(ram.total - ram.available) / GIB,
         ram_total_gib=ram.total / GIB,
