@@ -12,8 +12,9 @@ import pytest
 from tests.server.fake_server import ENDLESS, SPEECH, Served, served
 from utils.config import ServeConfig
 from utils.core.errors import ConfigError
-from utils.server.app import bind, create_app, speech_defaults, url
+from utils.server.app import bind, create_app, url
 from utils.server.auth import KEY_VARIABLE, api_key
+from utils.server.service import SpeechService, speech_defaults
 from utils.speech.session import SpeechSession
 
 KEY = "a-key-that-nobody-guesses-0123456789"
@@ -54,7 +55,7 @@ def test_settings_of_the_server(tmp_path: Path) -> None:
     for setting in ("voices", "speech"):
         config = ServeConfig.parse({setting: str(tmp_path / "none")})
         with pytest.raises(ConfigError, match="none"):
-            create_app(config, SpeechSession(lambda *_: pytest.fail("a model was loaded")))
+            create_app(SpeechService(config, SpeechSession(lambda *_: pytest.fail("a model was loaded"))))
 
 
 @pytest.mark.slow

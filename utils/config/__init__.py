@@ -5,7 +5,7 @@ The form, the flags, the YAML files and the reference page are generated from th
 
 from utils.config.base import SEPARATOR, Config, Language, Text, describe, printable, read_yaml
 from utils.config.dataset import DatasetConfig, FeaturesConfig
-from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeechConfig
+from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeakerConfig, SpeechConfig
 from utils.config.train import DownloadConfig, RehearsalConfig, TrainConfig
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Language",
     "RehearsalConfig",
     "ServeConfig",
+    "SpeakerConfig",
     "SpeechConfig",
     "Text",
     "TrainConfig",

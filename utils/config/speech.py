@@ -72,6 +72,12 @@ class ServeConfig(SpeakerConfig):
         "File with the key that clients must send; blank = the variable AMHARIC_TTS_API_KEY. "
         "Required when other computers can reach the address.",
     )
+    origins: Text = setting(
+        "", "Web pages", "Web pages that may call the server, such as http://localhost:8000, separated by |."
+    )
+    wyoming: Text = setting(
+        "", "Wyoming address", "Address for Home Assistant, such as tcp://127.0.0.1:10200; it has no password."
+    )
     name: Text = setting("amharic-xtts", "Model name", "Name of the model in API responses.", min_length=1)
     voices: Text = setting(
         "", "Voices folder", "Each audio file, and each folder of audio files, becomes a voice with its name."

@@ -8,28 +8,30 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.middleware.cors import CORSMiddleware
 
-from utils.config import DEFAULT_VOICE, ServeConfig, SpeechConfig
+from utils.config import DEFAULT_VOICE, SEPARATOR, ServeConfig, SpeechConfig
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError, ConfigError
+from utils.server import wyoming_protocol, xtts_api
 from utils.server.auth import AuthMiddleware, api_key
-from utils.server.schema import RequestError, SpeechBody, VoiceFolder, body_model, read_body, request_error
-from utils.server.stream import EVENT_STREAM, MEDIA_TYPES, AudioStream, respond
+from utils.server.schema import RequestError, SpeechBody, request_error
+from utils.server.service import SpeechService
+from utils.server.stream import EVENT_STREAM, MEDIA_TYPES, respond
 from utils.speech.session import Check, SpeechSession
 
 if TYPE_CHECKING:
+    from wyoming.server import AsyncServer
+
     from utils.speech.synthesizer import Synthesizer
 
 DESCRIPTION = "Speaks text with one model. OpenAI-compatible. All audio from this server is synthetic speech."
-MODEL_ALIASES = frozenset({"", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})  # sent by clients of OpenAI's API
-LOADING_RETRY_SECONDS = 5
 GRACE_SECONDS = 3  # for open responses when the server is stopped
 BACKLOG = 128
 CHARACTER_BYTES, SETTINGS_BYTES = 12, 1 << 14  # JSON may write a character as two \uXXXX
@@ -51,9 +53,11 @@ def serve(
     """Serve until the process is stopped; ``on_start`` gets the address."""
     session = SpeechSession(load, max_waiting=config.waiting)
     errors: list[Exception] = []
-    app = create_app(config, session, api_key(config.api_key_file, config.host))
+    service = SpeechService(config, session)
+    app = create_app(service, api_key(config.api_key_file, config.host))
+    wyoming = wyoming_protocol.parse_address(config.wyoming) if config.wyoming else None
     with closing(bind(config.host, config.port)) as listener:
-        server = _Server(app, session)
+        server = _Server(app, service, wyoming)
         on_start(url(config.host, listener.getsockname()[1]))
 
         def do_nothing(_model: "Synthesizer") -> Iterator[None]:
@@ -64,7 +68,7 @@ def serve(
                 errors.append(item)
                 server.should_exit = True
 
-        session.submit(do_nothing, speech_defaults(config), deliver=loaded)  # only loads the model
+        session.submit(do_nothing, service.defaults, deliver=loaded)  # only loads the model
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # raised again by uvicorn once everything has ended
@@ -78,7 +82,7 @@ def serve(
 class _Server(uvicorn.Server):
     """A uvicorn server that closes the speech session when it stops."""
 
-    def __init__(self, app: object, session: SpeechSession) -> None:
+    def __init__(self, app: object, service: SpeechService, wyoming: "AsyncServer | None" = None) -> None:
         super().__init__(
             uvicorn.Config(
                 app,  # type: ignore[arg-type]  # any ASGI application
@@ -89,13 +93,21 @@ class _Server(uvicorn.Server):
                 lifespan="off",
             )
         )
-        self.session = session
+        self.service = service
+        self.wyoming = wyoming
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.wyoming is not None:
+            await wyoming_protocol.start(self.wyoming, self.service)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for open responses for a while, then cancel the rest."""
+        if self.wyoming is not None:
+            await self.wyoming.stop()
         await super().shutdown(sockets)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cancelling is no error that needs a traceback
-        self.session.close()
+        self.service.session.close()
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -115,69 +127,66 @@ def url(host: str, port: int) -> str:
     return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
-def speech_defaults(config: ServeConfig) -> SpeechConfig:
-    """Return the settings of speech that requests start from."""
-    defaults = SpeechConfig.load(Path(config.speech)) if config.speech else SpeechConfig()
-    return defaults.model_copy(update={name: getattr(config, name) for name in ("model", "device", "precision")})
-
-
-def create_app(config: ServeConfig, session: SpeechSession, key: str = "") -> AuthMiddleware:
+def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
     """Build the application; clients must send the key unless it is empty."""
+    config = service.config
     app = FastAPI(title="Amharic speech", description=DESCRIPTION, redoc_url=None)
     app.add_exception_handler(HTTPException, _not_found)
     app.add_exception_handler(AmharicTtsError, _failed)
-    _add_routes(app, config, session)
+    _add_speech(app, service)
+    _add_status(app, service)
+    xtts_api.add_routes(app, service)
+    origins = frozenset(filter(None, config.origins.split(SEPARATOR)))
+    app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     max_bytes = config.longest_text * CHARACTER_BYTES + SETTINGS_BYTES
-    return AuthMiddleware(app, key=key, local=is_loopback(config.host), max_bytes=max_bytes)
+    return AuthMiddleware(app, key=key, local=is_loopback(config.host), max_bytes=max_bytes, origins=origins)
 
 
-def _add_routes(app: FastAPI, config: ServeConfig, session: SpeechSession) -> None:
-    defaults, started = speech_defaults(config), int(time.time())
-    voices = VoiceFolder(Path(config.voices) if config.voices else None)
-    schema = body_model(defaults)
-    open_streams: set[AudioStream] = set()
+def _add_speech(app: FastAPI, service: SpeechService) -> None:
+    started = int(time.time())
 
-    def model_voices() -> tuple[str, ...]:
-        if session.loaded is None:
-            message = "The model is still loading; try again in a few seconds."
-            raise RequestError(503, "loading", message, retry_after=LOADING_RETRY_SECONDS)
-        return session.loaded.synthesizer.voices()
-
-    @app.post("/v1/audio/speech", **_documentation(schema))
+    @app.post("/v1/audio/speech", **_documentation(service.schema))
     async def create_speech(request: Request) -> Response:
         """Speak a text."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":  # a form on any web site could send other types
             raise RequestError(415, "not_json", "Send JSON, with the header 'Content-Type: application/json'.")
-        body = read_body(await request.body(), schema, config.longest_text)
-        known_voices = model_voices()
-        if body.model not in MODEL_ALIASES | {config.name}:
-            message = f"Unknown model {body.model[:60]!r}. This server has {config.name}."
-            raise RequestError(404, "model_not_found", message, param="model")
-        if len(open_streams) >= config.clients:
-            raise RequestError(429, "rate_limit_exceeded", f"{len(open_streams)} requests are open.", retry_after=1)
-        speech = body.speech_config(defaults, voices.reference(body.voice, known_voices))
-        return await respond(AudioStream(session, body, speech, config.seconds, open_streams), request)
-
-    @app.get("/health")
-    async def health() -> JSONResponse:
-        """Tell whether the server is ready."""
-        is_ready = session.loaded is not None
-        content = {"status": "ok" if is_ready else "loading", **session.counts(), "open": len(open_streams)}
-        return JSONResponse(content, 200 if is_ready else 503)
+        return await respond(service.open(await request.body()), request)
 
     @app.get("/v1/models")
     async def list_models() -> dict[str, object]:
         """List the one model of this server."""
-        model = {"id": config.name, "object": "model", "created": started, "owned_by": "local"}
+        model = {"id": service.config.name, "object": "model", "created": started, "owned_by": "local"}
         return {"object": "list", "data": [model]}
 
     @app.get("/v1/audio/voices")
     @app.get("/v1/voices")
     async def list_voices() -> dict[str, object]:
         """List the voices."""
-        names = voices.references(model_voices())
-        return {"voices": [{"id": name, "name": name, "default": name == DEFAULT_VOICE} for name in names]}
+        voices = service.voices()
+        return {"voices": [{"id": name, "name": name, "default": name == DEFAULT_VOICE} for name in voices]}
+
+
+def _add_status(app: FastAPI, service: SpeechService) -> None:
+    def counts() -> dict[str, int]:
+        return {**service.session.counts(), "open": len(service.open_streams)}
+
+    @app.get("/health")
+    async def health() -> JSONResponse:
+        """Tell whether the model is loaded, and how many requests there are."""
+        is_loaded = service.session.loaded is not None
+        return JSONResponse({"status": "ok" if is_loaded else "loading", **counts()}, 200 if is_loaded else 503)
+
+    @app.get("/ready")
+    async def ready() -> Response:
+        """Tell whether a request would be accepted now: 200 or 503."""
+        return Response(status_code=200 if service.is_ready else 503)
+
+    @app.get("/metrics")
+    async def metrics() -> PlainTextResponse:
+        """Count requests and seconds in the text format of Prometheus."""
+        text = service.counters.render({**counts(), "ready": int(service.is_ready)})
+        return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
 
 
 def _documentation(schema: type[SpeechBody]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from utils.server.schema import RequestError
 
 KEY_VARIABLE = "AMHARIC_TTS_API_KEY"
 MIN_KEY_LENGTH = 16
-PUBLIC_PATHS = frozenset({"/health", "/docs", "/openapi.json"})
+PUBLIC_PATHS = frozenset({"/health", "/ready", "/docs", "/openapi.json"})
 BODY_SECONDS = 30.0
 DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
 FIRST_DELAY, MAX_DELAY = 0.25, 8.0  # seconds before a login that follows failed ones
@@ -52,11 +52,14 @@ def _read(path: Path) -> str:
 class AuthMiddleware:
     """Checks each request before any other code sees it, and reads its whole body."""
 
-    def __init__(self, app: ASGIApp, *, key: str, local: bool, max_bytes: int) -> None:
+    def __init__(
+        self, app: ASGIApp, *, key: str, local: bool, max_bytes: int, origins: frozenset[str] = frozenset()
+    ) -> None:
         self.app = app
         self.key = _digest(key) if key else b""  # what clients must send; empty: nothing
         self.local = local  # only this computer is served
         self.max_bytes = max_bytes
+        self.origins = origins  # web pages that may call this server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -67,7 +70,7 @@ class AuthMiddleware:
             return
         headers = Headers(scope=scope)
         try:
-            self._check(scope["path"], headers)
+            self._check(scope, headers)
             body = await self._body(headers, receive)
         except RequestError as error:
             await error.response()(scope, receive, send)
@@ -75,14 +78,16 @@ class AuthMiddleware:
         if body is not None:
             await self.app(scope, _replay(body, receive), send)
 
-    def _check(self, path: str, headers: Headers) -> None:
+    def _check(self, scope: Scope, headers: Headers) -> None:
         """Refuse requests of other web sites, and those without the key."""
-        foreign = foreign_header(headers, local=self.local)
+        is_allowed = headers.get("origin") in self.origins
+        foreign = foreign_header(headers, local=self.local, check_origin=not is_allowed)
         if foreign == "host":
             raise RequestError(403, "wrong_host", "This server accepts requests to localhost only.")
         if foreign == "origin":
             raise RequestError(403, "wrong_origin", "Requests from other web sites are not allowed.")
-        if self.key and path not in PUBLIC_PATHS:
+        is_preflight = is_allowed and scope["method"] == "OPTIONS"
+        if self.key and scope["path"] not in PUBLIC_PATHS and not is_preflight:
             kind, _, sent = headers.get("authorization", "").partition(" ")
             if kind.lower() != "bearer" or not hmac.compare_digest(_digest(sent.strip()), self.key):
                 message = "Send the API key in the header 'Authorization: Bearer KEY'."

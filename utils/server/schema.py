@@ -21,6 +21,8 @@ SETTINGS = (
     "first_codes chunk_codes"
 ).split()
 AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
+# Most clients send one of OpenAI's names; where no voice has that name, it is the default voice.
+OPENAI_VOICES = frozenset("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
 MAX_MESSAGE = 600  # characters; a message may quote the request
 FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # none of the client's business
 
@@ -161,6 +163,8 @@ class VoiceFolder:
     def reference(self, name: str, model_voices: Sequence[str]) -> str:
         """Return the reference of a voice."""
         references = self.references(model_voices)
+        if name not in references and name in OPENAI_VOICES:
+            name = DEFAULT_VOICE
         if name not in references:
             first = ", ".join(list(references)[:8])
             message = f"Unknown voice {name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."

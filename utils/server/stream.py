@@ -18,6 +18,7 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.server.metrics import Counters
 from utils.server.schema import RequestError, SpeechBody, request_error
 from utils.speech.session import SpeechSession
 from utils.speech.types import silence
@@ -41,11 +42,14 @@ class AudioStream:
         config: SpeechConfig,
         seconds: float,
         open_streams: set["AudioStream"],
+        counters: Counters,
     ) -> None:
         self.body = body
         self.flagged = 0  # sentences that the guards flagged; only counted without streaming
         loop = asyncio.get_running_loop()
-        self.deadline = loop.time() + seconds
+        self.counters = counters
+        self.started = loop.time()
+        self.deadline = self.started + seconds
         self._config = config
         self._chunks: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
 
@@ -62,6 +66,7 @@ class AudioStream:
         chunk = await self._chunks.get()
         if isinstance(chunk, Exception):
             raise chunk
+        self.counters.bytes_sent += len(chunk or b"")
         return chunk or b""
 
     async def chunks(self, first: bytes) -> AsyncIterator[bytes]:
@@ -119,8 +124,12 @@ async def respond(stream: AudioStream, request: Request) -> Response:
     except BaseException as error:
         stream.close()
         if isinstance(error, Exception):
-            return request_error(error).response()
+            answer = request_error(error)
+            stream.counters.count(answer.status)
+            return answer.response()
         raise
+    stream.counters.count(200)
+    stream.counters.count_first_audio(asyncio.get_running_loop().time() - stream.started)
     headers = {} if stream.body.stream else {"X-Doubtful-Sentences": str(stream.flagged)}
     if stream.body.stream_format == "sse":
         return _AudioResponse(stream.events(first), stream, headers, EVENT_STREAM)

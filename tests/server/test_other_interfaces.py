@@ -1,0 +1,123 @@
+"""Interfaces that other programs expect: xtts-api-server's calls, OpenAI's voice names, Prometheus, allowed pages."""
+
+import asyncio
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import av
+import pytest
+from wyoming.audio import AudioChunk
+from wyoming.client import AsyncTcpClient
+from wyoming.event import Event
+from wyoming.info import Describe, Info
+from wyoming.tts import Synthesize, SynthesizeVoice
+
+from tests.server.fake_server import CHUNK, ENDLESS, UNREADABLE, Served, served
+
+WYOMING = 10_293
+PAGE = "http://localhost:8000"
+SETTINGS = {"temperature": "0.5", "speed": "2", "repetition_penalty": 5, "top_p": 0.9, "top_k": 30, "length_penalty": 1}
+
+
+@pytest.fixture(scope="module")
+def open_server(voices: Path) -> Iterator[Served]:
+    """A server that one web page may call."""
+    words = ("--voices", str(voices), "--origins", PAGE, "--waiting", "0", "--wyoming", f"tcp://127.0.0.1:{WYOMING}")
+    with served(*words) as server:
+        yield server
+
+
+def seconds(content: bytes) -> float:
+    with av.open(io.BytesIO(content), "r") as file:
+        return sum(frame.samples / frame.sample_rate for frame in file.decode(audio=0))
+
+
+def test_silly_tavern_lists_voices_sets_settings_and_speaks(open_server: Served) -> None:
+    http, origin = open_server.http, {"Origin": PAGE}
+    voices = http.get("/speakers", headers=origin).json()
+    assert [voice["voice_id"] for voice in voices] == http.get("/speakers_list").json()
+    assert seconds(http.get(voices[1]["preview_url"]).content) > 0
+    assert http.get("/languages").json() == {"languages": {"Amharic": "am"}}
+    assert http.post("/set_tts_settings", json=SETTINGS, headers=origin).status_code == 200
+    assert http.get("/get_tts_settings").json()["temperature"] == 0.5
+    body = {"text": "ሰላም ለዓለም", "speaker_wav": "Abebe.wav", "language": "en"}
+    spoken = http.post("/tts_to_audio/", json=body, headers=origin)
+    assert spoken.headers["access-control-allow-origin"] == PAGE
+    assert seconds(spoken.content) == pytest.approx(2 * CHUNK.size / 24_000)
+    streamed = http.get("/tts_stream/", params=body)
+    assert (streamed.status_code, streamed.content) == (200, spoken.content)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/set_tts_settings", {"temperature": 99}, 400),
+        ("/set_tts_settings", {"top_k": "many"}, 400),
+        ("/set_tts_settings", [], 400),
+        ("/tts_to_audio/", {"text": ""}, 400),
+        ("/tts_to_audio/", {"text": "a", "speaker_wav": "../../etc/passwd"}, 400),
+    ],
+)
+def test_invalid_calls_are_refused(open_server: Served, path: str, body: object, status: int) -> None:
+    assert open_server.http.post(path, json=body).status_code == status
+
+
+def test_only_the_named_page_may_call(open_server: Served) -> None:
+    ask = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+    for origin, status in ((PAGE, 200), ("http://evil.example", 403)):
+        preflight = open_server.http.options("/v1/audio/speech", headers={"Origin": origin, **ask})
+        assert preflight.status_code == status
+    foreign = open_server.http.get("/tts_stream", params={"text": "a"}, headers={"Sec-Fetch-Site": "cross-site"})
+    assert foreign.status_code == 403
+
+
+def test_names_of_openai_are_the_default_voice(server: Served) -> None:
+    sounds = [server.speak(voice=name, response_format="pcm") for name in ("default", "alloy", "nova")]
+    assert [sound.status_code for sound in sounds] == [200] * 3
+    assert server.speak(voice="nobody").status_code == 400
+
+
+def test_metrics_and_readiness(open_server: Served) -> None:
+    def counted(pattern: str) -> float:
+        match = re.search(rf"^amharic_tts_{pattern} (\S+)$", open_server.http.get("/metrics").text, re.MULTILINE)
+        return float(match[1]) if match else 0.0
+
+    before = counted(r'responses_total\{status="200"\}')
+    assert open_server.speak().status_code == 200
+    assert counted(r'responses_total\{status="200"\}') == before + 1
+    assert counted(r'first_audio_seconds_bucket\{le="\+Inf"\}') == counted("first_audio_seconds_count") >= 1
+    assert counted("bytes_sent_total") > 1000
+    assert open_server.http.get("/ready").status_code == 200
+    with open_server.open_request(ENDLESS):
+        open_server.wait_until(speaking=1)
+        assert open_server.http.get("/ready").status_code == 503
+    open_server.wait_until(open=0)
+
+
+def test_wyoming_clients_list_voices_and_hear_speech(open_server: Served) -> None:
+    async def converse() -> tuple[list[str], bytes, list[str]]:
+        async with AsyncTcpClient("127.0.0.1", WYOMING) as client:
+            await client.write_event(Describe().event())
+            (program,) = Info.from_event(await read(client)).tts
+            sound, kinds = b"", list[str]()
+            for text in ("አንድ ሁለት", UNREADABLE):
+                await client.write_event(Synthesize(text, SynthesizeVoice("Abebe")).event())
+                while not kinds or kinds[-1] not in {"audio-stop", "error"}:
+                    event = await read(client)
+                    kinds += [event.type] if kinds[-1:] != [event.type] else []
+                    sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
+                kinds.append("-")
+            return [voice.name for voice in program.voices], sound, kinds
+
+    voices, sound, kinds = asyncio.run(converse())
+    assert voices == ["default", "Abebe", "Almaz", "Kebede", "many"]
+    assert sound == open_server.speak("አንድ ሁለት", voice="Abebe", response_format="pcm").content
+    assert kinds == ["audio-start", "audio-chunk", "audio-stop", "-", "error", "-"]
+
+
+async def read(client: AsyncTcpClient) -> Event:
+    event = await asyncio.wait_for(client.read_event(), 30)
+    assert event is not None
+    return event

@@ -1,0 +1,60 @@
+"""What all interfaces of the server share: one model, its voices, open requests, and counters."""
+
+from pathlib import Path
+
+from utils.config import ServeConfig, SpeechConfig
+from utils.server.metrics import Counters
+from utils.server.schema import RequestError, VoiceFolder, body_model, read_body
+from utils.server.stream import AudioStream
+from utils.speech.session import SpeechSession
+
+MODEL_ALIASES = frozenset({"", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})  # sent by clients of OpenAI's API
+LOADING_RETRY_SECONDS = 5
+
+
+def speech_defaults(config: ServeConfig) -> SpeechConfig:
+    """Return the settings of speech that requests start from."""
+    defaults = SpeechConfig.load(Path(config.speech)) if config.speech else SpeechConfig()
+    return defaults.model_copy(update={name: getattr(config, name) for name in ("model", "device", "precision")})
+
+
+class SpeechService:
+    """Checks requests for speech and opens their streams."""
+
+    def __init__(self, config: ServeConfig, session: SpeechSession) -> None:
+        self.config = config
+        self.session = session
+        self.defaults = speech_defaults(config)
+        self.schema = body_model(self.defaults)
+        self.counters = Counters()
+        self.open_streams: set[AudioStream] = set()
+        self._voices = VoiceFolder(Path(config.voices) if config.voices else None)
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether a request would be accepted now."""
+        session = self.session
+        has_place = session.users < session.max_active + session.max_waiting
+        return session.loaded is not None and has_place and len(self.open_streams) < self.config.clients
+
+    def voices(self) -> list[str]:
+        return list(self._voices.references(self._model_voices()))
+
+    def open(self, content: bytes) -> AudioStream:
+        """Start to speak a request in JSON."""
+        body = read_body(content, self.schema, self.config.longest_text)
+        known_voices = self._model_voices()
+        if body.model not in MODEL_ALIASES | {self.config.name}:
+            message = f"Unknown model {body.model[:60]!r}. This server has {self.config.name}."
+            raise RequestError(404, "model_not_found", message, param="model")
+        if len(self.open_streams) >= self.config.clients:
+            message = f"{len(self.open_streams)} requests are open."
+            raise RequestError(429, "rate_limit_exceeded", message, retry_after=1)
+        speech = body.speech_config(self.defaults, self._voices.reference(body.voice, known_voices))
+        return AudioStream(self.session, body, speech, self.config.seconds, self.open_streams, self.counters)
+
+    def _model_voices(self) -> tuple[str, ...]:
+        if self.session.loaded is None:
+            message = "The model is still loading; try again in a few seconds."
+            raise RequestError(503, "loading", message, retry_after=LOADING_RETRY_SECONDS)
+        return self.session.loaded.synthesizer.voices()

@@ -1,0 +1,94 @@
+"""The HTTP calls of xtts-api-server, which SillyTavern and other programs make."""
+
+import json
+import re
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request
+from fastapi.responses import Response
+
+from utils.amharic.alphabet import ETHIOPIC
+from utils.config import SpeechConfig
+from utils.core.languages import AMHARIC, find
+from utils.server.schema import RequestError
+from utils.server.service import SpeechService
+from utils.server.stream import respond
+from utils.xtts.language_packs import pack_for
+
+SETTINGS = ("temperature", "speed", "repetition_penalty", "top_p", "top_k")  # others have no effect here
+HAS_ETHIOPIC = re.compile(f"[{ETHIOPIC}]")
+
+
+def add_routes(app: FastAPI, service: SpeechService) -> None:
+    """Add the calls."""
+    defaults = service.defaults
+    chosen: dict[str, float] = {}  # settings that a client has set for all requests that follow
+
+    async def speak_text(values: object, request: Request) -> Response:
+        values = values if isinstance(values, dict) else {}
+        text = str(values.get("text", ""))
+        # These clients cannot choose Amharic; its script says which language it is.
+        language = AMHARIC.code if HAS_ETHIOPIC.search(text) else values.get("language") or defaults.language
+        voice = str(values.get("speaker_wav") or "default").removesuffix(".wav")
+        body = {"input": text, "voice": voice, "language": language, "response_format": "wav", **chosen}
+        return await respond(service.open(json.dumps(body).encode()), request)
+
+    @app.get("/speakers_list")
+    async def speakers_list() -> list[str]:
+        return service.voices()
+
+    @app.get("/speakers")
+    async def speakers(request: Request) -> list[dict[str, str]]:
+        sample = quote(pack_for(defaults.language).samples[0])
+        preview = f"{request.base_url}tts_stream?language={defaults.language}&text={sample}&speaker_wav="
+        return [{"name": name, "voice_id": name, "preview_url": preview + quote(name)} for name in service.voices()]
+
+    @app.get("/languages")
+    async def known_languages() -> dict[str, dict[str, str]]:
+        return {"languages": {find(defaults.language).name: defaults.language}}
+
+    @app.get("/get_tts_settings")
+    async def get_settings() -> dict[str, float]:
+        return {name: chosen.get(name, getattr(defaults, name)) for name in SETTINGS}
+
+    @app.post("/set_tts_settings")
+    async def set_settings(request: Request) -> dict[str, str]:
+        """Set temperature, speed, repetition penalty, top_p and top_k for all requests of this interface."""
+        sent = await _json(request)
+        numbers = {name: _number(name, sent[name]) for name in SETTINGS if name in sent}
+        SpeechConfig.parse(defaults.model_dump() | numbers, source="the request")
+        chosen.update(numbers)
+        return {"message": "Settings successfully applied"}
+
+    @app.post("/tts_to_audio/")
+    @app.post("/tts_to_audio")
+    async def tts_to_audio(request: Request) -> Response:
+        """Speak a text and send a WAV."""
+        return await speak_text(await _json(request), request)
+
+    @app.get("/tts_stream/")
+    @app.get("/tts_stream")
+    async def tts_stream(request: Request) -> Response:
+        """Speak a text of the query, for the source of an audio element."""
+        if request.headers.get("sec-fetch-site") == "cross-site":  # no Origin is sent with it
+            raise RequestError(403, "wrong_origin", "Requests from other web sites are not allowed.")
+        return await speak_text(dict(request.query_params), request)
+
+
+async def _json(request: Request) -> dict[str, object]:
+    try:
+        values = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise RequestError(400, "invalid_json", "The body is not valid JSON.") from error
+    if not isinstance(values, dict):
+        raise RequestError(400, "invalid_json", "The body must be a JSON object.")
+    return values
+
+
+def _number(name: str, value: object) -> float:
+    """Read a number, which these clients may send as text."""
+    try:
+        number = float(str(value))
+    except ValueError as error:
+        raise RequestError(400, "invalid_value", f"{name} must be a number.", param=name) from error
+    return int(number) if name == "top_k" and number.is_integer() else number
