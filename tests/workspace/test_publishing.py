@@ -25,7 +25,7 @@ from tests.xtts.exporting import (
 from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
 from utils.speech.loading import LoadedModel, open_model
-from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter
+from utils.workspace.publishing import PublishedModel, PublishOptions, publish, publish_adapter, write_ebook_zip
 from utils.xtts.files import ModelFileError
 from utils.xtts.model import read_state_dict
 from utils.xtts.tokenizer import Tokenizer
@@ -87,6 +87,15 @@ def test_safetensors_and_zip_hold_the_same(half: PublishedModel, tmp_path: Path)
         archive.extractall(tmp_path)
     unpacked = {path.name: path.read_bytes() for path in (tmp_path / "voice").iterdir()}
     assert unpacked == {path.name: path.read_bytes() for path in half.folder.iterdir()}
+
+
+@pytest.mark.slow
+def test_ebook2audiobook_gets_its_four_files(half: PublishedModel, tmp_path: Path) -> None:
+    with zipfile.ZipFile(write_ebook_zip(half.folder, tmp_path / "book.zip")) as archive:
+        assert sorted(archive.namelist()) == ["config.json", "model.pth", "ref.wav", "vocab.json"]
+        assert archive.read("ref.wav") == (half.folder / "reference.wav").read_bytes()
+        archive.extractall(tmp_path / "model")
+    assert plain_model(tmp_path / "model").gpt is not None
 
 
 @pytest.mark.slow

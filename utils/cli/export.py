@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--adapter", action="store_true", help="export only the LoRA adapter")
     parser.add_argument("--safetensors", action="store_true", help="also write model.safetensors")
     parser.add_argument("--zip", action="store_true", help="also write FOLDER.zip")
+    parser.add_argument("--ebook2audiobook", action="store_true", help="write FOLDER.ebook2audiobook.zip instead")
     parser.add_argument("--report", type=Path, metavar="FILE", help="report.json of evaluate, for the model card")
     parser.add_argument("--push", default="", metavar="OWNER/NAME", help="upload to the hub with the token in HF_TOKEN")
     parser.add_argument("--public", action="store_true", help="with --push: make a new repository public")
@@ -41,7 +42,9 @@ def run(arguments: argparse.Namespace) -> int:
     opened = open_model(path, base=arguments.base or None, merge=merge, output=arguments.output)
     for notice in opened.notices:
         print(f"Notice: {notice}")
-    options = PublishOptions(arguments.half, arguments.for_training, arguments.safetensors, arguments.zip)
+    options = PublishOptions(
+        arguments.half, arguments.for_training, arguments.safetensors, arguments.zip, arguments.ebook2audiobook
+    )
     card = write_card(opened, arguments.out.resolve().name, adapter=arguments.adapter, report=arguments.report)
     published = (publish_adapter if arguments.adapter else publish)(opened, arguments.out, options, card)
     print(f"{published.folder}: {published.after / 1e6:.1f} MB (before: {published.before / 1e6:.1f} MB)")

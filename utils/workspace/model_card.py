@@ -92,7 +92,8 @@ latents, voice = model.get_gpt_cond_latents(reference, rate), model.get_speaker_
 samples = torch.from_numpy(result["wav"])  # 24 kHz
 ```"""
 SPELLING = """\
-# coqui-tts cannot read {language}: `python -m utils say-how` prints the text to use in its line "read"
+# coqui-tts cannot read {language}: `python -m utils say-how` prints the text to use in its line "read", and the package
+# amharic-text (`python -m tools.amharic_text FOLDER` builds it) makes it for other programs. Raw letters are misread.
 model.tokenizer.preprocess_text = lambda text, language: text
 """
 LIMITATIONS = """\

@@ -16,7 +16,15 @@ from utils.core.folders import replace_folder
 from utils.core.storage import atomic_writer, make_folder, require_space
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
-from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, ModelFileError
+from utils.xtts.files import (
+    CONFIG_FILE,
+    DVAE_FILE,
+    MEL_FILE,
+    MODEL_FILE,
+    REFERENCE_FILE,
+    VOCABULARY_FILE,
+    ModelFileError,
+)
 from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
@@ -44,6 +52,7 @@ class PublishOptions(NamedTuple):
     for_training: bool = False  # keep the files that only further training needs
     safetensors: bool = False  # also store the weights as model.safetensors
     zip: bool = False  # also pack the folder into one file
+    ebook: bool = False  # also pack what ebook2audiobook takes as a custom model
 
 
 class PublishedModel(NamedTuple):
@@ -116,6 +125,17 @@ def write_zip(folder: Path, archive: Path) -> Path:
     return archive
 
 
+def write_ebook_zip(folder: Path, archive: Path) -> Path:
+    """Pack a model as ebook2audiobook expects it: four files, without a folder."""
+    if not (folder / REFERENCE_FILE).is_file():
+        raise RunError(f"{folder} has no {REFERENCE_FILE}.", hint="Export a model with a reference clip.")
+    names = {name: name for name in (CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE)} | {REFERENCE_FILE: "ref.wav"}
+    with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
+        for name, packed_name in names.items():
+            packed.write(folder / name, packed_name)
+    return archive
+
+
 def require_token(repository: str) -> str:
     """Return the token to upload with; check it and the repository name before any work is done."""
     if not REPOSITORY.fullmatch(repository):
@@ -185,7 +205,7 @@ def _weights_size(opened: "LoadedModel", *, half: bool) -> int:
 
 
 def _require_space(folder: Path, weights: int, options: PublishOptions) -> None:
-    require_space(folder, weights * (1 + options.safetensors + options.zip))
+    require_space(folder, weights * (1 + options.safetensors + options.zip + options.ebook))
 
 
 def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
@@ -200,6 +220,8 @@ def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 
 def _published(folder: Path, before: int, options: PublishOptions) -> PublishedModel:
     archive = write_zip(folder, folder.parent / f"{folder.name}.zip") if options.zip else None
+    if options.ebook:
+        archive = write_ebook_zip(folder, folder.parent / f"{folder.name}.ebook2audiobook.zip")
     return PublishedModel(folder, archive, before, _folder_size(folder))
 
 
