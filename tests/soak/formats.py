@@ -1,9 +1,11 @@
 """The formats of files: intact specimens, written by the product, and the function by which the product reads each."""
 
+import contextlib
+import hashlib
 import json
 import shutil
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -72,6 +74,7 @@ class Format:
     name: str
     file: str  # path of an intact one below the specimens
     read: Callable[[Path], object]
+    is_hashed: bool = False  # what is read must be what was written; ``read`` returns it as text
 
     def outcome(self, specimens: Path, content: bytes, copy: Path) -> Outcome:
         """Read a file with this content, in a copy of the specimens around it."""
@@ -80,12 +83,12 @@ class Format:
         shutil.copytree(specimens / folder, copy / folder)
         (copy / self.file).write_bytes(content)
         try:
-            self.read(copy / self.file)
+            value = self.read(copy / self.file)
         except AmharicTtsError as error:
             return Outcome("refused", type(error).__name__, bool(error.hint))
         except Exception as error:  # noqa: BLE001  # any other error is what these tests look for
             return Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
-        return Outcome("read")
+        return Outcome("read", str(value) if self.is_hashed else "")
 
 
 def read_database(path: Path) -> None:
@@ -124,19 +127,33 @@ def read_run_state(path: Path) -> None:
     run.read_state()
 
 
-def read_checkpoints(path: Path) -> None:
+def read_checkpoints(path: Path) -> str:
     """List the checkpoints of a run, open the newest, and find the best."""
     run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
     for checkpoint in checkpoints.list_checkpoints(run):
         if checkpoint.error:
             raise RunError(checkpoint.error, hint="Choose another checkpoint.")
-    checkpoints.read_state(checkpoints.find(run, "newest").folder)
+    newest = checkpoints.find(run, "newest")
     checkpoints.find(run, "best")
+    return describe([newest.info, checkpoints.read_state(newest.folder)])
 
 
-def read_resume_state(path: Path) -> None:
+def read_resume_state(path: Path) -> str:
     resume_state.can_resume(path.parent)
-    resume_state.load(path.parent)
+    return describe(vars(resume_state.load(path.parent)))
+
+
+def describe(value: object) -> str:
+    """Hash a nested value, with the content of its tensors."""
+    with np.printoptions(threshold=10**9), torch_printing():
+        return hashlib.sha256(repr(value).encode()).hexdigest()
+
+
+@contextlib.contextmanager
+def torch_printing() -> Iterator[None]:
+    torch.set_printoptions(threshold=10**9, precision=17)  # type: ignore[no-untyped-call]
+    yield
+    torch.set_printoptions(profile="default")  # type: ignore[no-untyped-call]
 
 
 def read_text_settings(path: Path) -> None:
@@ -170,12 +187,12 @@ FORMATS = (
     Format("events.jsonl", f"{RUN}/events.jsonl", read_events),
     Format("state.json", f"{RUN}/state.json", read_run_state),
     Format("base.json", f"{RUN}/{preparation.BASE_FILE}", read_base),
-    Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", read_checkpoints),
-    Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", read_checkpoints),
+    Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", read_checkpoints, is_hashed=True),
+    Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", read_checkpoints, is_hashed=True),
     Format("best.json", f"{RUN}/{checkpoints.FOLDER}/{checkpoints.BEST}", read_checkpoints),
-    Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", read_resume_state),
-    Format("resume optimizer", f"{RESUME}/{resume_state.OPTIMIZER_TREE}", read_resume_state),
-    Format("resume weights", f"{RESUME}/{resume_state.WEIGHTS}", read_resume_state),
+    Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", read_resume_state, is_hashed=True),
+    Format("resume optimizer", f"{RESUME}/{resume_state.OPTIMIZER_TREE}", read_resume_state, is_hashed=True),
+    Format("resume weights", f"{RESUME}/{resume_state.WEIGHTS}", read_resume_state, is_hashed=True),
 )
 
 
