@@ -19,7 +19,7 @@ from utils.dataset import editor, queries
 from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores, Source, Span
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.queries import PAGE_SIZE, Total, View
-from utils.dataset.store import MANIFEST, RECORDINGS, Store, load_dataset
+from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, load_dataset
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)
@@ -171,6 +171,7 @@ def test_clips_are_filtered_ordered_counted_and_each_is_on_one_page(tmp_path: Pa
     [
         *[(Scores(snr_db=40), Scores(snr_db=12)), (Scores(confidence=0.9), Scores(confidence=0.4))],
         *[(Scores(second_cer=0.0), Scores(second_cer=0.4)), (Scores(speech_ratio=0.9), Scores(speech_ratio=0.35))],
+        (Scores(text_match=-0.5), Scores(text_match=-3.0)),
         (Scores(chars_per_second=12), Scores(chars_per_second=23)),
     ],
 )
@@ -184,6 +185,17 @@ def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least
     clips = [clip(0), clip(1, reason=APPROVED), clip(2).excluded("noise"), clip(3).excluded(SPLIT)]
     page = queries.page(stored(tmp_path, clips), View("all"), 1)
     assert [clip.id for clip in page.clips] == ["r0-2", "r0-0", "r0-1", "r0-3"]
+
+
+def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
+    two_recordings(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as db:
+        for name in ("text_match", "note", "words"):
+            db.execute(f"ALTER TABLE clips DROP COLUMN {name}")
+    assert load_dataset(tmp_path).clips["r0-0"] == clip(0)
+    changed = dataclasses.replace(clip(0), words="[]", note="a", scores=Scores(text_match=-1.0))
+    Store(tmp_path).put([changed])
+    assert load_dataset(tmp_path).clips["r0-0"] == changed
 
 
 # Version 1.0. The lines were written by its code: two versions of one clip, an excluded one, one of a recording that

@@ -57,6 +57,12 @@ class DatasetConfig(Config):
     second_model: Text = setting(
         "", "Second model", "Name or folder of a CTC model such as MMS whose transcripts are compared; blank = none."
     )
+    check_texts: bool = setting(
+        True,
+        "Check texts",
+        "Align the texts that came with the audio with what is heard: clips whose text does not match are excluded, "
+        "and clips are cut where their words are. Long recordings with a transcript without times need it.",
+    )
     device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for transcription.")
 
     min_speech_ratio: float = setting(

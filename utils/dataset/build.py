@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError
@@ -29,6 +30,9 @@ from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import StopRequested
+
+if TYPE_CHECKING:
+    from utils.dataset.alignment.check import TextCheck
 
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
@@ -85,9 +89,10 @@ def make_clips(
     settings: DatasetConfig,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
+    check: "TextCheck | None" = None,
 ) -> MadeClips:
     """Write the clips of one recording; runs in a worker."""
-    source, processed = process_recording(*task, settings, recogniser, second)
+    source, processed = process_recording(*task, settings, recogniser, second, check)
     clips, reported = [], time.monotonic()
     for clip, samples in processed:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
@@ -224,7 +229,8 @@ class _Builder:
         for task in tasks:
             groups[recogniser is not None and needs_transcription(task[0])].append(task)
         with_text = groups[False]
-        work = functools.partial(make_clips, folder=self.folder, settings=self.settings)
+        check = self._learn(with_text)
+        work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
         workers = min(self.settings.workers or available_cores(), len(with_text))
         if self.settings.engine == "ray" and with_text:
             yield from run_on_ray(work, with_text, self.settings.workers, report)
@@ -233,6 +239,19 @@ class _Builder:
         else:
             yield from run_serially(work, with_text, report)
         yield from run_serially(functools.partial(work, recogniser=recogniser, second=second), groups[True], report)
+
+    def _learn(self, tasks: Sequence[Task]) -> "TextCheck | None":
+        """Learn what right and wrong texts of the project look like; say why where that is impossible."""
+        given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
+        if not self.settings.check_texts or not given:
+            return None
+        from utils.dataset.alignment import check  # imports torch
+
+        self.emit("checking", recordings=len(given))
+        learnt, problem = check.learn(given, self.folder, self.settings, self.check_stop)
+        if problem:
+            self.emit("warning", path=str(self.folder), message=problem)
+        return learnt
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""

@@ -14,6 +14,7 @@ Split = Literal["train", "eval", ""]
 APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
 TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
 REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "taken back"})  # excluded because other clips hold the audio now
+MISMATCHES = ("text does not match", "word not spoken", "speech without text")  # reasons of the alignment
 MAX_SECONDS = 11.6  # of a clip: what XTTS can hold
 RESTORE = "Restore the dataset from a backup."
 
@@ -49,6 +50,7 @@ class Scores:
     chars_per_second: float | None = None  # letters of the text
     confidence: float | None = None  # of the recogniser, 0 to 1
     second_cer: float | None = None  # character error rate against a second recogniser
+    text_match: float | None = None  # how well the text explains the sound, per phone; 0 is best
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +69,11 @@ class Clip:
     split: Split = ""
     status: Status = "kept"
     reason: str = ""  # why it was excluded; of a kept clip, that a person approved it
+    note: str = ""  # what the reason is about, such as the words that are not spoken
+    words: str = ""  # JSON: each word with its start and end in seconds from the start of the clip
 
-    def excluded(self, reason: str) -> "Clip":
-        return dataclasses.replace(self, status="excluded", reason=reason)
+    def excluded(self, reason: str, note: str = "") -> "Clip":
+        return dataclasses.replace(self, status="excluded", reason=reason, note=note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +128,7 @@ SCORES = [score.name for score in dataclasses.fields(Scores)]
 COLUMNS = (  # of a clip in the store
     *("id", "recording", "source", "start", "end", "speaker", "text"),
     *SCORES,
-    *("status", "reason", "content", "split", "audio"),
+    *("status", "reason", "content", "split", "audio", "note", "words"),
 )
 
 
@@ -143,8 +147,8 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
         span = Span(float(start), float(end))
     except (TypeError, ValueError) as error:
         raise DataError(f"Clip {name!r} is damaged: {error}.", hint=RESTORE) from error
-    status, reason, content, split, audio = rest[len(SCORES) :]
-    texts = (name, recording, source, speaker, text, reason, content, audio)
+    status, reason, content, split, audio, note, words = rest[len(SCORES) :]
+    texts = (name, recording, source, speaker, text, reason, content, audio, note, words)
     if status not in {"kept", "excluded"} or split not in {"train", "eval", ""}:
         raise DataError(f"Clip {name!r} is damaged: status {status!r}, split {split!r}.", hint=RESTORE)
     if not all(isinstance(value, str) for value in texts):
@@ -152,7 +156,8 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
     if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
         raise DataError(f"Clip {name!r} is outside the dataset: {audio!r}.", hint="Do not use this dataset.")
-    return Clip(name, recording, source, span, speaker, text, audio, content, scores, split, status, reason)
+    state = (split, status, reason, note, words)
+    return Clip(name, recording, source, span, speaker, text, audio, content, scores, *state)
 
 
 def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
@@ -169,7 +174,7 @@ def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
 def with_fields(clip: Clip | None, written: str) -> Clip:
     """Return a clip with the columns that ``changed_fields`` wrote; without a clip they are all of them."""
     try:
-        row = (columns_of(clip) if clip else {}) | json.loads(written)
+        row = columns_of(clip or Clip("", "", "", Span(0, 0), "", "")) | json.loads(written)
         return clip_of_row([row[name] for name in COLUMNS])
     except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
         raise DataError("The edit history is damaged.", hint="The clips themselves are unchanged.") from error

@@ -20,7 +20,7 @@ MIN_CUE = 0.05  # seconds; a shorter cue is left out
 EPSILON = 1e-6  # seconds, less than a sample: rounding errors
 
 
-class _Segment(NamedTuple):
+class Segment(NamedTuple):
     """A stretch that is not cut: one or more speech segments with the text of their cues."""
 
     span: Span
@@ -53,6 +53,11 @@ def cut_cues(
     """
     usable, warnings = _usable(cues, seconds)
     segments = _align(usable, speech, settings, warnings)
+    return clips_of(segments, seconds, settings), warnings
+
+
+def clips_of(segments: Sequence[Segment], seconds: float, settings: DatasetConfig) -> list[Cue]:
+    """Join segments of the same kind to padded clips."""
     padded = _pad([segment.span for segment in segments], seconds, settings)
     clips: list[Cue] = []
     for _, run in groupby(zip(segments, padded, strict=True), key=lambda pair: pair[0].kind):
@@ -60,7 +65,7 @@ def cut_cues(
         for first, end in _choose_clips(stretches, settings):
             text = " ".join(filter(None, texts[first:end]))
             clips.append(Cue(Span(stretches[first].start, stretches[end - 1].end), text))
-    return clips, warnings
+    return clips
 
 
 def format_time(seconds: float) -> str:
@@ -123,22 +128,22 @@ def _skipped(cue: Cue, reason: str) -> str:
     return f"The subtitle at {format_time(cue.span.start)} {reason} and was skipped: {cue.text}"
 
 
-def _align(cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[str]) -> list[_Segment]:
+def _align(cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[str]) -> list[Segment]:
     """Assign cues to speech: segments in order without overlap, with all of the speech and all of the text."""
-    segments: list[_Segment] = []
+    segments: list[Segment] = []
     covered = 0
     claims = _claims(cues, speech)
     for group, first, end in _groups(cues, claims):
-        segments += [_Segment(span, kind="no text") for span in speech[covered:first]]
+        segments += [Segment(span, kind="no text") for span in speech[covered:first]]
         covered = end
         span = Span(speech[first].start, speech[end - 1].end)
         text = " ".join(cue.text for cue in group)
         if mismatch := _mismatch(group, span, settings):
             warnings.append(f"The subtitle at {format_time(group[0].span.start)} {mismatch}: {text}")
-            segments += [_Segment(span, kind="no text") for span in speech[first:end]]
+            segments += [Segment(span, kind="no text") for span in speech[first:end]]
         else:
-            segments.append(_Segment(span, text))
-    segments += [_Segment(span, kind="no text") for span in speech[covered:]]
+            segments.append(Segment(span, text))
+    segments += [Segment(span, kind="no text") for span in speech[covered:]]
     for cue, (first, end) in zip(cues, claims, strict=True):
         if first == end and not _insert_without_speech(cue, segments, settings):
             warnings.append(_skipped(cue, "has no speech of its own"))
@@ -203,7 +208,7 @@ def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> str:
     return ""
 
 
-def _insert_without_speech(cue: Cue, segments: list[_Segment], settings: DatasetConfig) -> bool:
+def _insert_without_speech(cue: Cue, segments: list[Segment], settings: DatasetConfig) -> bool:
     """Insert a cue without speech where its neighbours keep their padding; return whether there is space."""
     at = bisect.bisect(segments, cue.span.start, key=lambda segment: segment.span.start)
     away = 2 * settings.padding_seconds
@@ -211,5 +216,5 @@ def _insert_without_speech(cue: Cue, segments: list[_Segment], settings: Dataset
     end = min(cue.span.end, segments[at].span.start - away) if at < len(segments) else cue.span.end
     if end - start < MIN_CUE:
         return False
-    segments.insert(at, _Segment(Span(start, end), cue.text, "no speech"))
+    segments.insert(at, Segment(Span(start, end), cue.text, "no speech"))
     return True

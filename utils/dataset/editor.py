@@ -104,8 +104,9 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
 
     def change(clip: Clip) -> Clip:
         pace = scores.letters(text) / clip.span.seconds if clip.span.seconds else None
-        measured = dataclasses.replace(clip.scores, chars_per_second=pace, confidence=None, second_cer=None)
-        return dataclasses.replace(clip, text=text, scores=measured)
+        unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
+        measured = dataclasses.replace(clip.scores, chars_per_second=pace, **unknown)
+        return dataclasses.replace(clip, text=text, scores=measured, note="", words="")
 
     return _change_each(folder, "text", [name], change)
 
@@ -140,7 +141,7 @@ def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable
 def _kept(clip: Clip, reason: str) -> Clip:
     if not clip.text.strip():
         raise DataError(f"Clip {clip.id} has no text.", hint="Write its text first.")
-    return dataclasses.replace(_with_audio(clip), status="kept", reason=reason)
+    return dataclasses.replace(_with_audio(clip), status="kept", reason=reason, note="")
 
 
 def _with_audio(clip: Clip) -> Clip:
@@ -240,6 +241,8 @@ def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str)
         scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
         status="kept" if text else "excluded",
         reason="" if text else "no text left",
+        note="",
+        words="",
     )
 
 

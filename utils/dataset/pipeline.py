@@ -6,6 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from utils.media.audio import Samples
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
 
+if TYPE_CHECKING:
+    from utils.dataset.alignment.check import TextCheck
+
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
 
 ClipAudio = tuple[Clip, Samples]  # a clip and its audio at ``RATE``
@@ -30,17 +34,26 @@ def process_recording(
     settings: DatasetConfig,
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
+    check: "TextCheck | None" = None,
 ) -> tuple[Source, Iterator[ClipAudio]]:
-    """Cut a recording, transcribe it if it has no text, measure and filter its clips.
+    """Cut a recording, transcribe it if it has no text, measure and filter its clips; ``check`` judges given texts.
 
     Return the source with its length and warnings, and the clips one by one, so that a long recording needs little
     memory. A second recogniser is for comparison.
     """
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
-    cues, warnings = _cut(recording, speech, seconds, settings)
+    rows = check.rows(recording.path, source.recording) if check and not needs_transcription(recording) else None
+    cues, warnings = check.cut(rows, recording, speech, seconds, settings) if check and rows is not None else ([], [])
+    if not cues:
+        cues, more = _cut(recording, speech, seconds, settings)
+        warnings += more
     drafts = (_draft(recording, source.recording, cue) for cue in cues)
     clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
+    if check and rows is not None:
+        clips = (
+            (check.judge(clip, samples) if clip.text and samples.size else clip, samples) for clip, samples in clips
+        )
     if recogniser is not None and needs_transcription(recording):
         clips = _transcribed(clips, recogniser, second, settings.language)
     source = dataclasses.replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))
@@ -52,12 +65,12 @@ def needs_transcription(recording: Recording) -> bool:
     return not recording.text and not recording.cues
 
 
-def read_spans(path: Path, spans: Sequence[Span]) -> Iterator[Samples]:
+def read_spans(path: Path, spans: Sequence[Span], rate: int = RATE) -> Iterator[Samples]:
     """Yield the audio of each span, in order of their starts, in one pass over the file."""
-    blocks = audio.stream(path, RATE)
+    blocks = audio.stream(path, rate)
     held, first = np.zeros(0, np.float32), 0
     for span in spans:
-        begin, end = round(span.start * RATE), round(span.end * RATE)
+        begin, end = round(span.start * rate), round(span.end * rate)
         while first + held.size < end:
             block = next(blocks, None)
             if block is None:
@@ -112,14 +125,14 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     if not samples.size:
         return clip.excluded("no sound"), samples
     measured = scores.measure(samples, RATE, _within(speech, clip.span), clip.text)
-    recognised = {"confidence": clip.scores.confidence, "second_cer": clip.scores.second_cer}
+    known = {name: value for name, value in dataclasses.asdict(clip.scores).items() if value is not None}
     samples = audio.centred(samples)
     if settings.normalise_loudness:
         samples = levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
-    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **recognised), content=sound_hash(samples))
+    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **known), content=sound_hash(samples))
     reason = scores.judge(clip, settings)
-    return clip.excluded(reason) if reason else clip, samples
+    return clip.excluded(reason) if reason and not clip.reason else clip, samples
 
 
 def _within(speech: Sequence[Span], clip: Span) -> list[Span]:

@@ -33,6 +33,7 @@ VERSION = 1
 BUSY_SECONDS = 30.0
 TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
 QUOTED = [f'"{name}"' for name in COLUMNS]
+COLUMNS_1_0 = (*COLUMNS[:7], *SCORES[:7], "status", "reason", "content", "split", "audio")
 SELECT = f"SELECT {', '.join(QUOTED)} FROM clips"
 UPSERT = (
     f"INSERT INTO clips ({', '.join(QUOTED)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)}) "
@@ -60,6 +61,7 @@ TERMS = (
     "(30 - snr_db) / 30",
     "1 - confidence",
     "second_cer",
+    "text_match / -8",  # half of what texts of other clips have
     "abs(chars_per_second / nullif((SELECT value FROM meta WHERE name = 'pace'), 0) - 1)",
     "100 * clipping",
     "2 * (0.5 - speech_ratio)",
@@ -227,7 +229,7 @@ class Store:
                 f"{self.path} has format {version}; this version reads format {VERSION}.",
                 hint="Update the program, or give this project a new folder.",
             )
-        return db
+        return _with_new_columns(db)
 
     def _create(self) -> None:
         """Write a new database, complete or not at all."""
@@ -260,6 +262,32 @@ def _explained(path: Path, error: Exception) -> AmharicTtsError:
     return DataError(f"{path} is damaged: {error}.", hint="Restore it from a backup.")
 
 
+def _with_new_columns(db: sqlite3.Connection) -> sqlite3.Connection:
+    """Add the columns that a database of an earlier version lacks; one that cannot be changed is copied to memory."""
+    known = {row[1] for row in db.execute("PRAGMA table_info(clips)")}
+    missing = [name for name in COLUMNS if name not in known]
+    if not missing:
+        return db
+    text = "TEXT NOT NULL DEFAULT ''"
+    statements = [f'ALTER TABLE clips ADD COLUMN "{name}" {TYPES.get(name, text)}' for name in missing]
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        for statement in statements:
+            db.execute(statement)
+        db.execute("COMMIT")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorname.startswith("SQLITE_READONLY"):
+            copy = sqlite3.connect(":memory:", isolation_level=None)
+            db.backup(copy)
+            db.close()
+            copy.executescript("; ".join(statements))
+            return copy
+        if "duplicate column" not in str(error):  # another process was faster
+            raise
+        db.execute("ROLLBACK")
+    return db
+
+
 def _new_database(folder: Path) -> sqlite3.Connection:
     """Return a database in memory, with the content of a dataset of version 1.0 if there is one."""
     db = sqlite3.connect(":memory:", isolation_level=None)
@@ -287,13 +315,16 @@ def read_1_0(folder: Path) -> tuple[list[Source], list[Clip]]:
     with _line_of(folder / RECORDINGS):
         sources = [source_of_row(cells) for cells in entries]
     finished = {source.recording for source in sources if source.recording and not source.reason}
-    latest = {cells[0]: cells for cells in _rows_1_0(folder / MANIFEST, COLUMNS) if cells[1] in finished}
-    first_score, status = COLUMNS.index(SCORES[0]), COLUMNS.index("status")
-    for row in latest.values():
-        row[first_score:status] = [score or None for score in row[first_score:status]]
-        row[status] = row[status].replace("aside", "excluded")
+    latest = {cells[0]: cells for cells in _rows_1_0(folder / MANIFEST, COLUMNS_1_0) if cells[1] in finished}
+    scores = set(SCORES)
+    rows = []
+    for cells in latest.values():
+        row = dict(zip(COLUMNS_1_0, cells, strict=True))
+        row |= {name: row.get(name) or None for name in scores}
+        row["status"] = row["status"].replace("aside", "excluded")
+        rows.append([row.get(name, "") for name in COLUMNS])
     with _line_of(folder / MANIFEST):
-        return sources, [clip_of_row(row) for row in latest.values()]
+        return sources, [clip_of_row(row) for row in rows]
 
 
 @contextmanager

@@ -166,7 +166,8 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     """
     split = translate(clip.split, language) if clip.split else t("data.no_split", language)
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
-    facts = f"{_status(clip, language)} · {Path(clip.source).name} · {times} · {clip.speaker} · {split}"
+    status = ": ".join(filter(None, (_status(clip, language), clip.note)))
+    facts = f"{status} · {Path(clip.source).name} · {times} · {clip.speaker} · {split}"
     head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(_scores(clip, language))}"
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
     label, hint = (t(key, language) for key in ("data.clip_text", "data.clip_text_hint"))

@@ -21,7 +21,7 @@ VERB = "prepare"
 BASIC = ("language",)
 FILTERS = "data.quality_filters"
 GROUPS = {
-    "data.transcription": "speaker transcribe whisper_model second_model device",
+    "data.transcription": "speaker transcribe whisper_model second_model check_texts device",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
     FILTERS: "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "

@@ -1,0 +1,223 @@
+"""Texts against their sound: units, forced alignment, limits, cuts, and a build that finds wrong texts."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from tests.dataset.building import ignore
+from tools.tiny_voice.espeak import EspeakError
+from tools.tiny_voice.speakers import HELD_OUT
+from utils.config import DatasetConfig
+from utils.core.paths import Project
+from utils.dataset.alignment.aligner import Rows, SpokenWord, align, score
+from utils.dataset.alignment.recut import cut_words, trim
+from utils.dataset.alignment.thresholds import limit_between
+from utils.dataset.alignment.transcript import words_of_transcript
+from utils.dataset.alignment.units import Units, units_of
+from utils.dataset.build import BuildReport, build
+from utils.dataset.clip import MISMATCHES, Span
+from utils.dataset.sources import find_recordings
+from utils.media.audio import Samples
+from utils.media.rates import RATE
+
+SETTINGS = DatasetConfig(workers=1)
+TEXTS = (
+    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው|እናቴ ገበያ ሄዳ ቲማቲም ገዛች|ልጆቹ በትምህርት ቤት ይማራሉ|ውሃው በጣም ቀዝቃዛ ነው|ነገ ጠዋት ወደ ከተማ እንሄዳለን|"
+    "መጽሐፉን ጠረጴዛው ላይ አስቀምጠው|ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን|ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ|ወንድሜ አዲስ መኪና ገዛ|አበባው በጣም ያምራል ደግሞም ይሸታል|"
+    "ሐኪሙ ለታማሚው መድኃኒት ሰጠው|ገበሬው እርሻውን በጥዋት አረሰ|እህቴ ጥሩ ዘፈን ትዘፍናለች|መንገዱ ረጅምና አስቸጋሪ ነበር"
+).split("|")
+LETTERS = Units(tuple("abcdefghijklmnopqrstuvwxyz"), tuple)
+
+
+def heard(text: str, *, per_letter: int = 4, pause: int = 8) -> Rows:
+    """Return the rows of a sound in which these letters are heard clearly."""
+    frames = [0] * pause
+    for letter in text:
+        frames += [0] * pause if letter == " " else [ord(letter) - 96, *[0] * (per_letter - 1)]
+    rows = np.full((len(frames) + pause, 27), -8.0, np.float32)
+    rows[np.arange(len(rows)), [*frames, *[0] * pause]] = -0.01
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "units"),
+    [("am", "ልጅ - ነው።", ["lɨd͡ʒ", "", "nəw"]), ("en", "Knight, ship", ["nit", "ship"]), ("ru", "да", ["da"])],
+)
+def test_words_become_phones_or_letters(language: str, text: str, units: Sequence[str]) -> None:
+    known = units_of(language)
+    words = known.words(text)
+    assert [word.text for word in words] == text.split()
+    assert ["".join(known.symbols[unit - 1] for unit in word.units) for word in words] == units
+
+
+def test_words_get_times_and_a_wrong_text_a_low_score() -> None:
+    rows = heard("abc defg")
+    aligned = align(rows, LETTERS.words("abc defg"))
+    assert aligned
+    assert aligned.score == pytest.approx(0, abs=0.01)
+    assert [word.span.start for word in aligned.words] == pytest.approx([0.16, 0.56], abs=0.05)
+    assert score(rows, [unit for word in LETTERS.words("hij klmn") for unit in word.units]) < -5
+    assert align(rows, LETTERS.words("abc defg" * 20)) is None
+
+
+def test_a_word_too_many_and_a_word_left_out_are_found_where_they_are() -> None:
+    extra = align(heard("abc defg"), LETTERS.words("abc xyz defg"))
+    assert extra
+    assert [word.score < -4 for word in extra.words] == [False, True, False]
+    left_out = align(heard("abc hij defg"), LETTERS.words("abc defg"))
+    assert left_out
+    assert max(left_out.gaps, key=lambda gap: gap.evidence) == left_out.gaps[1]
+    assert bytes(96 + unit for unit in left_out.gaps[1].units).decode() == "hij"
+
+
+def test_the_limit_lies_between_right_and_wrong_even_if_a_third_of_the_texts_is_wrong() -> None:
+    random = np.random.default_rng(0)
+    wrong = random.normal(-6, 1, 400).tolist()
+    own = [*random.normal(-1, 0.5, 200), *random.normal(-6, 1, 100)]
+    limit, missed = limit_between(own, wrong, 0.03)
+    assert -4 < limit < -2
+    assert missed < 0.03
+    assert limit_between(random.normal(-6, 1, 300).tolist(), wrong, 0.03) == (-np.inf, 1.0)
+
+
+def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
+    return [SpokenWord(text, Span(start, end), 0.0, 3) for text, start, end in words]
+
+
+def test_a_recording_is_cut_in_pauses_between_words_wherever_a_subtitle_ends() -> None:
+    """Each subtitle ends within speech: its words go where they are said."""
+    speech = [Span(0, 5), Span(5.8, 11), Span(12, 17), Span(20, 22)]
+    groups = [said(("a", 0, 2), ("b", 3, 5), ("c", 6, 7)), said(("d", 8, 10), ("e", 12, 14)), said(("f", 15, 17))]
+    clips = cut_words(groups, speech, 23, SETTINGS)
+    assert [cue.text for cue in clips] == ["a b", "c d", "e f", ""]
+
+
+def test_a_cut_within_speech_moves_out_of_a_word() -> None:
+    clips = cut_words([said(("a", 0, 5), ("b", 5.5, 7.5), ("c", 8, 12))], [Span(0, 7), Span(7, 12.4)], 13, SETTINGS)
+    assert [cue.text for cue in clips] == ["a b", "c"]
+    assert clips[0].span.end == pytest.approx(7.75) == clips[1].span.start
+
+
+def test_speech_without_words_at_the_ends_is_cut_off() -> None:
+    clips = trim(said(("a", 2, 3), ("b", 4, 5)), "A, b.", [Span(0, 1), Span(2, 3), Span(4, 5), Span(6, 7)], 8, SETTINGS)
+    assert [cue.text for cue in clips] == ["", "A, b.", ""]
+    assert (clips[1].span.start, clips[1].span.end) == pytest.approx((1.85, 5.15))
+
+
+def test_sentences_of_a_long_transcript_are_found_and_others_reported() -> None:
+    """More than fits into one alignment: anchors tie text and sound together, around what only one of them has."""
+    random = np.random.default_rng(1)
+    sentences = [" ".join("".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(8)) for _ in range(260)]
+    rows = heard(" ".join([*sentences[:100], *sentences[130:]]))
+    written = [*sentences[:40], *sentences[70:]]
+    found, missing = words_of_transcript(rows, written, LETTERS, -4.0)
+    assert sorted(missing) == sorted(sentences[100:130])
+    assert len(found) == 200
+    starts = [group[0].span.start for group in found]
+    assert starts == sorted(starts)
+
+
+# --- builds ---
+
+
+def speak(texts: Sequence[str], tmp_path: Path) -> list[Samples]:
+    from tools.tiny_voice.audio import render
+
+    try:
+        return [render(text, HELD_OUT[0]) for text in texts]
+    except EspeakError as error:
+        pytest.skip(str(error))
+
+
+def prepared(folder: Path, settings: DatasetConfig = SETTINGS) -> tuple[BuildReport, list[str]]:
+    messages: list[str] = []
+
+    def emit(kind: str, **fields: object) -> None:
+        messages.extend(str(fields["message"]) for _ in range(kind == "warning"))
+
+    scan = find_recordings([folder], language=settings.language)
+    return build(scan, Project(folder / "project"), settings, emit), messages
+
+
+def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tmp_path: Path) -> None:
+    texts = list(TEXTS)
+    for number, sound in enumerate(speak(TEXTS, tmp_path)):
+        soundfile.write(tmp_path / f"{number:02}.wav", sound, RATE)
+    texts[1], texts[6] = texts[6], texts[1]
+    texts[3] = texts[3].replace("በጣም", "ትልልቅ")
+    (tmp_path / "damaged.wav").write_bytes(b"RIFF")
+    lines = [f"{number:02}.wav|{text}|s" for number, text in enumerate(texts)]
+    lines.append("damaged.wav|ሰላም|s")
+    (tmp_path / "metadata.csv").write_text("\n".join(lines), encoding="utf-8")
+    report, messages = prepared(tmp_path)
+    clips = {int(Path(clip.source).stem): clip for clip in report.contents.clips.values()}
+    assert messages == []
+    assert {number: clip.reason for number, clip in clips.items() if clip.status == "excluded"} == {
+        1: MISMATCHES[0],
+        3: MISMATCHES[1],
+        6: MISMATCHES[0],
+    }
+    assert clips[3].note == "ትልልቅ"
+    words = json.loads(clips[0].words)
+    assert [word for word, _, _ in words] == TEXTS[0].split()
+    assert 0 < words[0][1] < words[-1][2] < clips[0].span.seconds
+    assert clips[0].scores.text_match is not None
+
+
+def test_subtitles_without_pauses_between_them_give_whole_clips(tmp_path: Path) -> None:
+    sounds = speak(TEXTS, tmp_path)
+    ends = np.cumsum([sound.size / RATE for sound in sounds])
+    borders = [0.0, *(ends[:-1] + 0.3 * (-1) ** np.arange(len(ends) - 1)), ends[-1]]
+    soundfile.write(tmp_path / "talk.wav", np.concatenate(sounds), RATE)
+    lines = [
+        f"{number}\n{_stamp(borders[number])} --> {_stamp(borders[number + 1])}\n{text}\n"
+        for number, text in enumerate(TEXTS)
+    ]
+    (tmp_path / "talk.srt").write_text("\n".join(lines), encoding="utf-8")
+    report, _ = prepared(tmp_path)
+    kept = sorted(report.contents.kept, key=lambda clip: clip.span.start)
+    assert sum(clip.span.seconds for clip in kept) > 0.95 * ends[-1]
+    assert " ".join(clip.text for clip in kept).split() == " ".join(TEXTS).split()
+
+
+def _stamp(seconds: float) -> str:
+    return f"00:{int(seconds // 60):02}:{seconds % 60:06.3f}".replace(".", ",")
+
+
+def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path) -> None:
+    sounds = [np.pad(sound, (0, round(0.4 * RATE))) for sound in speak(TEXTS, tmp_path)]
+    soundfile.write(tmp_path / "talk.wav", np.concatenate(sounds), RATE)
+    absent = "ይህ ዐረፍተ ነገር በፍጹም አልተነበበም ማንም አልተናገረውም።"
+    written = [*TEXTS[:5], absent, *TEXTS[5:]]
+    (tmp_path / "talk.txt").write_text("። ".join(written), encoding="utf-8")
+    report, _ = prepared(tmp_path)
+    text = " ".join(clip.text for clip in sorted(report.contents.kept, key=lambda clip: clip.span.start))
+    assert text.replace("።", "").split() == " ".join(TEXTS).split()
+    assert any(absent[:20] in warning for warning in report.contents.files[str(tmp_path / "talk.wav")].warnings)
+
+
+def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: Path) -> None:
+    for number, sound in enumerate(speak(TEXTS[:2], tmp_path)):
+        soundfile.write(tmp_path / f"{number}.wav", sound, RATE)
+        (tmp_path / f"{number}.txt").write_text(TEXTS[1 - number], encoding="utf-8")
+    report, messages = prepared(tmp_path)
+    assert len(report.contents.kept) == 2
+    assert "not checked" in messages[0]
+
+
+def test_noise_with_texts_is_not_judged(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    for number, text in enumerate(TEXTS):
+        soundfile.write(tmp_path / f"{number}.wav", random.standard_normal(2 * RATE) * 0.1, RATE)
+        (tmp_path / f"{number}.txt").write_text(text, encoding="utf-8")
+    settings = SETTINGS.model_copy(update={"segmenter": "energy", "min_snr_db": -20.0})
+    report, messages = prepared(tmp_path, settings)
+    assert len(report.contents.kept) == len(TEXTS)
+    assert "not checked" in messages[0]
+    unchecked = settings.model_copy(update={"check_texts": False})
+    scan = find_recordings([tmp_path / f"{number}.wav" for number in range(3)], language="am")
+    assert build(scan, Project(tmp_path / "other"), unchecked, ignore).contents.kept

@@ -1,0 +1,144 @@
+"""Forced alignment: where each word of a text is spoken, and how well the text explains the sound.
+
+Between the words, and at both ends, the path may pass through a wildcard that explains any sound at a small cost. What
+it covers is speech that the text lacks. Scores are differences to the free path, the most likely units whatever the
+text, so that noise and a weak recogniser lower both.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torchaudio.functional import forced_align
+
+from utils.dataset.alignment.model import FRAMES_PER_SECOND, HOP, RATE, STRIDE, PhoneRecogniser, log_mels
+from utils.dataset.alignment.units import Word
+from utils.dataset.clip import Span
+from utils.media.audio import Samples
+
+Rows = npt.NDArray[np.float32]  # log-probabilities (frame, unit)
+
+WILDCARD_COST = 0.4  # per frame
+WORST = -20.0  # score per unit of a text that has more units than the sound has frames
+MARGIN = RATE  # samples on both sides of a block, so that its edges are heard as its middle
+TIES = 1e-3  # noise that makes no two paths equally good
+FLOOR = -16.0  # of a log-probability
+ROW = HOP * STRIDE  # samples per row
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenWord:
+    """A word, when it is spoken, and how well its units explain the sound there (0 is best, per unit)."""
+
+    text: str
+    span: Span
+    score: float
+    units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Speech between two words that the text lacks: evidence in nats against silence, and the units that are heard."""
+
+    span: Span
+    evidence: float
+    units: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """A text on a sound."""
+
+    score: float  # of all units, per unit, without wildcards; 0 is best
+    words: tuple[SpokenWord, ...]
+    gaps: tuple[Gap, ...]  # before each word, and after the last one
+
+
+def emit(model: PhoneRecogniser, samples: Samples) -> Rows:
+    """Return the rows of a sound."""
+    with torch.inference_mode():
+        return np.asarray(model(log_mels(samples)[None])[0].clamp_min(FLOOR).numpy(), np.float32)
+
+
+def emit_blocks(models: Sequence[PhoneRecogniser], blocks: Iterator[Samples], first: int = 0) -> Rows:
+    """Return the rows of a long sound at 16 kHz with half precision, each block from the next recogniser in turn."""
+    parts: list[npt.NDArray[np.float16]] = []
+    before, block = np.zeros(0, np.float32), next(blocks, None)
+    while block is not None:
+        after = next(blocks, None)
+        near = after[:MARGIN] if after is not None else np.zeros(0, np.float32)
+        rows = emit(models[(first + len(parts)) % len(models)], np.concatenate([before, block, near]))
+        start = before.size // ROW
+        parts.append(rows[start : start + -(-block.size // ROW)].astype(np.float16))
+        before, block = block[-MARGIN:], after
+    return np.concatenate(parts) if parts else np.zeros((0, 1), np.float16)
+
+
+def score(rows: Rows, units: Sequence[int]) -> float:
+    """Return how well these units explain the sound, per unit."""
+    path = _path(rows, units)
+    if path is None:
+        return WORST
+    lost = rows[np.arange(len(path)), path] - rows.max(1)
+    return max(WORST, float(lost.sum()) / len(units))
+
+
+def align(rows: Rows, words: Sequence[Word], start: float = 0.0) -> Alignment | None:
+    """Find the words of a text in the rows of a sound that starts at ``start``; None if they do not fit at all."""
+    spoken = [(number, word) for number, word in enumerate(words) if word.units]
+    units = [unit for _, word in spoken for unit in word.units]
+    if not spoken:
+        return None
+    wildcard = rows.shape[1]
+    targets = [wildcard, *(unit for _, word in spoken for unit in (*word.units, wildcard))]
+    best = rows.max(1)
+    path = _path(np.column_stack([rows, best - WILDCARD_COST]).astype(np.float32), targets)
+    if path is None:
+        return None
+    lost = np.where(path == wildcard, 0.0, rows[np.arange(len(path)), np.minimum(path, wildcard - 1)] - best)
+    tokens = _tokens(path)
+    found, gaps, at, left = [], [], 1, 0
+    for number, word in spoken:
+        first, last = tokens[at][0], tokens[at + len(word.units) - 1][1]
+        gaps.append(_gap(rows, left, first, start))
+        text = words[number].text
+        worth = max(WORST, float(lost[first:last].sum()) / len(word.units))
+        found.append(SpokenWord(text, _span(first, last, start), worth, len(word.units)))
+        at, left = at + len(word.units) + 1, last
+    gaps.append(_gap(rows, left, len(path), start))
+    return Alignment(score(rows, units), tuple(found), tuple(gaps))
+
+
+def _path(rows: Rows, units: Sequence[int]) -> npt.NDArray[np.int64] | None:
+    """Return the unit of each frame on the best path through all units; None if there are too few frames."""
+    repeats = sum(first == second for first, second in pairwise(units))
+    if not units or len(rows) < len(units) + repeats:
+        return None
+    targets = torch.tensor([list(units)], dtype=torch.int32)
+    # Where two ways into a state are equally good, forced_align of torchaudio 2.11 takes the third, whatever it costs.
+    noise = np.random.default_rng(0).random(rows.shape, np.float32) * TIES
+    labels, _ = forced_align(torch.from_numpy(rows.astype(np.float32) + noise)[None], targets, blank=0)
+    return np.asarray(labels[0].numpy(), np.int64)
+
+
+def _tokens(path: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the (first, end) frames of each target on its path."""
+    edges = np.flatnonzero(np.diff(path, prepend=-1, append=-1))
+    return [(int(first), int(end)) for first, end in pairwise(edges) if path[first]]
+
+
+def _gap(rows: Rows, first: int, end: int, start: float) -> Gap:
+    part = rows[first:end]
+    if not len(part):
+        return Gap(_span(first, end, start), 0.0, ())
+    best = part.argmax(1)
+    heard = best[np.diff(best, prepend=0) != 0]
+    evidence = float((part.max(1) - part[:, 0]).sum())
+    return Gap(_span(first, end, start), evidence, tuple(int(unit) for unit in heard if unit))
+
+
+def _span(first: int, end: int, start: float) -> Span:
+    return Span(start + first / FRAMES_PER_SECOND, start + end / FRAMES_PER_SECOND)

@@ -1,0 +1,137 @@
+"""Limits that come from the project itself: right texts against texts of other clips, and planted errors.
+
+A text of another clip is surely wrong, so the scores of such texts show what a wrong one looks like in this voice and
+this noise.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from utils.dataset.alignment.aligner import Alignment, Rows, SpokenWord, align, score
+from utils.dataset.alignment.units import Word
+
+FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the best that is possible
+MAX_LOST = 0.03  # share of right clips that are lost by it, half of it for single words
+# Shares of the wrong texts, and of the planted errors, that score lower than almost any right one.
+SURELY_WRONG, SURELY_WRONG_WORDS = 0.75, 0.5
+MOST_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
+OTHERS = 4  # texts of other clips that each clip is compared with
+MIN_CLIPS = 12  # fewer say nothing about a project
+MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judge
+LARGEST_WORD_SCORE, SMALLEST_GAP = -3.0, 10.0  # weaker signs of an error are not taken for one
+PLANTED = 200  # words too many, and as many that are left out
+MIN_UNITS = 3  # of a word that is judged alone
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Below or above which a text does not match, and how many wrong ones that finds."""
+
+    score: float  # of the whole text, per unit
+    word: float  # of one word, per unit
+    gap: float  # evidence of speech that the text lacks
+    missed: float  # share of texts of other clips above the limit
+    missed_words: float  # share of single words too many, or left out, that are not found
+
+    @property
+    def usable(self) -> bool:
+        return self.missed <= MAX_MISSED
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A clip to calibrate with: its sound and its text."""
+
+    rows: Rows
+    words: Sequence[Word]
+
+    @property
+    def units(self) -> list[int]:
+        return [unit for word in self.words for unit in word.units]
+
+
+def calibrate(clips: Sequence[Judged], seed: int = 0) -> Limits | None:
+    """Return the limits of a project; None with too few clips."""
+    clips = [clip for clip in clips if clip.units]
+    if len(clips) < MIN_CLIPS:
+        return None
+    random = np.random.default_rng(seed)
+    own = [score(clip.rows, clip.units) for clip in clips]
+    other = [score(clips[at].rows, units) for at, units in _others(clips, random)]
+    limit, missed = limit_between(own, other)
+    right = [clip for clip, value in zip(clips, own, strict=True) if value >= limit]
+    words, gaps, missed_words = _small_errors(right, random) if right else (-np.inf, np.inf, 1.0)
+    return Limits(limit, words, gaps, missed, missed_words)
+
+
+def limit_between(
+    own: Sequence[float], wrong: Sequence[float], max_lost: float = MAX_LOST, surely_wrong: float = SURELY_WRONG
+) -> tuple[float, float]:
+    """Return the limit below which a score is wrong, and the share of wrong ones that it misses (1: there is none).
+
+    It is the highest score that few of the wrong ones reach, as long as it loses few right ones; where a gap follows,
+    it is in the middle of the gap. The own scores are a mixture: as many of them are wrong as lie where only wrong
+    ones do.
+    """
+    ours, others = np.array(own), np.array(wrong)
+    share = min(1.0, float(np.mean(ours < np.quantile(others, surely_wrong))) / surely_wrong)
+    uncertain = float(np.sqrt(max(share, max_lost) / ours.size)) / 2  # in a sample of this size
+    for found in FOUND if share < MOST_WRONG else ():
+        edge = float(np.quantile(others, found))
+        lost = float(np.mean(ours < edge)) - share * found
+        right = ours[ours >= edge]
+        if right.size and lost <= max_lost * (1 - share) + uncertain:
+            limit = (edge + max(edge, float(np.quantile(right, max_lost)))) / 2
+            return limit, float(np.mean(others >= limit))
+    return -np.inf, 1.0
+
+
+def _others(clips: Sequence[Judged], random: np.random.Generator) -> list[tuple[int, list[int]]]:
+    """Pair each clip with the texts of the most similar length."""
+    lengths = np.array([len(clip.units) for clip in clips], float)
+    pairs = []
+    for at in range(len(clips)):
+        order = np.argsort(np.abs(lengths - lengths[at]) + random.random(len(clips)))
+        different = [other for other in order if clips[other].units != clips[at].units]
+        pairs += [(at, clips[other].units) for other in different[:OTHERS]]
+    return pairs
+
+
+def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple[float, float, float]:
+    """Plant a word in each text, and leave one out of each; return the limits that find them, and the share missed."""
+    vocabulary = [word for clip in clips for word in clip.words if len(word.units) >= MIN_UNITS]
+    if not vocabulary:
+        return -np.inf, np.inf, 1.0
+    own = [aligned for clip in clips if (aligned := align(clip.rows, clip.words))]
+    planted, left_out = [], []
+    for clip in list(clips) * -(-PLANTED // len(clips)):
+        words = list(clip.words)
+        words.insert(int(random.integers(len(words) + 1)), vocabulary[int(random.integers(len(vocabulary)))])
+        if aligned := align(clip.rows, words):
+            planted.append(worst_word(aligned))
+        places = [number for number, word in enumerate(clip.words) if len(word.units) >= MIN_UNITS]
+        if len(places) > 1:
+            words = list(clip.words)
+            del words[places[int(random.integers(len(places)))]]
+            if aligned := align(clip.rows, words):
+                left_out.append(-largest_gap(aligned))
+    worst = [worst_word(aligned) for aligned in own]
+    word, words_missed = limit_between(worst, planted, MAX_LOST / 2, SURELY_WRONG_WORDS)
+    gaps = [-largest_gap(aligned) for aligned in own]
+    gap, gaps_missed = limit_between(gaps, left_out, MAX_LOST / 2, SURELY_WRONG_WORDS)
+    return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2
+
+
+def worst_word(aligned: Alignment) -> float:
+    return min(map(word_score, aligned.words), default=0.0)
+
+
+def word_score(word: SpokenWord) -> float:
+    """Return the score of a word; that of a short one weighs less, because it varies more."""
+    return word.score * word.units / (word.units + 2) if word.units >= MIN_UNITS else 0.0
+
+
+def largest_gap(aligned: Alignment) -> float:
+    return max(gap.evidence for gap in aligned.gaps)
