@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import http.server
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -25,9 +26,14 @@ VTT = "WEBVTT\n\n00:00.100 --> 00:00.900\n{}\n"
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("site")
+
+
+@pytest.fixture(scope="module")
+def site(site_folder: Path) -> Iterator[str]:
     """A web site on this machine: a sound file, pages with a video and captions, a page that leads elsewhere."""
-    folder = tmp_path_factory.mktemp("site")
+    folder = site_folder
     audio.save(folder / "talk.wav", np.zeros(8000, np.float32), 8000)
     (folder / "am.vtt").write_text(VTT.format("ሰላም ለሁላችሁ"), encoding="utf-8")
     (folder / "en.vtt").write_text(VTT.format("hello everybody"), encoding="utf-8")
@@ -97,6 +103,23 @@ def test_neither_an_address_nor_a_redirect_leads_to_a_private_network(
     monkeypatch.setattr("utils.dataset.download.check_public", lambda _: None)  # as before a redirect
     with pytest.raises(DownloadError, match="private network"):
         download(f"{site}/talk.wav", tmp_path, language="am")
+
+
+def test_an_encrypted_playlist_is_not_left_to_ffmpeg(
+    site: str, site_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = '#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-KEY:METHOD={},URI="/talk.wav"\n#EXTINF:1,\n/talk.wav\n'
+    ffmpeg = tmp_path / "bin" / "ffmpeg"
+    ffmpeg.parent.mkdir()
+    ffmpeg.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/called\necho ffmpeg version 8\n')
+    ffmpeg.chmod(0o755)
+    monkeypatch.setenv("PATH", str(ffmpeg.parent), prepend=os.pathsep)
+    for method in ("AES-128", "SAMPLE-AES"):
+        (site_folder / "list.m3u8").write_text(lines.format(method) + "#EXT-X-ENDLIST\n")
+        with pytest.raises(DownloadError, match="ffmpeg") as caught:
+            downloaded(site, "list.m3u8", tmp_path / method)
+        assert "add the file" in caught.value.hint
+    assert site not in (tmp_path / "called").read_text()
 
 
 def test_the_guard_applies_to_its_own_thread_only(site: str) -> None:

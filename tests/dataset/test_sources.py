@@ -1,10 +1,12 @@
 """Recordings are found with their subtitles; what is not used is reported."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from utils.core.errors import AudioError
 from utils.dataset.clip import ScanResult
 from utils.dataset.sources import find_recordings
 from utils.media import audio
@@ -124,6 +126,19 @@ def test_what_cannot_be_used_is_reported_and_the_rest_found(tmp_path: Path, file
     scan = find_recordings([bad, tmp_path / "a.wav"], language="am")
     assert [fact in problem.sentence for problem in scan.problems] == [True]
     assert "a.wav" in {recording.path.name for recording in scan.recordings}
+
+
+def test_pipes_and_devices_named_like_recordings_are_reported_without_being_opened(tmp_path: Path) -> None:
+    write_files(tmp_path, "a.wav")
+    for name in ("b.wav", "a.srt", "metadata.csv", "t.parquet"):
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "zero.mp3").symlink_to("/dev/zero")
+    scan = find_recordings([tmp_path, tmp_path / "metadata.csv", "/dev/zero"], language="am")
+    assert cues_by_file(scan, tmp_path) == {"a.wav": 0}
+    reported = {problem.path.name for problem in scan.problems if "pipe or a device" in problem.sentence}
+    assert reported == {"b.wav", "a.srt", "metadata.csv", "zero.mp3", "zero"}
+    with pytest.raises(AudioError, match="pipe or a device"):
+        audio.duration(tmp_path / "b.wav")
 
 
 def test_broken_subtitles_or_audio_are_left_to_what_is_whole(tmp_path: Path) -> None:

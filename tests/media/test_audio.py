@@ -1,6 +1,7 @@
 """Reading and writing sound: real files of every kind, made here with the encoders inside ``av``."""
 
 import logging
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -200,6 +201,28 @@ def test_damage_in_the_middle_costs_only_itself_and_is_logged(
     assert "replaced by silence" in caplog.text
 
 
+@pytest.mark.parametrize("name", ["a.flac", "a.webm"])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_length_of_a_damaged_file_is_that_of_what_can_be_read(
+    name: str, seed: int, media: Path, tmp_path: Path
+) -> None:
+    raw, random = bytearray((media / name).read_bytes()), np.random.default_rng(seed)
+    for place in random.integers(1000, len(raw), 100):
+        raw[place] ^= 0xFF
+    (tmp_path / name).write_bytes(raw)
+    info = audio.probe(tmp_path / name)
+    assert info.seconds == pytest.approx(audio.load(tmp_path / name, info.rate).size / info.rate, abs=0.1)
+
+
+def test_a_wav_of_64_bit_integers_is_read(tmp_path: Path) -> None:
+    tone = speechlike(8000, 1)
+    data = (tone.astype(np.float64) * 2**63).astype("<i8").tobytes()
+    form = struct.pack("<IHHIIHH", 16, 1, 1, 8000, 64000, 8, 64)
+    chunks = b"WAVEfmt " + form + b"data" + struct.pack("<I", len(data)) + data
+    (tmp_path / "a.wav").write_bytes(b"RIFF" + struct.pack("<I", len(chunks)) + chunks)
+    assert np.abs(audio.load(tmp_path / "a.wav", 8000) - tone).max() < 1e-6
+
+
 HLS = "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\n{}\n#EXT-X-ENDLIST\n"
 
 
@@ -231,6 +254,7 @@ def write_film_without_index(path: Path) -> None:
         (partial(write, []), "contains no audio"),
         (partial(write, [0.0] * 4000 + [float("nan")]), "an invalid sample at 0.500 s"),
         (partial(write, [0.0] * 4000 + [float("inf")]), "an invalid sample at 0.500 s"),
+        (partial(write, [0.0] * 4000 + [3e38]), "an invalid sample at 0.500 s"),  # infinite once it is resampled
         (write_film_without_sound, "contains no audio"), (write_film_without_index, "truncated or damaged"),
         (partial(write_playlist, HLS), "cannot be decoded"),
         (partial(write_playlist, "ffconcat version 1.0\nfile secret.wav\n"), "cannot be decoded"),

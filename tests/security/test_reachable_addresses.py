@@ -16,7 +16,7 @@ INSIDE = {
     "nowhere": "::", "for examples": "2001:db8::1", "routers": "5f00::1", "this machine": "::ffff:127.0.0.1",
 }  # fmt: skip
 NUMBERS = ["0x7f000001", "0177.0.0.1", "127.1", "2130706433"]  # systems read them as this machine
-NAMES = ["localhost", "user@127.0.0.1", "169.254.169.254", "100.64.0.1"]
+NAMES = ["localhost", "user@127.0.0.1", "169.254.169.254", "100.64.0.1", "192.0.0.8", "192.0.0.170"]
 OUTSIDE = ["2606:4700:4700::1111", "2a00:1450::1", "64:ff9b::808:808", "::ffff:8.8.8.8"]
 
 

@@ -19,6 +19,7 @@ from utils.core.errors import DownloadError
 GETADDRINFO_LOCK = threading.Lock()
 UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed between networks
 RELAYED_V6 = ipaddress.ip_network("2002::/16")  # 6to4 embeds an IPv4 address, which may be private
+RESERVED_V4 = ipaddress.ip_network("192.0.0.0/24")  # of the network itself; before Python 3.12.4 partly "global"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how IPv6-only networks reach an IPv4 address
 
 
@@ -96,7 +97,7 @@ def _is_public(address: str) -> bool:
         if embedded is None and (ip not in UNICAST_V6 or ip in RELAYED_V6):
             return False
         ip = embedded or ip
-    return ip.is_global and not ip.is_multicast
+    return ip.is_global and not ip.is_multicast and ip not in RESERVED_V4
 
 
 @contextmanager

@@ -99,7 +99,9 @@ class _Downloader:
             "extract_flat": "in_playlist",
             "noplaylist": True,  # of a video within a list, only the video
             "writesubtitles": True,
-            "external_downloader": {"default": "native"},  # another program would bypass public_connections_only
+            # another program would bypass public_connections_only: yt-dlp leaves encrypted playlists to FFmpeg
+            "external_downloader": {"default": "native"},
+            "ffmpeg_location": str(self.folder / "no-ffmpeg"),  # does not exist
             "fixup": "never",  # our decoder reads files that FFmpeg would repair
             "cachedir": False,
             "color": {"stdout": "never", "stderr": "never"},
@@ -114,7 +116,8 @@ class _Downloader:
                     yield loader
             except yt_dlp.utils.YoutubeDLError as error:
                 reason = str(error).removeprefix("ERROR: ").rstrip(".")
-                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint="Check the URL.") from error
+                hint = "Download the recording yourself and add the file." if "ffmpeg" in reason else "Check the URL."
+                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint=hint) from error
 
     def _report(self, status: Mapping[str, Any]) -> None:
         if total := status.get("total_bytes") or status.get("total_bytes_estimate"):

@@ -83,7 +83,8 @@ def _has_header(path: Path) -> bool:
 
 
 def _tables(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.suffix in TABLES and not path.name.startswith("cache-"))
+    files = (path for path in folder.iterdir() if path.suffix in TABLES and not path.name.startswith("cache-"))
+    return sorted(path for path in files if path.is_file())
 
 
 def _read_file(path: Path, speaker: str, workspace: Path | None) -> ScanResult:

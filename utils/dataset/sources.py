@@ -34,6 +34,7 @@ HUB = "hf:"
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
 PREFERRED = (".srt", ".vtt", ".ass", ".ssa")
+NOT_A_FILE = "This is a pipe or a device, not a file."  # a pipe waits for a writer, a device may never end
 MIN_LETTERS = 20  # in a subtitle file, to judge its script
 
 
@@ -150,6 +151,8 @@ class _Scan:
             self._add_folder(path)
         elif not path.exists():
             self.problems.append(Problem(path, "No such file or folder. Check the spelling."))
+        elif not path.is_file():
+            self.problems.append(Problem(path, NOT_A_FILE))
         elif is_dataset(path):
             self._add_dataset(path)
         else:
@@ -201,7 +204,9 @@ class _Scan:
 
     def _add_files(self, paths: Iterable[Path]) -> None:
         for path in sorted(paths):
-            if is_media(path):
+            if (is_media(path) or is_subtitle(path)) and path.exists() and not path.is_file():
+                self.problems.append(Problem(path, NOT_A_FILE))
+            elif is_media(path):
                 self.media[path.resolve()] = None
             elif is_subtitle(path):
                 self.subtitles[path.resolve()] = None

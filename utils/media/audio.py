@@ -34,6 +34,9 @@ FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
 RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
 FILTER_REACH = 0.1  # seconds on each side that affect the resampling filter, with a margin
 SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; shorter: rounding, longer: a broken timestamp
+LONGEST_OVERLAP = 1.0  # seconds by which a frame may repeat what is known; more: recordings joined into one file
+STREAM_TOLERANCE, CONTAINER_TOLERANCE = 0.1, 2.0  # seconds by which the length in a header may be wrong
+LARGEST_SAMPLE = 1e9  # a little over what 32 bits hold; far larger ones become infinite when resampled
 SYSTEM_ERROR = 2  # libsndfile: error of the operating system
 EXPORT_AGAIN = "Export it again from the program that made it, for example as WAV or FLAC."
 MONO = (b"\x01\x00\x01\x00", b"\x03\x00\x01\x00", b"\xfe\xff\x01\x00")  # in a WAV: of integers, floats, either
@@ -50,10 +53,15 @@ def probe(path: Path | str) -> AudioInfo:
     """Read the properties of a file from its header and its last packets.
 
     The length in the header is only a hint: the last two seconds are decoded. If there is nothing (a truncated file),
-    all packets are read without decoding. So the length is that of the audio that can be read.
+    all packets are read without decoding, and a damaged file is decoded. So the length is that of the audio that can
+    be read.
     """
     with _opened(Path(path)) as reader:
-        return AudioInfo(reader.find_end() / reader.rate, reader.rate)
+        rate, end = reader.rate, reader.find_end()
+    if end is None:
+        with _opened(Path(path)) as reader:
+            end = sum(part.size for part in reader.samples(0, None))
+    return AudioInfo(end / rate, rate)
 
 
 def duration(path: Path | str) -> float:
@@ -136,9 +144,10 @@ def _write(path: Path, samples: Samples, rate: int) -> None:
 
 
 def require_finite(samples: Samples, position: int, rate: int, what: str, hint: str) -> None:
-    """Raise if a sample is infinite or NaN; ``position`` is that of the first sample."""
-    if not np.isfinite(samples).all():
-        where = (position + int(np.argmin(np.isfinite(samples)))) / rate
+    """Raise if a sample is infinite, NaN or impossibly large; ``position`` is that of the first sample."""
+    valid = np.abs(samples) <= LARGEST_SAMPLE
+    if not valid.all():
+        where = (position + int(np.argmin(valid))) / rate
         raise AudioError(f"{what} an invalid sample at {where:.3f} s.", hint=hint)
 
 
@@ -207,8 +216,10 @@ def _opened(path: Path) -> Iterator["_Reader"]:
     """
     try:
         if not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else "does not exist"
-            raise AudioError(f"{path} {what}.", hint="Check the name and the folder.")
+            what = "is a folder, not a file" if path.is_dir() else "is a pipe or a device, not a file"
+            raise AudioError(
+                f"{path} {what if path.exists() else 'does not exist'}.", hint="Check the name and the folder."
+            )
         if not path.stat().st_size:
             raise AudioError(f"{path} is empty (0 bytes).", hint="Copy or download it again.")
         with path.open("rb") as file:
@@ -257,13 +268,24 @@ class _Reader:
             first += part.size
             yield part
 
-    def find_end(self) -> int:
-        """Return the number of samples: the header says where to look, the last frames say the truth."""
-        if self.stream.duration is not None:
-            seconds = float(self.stream.duration * self.tick)
-        else:
-            seconds = (self.container.duration or 0) / av.time_base
-        return self._end_after(seconds) or self._end_after(self._last_packet())
+    def find_end(self) -> int | None:
+        """Return the number of samples: the header says where to look, the last frames say the truth.
+
+        Where they differ, the last packet says where to look. A file in which that differs too is damaged: None.
+        """
+        tolerance = STREAM_TOLERANCE if self.stream.duration else CONTAINER_TOLERANCE
+        for find_seconds in (self._stated, self._last_packet):
+            seconds = find_seconds()
+            end = self._end_after(seconds)
+            if abs(end / self.rate - seconds) <= tolerance:
+                return end
+        return None
+
+    def _stated(self) -> float:
+        """Return the length in the header; that of a container includes its pictures. 0 if it states none."""
+        if self.stream.duration:
+            return float(self.stream.duration * self.tick)
+        return (self.container.duration or 0) / av.time_base
 
     def _end_after(self, seconds: float) -> int:
         """Decode from two seconds before a time to the end of the file."""
@@ -282,7 +304,7 @@ class _Reader:
         self.container.seek(0)
         self.frames = self._decoded()
         self.head = list(islice(self.frames, 2))
-        return float(last * self.tick)
+        return float(last * self.tick) + self.head[-1].samples / self.rate
 
     def _decoded(self) -> Iterator[av.AudioFrame]:
         """Decode from where the container stands; damaged packets are left out, as every player does."""
@@ -327,15 +349,18 @@ class _Reader:
     def _continuous(self, frames: Iterable[av.AudioFrame], position: int) -> Iterator[Samples]:
         """Turn frames into mono samples from a position on, with silence where the recording has a hole."""
         shortest = 0.0  # the first frame after a seek may lie behind a hole: there every sample counts
+        latest = (self._stated() or math.inf) * self.rate + self.rate * CONTAINER_TOLERANCE  # of a plausible time
         missing = 0
         for frame in frames:
             stamped = self._position(frame)
             gap = 0 if stamped is None else stamped - position
-            if shortest < gap / self.rate < LONGEST_HOLE:
+            if shortest < gap / self.rate < LONGEST_HOLE and position + gap <= latest:
                 yield from (np.zeros(min(self.rate, gap - done), np.float32) for done in range(0, gap, self.rate))
                 position += gap
                 missing += gap
             part = _mono(frame)
+            if -LONGEST_OVERLAP < gap / self.rate < -SHORTEST_HOLE:  # a damaged packet was decoded twice
+                part = part[-gap:]
             yield part
             position += part.size
             shortest = SHORTEST_HOLE
@@ -345,6 +370,8 @@ class _Reader:
 
 def _mono(frame: av.AudioFrame) -> Samples:
     """Average the channels of a frame and scale it to +-1."""
+    if frame.format.name.startswith("s64"):  # unknown to av
+        (frame,) = av.AudioResampler("dbl").resample(frame)
     raw: npt.NDArray[Any] = frame.to_ndarray()
     channels = raw if frame.format.is_planar else raw.reshape(-1, frame.layout.nb_channels).T
     with np.errstate(invalid="ignore", over="ignore"):  # the reader refuses non-finite samples
