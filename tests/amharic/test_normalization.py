@@ -1,5 +1,6 @@
 """Written Amharic becomes spoken Amharic; any text is accepted, and spoken text is unchanged."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,6 +44,24 @@ def test_collected_pairs(written: str, spoken: str) -> None:
 )
 def test_running_text(written: str, spoken: str) -> None:
     assert normalize(written) == spoken
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("this page", "ዚስ ፔጅ"), ("game station", "ጌም ስቴሽን"), ("cheese", "ቺዝ"), ("night light", "ናይት ላይት"),
+        ("machine learning", "ማሺን ለርኒንግ"), ("customer service", "ካስቶመር ሰርቪስ"), ("singing", "ሲንጊንግ"), ("Nike", "ናይክ"),
+        ("የdesign ሥራ", "የዲዛይን ስራ"), ("HTML እና NGOs", "ኤች ቲ ኤም ኤል እና ኤን ጂ ኦስ"), ("US and us", "ዩ ኤስ ኤንድ አስ"),
+        ("NEWS", "ኒውስ"), ("don't", "ዶንት"), ("Kebede Tadesse", "ከበደ ታደሰ"),
+    ],
+)  # fmt: skip
+def test_english_is_written_by_its_sounds_and_acronyms_by_their_letters(written: str, spoken: str) -> None:
+    assert normalize(written) == spoken
+
+
+@given(st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyzAEIS'"), min_size=1, max_size=12))
+def test_no_latin_letter_is_left(word: str) -> None:
+    assert not re.search("[A-Za-z]", normalize(f"ይህ {word} ነው"))
 
 
 def test_symbols_without_a_sound_are_dropped_and_counted() -> None:

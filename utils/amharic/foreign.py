@@ -1,9 +1,10 @@
-"""Latin words, acronyms and addresses, written in fidel as Amharic speakers say them."""
+"""Latin words, acronyms and addresses, written in fidel as Amharic speakers say them; English by its sounds."""
 
 import re
 import unicodedata
 
 from utils.amharic.alphabet import ETHIOPIC
+from utils.amharic.english import say_english
 from utils.amharic.numbers import joined_before, joined_behind
 from utils.amharic.tables import mapping
 
@@ -23,22 +24,10 @@ PREFIXED = re.compile(rf"(?:^|[^{ETHIOPIC}])([{ETHIOPIC}]{{1,4}})$")
 ENDED = re.compile(rf"[{ETHIOPIC}]{{1,4}}(?![{ETHIOPIC}])")
 SIGNS = {".": "ነጥብ", "@": "አት", "/": "ስላሽ", ":": "", "-": "ሰረዝ", "_": "ሰረዝ"}
 SPELLED = 5  # capital letters up to which an unknown word is read letter by letter
+SHORTEST_WORD = 3  # capital letters up to which an English word is an acronym
+PLURAL = re.compile("[A-Z]{2,5}s")  # NGOs
 VOWEL = re.compile("[aeiouy]")
 CLITIC = re.compile(r"(?<=[A-Za-z])[’'](?=[sS]\b)")
-# the plain consonants of English spelling, by the first letter of their fidel row; two letters before one
-CONSONANTS = {
-    "sch": "ሸ", "tch": "ቸ", "sh": "ሸ", "ch": "ቸ", "th": "ተ", "ph": "ፈ", "kh": "ከ", "gh": "ገ", "ck": "ከ", "qu": "ከ",
-    "ng": "ነገ", "zh": "ዠ", "wh": "ወ", "kn": "ነ", "ts": "ጸ", "ny": "ኘ", "b": "በ", "c": "ከ", "d": "ደ", "f": "ፈ", "g": "ገ",
-    "h": "ኸ", "j": "ጀ", "k": "ከ", "l": "ለ", "m": "መ", "n": "ነ", "p": "ፐ", "q": "ቀ", "r": "ረ", "s": "ሰ", "t": "ተ",
-    "v": "ቨ", "w": "ወ", "x": "ከሰ", "y": "የ", "z": "ዘ",
-}  # fmt: skip
-VOWELS = {
-    "ee": 2, "ea": 2, "ie": 2, "oo": 1, "ou": 1, "ai": 4, "ay": 4, "ei": 4, "au": 6, "oa": 6,
-    "a": 3, "e": 4, "i": 2, "o": 6, "u": 1,
-}  # fmt: skip
-PIECE = re.compile("|".join(sorted([*CONSONANTS, *VOWELS], key=len, reverse=True)))
-ALONE = "አኡኢአኤእኦ"  # a vowel with no consonant before it, by its order
-BARE = 5  # the order of a consonant without a vowel
 
 
 def spell_latin(text: str) -> str:
@@ -68,32 +57,26 @@ def spell_address(address: str) -> str:
 
 
 def spell_word(word: str) -> str:
-    """Say one Latin word: from the list, letter by letter, or by its sounds."""
+    """Say one Latin word: from the lists, letter by letter, or by its sounds in English."""
     plain = unicodedata.normalize("NFKD", word).encode("ascii", "ignore").decode()
-    if known := mapping("latin_words.tsv").get(plain.lower()):
+    if known := _listed(plain):
         return known
-    parts = [part for part in re.split("['-]", CAMEL.sub("-", plain)) if part]
+    parts = [part for part in CAMEL.sub("-", plain.replace("'", "")).split("-") if part]
     if parts != [plain]:
         return "".join(f" {spell_word(part)}" for part in parts).strip()
+    if PLURAL.fullmatch(plain):
+        return f"{_spell_letters(plain[:-1])}ስ"
     if len(plain) == 1 or (plain.isupper() and len(plain) <= SPELLED) or not VOWEL.search(plain.lower()):
-        return " ".join(mapping("letter_names.tsv")[letter] for letter in plain.upper())
-    return transliterate(plain.lower())
+        return _spell_letters(plain)
+    return say_english(plain)
 
 
-def transliterate(word: str) -> str:
-    """Write a word in fidel by its letters, a consonant and the vowel behind it in one letter."""
-    if len(word) > 3 and word[-1] == "e" and word[-2] not in "aeiou":  # the silent e of "page" and "nike"
-        word = word[:-1]
-    written = ""
-    open_end = False  # whether the last letter still waits for its vowel
-    for piece in PIECE.findall(word):
-        if piece in VOWELS:
-            order = VOWELS[piece]
-            written = written[:-1] + chr(ord(written[-1]) - BARE + order) if open_end else written + ALONE[order]
-            open_end = False
-            continue
-        letters = "".join(chr(ord(letter) + BARE) for letter in CONSONANTS[piece])
-        if not (open_end and written[-1] == letters[-1]):  # a doubled consonant is written once
-            written += letters
-            open_end = True
-    return written
+def _listed(plain: str) -> str | None:
+    """Look a word up; US and IT are acronyms, us and it are words."""
+    names, small = mapping("latin_words.tsv"), plain.lower()
+    is_acronym = plain.isupper() and len(plain) <= SHORTEST_WORD
+    return names.get(plain) or names.get(small) or (None if is_acronym else mapping("english_words.tsv").get(small))
+
+
+def _spell_letters(plain: str) -> str:
+    return " ".join(mapping("letter_names.tsv")[letter] for letter in plain.upper())
