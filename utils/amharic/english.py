@@ -30,15 +30,8 @@ def say_english(word: str) -> str:
 
 def sounds(word: str) -> str:
     """Return the sounds of an English word in small letters, in the codes of `alphabet`."""
-    said, place = [], 0
-    while place < len(word):
-        match, codes = next(
-            ((match, codes) for pattern, codes in _rules() if (match := pattern.match(word, place))),
-            (None, ""),
-        )
-        said.append(codes)
-        place = match.end() if match else place + 1
-    return "".join(said)
+    pattern, codes = _rules()
+    return "".join(codes[match.lastindex - 1] for match in pattern.finditer(word) if match.lastindex)
 
 
 def write_sounds(codes: str) -> str:
@@ -65,14 +58,18 @@ def _romanised(word: str) -> str:
 
 
 @cache
-def _rules() -> tuple[tuple[re.Pattern[str], str], ...]:
+def _rules() -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return one pattern with a group for each rule, which the regular expression tries in order, and their sounds."""
+
     def expand(pattern: str) -> str:
         for name, meaning in MACROS.items():
             pattern = pattern.replace(name, meaning)
         return pattern
 
-    listed = rows("english_sounds.tsv", columns=2)
-    return tuple((re.compile(expand(pattern)), "" if codes == SILENT else codes) for pattern, codes in listed)
+    patterns, codes = zip(*rows("english_sounds.tsv", columns=2), strict=True)
+    return re.compile("|".join(f"({expand(pattern)})" for pattern in patterns)), tuple(
+        "" if code == SILENT else code for code in codes
+    )
 
 
 @cache
