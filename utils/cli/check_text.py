@@ -57,7 +57,7 @@ def read_rows(path: Path) -> list[TextRow]:
 def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Tokenizer:
     """Open the tokenizer of a model, or the one that training would create from a published vocabulary."""
     if arguments.model:
-        return Tokenizer.load(arguments.model)
+        return Tokenizer.load_current(arguments.model)
     base = Vocabulary.load(arguments.vocab or published_vocabulary())
     mode, backend = arguments.text_mode, arguments.backend
     return prepare_tokenizer(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)

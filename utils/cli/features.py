@@ -35,11 +35,13 @@ def work(job: Job, config: FeaturesConfig) -> None:
     """Encode the missing clips."""
     from utils.dataset import metadata, store
     from utils.training import preparation
+    from utils.xtts import pronunciations
     from utils.xtts.codec import AudioEncoder
     from utils.xtts.device import choose_device
 
     dataset, model = job.run.project.dataset, Path(config.model)
     clips, language = store.load_dataset(dataset).kept, metadata.read_language(dataset)
     encoder = AudioEncoder.load(model, choose_device(config.device))
-    tokenizer = preparation.tokenizer_for(model, language, (clip.text for clip in clips))
+    own = pronunciations.overrides(job.run.project)
+    tokenizer = preparation.tokenizer_for(model, language, (clip.text for clip in clips), overrides=own)
     preparation.encode_clips(job, dataset, encoder, tokenizer, clips, language, thorough=config.thorough)

@@ -5,28 +5,34 @@ from collections.abc import Mapping
 
 from utils.amharic import explain
 from utils.cli.check_text import add_vocabulary, open_tokenizer, published_vocabulary
+from utils.cli.runs import add_project
 from utils.core.errors import VocabularyError
 from utils.core.languages import AMHARIC, canonical
-from utils.xtts.language_packs import pack_for
+from utils.core.paths import project
+from utils.xtts.language_packs import LanguagePack, TextMode, pack_for
+from utils.xtts.pronunciations import overrides
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = "Without --vocab, --model or a downloaded base model, no tokens are shown."
+    parser.epilog = "The project's pronunciations apply. Tokens need --vocab, --model or a downloaded base model."
     parser.add_argument("text", nargs="+", help="the sentence")
     add_vocabulary(parser)
+    add_project(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print each step; return 1 when the vocabulary lacks a symbol."""
     text = " ".join(arguments.text)
+    own = overrides(project(arguments.project, arguments.output))
     if not arguments.vocab and not arguments.model:
         try:
             arguments.vocab = published_vocabulary()
         except VocabularyError:  # none was downloaded
-            _print_lines(_steps_without_vocabulary(text, arguments))
-            _explain_words(text, arguments, {})
+            pack = pack_for(arguments.language, backend=arguments.backend, overrides=own)
+            _print_lines(_steps_without_vocabulary(text, pack, arguments.text_mode))
+            _explain_words(text, arguments, pack)
             return 0
-    tokenizer = open_tokenizer(arguments, [text])
+    tokenizer = open_tokenizer(arguments, [text]).with_pronunciations(own)
     result = tokenizer.tokenize(text, arguments.language)
     _print_lines(
         {
@@ -38,23 +44,22 @@ def run(arguments: argparse.Namespace) -> int:
             "missing": " ".join(result.unknown),
         }
     )
-    _explain_words(text, arguments, tokenizer.settings.overrides if tokenizer.settings else {})
+    _explain_words(text, arguments, tokenizer.pack(arguments.language))
     return int(bool(result.unknown))
 
 
-def _steps_without_vocabulary(text: str, arguments: argparse.Namespace) -> dict[str, str]:
-    pack = pack_for(arguments.language, backend=arguments.backend)
+def _steps_without_vocabulary(text: str, pack: LanguagePack, mode: TextMode) -> dict[str, str]:
     normalised = pack.normalise(text)
     phones = pack.phonemise(normalised)
-    model_text = pack.render(normalised, phones, arguments.text_mode)
+    model_text = pack.render(normalised, phones, mode)
     return {"written": text, "normalised": normalised, "phonemes": phones, "read": model_text}
 
 
-def _explain_words(text: str, arguments: argparse.Namespace, overrides: Mapping[str, str]) -> None:
+def _explain_words(text: str, arguments: argparse.Namespace, pack: LanguagePack) -> None:
     """Print the source of gemination for each Amharic word, and characters that were not read."""
     if canonical(arguments.language) != AMHARIC.code or arguments.backend != "rules":
         return
-    explanation = explain(text, overrides)
+    explanation = explain(pack.respell(text), pack.pronounced)
     print()
     for word in explanation.words:
         print(f"{word.normalized}\t{word.phones}\t{word.latin}\t{word.gemination}")

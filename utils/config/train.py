@@ -31,6 +31,15 @@ class TrainConfig(Config):
     )
     language: Language = setting("am", "Language", "Language spoken in the clips.")
     use_amharic_g2p: bool = setting(True, "Amharic G2P", "Convert Amharic to phonetic Latin letters before training.")
+    text_mode: Literal["latin", "ipa", "fidel"] = setting(
+        "latin",
+        "Text mode",
+        "What the model reads: phonemes in Latin letters, IPA, or the letters of the language (fidel). Without Amharic "
+        "G2P it is fidel.",
+    )
+    g2p_backend: Literal["rules", "epitran"] = setting(
+        "rules", "G2P rules", "How Amharic becomes phonemes: with the rules of this program, or by the package epitran."
+    )
     train_csv: Text = setting("", "Training list", "Path to metadata_train.csv; blank = the project's list.")
     eval_csv: Text = setting("", "Evaluation list", "Path to metadata_eval.csv; blank = the project's list.")
     output_path: Text = setting(

@@ -49,6 +49,10 @@ class Project:
         return self.root / "ready"
 
     @property
+    def pronunciations(self) -> Path:  # of single words; see utils.xtts.pronunciations
+        return self.root / "pronunciations.tsv"
+
+    @property
     def exports(self) -> Path:  # packed models and datasets, which can be created again
         return self.root / "exports"
 

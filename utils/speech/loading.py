@@ -26,7 +26,7 @@ from utils.core.languages import find
 from utils.core.paths import OUTPUT, Project
 from utils.core.storage import make_folder, read_json, symlink_or_copy
 from utils.speech.models import TRAINED_FILES, find_model, missing_files
-from utils.xtts import checkpoints, files
+from utils.xtts import checkpoints, files, pronunciations
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
 from utils.xtts.files import ModelFileError
@@ -201,6 +201,7 @@ def read_from_file(path: Path) -> ReadWeights:
 def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedModel:
     folder = _with_usual_names(path, source)
     tokenizer = Tokenizer.load(folder)
+    tokenizer.project_file = pronunciations.project_file(path if path.is_dir() else path.parent)
     gpt = meta_gpt(read_config(folder).model_args, tokenizer.vocabulary)
     weights = read_state_dict(folder / files.MODEL_FILE)
     require_vocoder(weights, folder)
@@ -259,6 +260,7 @@ def _load_checkpoint(
     # An adapter alone may use the vocabulary of its base.
     has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
     tokenizer = Tokenizer.load(folder if has_vocabulary else origin)
+    tokenizer.project_file = pronunciations.project_file(folder)
     if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
         raise VocabularyError(
             f"{folder} has a different vocabulary from the one its weights were trained with.", hint=ANOTHER

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,10 @@ from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.runs.job import Job
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
-from utils.xtts import base_models, model
+from utils.xtts import base_models, model, pronunciations
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE, current_base_path
-from utils.xtts.language_packs import TextMode
+from utils.xtts.language_packs import Backend, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -91,7 +91,8 @@ def fixed_tokenizer(job: Job, config: TrainConfig, base: BaseModel, clips: Seque
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         texts = (clip.text for clip in clips)
-        tokenizer_for(base.folder, config.language, texts, text_mode(config)).save(folder)
+        own = pronunciations.overrides(job.run.project)
+        tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own).save(folder)
     loaded = Tokenizer.load(folder)
     for notice in loaded.notices:
         job.events.emit("warning", message=notice)
@@ -99,24 +100,34 @@ def fixed_tokenizer(job: Job, config: TrainConfig, base: BaseModel, clips: Seque
 
 
 def text_mode(config: TrainConfig) -> TextMode:
-    """Return what the model reads: phonetic Latin letters, or Ethiopic script."""
-    return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else "latin"
+    """Return what the model reads: Amharic that is not converted to phonemes stays in Ethiopic script."""
+    return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else config.text_mode
 
 
-def tokenizer_for(base: Path, language: str, texts: Iterable[str], mode: TextMode | None = None) -> Tokenizer:
+def tokenizer_for(
+    base: Path,
+    language: str,
+    texts: Iterable[str],
+    mode: TextMode | None = None,
+    backend: Backend = "rules",
+    overrides: Mapping[str, str] = pronunciations.NONE,
+) -> Tokenizer:
     """Return the tokenizer of a base that was trained here for the language, or prepare a new one.
 
-    Some tokenizers are learned from the texts. Without a mode, it is that of the base, or the default.
+    Some tokenizers are learned from the texts. Without a mode, it is that of the base, or the default. A base keeps its
+    backend and its pronunciations; those of the project are added.
     """
     known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
     if known is None or known.settings is None or known.settings.language != language:
-        return prepare_tokenizer(Vocabulary.load(base / VOCABULARY_FILE), language, mode=mode or "latin", texts=texts)
+        published = Vocabulary.load(base / VOCABULARY_FILE)
+        chosen = mode or "latin"
+        return prepare_tokenizer(published, language, mode=chosen, backend=backend, overrides=overrides, texts=texts)
     if mode not in (None, known.settings.mode):
         raise ConfigError(
-            f"use_amharic_g2p: {base} was trained to read {known.settings.mode}, not {mode}.",
+            f"text_mode: {base} was trained to read {known.settings.mode}, not {mode}.",
             hint="Use the setting of that model, or start from a published version.",
         )
-    return known
+    return known.with_pronunciations(overrides)
 
 
 def encode_clips(

@@ -16,6 +16,7 @@ from utils.core.folders import DamagedError, replace_folder
 from utils.core.storage import NO_SPACE_HINT, link_or_copy, read_json, require_space
 from utils.media import audio
 from utils.media.rates import RATE
+from utils.xtts import pronunciations
 from utils.xtts.checkpoints import Checkpoint, read_state
 from utils.xtts.codec import read_tensors_only
 from utils.xtts.files import (
@@ -60,12 +61,14 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, 
             hint="Restore it: the other parts of the voice come from there.",
         )
     tokenizer = Tokenizer.load(checkpoint.folder)
+    corrected = pronunciations.current(pronunciations.project_file(checkpoint.folder))
     if about.vocabulary_hash and tokenizer.vocabulary.hash != about.vocabulary_hash:
         raise DamagedError(
             f"{checkpoint.folder} has a vocabulary that does not match its weights.", hint="Choose another checkpoint."
         )
     losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
     origin = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
+    tokenizer = tokenizer.with_pronunciations(corrected)
     return write_ready(ready, base, read_state(checkpoint.folder), tokenizer, reference, origin, half=half)
 
 

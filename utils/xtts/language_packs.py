@@ -57,8 +57,13 @@ class LanguagePack:
     token_limit = TOKEN_LIMIT  # of a sentence
     samples: tuple[str, ...] = ()
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, overrides: Mapping[str, str] | None = None) -> None:
         self.code = code
+        self.overrides = dict(overrides or {})  # custom pronunciations by written form
+        self.pronounced: dict[str, str] = {}  # those by word, for ``phonemise``
+        self._respelled = {written: spoken for written, spoken in self.overrides.items() if self.is_respelled(written)}
+        listed = "|".join(map(re.escape, sorted(self._respelled, key=len, reverse=True)))
+        self._written = re.compile(rf"(?<![^\W\u1200-\u139f])(?:{listed})(?![^\W\u1200-\u139f])") if listed else None
 
     @property
     def character_limit(self) -> int:  # of a sentence
@@ -66,6 +71,19 @@ class LanguagePack:
 
     def normalise(self, text: str) -> str:
         """Spell out numbers, abbreviations and symbols where the pack can; otherwise lower-case the text."""
+        return self._normalise(self.respell(text))
+
+    def respell(self, text: str) -> str:
+        """Replace written forms by their custom pronunciations, except those that ``phonemise`` knows."""
+        if self._written is None:
+            return text
+        return self._written.sub(lambda match: self._respelled[match[0]], unicodedata.normalize("NFC", text))
+
+    def is_respelled(self, written: str) -> bool:  # noqa: ARG002
+        """Return whether a custom pronunciation replaces the written form before the text is normalised."""
+        return True
+
+    def _normalise(self, text: str) -> str:
         return " ".join(unicodedata.normalize("NFC", text).lower().split())
 
     def phonemise(self, text: str) -> str:
@@ -110,11 +128,17 @@ class AmharicPack(LanguagePack):
     )
 
     def __init__(self, backend: Backend = "rules", overrides: Mapping[str, str] | None = None) -> None:
-        super().__init__(languages.AMHARIC.code)
+        super().__init__(languages.AMHARIC.code, overrides)
         self.backend = backend
-        self.overrides = overrides
+        self.pronounced = {written: said for written, said in self.overrides.items() if not self.is_respelled(written)}
 
-    def normalise(self, text: str) -> str:
+    def is_respelled(self, written: str) -> bool:
+        """Return whether it is not one Amharic word, which is pronounced, also under its prefixes and suffixes."""
+        from utils.amharic.alphabet import WORD
+
+        return not WORD.fullmatch(written)
+
+    def _normalise(self, text: str) -> str:
         from utils.amharic import normalize
 
         return normalize(text)
@@ -123,7 +147,7 @@ class AmharicPack(LanguagePack):
         from utils.amharic import phonemize
 
         try:
-            return phonemize(text, backend=self.backend, overrides=self.overrides or None)
+            return phonemize(text, backend=self.backend, overrides=self.pronounced or None)
         except ValueError as error:
             hint = "Correct the pronunciations of the project."
             raise TextError(f"Invalid pronunciation: {error}.", hint=hint) from error
@@ -161,8 +185,8 @@ class CoquiPack(LanguagePack):
 
     name = "coqui"
 
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
+    def __init__(self, code: str, overrides: Mapping[str, str] | None = None) -> None:
+        super().__init__(code, overrides)
         self.coqui_code = code.partition("-")[0]  # of coqui's cleaners, such as zh for zh-cn
         self.samples = XTTS_SAMPLES[code]
 
@@ -170,7 +194,7 @@ class CoquiPack(LanguagePack):
     def character_limit(self) -> int:
         return int(_coqui().char_limits[self.coqui_code])
 
-    def normalise(self, text: str) -> str:
+    def _normalise(self, text: str) -> str:
         try:
             return str(_coqui().preprocess_text(text, self.coqui_code))
         except ImportError as error:
@@ -188,7 +212,7 @@ def pack_for(language: str, *, backend: Backend = "rules", overrides: Mapping[st
     match = languages.find(language)
     if match == languages.AMHARIC:
         return AmharicPack(backend, overrides)
-    return CoquiPack(match.code) if match.in_xtts else LanguagePack(match.code)
+    return CoquiPack(match.code, overrides) if match.in_xtts else LanguagePack(match.code, overrides)
 
 
 def fingerprint(pack: LanguagePack) -> str:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from utils.core import languages
 from utils.core.errors import VocabularyError
 from utils.core.storage import write_atomically
+from utils.xtts import pronunciations
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
 from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary, learn_subwords
@@ -66,7 +67,15 @@ class Tokenizer:
         self.settings = settings  # of the added language; None for a published model
         self.mode: TextMode = settings.mode if settings else "latin"
         self.notices: tuple[str, ...] = ()  # warnings about a loaded model
-        self._packs: dict[str, LanguagePack] = {}
+        self.project_file: Path | None = None  # pronunciations that are added to those of the model
+        self._packs: dict[str, tuple[dict[str, str], LanguagePack]] = {}
+
+    @classmethod
+    def load_current(cls, folder: Path) -> Self:
+        """Load the tokenizer of a model, and add the pronunciations that its project has when a text is read."""
+        tokenizer = cls.load(folder)
+        tokenizer.project_file = pronunciations.project_file(folder)
+        return tokenizer
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -90,6 +99,15 @@ class Tokenizer:
             other = f"another {settings.pack} text front end ({settings.front_end}, now {current})"
             tokenizer.notices = (f"This model was trained with {other}; words may differ.",)
         return tokenizer
+
+    def with_pronunciations(self, overrides: Mapping[str, str]) -> "Tokenizer":
+        """Return a tokenizer that has these pronunciations too, and stores them."""
+        if self.settings is None or overrides.items() <= self.settings.overrides.items():
+            return self
+        merged = {**self.settings.overrides, **overrides}
+        pack = pack_for(self.settings.language, backend=self.settings.backend, overrides=merged)
+        changes = {"overrides": merged, "front_end": fingerprint(pack)}
+        return Tokenizer(self.vocabulary, self.settings.model_copy(update=changes))
 
     def save(self, folder: Path) -> None:
         self.vocabulary.save(folder)
@@ -157,10 +175,14 @@ class Tokenizer:
     def pack(self, language: str) -> LanguagePack:
         """Return the pack of a language, with the model's settings where it is the added language."""
         code = languages.canonical(language)
-        if code not in self._packs:
-            own = self.settings if self.settings and self.settings.language == code else None
-            self._packs[code] = pack_for(code, backend=own.backend, overrides=own.overrides) if own else pack_for(code)
-        return self._packs[code]
+        own = self.settings if self.settings and self.settings.language == code else None
+        added = pronunciations.current(self.project_file) if own else pronunciations.NONE
+        known = self._packs.get(code)
+        if known is None or known[0] is not added:
+            backend: Backend = own.backend if own else "rules"
+            pack = pack_for(code, backend=backend, overrides={**(own.overrides if own else {}), **added})
+            self._packs[code] = known = added, pack
+        return known[1]
 
     def _supported(self, text: str, pack: LanguagePack) -> str:
         """Spell missing symbols with letters of the vocabulary, and unbracket special tokens typed as text."""

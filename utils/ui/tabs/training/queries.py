@@ -181,7 +181,7 @@ def check(config: dict[str, object], project: str) -> Result:
 
     settings = TrainConfig.parse(config, source="The form")
     clips = metadata.read_clips(settings, Project(Path(project)))
-    tokenizer, missing = _tokenizer(settings, clips.train)
+    tokenizer, missing = _tokenizer(settings, clips.train, Project(Path(project)))
     return {
         "train": len(clips.train),
         "eval": len(clips.eval),
@@ -197,23 +197,26 @@ def check(config: dict[str, object], project: str) -> Result:
     }
 
 
-def _tokenizer(config: TrainConfig, clips: Iterable["Clip"]) -> tuple["Tokenizer | None", str]:
+def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -> tuple["Tokenizer | None", str]:
     """Return the tokenizer as training would make it, or the path of the missing vocabulary."""
     from utils.training.preparation import text_mode, tokenizer_for
+    from utils.xtts import pronunciations
     from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
     from utils.xtts.vocabulary import Vocabulary
 
     texts = (clip.text for clip in clips)
+    mode, backend, corrected = text_mode(config), config.g2p_backend, pronunciations.overrides(project)
     own = Path(config.custom_model).expanduser() if config.custom_model else None
     folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
     if own and (folder / SETTINGS_FILE).is_file():
-        return Tokenizer.load(folder), ""
+        return Tokenizer.load(folder).with_pronunciations(corrected), ""
     if not own and config.version == TINY:
-        return tokenizer_for(paths.TINY_MODEL, config.language, texts, text_mode(config)), ""
+        return tokenizer_for(paths.TINY_MODEL, config.language, texts, mode, backend, corrected), ""
     if not (folder / VOCABULARY_FILE).is_file():
         return None, str(folder / VOCABULARY_FILE)
     base = Vocabulary.load(folder / VOCABULARY_FILE)
-    return prepare_tokenizer(base, config.language, mode=text_mode(config), texts=texts, allow_missing=True), ""
+    options: Any = {"mode": mode, "backend": backend, "overrides": corrected}
+    return prepare_tokenizer(base, config.language, texts=texts, allow_missing=True, **options), ""
 
 
 def _tokens(config: TrainConfig, clips: Iterable["Clip"], tokenizer: "Tokenizer") -> Result:

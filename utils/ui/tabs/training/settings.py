@@ -41,7 +41,7 @@ SWITCHES = (*BOXES[:-1], *MORE_SWITCHES)  # whose effect a run reports
 FREQUENCY = "save_step"
 MAX_FREQUENCY = 5000  # of the slider; a file or a program may set more
 ADVANCED = {
-    "training.model_and_data": ("custom_model", "language", "train_csv", "eval_csv"),
+    "training.model_and_data": ("custom_model", "language", "text_mode", "g2p_backend", "train_csv", "eval_csv"),
     "training.advanced_learning": (
         *("batch_size", "grad_acumm", "max_audio_length", "learning_rate", "max_steps", "lr_scheduler"),
         *("warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip", "dropout", "label_smoothing"),
