@@ -10,6 +10,7 @@ import pytest
 
 from tests.dataset.building import WORDS
 from tests.dataset.recordings import generated, recording
+from tests.dataset.tiny_ctc import make_ctc
 from tests.dataset.tiny_whisper import make_whisper
 from tests.interrupting import start_interruptible
 from tests.xtts.small_vocabulary import write_vocabulary
@@ -197,3 +198,14 @@ def test_recordings_without_text_are_transcribed_and_a_missing_model_loses_nothi
     clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()
     assert clips
     assert all(clip.text and clip.scores.confidence is not None for clip in clips)
+
+
+def test_a_ctc_model_transcribes_recordings_without_text(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "in").mkdir()
+    recording(6, pauses=(0.7, 1.2), speech=generated()).save(tmp_path / "in" / "talk.wav")
+    model = make_ctc(tmp_path, adapters=False)
+    words = ("--recogniser", "ctc", "--recogniser-model", model, "--device", "cpu", "--min-confidence", "0")
+    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *words) == 0
+    assert "prepared added=1" in capsys.readouterr().out
+    clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()
+    assert any(clip.text and clip.scores.confidence is not None for clip in clips)

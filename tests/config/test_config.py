@@ -97,3 +97,9 @@ def test_an_empty_file_means_the_defaults_and_a_missing_one_is_named(tmp_path: P
     assert TrainConfig.load(path) == TrainConfig()
     with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read"):
         TrainConfig.load(tmp_path / "nowhere.yaml")
+
+
+def test_a_preparation_of_1_0_keeps_its_recogniser() -> None:
+    old = DatasetConfig.parse({"transcribe": True, "whisper_model": "small"})
+    assert (old.recogniser, old.recogniser_model) == ("whisper", "small")
+    assert DatasetConfig.parse({"transcribe": False, "whisper_model": "large-v3"}).recogniser == "none"

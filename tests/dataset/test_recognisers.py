@@ -3,20 +3,29 @@
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.dataset.tiny_ctc import LETTERS, make_ctc, make_w2v_bert
 from tests.dataset.tiny_whisper import make_whisper
-from utils.dataset.recognisers import CTC, RATE, RecogniserSpec, RecognitionError, Transcript, second_cer
+from utils.dataset.recognisers import (
+    CTC,
+    RATE,
+    TRANSFORMERS,
+    WHISPER,
+    RecogniserSpec,
+    RecognitionError,
+    Transcript,
+    second_cer,
+)
+from utils.dataset.recognisers.choice import choose, recommended
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.media.audio import Samples
 
 pytestmark = pytest.mark.slow
-
-LETTERS = ["<pad>", "<s>", "</s>", "<unk>", "|", *"ሀለሐመሠረሰሸቀበ"]
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +109,7 @@ def test_a_model_folder_of_another_model_or_without_a_file_is_reported(
     with pytest.raises(RecognitionError, match="80 mel bands"):
         recogniser.transcribe(clips, "am")
     (folder / "tokenizer.json").unlink()
+    recogniser.close()  # it does not try the same folder again for every batch
     with pytest.raises(RecognitionError, match=r"no tokenizer.json.*ct2-transformers-converter"):
         recogniser.transcribe(clips, "am")
 
@@ -149,35 +159,6 @@ def test_disagreement_is_the_share_of_different_letters(first: str, second: str,
     assert second_cer(first, second) == pytest.approx(share)
 
 
-def make_ctc(folder: Path, *, adapters: bool) -> Path:
-    """Write a tiny Wav2Vec2 with random weights; with adapters it is laid out like MMS."""
-    import torch
-    import transformers
-    from safetensors.torch import save_file
-
-    torch.manual_seed(0)
-    letters = {letter: number for number, letter in enumerate(LETTERS)}
-    vocabulary = folder / "vocab.json"
-    vocabulary.write_text(json.dumps({"eng": letters, "amh": letters} if adapters else letters), encoding="utf-8")
-    language = "eng" if adapters else None
-    tokenizer = transformers.Wav2Vec2CTCTokenizer(str(vocabulary), target_lang=language)  # type: ignore[no-untyped-call]
-    extractor = transformers.Wav2Vec2FeatureExtractor(return_attention_mask=True)  # type: ignore[no-untyped-call]
-    transformers.Wav2Vec2Processor(extractor, tokenizer).save_pretrained(folder)  # type: ignore[no-untyped-call]
-    # fmt: off
-    config = transformers.Wav2Vec2Config(
-        vocab_size=len(LETTERS), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
-        conv_dim=(8,) * 7, num_conv_pos_embeddings=16, num_conv_pos_embedding_groups=2, initializer_range=1.0,
-        feat_extract_norm="layer", do_stable_layer_norm=True, adapter_attn_dim=4 if adapters else None,
-    )
-    # fmt: on
-    model = transformers.Wav2Vec2ForCTC(config)
-    model.save_pretrained(folder)
-    if adapters:
-        weights = {name: torch.randn_like(weight) for name, weight in model._get_adapters().items()}  # type: ignore[no-untyped-call]
-        save_file(weights, folder / "adapter.amh.safetensors")
-    return folder
-
-
 @pytest.mark.parametrize("adapters", [False, True])
 def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples], adapters: bool) -> None:
     from utils.dataset.recognisers.ctc import Ctc
@@ -192,3 +173,69 @@ def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples]
     for transcript in transcripts:
         assert set(transcript.text) <= {*LETTERS[5:], " "}
         assert 0 <= transcript.confidence <= 1
+
+
+@pytest.mark.parametrize("kind", ["w2v-BERT", "wav2vec2", "transformers-Whisper", "CTranslate2-Whisper"])
+def test_every_kind_of_model_is_loaded_from_its_folder(
+    kind: str, tmp_path: Path, whisper_folder: Path, clips: list[Samples]
+) -> None:
+    make: dict[str, Callable[[], Path]] = {
+        "w2v-BERT": lambda: make_w2v_bert(tmp_path),
+        "wav2vec2": lambda: make_ctc(tmp_path, adapters=False),
+        "transformers-Whisper": lambda: with_processor(whisper_folder.parent / "original", tmp_path / "copy"),
+        "CTranslate2-Whisper": lambda: whisper_folder,
+    }
+    spec = choose("auto", str(make[kind]()), "am", device="cpu", compute_type="float32")
+    with IsolatedRecogniser(spec) as recogniser:
+        together = recogniser.transcribe(clips, "am")
+        assert texts(together[:2]) == texts(recogniser.transcribe(clips[:2], "amh"))
+    assert any(transcript.text for transcript in together)
+    assert all(0 <= transcript.confidence <= 1 for transcript in together)
+
+
+def with_processor(original: Path, copy: Path) -> Path:
+    import transformers
+
+    transformers.WhisperFeatureExtractor().save_pretrained(shutil.copytree(original, copy))  # type: ignore[no-untyped-call]
+    path, tasks = copy / "generation_config.json", {"translate": 50_358, "transcribe": 50_359}
+    settings = json.loads(path.read_text()) | {"task_to_id": tasks, "is_multilingual": True}
+    path.write_text(json.dumps(settings | {"no_timestamps_token_id": 50_363, "max_length": 60}))
+    return copy
+
+
+def test_without_a_model_the_best_that_is_here_or_on_the_hub_is_chosen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    best, second, *_ = recommended("am")
+    assert choose("auto", "", "am", device="cpu").model == best.model  # the error will say that it is missing
+    snapshot = tmp_path / f"models--{second.model.replace('/', '--')}" / "snapshots" / "0" / "config.json"
+    snapshot.parent.mkdir(parents=True)
+    snapshot.write_text("{}")
+    (snapshot.parents[2] / "refs").mkdir()
+    (snapshot.parents[2] / "refs" / "main").write_text("0")
+    assert choose("auto", "", "amh", device="cpu").model == second.model
+    assert choose("whisper", "", "am", device="cpu") == RecogniserSpec("large-v3", "cpu")
+    assert choose("ctc", "", "ti", device="cpu").factory == CTC
+    assert best.word_error in best.label
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("large-v3", ("openai/whisper-large-v3", "auto", TRANSFORMERS)),
+        ("somebody/faster-whisper-am", ("somebody/faster-whisper-am", "cpu", WHISPER)),
+        ("somebody/whisper-am", ("somebody/whisper-am", "auto", TRANSFORMERS)),
+        ("somebody/w2v-bert-am", ("somebody/w2v-bert-am", "auto", CTC)),
+    ],
+)
+def test_transformers_runs_whisper_where_ctranslate2_lacks_its_gpu_library(
+    model: str, expected: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("utils.dataset.recognisers.choice.missing_gpu_library", lambda: "libcublas.so.12")
+    warnings: list[str] = []
+    spec = choose("auto", model, "am", warn=warnings.append)
+    assert (spec.model, spec.device, spec.factory) == expected
+    assert all("libcublas.so.12" in warning for warning in warnings)
+    assert bool(warnings) == (spec.device == "cpu" or "/" not in model)

@@ -25,7 +25,7 @@ CONFIGS: list[type[Config]] = [
 
 # Paths that are read: whoever may fill in the setting may read the file, so a page with a password gives that away.
 READ = {
-    "DatasetConfig.inputs", "DatasetConfig.whisper_model", "DatasetConfig.second_model", "FeaturesConfig.model",
+    "DatasetConfig.inputs", "DatasetConfig.recogniser_model", "DatasetConfig.second_model", "FeaturesConfig.model",
     "ServeConfig.api_key_file", "ServeConfig.model", "ServeConfig.speech", "ServeConfig.voices", "SpeechConfig.model",
     "SpeechConfig.reference", "TrainConfig.custom_model", "TrainConfig.eval_csv", "TrainConfig.train_csv",
 }  # fmt: skip

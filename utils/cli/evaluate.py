@@ -17,15 +17,13 @@ from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError
 from utils.core.paths import project
-from utils.dataset import recognisers
 from utils.dataset.metadata import FILES, read_language, write_lists
+from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 
 if TYPE_CHECKING:
     from utils.evaluation.evaluate import EvaluationProgress
     from utils.evaluation.sentences import EvaluationSentence
-
-CTC = "ctc:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--project", default="", help="held-out clips of this project (default: built-in sentences)")
     parser.add_argument("--count", type=int, default=50, help="maximum number of sentences (default: 50)")
     parser.add_argument(
-        "--asr", default="", metavar="MODEL", help=f"recogniser: Whisper size or folder, or {CTC}MODEL (default: none)"
+        "--asr",
+        default="",
+        metavar="MODEL",
+        help=f"recogniser: Whisper model, or {CTC_PREFIX}MODEL (default: none)",
     )
     parser.add_argument("--out", type=Path, help="folder of the report (default: evaluation/ in the project)")
     add_output(parser)
@@ -92,9 +93,13 @@ def load_recogniser(model: str, config: SpeechConfig, stack: ExitStack) -> Isola
     """Return the recogniser, which starts in its own process once all models have spoken."""
     if not model:
         return None
-    factory = recognisers.CTC if model.startswith(CTC) else recognisers.WHISPER
-    spec = recognisers.RecogniserSpec(model.removeprefix(CTC), config.device, factory=factory)
-    return stack.enter_context(IsolatedRecogniser(spec, warn=lambda message: print(message, file=sys.stderr)))
+
+    def warn(message: str) -> None:
+        print(message, file=sys.stderr)
+
+    kind: Kind = "ctc" if model.startswith(CTC_PREFIX) else "auto"
+    spec = choose(kind, model.removeprefix(CTC_PREFIX), config.language, device=config.device, warn=warn)
+    return stack.enter_context(IsolatedRecogniser(spec, warn=warn))
 
 
 def print_progress(progress: "EvaluationProgress") -> None:

@@ -15,7 +15,7 @@ from utils.core.errors import ConfigError, DataError
 from utils.core.paths import project
 from utils.dataset import build, sources, statistics
 from utils.dataset.pipeline import needs_transcription
-from utils.dataset.recognisers import CTC, RecogniserSpec
+from utils.dataset.recognisers.choice import Kind, choose
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.dataset.store import Store
 from utils.runs.job import Job
@@ -28,6 +28,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
     add_detach(parser)
     add_flags(parser, CONFIG)
+    for name, constant in (("--no-transcribe", "none"), ("--transcribe", "auto")):  # of version 1.0
+        parser.add_argument(
+            name,
+            dest="recogniser",
+            action="store_const",
+            const=constant,
+            default=argparse.SUPPRESS,
+            help=argparse.SUPPRESS,
+        )
+    parser.add_argument("--whisper-model", dest="recogniser_model", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -69,10 +79,10 @@ def work(job: Job, config: DatasetConfig) -> None:
     job.events.emit("found", recordings=len(scan.recordings), problems=len(scan.problems))
     with ExitStack() as stack:
         first = second = None
-        if config.transcribe and any(map(needs_transcription, scan.recordings)):
-            first = _recogniser(job, RecogniserSpec(config.whisper_model, config.device), stack)
+        if config.recogniser != "none" and any(map(needs_transcription, scan.recordings)):
+            first = _recogniser(job, config, config.recogniser, config.recogniser_model, stack)
             if config.second_model:
-                second = _recogniser(job, RecogniserSpec(config.second_model, config.device, factory=CTC), stack)
+                second = _recogniser(job, config, "auto", config.second_model, stack)
         report = build.build(
             scan,
             project,
@@ -88,8 +98,11 @@ def work(job: Job, config: DatasetConfig) -> None:
     job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
 
 
-def _recogniser(job: Job, spec: RecogniserSpec, stack: ExitStack) -> IsolatedRecogniser:
+def _recogniser(job: Job, config: DatasetConfig, kind: Kind, model: str, stack: ExitStack) -> IsolatedRecogniser:
     """Return a recogniser in its own process, which loads its model for the first clip."""
-    return stack.enter_context(
-        IsolatedRecogniser(spec, warn=lambda message: job.events.emit("warning", message=message))
-    )
+
+    def warn(message: str) -> None:
+        job.events.emit("warning", message=message)
+
+    spec = choose(kind, model, config.language, device=config.device, compute_type=config.compute_type, warn=warn)
+    return stack.enter_context(IsolatedRecogniser(spec, warn=warn))

@@ -52,8 +52,15 @@ class DatasetConfig(Config):
         le=5.0,
     )
 
-    transcribe: bool = setting(True, "Transcribe", "Transcribe files without subtitles; otherwise they are excluded.")
-    whisper_model: Text = setting("large-v3", "Whisper model", "Model size, or folder of a converted model.")
+    recogniser: Literal["auto", "whisper", "ctc", "none"] = setting(
+        "auto",
+        "Recogniser",
+        "Transcribes recordings without text: the best for the language (auto), Whisper, or a CTC model (w2v-BERT, "
+        "MMS). With none they are excluded.",
+    )
+    recogniser_model: Text = setting(
+        "", "Recogniser model", "Whisper size, hub name or folder; blank = the recommended one for the language."
+    )
     second_model: Text = setting(
         "", "Second model", "Name or folder of a CTC model such as MMS whose transcripts are compared; blank = none."
     )
@@ -64,6 +71,11 @@ class DatasetConfig(Config):
         "and clips are cut where their words are. Long recordings with a transcript without times need it.",
     )
     device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for transcription.")
+    compute_type: Literal["auto", "int8", "int8_float16", "float16", "bfloat16", "float32"] = setting(
+        "auto",
+        "Number format",
+        "Number format of the recogniser; auto is float16 on a GPU. Models of transformers have no int8.",
+    )
 
     min_speech_ratio: float = setting(
         0.3, "Minimum speech share", "Minimum share of a clip that is speech.", ge=0, le=1
@@ -103,6 +115,20 @@ class DatasetConfig(Config):
         "local = processes of this machine; ray = the Ray cluster in RAY_ADDRESS (pip install ray). Its "
         "machines need the recordings and the project in a shared folder. Transcription stays on this machine.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def settings_of_1_0(cls, values: object) -> object:
+        """Accept ``transcribe`` and ``whisper_model``, which ``recogniser`` and ``recogniser_model`` replace."""
+        if not isinstance(values, dict):
+            return values
+        values = dict(values)
+        if model := values.pop("whisper_model", None):
+            values.setdefault("recogniser", "whisper")
+            values.setdefault("recogniser_model", model)
+        if values.pop("transcribe", True) in (False, "false", "no"):
+            values["recogniser"] = "none"
+        return values
 
     @model_validator(mode="after")
     def shortest_below_longest(self) -> Self:

@@ -25,6 +25,7 @@ from utils.dataset.clip import Clip, Problem, Recording, ScanResult, Source
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import needs_transcription, process_recording
 from utils.dataset.recognisers import Recogniser, RecognitionError
+from utils.dataset.recognisers.choice import recommended
 from utils.dataset.store import LOCK, Dataset, Store
 from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_on_ray, run_serially
 from utils.media import audio
@@ -175,7 +176,9 @@ class _Builder:
     def _lose_recogniser(self, waiting: Sequence[Path], error: RecognitionError) -> None:
         """Go on without the recordings that wait for a recogniser, which come last; the next build tries them again."""
         if not self.report.added:
-            raise error
+            choices = "; ".join(known.label for known in recommended(self.settings.language))
+            hint = f"{error.hint} Recommended: {choices}. Set recogniser to none to prepare the others."
+            raise RecognitionError(error.message, hint=hint) from error
         for path in waiting:
             self._bad(path, str(error))
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import hashlib
+import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -14,7 +15,7 @@ from utils.config import DatasetConfig
 from utils.dataset import cutting, scores, vad
 from utils.dataset.clip import Clip, Cue, Recording, Scores, Source, Span
 from utils.dataset.recognisers import RATE as ASR_RATE
-from utils.dataset.recognisers import Recogniser, second_cer
+from utils.dataset.recognisers import Recogniser, RecognitionError, Transcript, second_cer
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled
@@ -23,6 +24,7 @@ from utils.media.rates import RATE
 if TYPE_CHECKING:
     from utils.dataset.alignment.check import TextCheck
 
+logger = logging.getLogger(__name__)
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
 
 ClipAudio = tuple[Clip, Samples]  # a clip and its audio at ``RATE``
@@ -113,11 +115,20 @@ def _transcribed(
     while batch := list(islice(clips, BATCH)):
         batch_audio = [audio.resample(samples, RATE, ASR_RATE) for _, samples in batch]
         transcripts = recogniser.transcribe(batch_audio, language)
-        others = second.transcribe(batch_audio, language) if second else [None] * len(batch)
+        others = _second_opinion(second, batch_audio, language)
         for (clip, samples), transcript, other in zip(batch, transcripts, others, strict=True):
             disagreement = None if other is None else second_cer(transcript.text, other.text)
             measured = Scores(confidence=transcript.confidence, second_cer=disagreement)
             yield dataclasses.replace(clip, text=transcript.text.strip(), scores=measured), samples
+
+
+def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], language: str) -> Sequence[Transcript | None]:
+    """Return the transcripts of the second recogniser; clips are used without them if it cannot be loaded."""
+    try:
+        return second.transcribe(clips, language) if second else [None] * len(clips)
+    except RecognitionError as error:
+        logger.warning("There is no second opinion: %s", error)
+        return [None] * len(clips)
 
 
 def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:

@@ -1,6 +1,5 @@
 """Diagnostics: what works on this computer, what does not, and how to fix it."""
 
-import ctypes
 import platform
 import shutil
 import sys
@@ -15,6 +14,7 @@ import psutil
 
 from utils.config.train import RETIRED
 from utils.core import paths
+from utils.dataset.recognisers.choice import missing_gpu_library
 from utils.system import packages as pinned
 from utils.system import torch_build
 from utils.xtts.files import HUB_FILES, looks_complete
@@ -127,13 +127,10 @@ def _install_driver() -> str:
 
 def _whisper_on_gpu(cuda: str) -> Finding:
     """CTranslate2, which runs Whisper, looks for the cuBLAS of CUDA 12 that torch may have brought."""
-    library = "cublas64_12.dll" if sys.platform == "win32" else "libcublas.so.12"
-    try:
-        ctypes.CDLL(library)
-    except OSError:
-        cure = f"Set UV_TORCH_BACKEND=cu126 (RTX 50xx: cu128) and run: {torch_build.AGAIN}"
-        return Finding("Whisper on the GPU", "warn", f"not possible with CUDA {cuda}, it runs on the CPU", cure)
-    return Finding("Whisper on the GPU", "pass", f"{library} is there")
+    if library := missing_gpu_library():
+        cure = f"For the faster CTranslate2, set UV_TORCH_BACKEND=cu126 (RTX 50xx: cu128) and run: {torch_build.AGAIN}"
+        return Finding("Whisper on the GPU", "warn", f"run by transformers: {library} is missing (CUDA {cuda})", cure)
+    return Finding("Whisper on the GPU", "pass", "run by CTranslate2")
 
 
 def precision(_output: Path) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""CTC models of transformers, such as MMS: a second opinion from another architecture than Whisper."""
+"""CTC models of transformers, such as w2v-BERT and MMS: the recogniser, or a second opinion."""
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby
@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, RecognitionError, Transcript, model_download
+from utils.dataset.recognisers import (
+    MIN_SAMPLES,
+    RATE,
+    RecogniserSpec,
+    RecognitionError,
+    Transcript,
+    model_download,
+    torch_placement,
+)
 from utils.media.audio import Samples
 
 Frame = tuple[str, float]  # the most likely symbol of one frame, and its probability
@@ -19,20 +27,18 @@ class Ctc:
     """A CTC model: a hub name or a folder, with weights for one language or an adapter for each."""
 
     def __init__(self, spec: RecogniserSpec) -> None:
-        import torch
         from huggingface_hub import hf_hub_download
         from transformers import AutoModelForCTC, AutoProcessor
 
         self.name = spec.name
-        self.device: str = spec.device
-        if spec.device == "auto":
-            self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.device, self._dtype = torch_placement(spec)
         with model_download(spec.model):
             if not Path(spec.model).is_dir():
                 hf_hub_download(spec.model, "config.json")  # fails at once, where transformers retries for minutes
             processor: Any = AutoProcessor  # untyped
             self._processor = processor.from_pretrained(spec.model, trust_remote_code=False)
-            self._model = AutoModelForCTC.from_pretrained(spec.model, trust_remote_code=False).to(self.device).eval()
+            model: Any = AutoModelForCTC.from_pretrained(spec.model, trust_remote_code=False, dtype=self._dtype)
+        self._model = model.to(self.device).eval()
         self._adapter = ""
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
@@ -44,13 +50,14 @@ class Ctc:
         import torch
 
         padded = np.pad(clip, (0, max(0, MIN_SAMPLES - clip.size)))
-        values = self._processor(padded, sampling_rate=RATE, return_tensors="pt").to(self.device)
+        values = self._processor(padded, sampling_rate=RATE, return_tensors="pt").to(self.device, self._dtype)
         with torch.inference_mode():
-            best = self._model(**values).logits[0].softmax(-1).max(-1)
+            best = self._model(**values).logits[0].float().softmax(-1).max(-1)
         tokenizer = self._processor.tokenizer
-        silent = {tokenizer.pad_token, *tokenizer.all_special_tokens} - {tokenizer.word_delimiter_token}
+        space = getattr(tokenizer, "word_delimiter_token", None) or "|"
+        silent = {tokenizer.pad_token, *tokenizer.all_special_tokens} - {space}
         letters = (
-            "" if symbol in silent else symbol.replace(tokenizer.word_delimiter_token, " ")
+            "" if symbol in silent else symbol.replace(space, " ")
             for symbol in tokenizer.convert_ids_to_tokens(best.indices.tolist())
         )
         return merge_frames(zip(letters, best.values.tolist(), strict=True))

@@ -57,6 +57,7 @@ class IsolatedRecogniser:
         self.name, self.spec = spec.name, dataclasses.replace(spec, model=str(folder)) if folder.is_dir() else spec
         self._warn, self._batch, self._timeout = warn, batch, timeout
         self._process: _RecogniserProcess | None = None
+        self._missing: RecognitionError | None = None  # why it cannot be loaded: the next call would wait in vain
         self._lock = threading.RLock()
 
     @property
@@ -77,7 +78,7 @@ class IsolatedRecogniser:
         with self._lock:
             if self._process:
                 self._process.close()
-            self._process = None
+            self._process = self._missing = None
 
     def __enter__(self) -> Self:
         return self
@@ -90,11 +91,11 @@ class IsolatedRecogniser:
         seconds = self._timeout + SECONDS_PER_SECOND * sum(clip.size for clip in clips) / RATE
         restarted = False
         while True:
+            if self._missing:
+                raise self._missing
             try:
-                if self._process is None:
-                    logger.info("Loading %s.", self.name)
-                    self._process = _RecogniserProcess(self.spec)
-                return list(self._process.request((clips, language), seconds))
+                process = self._process or self._load()
+                return list(process.request((clips, language), seconds))
             except (_ProcessLostError, _RecogniserFailedError) as failure:
                 on_cpu = (self._process.device if self._process else self.spec.device) == "cpu"
                 is_lost = isinstance(failure, _ProcessLostError)
@@ -112,6 +113,15 @@ class IsolatedRecogniser:
                 else:
                     restarted = True
                     self._warn(f"{self.name}: {failure} Restarting it.")
+
+    def _load(self) -> "_RecogniserProcess":
+        logger.info("Loading %s.", self.name)
+        try:
+            self._process = _RecogniserProcess(self.spec)
+        except RecognitionError as error:
+            self._missing = error
+            raise
+        return self._process
 
 
 class _RecogniserProcess:

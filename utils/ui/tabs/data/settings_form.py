@@ -8,8 +8,10 @@ import gradio as gr
 from utils import runs
 from utils.config import SEPARATOR, DatasetConfig
 from utils.core.errors import AmharicTtsError
+from utils.core.languages import AMHARIC
 from utils.core.paths import Project
 from utils.dataset import bulk_edits
+from utils.dataset.recognisers.choice import RECOMMENDED
 from utils.ui.form import build_form, editable_dropdown, read_form
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, show_errors
@@ -21,7 +23,7 @@ VERB = "prepare"
 BASIC = ("language",)
 FILTERS = "data.quality_filters"
 GROUPS = {
-    "data.transcription": "speaker transcribe whisper_model second_model check_texts device",
+    "data.transcription": "speaker recogniser recogniser_model second_model check_texts device compute_type",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
     FILTERS: "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "
@@ -29,15 +31,17 @@ GROUPS = {
     "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers engine",
 }  # names of fields by the title of their group
 FIELDS = (*BASIC, *" ".join(GROUPS.values()).split())  # all but the inputs, which are the sources of the project
-WHISPER_SIZES = ["tiny", "base", "small", "medium", "large-v3", "large-v3-turbo"]
+LISTED = [(known.label, known.model) for known in RECOMMENDED[AMHARIC.code]]
+SIZES = [(size, size) for size in ("tiny", "base", "medium", "large-v3-turbo")]
+MODELS = [("", ""), *LISTED, *SIZES]  # the first is the recommended one
 
 
 def lay_out(widgets: dict[str, Any], names: Sequence[str]) -> None:
     with gr.Row(elem_classes="fields"):
         for name in names:
-            if name == "whisper_model":  # a folder can be typed
+            if name == "recogniser_model":  # a folder can be typed
                 default = DatasetConfig.model_fields[name].default
-                widgets[name] = editable_dropdown(DatasetConfig, name, WHISPER_SIZES, default)
+                widgets[name] = editable_dropdown(DatasetConfig, name, MODELS, default)
             else:
                 widgets.update(build_form(DatasetConfig, only=[name]))
 

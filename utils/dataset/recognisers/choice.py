@@ -1,0 +1,132 @@
+"""Choose a recogniser: the recommended ones of a language with their published error rates, and how to load a model."""
+
+import ctypes
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from utils.core import languages
+from utils.dataset.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
+
+Kind = Literal["auto", "whisper", "ctc", "none"]
+CTC_PREFIX, WHISPER_FILE = "ctc:", "model.bin"
+DEFAULT_WHISPER = "large-v3"
+
+
+class Recommended(NamedTuple):
+    """A model with its published word error rate in percent, on clean studio speech if nothing else is said."""
+
+    model: str
+    kind: Literal["whisper", "ctc"]
+    word_error: str
+    about: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.model} · {self.word_error} % WER · {self.about}"
+
+
+# SaarAI/GSMAEthioTelecomBench; the best of all, omniASR (10.2 to 18.9 %), is not in the format of transformers
+RECOMMENDED: dict[str, tuple[Recommended, ...]] = {
+    languages.AMHARIC.code: (
+        Recommended("badrex/Ethio-ASR-amharic", "ctc", "13.4", "w2v-BERT CTC, 600 M, CC-BY-4.0"),
+        Recommended("facebook/mms-1b-all", "ctc", "81.1", "MMS CTC, 1 B, CC-BY-NC-4.0"),
+        Recommended(DEFAULT_WHISPER, "whisper", "120 to 229", "Whisper, by its own paper"),
+        Recommended("small", "whisper", "151.7", "Whisper"),
+    )
+}
+
+
+def recommended(language: str) -> tuple[Recommended, ...]:
+    """Return the recommended recognisers of a language, best first."""
+    known = RECOMMENDED.get(languages.canonical(language))
+    return known or (Recommended(DEFAULT_WHISPER, "whisper", "?", "Whisper"),)
+
+
+def choose(
+    kind: Kind,
+    model: str,
+    language: str,
+    *,
+    device: Device = "auto",
+    compute_type: str = "auto",
+    warn: Callable[[str], None] = lambda _message: None,
+) -> RecogniserSpec:
+    """Return how to load a model, or without one the best for the language that is here or can be downloaded.
+
+    Whisper is run by transformers where CTranslate2 lacks its GPU libraries, and where only that can read the model.
+    """
+    if not model:
+        fitting = [known for known in recommended(language) if kind in {"auto", known.kind}]
+        fitting = fitting or [known for known in RECOMMENDED[languages.AMHARIC.code][1:] if known.kind == kind]
+        best = next(filter(_is_available, fitting), fitting[0])
+        kind, model = best.kind, best.model
+    elif kind == "auto":
+        kind = "whisper" if _is_whisper(model) else "ctc"
+    spec = RecogniserSpec(model, device, compute_type, CTC)
+    if kind != "whisper":
+        return spec
+    if not _is_converted(model):
+        return dataclasses.replace(spec, factory=TRANSFORMERS)
+    spec = dataclasses.replace(spec, factory=WHISPER)
+    missing = "" if device == "cpu" else missing_gpu_library()
+    if not missing:
+        return spec
+    if Path(model).is_dir() or "/" in model:
+        warn(f"{model} runs on the CPU: CTranslate2 needs {missing} for the GPU.")
+        return dataclasses.replace(spec, device="cpu")
+    warn(f"CTranslate2 needs {missing} for the GPU, so transformers runs Whisper {model}.")
+    return dataclasses.replace(spec, model=f"openai/whisper-{model}", factory=TRANSFORMERS)
+
+
+def missing_gpu_library() -> str:
+    """Return the library that CTranslate2 lacks for the GPU of this machine; empty without a GPU."""
+    import ctranslate2
+
+    if not ctranslate2.get_cuda_device_count():
+        return ""
+    library = "cublas64_12.dll" if sys.platform == "win32" else "libcublas.so.12"
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return library
+    return ""
+
+
+def _is_whisper(model: str) -> bool:
+    folder = Path(model).expanduser()
+    if not folder.is_dir():
+        return "whisper" in model.lower() or "/" not in model
+    if (folder / WHISPER_FILE).is_file():
+        return True
+    try:
+        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # the recogniser reports what is wrong
+        return False
+    return settings.get("model_type") == "whisper" if isinstance(settings, dict) else False
+
+
+def _is_converted(model: str) -> bool:
+    """Return whether a Whisper model is in the format of CTranslate2: a size, or a model that says so."""
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        return (folder / WHISPER_FILE).is_file() or not (folder / "config.json").is_file()
+    return "/" not in model or any(word in model.lower() for word in ("faster", "ct2", "ctranslate2"))
+
+
+def _is_available(known: Recommended) -> bool:
+    """Return whether a model is in the cache of the Hugging Face hub, or on the hub."""
+    import httpx
+    from huggingface_hub import file_exists, try_to_load_from_cache
+    from huggingface_hub.errors import HfHubHTTPError
+
+    name = known.model if "/" in known.model else f"Systran/faster-whisper-{known.model}"
+    if isinstance(try_to_load_from_cache(name, "config.json"), str):
+        return True
+    try:
+        return file_exists(name, "config.json")
+    except (OSError, httpx.HTTPError, HfHubHTTPError):  # no connection
+        return False
