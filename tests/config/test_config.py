@@ -103,3 +103,9 @@ def test_a_preparation_of_1_0_keeps_its_recogniser() -> None:
     old = DatasetConfig.parse({"transcribe": True, "whisper_model": "small"})
     assert (old.recogniser, old.recogniser_model) == ("whisper", "small")
     assert DatasetConfig.parse({"transcribe": False, "whisper_model": "large-v3"}).recogniser == "none"
+
+
+@pytest.mark.parametrize("proxy", ["ftp://host", "just words", "http://user:secret@host:1"])
+def test_a_proxy_is_an_address_without_a_password(proxy: str) -> None:
+    with pytest.raises(ConfigError, match="proxy"):
+        DatasetConfig.parse({"proxy": proxy})

@@ -16,7 +16,7 @@ import pytest
 
 from utils.core.addresses import public_connections_only
 from utils.core.errors import DownloadError
-from utils.dataset.download import DownloadedFiles, choose_captions, download
+from utils.dataset.download import Access, DownloadedFiles, choose_captions, download
 from utils.dataset.sources import find_recordings
 from utils.media import audio
 
@@ -54,8 +54,8 @@ def site(site_folder: Path) -> Iterator[str]:
 def downloaded(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> DownloadedFiles:
     pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
     with pytest.MonkeyPatch.context() as patch:  # the site is on this machine
-        patch.setattr("utils.dataset.download.check_public", lambda _: None)
-        patch.setattr("utils.dataset.download.public_connections_only", contextlib.nullcontext)
+        patch.setattr("utils.dataset.download.check_public", lambda *_: None)
+        patch.setattr("utils.dataset.download.public_connections_only", lambda _: contextlib.nullcontext())
         return download(f"{site}/{page}", folder, language=language, **more)
 
 
@@ -100,9 +100,35 @@ def test_neither_an_address_nor_a_redirect_leads_to_a_private_network(
     with pytest.raises(DownloadError, match="private network"):
         download(f"{site}/talk.wav", tmp_path, language="am")
     pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
-    monkeypatch.setattr("utils.dataset.download.check_public", lambda _: None)  # as before a redirect
+    monkeypatch.setattr("utils.dataset.download.check_public", lambda *_: None)  # as before a redirect
     with pytest.raises(DownloadError, match="private network"):
         download(f"{site}/talk.wav", tmp_path, language="am")
+
+
+def test_cookies_and_proxy_are_used_and_the_cookies_file_is_left_as_it_is(site: str, tmp_path: Path) -> None:
+    cookies = tmp_path / "cookies.txt"
+    line = "127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabebe"
+    cookies.write_text(f"# Netscape HTTP Cookie File\n{line}\n")
+    before = cookies.read_text()
+    seen: list[tuple[str, str | None]] = []
+
+    class Proxy(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append((self.path, self.headers.get("Cookie")))
+            self.send_error(404)
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        access = Access(str(cookies), f"http://127.0.0.1:{server.server_port}")
+        with pytest.raises(DownloadError):
+            downloaded(site, "talk.wav", tmp_path / "out", access=access)
+        server.shutdown()
+        thread.join()
+    assert (f"{site}/talk.wav", "session=abebe") in seen
+    assert cookies.read_text() == before
+    with pytest.raises(DownloadError, match="cannot be read"):
+        downloaded(site, "talk.wav", tmp_path / "out", access=Access(cookies="/no/such/file"))
 
 
 def test_an_encrypted_playlist_is_not_left_to_ffmpeg(

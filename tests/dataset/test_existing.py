@@ -156,3 +156,34 @@ def test_the_hub_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_dataset_differs_from_a_folder_of_recordings(tmp_path: Path, name: str, content: str, expected: bool) -> None:
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert is_dataset(tmp_path) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("metadata.jsonl", '{"file_name": "wavs/a.wav", "text": "ሰላም ነው", "speaker_id": "አበበ"}'),
+        ("manifest.json", '{"audio_filepath": "wavs/a.wav", "duration": 0.1, "text": "ሰላም ነው", "speaker": "አበበ"}'),
+        ("clips.jsonl", '{"audio": {"path": "a.wav"}, "sentence": "ሰላም ነው", "client_id": "አበበ"}'),
+    ],
+)
+def test_a_manifest_of_json_lines_is_read(folder: Path, name: str, line: str) -> None:
+    (folder / name).write_text(f'{line}\nnot json\n[1]\n{{"text": "ሰላም"}}\n', encoding="utf-8")
+    assert is_dataset(folder)
+    scan = read_dataset(folder)
+    assert rows(scan) == AB_ABEBE[:1]
+    assert sum(f"line {number}: not an object" in str(scan.problems) for number in (2, 3, 4)) == 3
+
+
+def test_of_several_lists_metadata_csv_is_used_and_the_others_are_named(folder: Path) -> None:
+    (folder / "metadata.csv").write_text("a|ሰላም ነው\n", encoding="utf-8")
+    (folder / "metadata_old.csv").write_text("a|ሌላ\nb|ደህና ነኝ\n", encoding="utf-8")
+    scan = read_dataset(folder)
+    assert rows(scan) == AB[:1]
+    assert "metadata.csv was used, not metadata_old.csv" in str(scan.problems)
+    assert len(rows(read_dataset(folder / "metadata_old.csv"))) == 2
+
+
+def test_lists_of_rejected_clips_are_left_out(folder: Path) -> None:
+    for name, clip in (("train", "a"), ("dev", "b"), ("invalidated", "c"), ("other", "c")):
+        (folder / f"{name}.tsv").write_text(f"path\tsentence\n{clip}.wav\tሰላም\n", encoding="utf-8")
+    assert [name for name, _, _ in rows(read_dataset(folder))] == ["b.wav", "a.wav"]

@@ -25,14 +25,16 @@ CONFIGS: list[type[Config]] = [
 
 # Paths that are read: whoever may fill in the setting may read the file, so a page with a password gives that away.
 READ = {
-    "DatasetConfig.inputs", "DatasetConfig.recogniser_model", "DatasetConfig.second_model", "FeaturesConfig.model",
+    "DatasetConfig.inputs", "DatasetConfig.cookies", "DatasetConfig.recogniser_model",
+    "DatasetConfig.second_model", "FeaturesConfig.model",
     "ServeConfig.api_key_file", "ServeConfig.model", "ServeConfig.speech", "ServeConfig.voices", "SpeechConfig.model",
     "SpeechConfig.reference", "TrainConfig.custom_model", "TrainConfig.eval_csv", "TrainConfig.train_csv",
 }  # fmt: skip
 # Paths that are written: the page fills them in itself, and whatever it was sent instead is not used.
 WRITTEN = {"DownloadConfig.models", "TrainConfig.output_path"}
 WORDS = {
-    "DatasetConfig.language", "DatasetConfig.speaker", "ServeConfig.host", "ServeConfig.name", "SpeechConfig.language",
+    "DatasetConfig.language", "DatasetConfig.proxy",
+    "DatasetConfig.speaker", "ServeConfig.host", "ServeConfig.name", "SpeechConfig.language",
     "TrainConfig.language", "TrainConfig.sample_texts",
 }  # fmt: skip
 

@@ -5,20 +5,25 @@ use another project.
 """
 
 import argparse
+import importlib.util
+import sys
 from contextlib import ExitStack
 from pathlib import Path
 
 from utils.cli.runs import add_detach, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import add_flags, read_flags
+from utils.core.addresses import is_url
 from utils.core.errors import ConfigError, DataError
 from utils.core.paths import project
 from utils.dataset import build, sources, statistics
+from utils.dataset.download import INSTALL, Access
 from utils.dataset.pipeline import needs_transcription
 from utils.dataset.recognisers.choice import Kind, choose
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
 from utils.dataset.store import Store
 from utils.runs.job import Job
+from utils.system import packages
 
 CONFIG = DatasetConfig
 
@@ -47,9 +52,22 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("No recordings are given.", hint="Usage: python -m utils prepare FILE_OR_FOLDER ...")
     if invalid := [name for name in recordings if SEPARATOR in name]:
         raise ConfigError(f"{invalid[0]!r} has a | in its name.", hint="Rename it, or give its folder.")
-    config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings))})
+    if any(map(is_url, recordings)):
+        _offer_package("yt_dlp", "yt-dlp")
+    cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
+    config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
     opened = project(arguments.project, arguments.output)
     return start_and_follow("prepare", config, opened, detach=arguments.detach)
+
+
+def _offer_package(module: str, package: str) -> None:
+    """Ask a person at a terminal whether to install an optional package that is missing."""
+    if importlib.util.find_spec(module):
+        return
+    question = f"Links need the package {package}, which is not installed. Install it now? [y/N] "
+    if not sys.stdin.isatty() or input(question).strip().lower() not in {"y", "yes"}:
+        raise ConfigError(f"Links need the package {package}, which is not installed.", hint=INSTALL)
+    packages.install(package)
 
 
 def _absolute(recording: str) -> str:
@@ -72,6 +90,7 @@ def work(job: Job, config: DatasetConfig) -> None:
         speaker=config.speaker,
         workspace=project.recordings,
         on_progress=report_download,
+        access=Access(config.cookies, config.proxy),
     )
     if not scan.recordings:
         reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in scan.problems[:5])

@@ -1,10 +1,24 @@
 """Settings of data preparation and of encoding clips."""
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import model_validator
+from pydantic import AfterValidator, model_validator
 
 from utils.config.base import SEPARATOR, Config, Language, Text, setting
+
+
+def proxy_without_password(url: str) -> str:
+    """Refuse what yt-dlp cannot use, and a password, which settings and logs would store."""
+    parts = urlsplit(url)
+    if url and (parts.scheme not in {"http", "https", "socks4", "socks5", "socks5h"} or not parts.hostname):
+        raise ValueError("must start with http://, https:// or socks5://")
+    if parts.password:
+        raise ValueError("contains a password; set the variable HTTPS_PROXY instead")
+    return url
+
+
+Proxy = Annotated[Text, AfterValidator(proxy_without_password)]
 
 
 class DatasetConfig(Config):
@@ -14,6 +28,8 @@ class DatasetConfig(Config):
         "", "Recordings", "Files, folders or URLs, separated by |. Subtitles with the same name are used."
     )
     language: Language = setting("am", "Language", "Language spoken in the recordings.")
+    cookies: Text = setting("", "Cookies", "File cookies.txt of a browser, for links that need you to be logged in.")
+    proxy: Proxy = setting("", "Proxy", "Proxy for links, such as socks5://127.0.0.1:1080; blank = that of the system.")
     speaker: Text = setting("speaker", "Default speaker name", "Used for recordings without a speaker name.")
 
     segmenter: Literal["vad", "energy"] = setting(

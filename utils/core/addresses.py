@@ -65,7 +65,7 @@ def is_url(text: str) -> bool:
     return bool(separator) and len(scheme) > 1 and scheme.replace("+", "").replace("-", "").isalnum()
 
 
-def check_public(url: str) -> None:
+def check_public(url: str, proxy: str = "") -> None:
     """Refuse a URL that is not http(s), or that leads to this machine or its own network."""
     parts = _split(url)
     try:
@@ -82,7 +82,7 @@ def check_public(url: str) -> None:
     try:
         resolved = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
-        if parts.scheme in getproxies():  # then the proxy resolves the name
+        if proxy or parts.scheme in getproxies():  # then the proxy resolves the name
             return
         hint = "Check the URL and your connection."
         raise DownloadError(f"{parts.hostname} was not found ({error}).", hint=hint) from error
@@ -101,13 +101,13 @@ def _is_public(address: str) -> bool:
 
 
 @contextmanager
-def public_connections_only() -> Iterator[None]:
+def public_connections_only(proxy: str = "") -> Iterator[None]:
     """Limit every connection of this thread to public addresses, wherever a server redirects to.
 
     All of Python's network code resolves names with ``getaddrinfo`` and connects to what it returned, so a name that
     changes its address in between gains nothing. The user's own proxy may be private.
     """
-    proxies = {urlsplit(address).hostname for address in getproxies().values()}
+    proxies = {urlsplit(address).hostname for address in (proxy, *getproxies().values())}
     caller = threading.get_ident()
     with GETADDRINFO_LOCK:
         original = socket.getaddrinfo

@@ -7,6 +7,7 @@ and machine translations, do not match the audio and are never used.
 import contextlib
 import hashlib
 import importlib
+import io
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -34,24 +35,39 @@ class DownloadedFiles(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
+class Access(NamedTuple):
+    """What a site may need besides its address."""
+
+    cookies: str = ""  # file in the format of Netscape, as browsers export it
+    proxy: str = ""
+
+
+DIRECT = Access()
+
+
 def download(
-    url: str, folder: Path, *, language: str, on_progress: OnProgress = lambda _name, _share: None
+    url: str,
+    folder: Path,
+    *,
+    language: str,
+    on_progress: OnProgress = lambda _name, _share: None,
+    access: Access = DIRECT,
 ) -> DownloadedFiles:
     """Download the audio of a page or of each entry of a playlist, and its captions in the spoken language.
 
     Files from an earlier call are not downloaded again. ``on_progress`` is called with the name of a file and the share
     that has arrived.
     """
-    return _Downloader(folder, canonical(language), on_progress).download(url, MAX_DEPTH)
+    return _Downloader(folder, canonical(language), on_progress, access).download(url, MAX_DEPTH)
 
 
 class _Downloader:
-    def __init__(self, folder: Path, language: str, on_progress: OnProgress) -> None:
-        self.folder, self.language, self.on_progress = folder, language, on_progress
+    def __init__(self, folder: Path, language: str, on_progress: OnProgress, access: Access) -> None:
+        self.folder, self.language, self.on_progress, self.access = folder, language, on_progress, access
 
     def download(self, url: str, depth: int) -> DownloadedFiles:
         """Download one address; one bad entry of a playlist does not stop the others."""
-        check_public(url)
+        check_public(url, self.access.proxy)
         with self._loader(url) as loader:
             info: Info = loader.extract_info(url, download=False)
             if "entries" not in info:
@@ -103,6 +119,8 @@ class _Downloader:
             "external_downloader": {"default": "native"},
             "ffmpeg_location": str(self.folder / "no-ffmpeg"),  # does not exist
             "fixup": "never",  # our decoder reads files that FFmpeg would repair
+            "cookiefile": io.StringIO(self._cookies()) if self.access.cookies else None,  # the file would be rewritten
+            "proxy": self.access.proxy or None,
             "cachedir": False,
             "color": {"stdout": "never", "stderr": "never"},
             "noprogress": True,
@@ -110,7 +128,7 @@ class _Downloader:
             "logger": logger,
             "progress_hooks": [self._report],
         }
-        with public_connections_only():
+        with public_connections_only(self.access.proxy):
             try:
                 with yt_dlp.YoutubeDL(options) as loader:
                     yield loader
@@ -118,6 +136,13 @@ class _Downloader:
                 reason = str(error).removeprefix("ERROR: ").rstrip(".")
                 hint = "Download the recording yourself and add the file." if "ffmpeg" in reason else "Check the URL."
                 raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint=hint) from error
+
+    def _cookies(self) -> str:
+        try:
+            return Path(self.access.cookies).read_text(encoding="utf-8")
+        except (OSError, UnicodeError) as error:
+            hint = "Export cookies.txt from your browser."
+            raise DownloadError(f"{self.access.cookies} cannot be read: {error}.", hint=hint) from error
 
     def _report(self, status: Mapping[str, Any]) -> None:
         if total := status.get("total_bytes") or status.get("total_bytes_estimate"):

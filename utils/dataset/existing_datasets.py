@@ -14,10 +14,12 @@ from typing import Any
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.storage import make_folder, replacing, storage_errors
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
-from utils.dataset.text_files import AUDIO_SUFFIXES, AudioFinder, find_columns, read_listing
+from utils.dataset.text_files import AUDIO_SUFFIXES, AudioFinder, find_columns, json_object, read_listing
 
-LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt)|validated\.tsv")
-LISTS = frozenset({".csv", ".tsv"})
+LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt|jsonl)|validated\.tsv|[^/]*manifest[^/]*\.json")
+WHOLE_LIST = re.compile(r"(?i)metadata\.(?:csv|tsv|txt|jsonl)")  # other lists are parts or copies of it
+REJECTED = re.compile(r"(?i)(?:in|un)?validated|rejected|reported|other")  # lists of Common Voice that nobody approved
+LISTS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
 TABLES = frozenset({".parquet", ".arrow"})
 ROWS_PER_BATCH = 16  # rows with audio inside are large
 
@@ -36,14 +38,18 @@ def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None
     """
     if not path.is_dir():
         return _without_repeats([_read_file(path, speaker, workspace)])
-    lists = _lists(path)
+    lists, unused = _lists(path), _unused_lists(path)
     files = lists or _tables(path) or sorted(file for folder in path.rglob("*/") for file in _tables(folder))
     if not files:
         raise DataError(
             f"{path} contains neither a list nor a table of clips.", hint="Rename the list to metadata.csv."
         )
     result = _without_repeats([_read_file(file, speaker, workspace) for file in files])
-    return ScanResult(result.recordings, (*result.problems, *_unlisted(path, result))) if lists else result
+    if not lists:
+        return result
+    message = f"{lists[0].name} was used, not {abbreviate(file.name for file in unused)}. Enter a list to use that one."
+    ignored = [Problem(path, message)] if unused else []
+    return ScanResult(result.recordings, (*ignored, *result.problems, *_unlisted(path, result)))
 
 
 def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanResult:
@@ -67,19 +73,34 @@ def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanRes
 
 
 def _lists(folder: Path) -> list[Path]:
-    """Return the lists of a folder: those with a known name, or else those with a known header."""
+    """Return the lists of a folder: metadata.csv, or those with a known name, or else those with a known header."""
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     by_name = [path for path in files if LIST_NAME.fullmatch(path.name)]
-    return by_name or [path for path in files if path.suffix.lower() in LISTS and _has_header(path)]
+    if whole := [path for path in by_name if WHOLE_LIST.fullmatch(path.name)]:
+        return whole[:1]
+    listed = (path for path in files if path.suffix.lower() in LISTS and not REJECTED.fullmatch(path.stem))
+    return by_name or [path for path in listed if _has_header(path)]
+
+
+def _unused_lists(folder: Path) -> list[Path]:
+    """Return the other lists beside metadata.csv."""
+    used = _lists(folder)
+    if not any(WHOLE_LIST.fullmatch(path.name) for path in used):
+        return []
+    files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    others = (path for path in files if LIST_NAME.fullmatch(path.name) or path.suffix.lower() in LISTS)
+    return sorted(path for path in others if path not in used)
 
 
 def _has_header(path: Path) -> bool:
     try:
         with path.open("rb") as file:
-            header = file.readline(4096).replace(b"\0", b"").decode("utf-8", "ignore").strip("\ufeff\r\n")
+            header = file.readline(16384).replace(b"\0", b"").decode("utf-8", "ignore").strip("\ufeff\r\n")
     except OSError:
         return False
-    return any(find_columns(header.split(separator)) for separator in "|\t,;")
+    return any(find_columns(header.split(separator)) for separator in "|\t,;") or bool(
+        find_columns(list(json_object(header)))
+    )
 
 
 def _tables(folder: Path) -> list[Path]:

@@ -10,13 +10,13 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, AudioError, DataError, UnknownLanguageError
 from utils.core.languages import canonical
 from utils.dataset.clip import Cue, Problem, Recording, ScanResult, abbreviate
-from utils.dataset.download import download
+from utils.dataset.download import DIRECT, Access, download
 from utils.dataset.existing_datasets import is_dataset, read_dataset, read_hub
 from utils.dataset.subtitles import SUFFIXES, fit_to_recording, read_cues
 from utils.dataset.text_files import is_garbled, name_key, read_any_encoding
@@ -52,6 +52,7 @@ def find_recordings(
     speaker: str = "speaker",
     workspace: Path | None = None,
     on_progress: Callable[[str, float], None] = lambda _name, _share: None,
+    access: Access = DIRECT,
 ) -> ScanResult:
     """Find all recordings in the inputs, with their text where it is known.
 
@@ -59,7 +60,7 @@ def find_recordings(
     are ignored. Downloaded and unpacked files go into ``workspace``; without one, such inputs are refused.
     ``on_progress`` is called with the name of a download and the share that has arrived.
     """
-    scan = _Scan(canonical(language), speaker, workspace, on_progress)
+    scan = _Scan(canonical(language), speaker, workspace, on_progress, access)
     for name in dict.fromkeys(map(str, inputs)):
         try:
             scan.add(name)
@@ -130,9 +131,15 @@ def _possible_names(path: Path) -> Iterator[tuple[str, str]]:
 
 class _Scan:
     def __init__(
-        self, language: str, speaker: str, workspace: Path | None, on_progress: Callable[[str, float], None]
+        self,
+        language: str,
+        speaker: str,
+        workspace: Path | None,
+        on_progress: Callable[[str, float], None],
+        access: Access,
     ) -> None:
         self.language, self.speaker, self.workspace, self.on_progress = language, speaker, workspace, on_progress
+        self.access = access
         self.media: dict[Path, None] = {}  # in order, each once
         self.subtitles: dict[Path, None] = {}
         self.datasets: list[ScanResult] = []
@@ -141,7 +148,8 @@ class _Scan:
     def add(self, name: str) -> None:
         path = Path(name)
         if is_url(name):
-            files = download(name, self._workspace(name), language=self.language, on_progress=self.on_progress)
+            more: dict[str, Any] = {"on_progress": self.on_progress, "access": self.access}
+            files = download(name, self._workspace(name), language=self.language, **more)
             self.problems += [Problem(path, warning) for warning in files.warnings]
             self.media.update(dict.fromkeys(file.resolve() for file in files.media))
             self._add_files(files.subtitles)

@@ -6,6 +6,7 @@ or pipes, with or without a header; ``AudioFinder`` locates the files that it na
 
 import codecs
 import csv
+import json
 import os
 import re
 import unicodedata
@@ -42,6 +43,7 @@ TEXT = (
     "raw_transcription raw_text utterance".split()
 )
 SPEAKER = "speaker_name speaker_id speaker client_id reader voice".split()
+JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})  # one object per line, as NeMo writes manifest.json
 SEPARATORS = "|\t,;"
 MAX_NAME_WORDS = 3  # a longer third column is the text again, not a speaker
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # a list may leave them out
@@ -147,6 +149,9 @@ Line = tuple[int, list[str]]  # its number and its cells
 def read_listing(path: Path) -> Listing:
     """Read a list; a line with another number of cells than the rest is a problem and left out."""
     text, warnings = read_any_encoding(path)
+    if path.suffix.lower() in JSON_LINES:
+        clips, problems = _read_json_lines(text)
+        return Listing(clips, [*warnings, *problems])
     lines, problems = _split_cells(text)
     if max((len(cells) for _, cells in lines), default=0) < 2:
         raise DataError(f"{path} has no line with two or more columns.", hint="Each line is: file|text|speaker.")
@@ -166,6 +171,34 @@ def read_listing(path: Path) -> Listing:
         speaker = "" if columns.speaker is None else cells[columns.speaker].strip()
         clips.append(ListedClip(line, cells[columns.audio].strip(), " ".join(written.split()), speaker))
     return Listing(clips, [*warnings, *problems])
+
+
+def _read_json_lines(text: str) -> tuple[list[ListedClip], list[str]]:
+    """Read one object per line, with the keys that the columns of other lists have."""
+    clips, problems = [], []
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        values = json_object(line)
+        if not (columns := find_columns(list(values))):
+            problems.append(f"line {number}: not an object with the path of the audio and a text")
+            continue
+        cells = [value.get("path") if isinstance(value, dict) else value for value in values.values()]
+        audio, written, other, speaker = (
+            "" if at is None or cells[at] is None else " ".join(str(cells[at]).split())
+            for at in (columns.audio, columns.text, columns.other_text, columns.speaker)
+        )
+        clips.append(ListedClip(number, audio, written or other, speaker))
+    return clips, problems
+
+
+def json_object(line: str) -> dict[str, object]:
+    """Read a line of JSON; empty if it is not an object."""
+    try:
+        values = json.loads(line)
+    except ValueError:
+        return {}
+    return values if isinstance(values, dict) else {}
 
 
 def find_columns(header: Sequence[str]) -> Columns | None:

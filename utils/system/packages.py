@@ -6,6 +6,8 @@ It imports only the standard library, so that it works in a damaged environment.
 import importlib.metadata
 import importlib.util
 import re
+import shutil
+import subprocess
 import sys
 
 from utils.core import paths
@@ -32,6 +34,14 @@ def installed(name: str) -> str | None:
 def as_pinned(have: str | None, wanted: str) -> bool:
     """Tell whether a version is the pinned one, in any build."""
     return have is not None and have.partition("+")[0] == wanted
+
+
+def install(name: str) -> None:
+    """Install an optional package into this environment; only after a person agreed."""
+    uv = shutil.which("uv")
+    tool = [uv, "pip", "install", "--python", sys.executable] if uv else [sys.executable, "-m", "pip", "install"]
+    subprocess.run([*tool, name], check=True)
+    importlib.invalidate_caches()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ from utils.ui.tabs.data.settings_form import VERB, read_settings
 from utils.ui.views import button, error_box, message_box, note, row, text_field
 from utils.workspace import sample_project, uploads
 
-LISTS = (".csv", ".tsv", ".parquet", ".arrow")  # a dataset, with its audio
+LISTS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")  # a dataset, with its audio
 
 
 def build_sources(page: PageContext) -> None:
