@@ -1,6 +1,5 @@
 """Existing datasets are read completely, and never lead out of their folder."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ from pyarrow import ipc, parquet
 
 from utils.core.errors import DataError
 from utils.dataset.clip import ScanResult
-from utils.dataset.existing_datasets import is_dataset, read_dataset, read_hub
+from utils.dataset.existing_datasets import is_dataset, read_dataset
 from utils.media import audio
 
 HEADER = "audio_file|text|speaker_name\n"
@@ -138,12 +137,6 @@ def test_what_is_no_table_or_no_list_of_sounds_is_refused(folder: Path, tmp_path
         listed(folder, b"PAR1 no table at all", "broken.parquet")
     with pytest.raises(DataError, match="no line with two or more columns"):
         listed(folder, "only one cell\nand another\n", "words.csv")
-
-
-def test_the_hub_needs_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataError, match="pip install datasets"):
-        read_hub("owner/name", tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from utils.core.addresses import is_url
 from utils.core.errors import ConfigError, DataError
 from utils.core.paths import project
 from utils.dataset import build, sources, statistics
+from utils.dataset.corpora import CORPUS, HUB, note_corpus
 from utils.dataset.download import INSTALL, Access
 from utils.dataset.pipeline import needs_transcription
 from utils.dataset.recognisers.choice import Kind, choose
@@ -47,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, CONFIG)
-    recordings = [*arguments.recordings, *config.input_list()]
+    recordings = list(dict.fromkeys([*arguments.recordings, *config.input_list()]))
     if not recordings:
         raise ConfigError("No recordings are given.", hint="Usage: python -m utils prepare FILE_OR_FOLDER ...")
     if invalid := [name for name in recordings if SEPARATOR in name]:
@@ -72,7 +73,7 @@ def _offer_package(module: str, package: str) -> None:
 
 def _absolute(recording: str) -> str:
     """Make a path absolute, because the run works in another directory."""
-    is_remote = "://" in recording or recording.startswith("hf:")
+    is_remote = "://" in recording or recording.startswith((HUB, CORPUS))
     return recording if is_remote else str(Path(recording).expanduser().resolve())
 
 
@@ -84,13 +85,19 @@ def work(job: Job, config: DatasetConfig) -> None:
         job.events.emit("fetched", name=name, percent=round(100 * share))
 
     project = job.run.project
+    names = list(dict.fromkeys(config.input_list()))
+    for name in (name for name in names if name.startswith((HUB, CORPUS))):
+        corpus = note_corpus(name, project.dataset)
+        about = f"{corpus.title}: {corpus.size or 'size unknown'}, licence {corpus.licence}"
+        job.events.emit("warning", message=f"{about}. {corpus.note}".strip())
     scan = sources.find_recordings(
-        config.input_list(),
+        names,
         language=config.language,
         speaker=config.speaker,
         workspace=project.recordings,
         on_progress=report_download,
         access=Access(config.cookies, config.proxy),
+        hours=config.hours,
     )
     if not scan.recordings:
         reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in scan.problems[:5])

@@ -27,6 +27,12 @@ class DatasetConfig(Config):
     inputs: Text = setting(
         "", "Recordings", "Files, folders or URLs, separated by |. Subtitles with the same name are used."
     )
+    corpus: Literal["none", "amharic-speech", "waxal", "afrivoice", "leyu", "openslr25", "fleurs", "common-voice"] = (
+        setting("none", "Corpus", "Published Amharic recordings to download; their licences are in the data guide.")
+    )
+    hours: float = setting(
+        0.0, "Hours", "Read this much of a corpus or of each dataset of the hub; 0 = all of it.", ge=0, le=100_000
+    )
     language: Language = setting("am", "Language", "Language spoken in the recordings.")
     cookies: Text = setting("", "Cookies", "File cookies.txt of a browser, for links that need you to be logged in.")
     proxy: Proxy = setting("", "Proxy", "Proxy for links, such as socks5://127.0.0.1:1080; blank = that of the system.")
@@ -154,7 +160,8 @@ class DatasetConfig(Config):
         return self
 
     def input_list(self) -> list[str]:
-        return [source.strip() for source in self.inputs.split(SEPARATOR) if source.strip()]
+        listed = [source.strip() for source in self.inputs.split(SEPARATOR) if source.strip()]
+        return listed if self.corpus == "none" else [*listed, f"corpus:{self.corpus}"]
 
 
 class FeaturesConfig(Config):

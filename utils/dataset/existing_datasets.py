@@ -1,25 +1,23 @@
-"""Existing datasets: lists beside audio files, Parquet and Arrow tables, and datasets of the Hugging Face hub.
+"""Existing datasets: lists beside audio files, and Parquet and Arrow tables.
 
 A list never leads out of its folder. Audio that is listed but missing, or present but not listed, is reported.
 """
 
 import hashlib
-import importlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.storage import make_folder, replacing, storage_errors
 from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
-from utils.dataset.text_files import AUDIO_SUFFIXES, AudioFinder, find_columns, json_object, read_listing
+from utils.dataset.text_files import AUDIO_SUFFIXES, LISTS, AudioFinder, find_columns, json_object, read_listing
 
 LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt|jsonl)|validated\.tsv|[^/]*manifest[^/]*\.json")
 WHOLE_LIST = re.compile(r"(?i)metadata\.(?:csv|tsv|txt|jsonl)")  # other lists are parts or copies of it
 REJECTED = re.compile(r"(?i)(?:in|un)?validated|rejected|reported|other")  # lists of Common Voice that nobody approved
-LISTS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
 TABLES = frozenset({".parquet", ".arrow"})
 ROWS_PER_BATCH = 16  # rows with audio inside are large
 
@@ -52,24 +50,14 @@ def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None
     return ScanResult(result.recordings, (*ignored, *result.problems, *_unlisted(path, result)))
 
 
-def read_hub(name: str, workspace: Path, *, speaker: str = "speaker") -> ScanResult:
-    """Read ``owner/name`` or ``owner/name:configuration`` of the Hugging Face hub; needs the package ``datasets``."""
-    try:
-        datasets = importlib.import_module("datasets")
-    except ModuleNotFoundError as error:
-        hint = "Install it with: pip install datasets. Or download the dataset and enter its folder."
-        raise DataError(f"hf:{name} needs the package datasets, which is not installed.", hint=hint) from error
-    path, _, configuration = name.partition(":")
-    try:
-        # before version 4 the package could run code of the dataset
-        splits: Mapping[str, Any] = datasets.load_dataset(path, configuration or None, trust_remote_code=False)
-    except (OSError, ValueError, RuntimeError) as error:  # everything that the package raises
-        hint = "Check the name and your connection. To select a configuration, add it after a colon."
-        raise DataError(f"hf:{name} cannot be loaded: {error}", hint=hint) from error
-    tables = (split.with_format("arrow").iter(ROWS_PER_BATCH) for split in splits.values())  # audio is not decoded
-    batches = ((batch for part in table for batch in part.to_batches()) for table in tables)
-    source = Path(f"hf:{name}")
-    return _without_repeats(_read_table(source, part, workspace, _downloaded_file, speaker) for part in batches)
+def read_table_parts(path: Path, workspace: Path, *, speaker: str) -> Iterator[ScanResult]:
+    """Read a table of a published dataset a few rows at a time, so that the caller can stop."""
+
+    def find_file(name: str) -> Path:
+        raise DataError(f"its audio is not inside the table: {name}.")
+
+    for batch in _file_batches(path):
+        yield _without_repeats([_read_table(path, [batch], workspace, find_file, speaker)])
 
 
 def _lists(folder: Path) -> list[Path]:
@@ -181,12 +169,6 @@ def _file_batches(path: Path) -> Iterator[Any]:
             yield from batches
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} cannot be read as a table: {error}", hint="Download it again.") from error
-
-
-def _downloaded_file(name: str) -> Path:
-    if not Path(name).is_file():
-        raise DataError(f"no such audio file: {name}.")
-    return Path(name).resolve()
 
 
 def _read_table(

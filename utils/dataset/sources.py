@@ -16,8 +16,9 @@ from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, AudioError, DataError, UnknownLanguageError
 from utils.core.languages import canonical
 from utils.dataset.clip import Cue, Problem, Recording, ScanResult, abbreviate
+from utils.dataset.corpora import CORPUS, HUB, read_corpus
 from utils.dataset.download import DIRECT, Access, download
-from utils.dataset.existing_datasets import is_dataset, read_dataset, read_hub
+from utils.dataset.existing_datasets import is_dataset, read_dataset
 from utils.dataset.subtitles import SUFFIXES, fit_to_recording, read_cues
 from utils.dataset.text_files import is_garbled, name_key, read_any_encoding
 from utils.media import audio
@@ -30,7 +31,6 @@ MEDIA = frozenset(
     ).split()
 )
 TRANSCRIPTS = (".txt", ".lab")  # the text of a whole recording, in a file of the same name
-HUB = "hf:"
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
 PREFERRED = (".srt", ".vtt", ".ass", ".ssa")
@@ -53,14 +53,16 @@ def find_recordings(
     workspace: Path | None = None,
     on_progress: Callable[[str, float], None] = lambda _name, _share: None,
     access: Access = DIRECT,
+    hours: float = 0.0,
 ) -> ScanResult:
     """Find all recordings in the inputs, with their text where it is known.
 
-    Hub names are ``hf:owner/name`` or ``hf:owner/name:configuration``. Subtitles in other languages than the spoken one
+    Hub names are ``hf:owner/name`` or ``hf:owner/name:configuration``, corpora ``corpus:fleurs``; of each, this many
+    hours are read. Subtitles in other languages than the spoken one
     are ignored. Downloaded and unpacked files go into ``workspace``; without one, such inputs are refused.
     ``on_progress`` is called with the name of a download and the share that has arrived.
     """
-    scan = _Scan(canonical(language), speaker, workspace, on_progress, access)
+    scan = _Scan(canonical(language), speaker, workspace, on_progress, access, hours)
     for name in dict.fromkeys(map(str, inputs)):
         try:
             scan.add(name)
@@ -137,9 +139,10 @@ class _Scan:
         workspace: Path | None,
         on_progress: Callable[[str, float], None],
         access: Access,
+        hours: float,
     ) -> None:
         self.language, self.speaker, self.workspace, self.on_progress = language, speaker, workspace, on_progress
-        self.access = access
+        self.access, self.hours = access, hours
         self.media: dict[Path, None] = {}  # in order, each once
         self.subtitles: dict[Path, None] = {}
         self.datasets: list[ScanResult] = []
@@ -153,8 +156,9 @@ class _Scan:
             self.problems += [Problem(path, warning) for warning in files.warnings]
             self.media.update(dict.fromkeys(file.resolve() for file in files.media))
             self._add_files(files.subtitles)
-        elif name.startswith(HUB):
-            self.datasets.append(read_hub(name.removeprefix(HUB), self._workspace(name), speaker=self.speaker))
+        elif name.startswith((HUB, CORPUS)):
+            options: dict[str, Any] = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
+            self.datasets.append(read_corpus(name, self._workspace(name), **options))
         elif path.is_dir():
             self._add_folder(path)
         elif not path.exists():

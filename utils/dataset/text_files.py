@@ -44,6 +44,7 @@ TEXT = (
 )
 SPEAKER = "speaker_name speaker_id speaker client_id reader voice".split()
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})  # one object per line, as NeMo writes manifest.json
+LISTS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
 SEPARATORS = "|\t,;"
 MAX_NAME_WORDS = 3  # a longer third column is the text again, not a speaker
 AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # a list may leave them out

@@ -11,11 +11,13 @@ from utils.core.languages import find
 from utils.core.paths import Project
 from utils.core.storage import read_json
 from utils.dataset import metadata
+from utils.dataset.corpora import used_corpora
 from utils.runs import Run
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 from utils.xtts.files import TINY, read_about
 from utils.xtts.hub import LICENCE
+from utils.xtts.pronunciations import project_file
 
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
@@ -124,6 +126,7 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
         f"# {name}\n\n{_description(opened, base, base_title, adapter=adapter)}",
         f"## Licence\n\n{terms}",
         _training(opened),
+        _attribution(opened),
         _evaluation(report) if report else "",
         _usage(opened, name, adapter=adapter),
         LIMITATIONS.format(languages=", ".join(find(code).name for code in opened.languages)),
@@ -157,6 +160,14 @@ def _training(opened: "LoadedModel") -> str:
     changed = {name: value for name, value in settings.items() if value != defaults.get(name)}
     lines += [f"- {name}: {value}" for name, value in changed.items() if name not in LOCAL_SETTINGS]
     return "\n".join(["## Training", "", *lines]) if lines else ""
+
+
+def _attribution(opened: "LoadedModel") -> str:
+    """Name the published corpora in the dataset of the model's project, with their licences."""
+    own = project_file(opened.folder)
+    used = used_corpora(Project(own.parent).dataset) if own else {}
+    lines = [f"- {title} ({source}), {licence}" for source, (title, _, licence, *_rest) in used.items()]
+    return "\n".join(["## Training data", "", *lines]) if lines else ""
 
 
 def _source_checkpoint(opened: "LoadedModel") -> Checkpoint | None:

@@ -25,8 +25,9 @@ from utils.core.storage import (
     write_atomically,
 )
 from utils.dataset import voice_recordings
+from utils.dataset.corpora import CORPUS, HUB
 from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
-from utils.dataset.sources import HUB, TRANSCRIPTS, SubtitleFile, counterparts, is_media, is_subtitle, pair
+from utils.dataset.sources import TRANSCRIPTS, SubtitleFile, counterparts, is_media, is_subtitle, pair
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_listing
 from utils.media import audio
@@ -116,7 +117,7 @@ def absolute_input(project: Project, name: str) -> str:
 
 
 def is_remote(name: str) -> bool:
-    return is_url(name) or name.startswith(HUB)
+    return is_url(name) or name.startswith((HUB, CORPUS))
 
 
 def can_download() -> bool:

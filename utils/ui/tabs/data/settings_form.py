@@ -23,7 +23,7 @@ VERB = "prepare"
 BASIC = ("language",)
 FILTERS = "data.quality_filters"
 GROUPS = {
-    "data.links": "cookies proxy",
+    "data.links": "corpus hours cookies proxy",
     "data.transcription": "speaker recogniser recogniser_model second_model check_texts device compute_type",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",

@@ -1,0 +1,369 @@
+"""Published corpora and datasets of the Hugging Face hub, read file by file until there are enough hours.
+
+What was downloaded stays in the cache, and a download that was cut off goes on where it stopped.
+"""
+
+import contextlib
+import dataclasses
+import fnmatch
+import json
+import re
+import shutil
+import tarfile
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import yaml
+
+from utils.core.addresses import check_public, public_connections_only
+from utils.core.errors import AmharicTtsError, DataError, DownloadError
+from utils.core.storage import make_folder, read_json, write_atomically
+from utils.dataset.clip import Problem, Recording, ScanResult
+from utils.dataset.existing_datasets import TABLES, read_dataset, read_table_parts
+from utils.dataset.text_files import LISTS
+from utils.media import audio
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+HUB, CORPUS = "hf:", "corpus:"
+CONVERTED = "refs/convert/parquet"  # where the hub keeps a copy of a dataset as tables
+ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
+SPLITS = ("train", "valid", "dev", "test")  # in this order
+MODEL_RATE = 22_050  # Hz: below it the voice lacks its upper octave
+USED = "corpora.json"  # in the dataset folder: what a model card has to name
+BLOCK = 1 << 20
+
+OnProgress = Callable[[str, float], None]
+
+
+class Corpus(NamedTuple):
+    """A published corpus."""
+
+    source: str  # hf:owner/name or hf:owner/name:configuration, with * for several; or the address of an archive
+    title: str
+    size: str
+    licence: str
+    note: str = ""  # how to get access, or what to know
+
+
+ACCEPT = "accept its terms on its page and log in with: hf auth login"
+CORPORA = {
+    "amharic-speech": Corpus("hf:snapwre/amharic-speech", "Amharic Speech (snapwre)", "16,900 clips", "CC-BY-4.0"),
+    "waxal": Corpus("hf:google/WaxalNLP:amh_asr", "WAXAL, Amharic", "120 to 200 h", "CC-BY-4.0", "spontaneous speech"),
+    "afrivoice": Corpus(
+        "hf:DigitalUmuganda/Afrivoice_Ethiopia", "Afrivoice Ethiopia", "220 h", "CC-BY-4.0", f"gated: {ACCEPT}"
+    ),
+    "leyu": Corpus("hf:gheero-Leyu/leyu-amharic-*", "Leyu Amharic", "about 50 h", "CC-BY-4.0", "dialects"),
+    "openslr25": Corpus(
+        "https://www.openslr.org/resources/25/data_readspeech_am.tar.bz2",
+        "OpenSLR 25 (ALFFA), Amharic read speech",
+        "20 h",
+        "see openslr.org/25",
+    ),
+    "fleurs": Corpus("hf:google/fleurs:am_et", "FLEURS, Amharic", "10 to 12 h", "CC-BY-4.0"),
+    "common-voice": Corpus(
+        "hf:mozilla-foundation/common_voice_17_0:am",
+        "Common Voice, Amharic",
+        "few hours",
+        "CC0-1.0",
+        f"gated: {ACCEPT}",
+    ),
+}
+
+
+def find_corpus(name: str) -> Corpus:
+    """Return a corpus by its short name, or any dataset of the hub by its own."""
+    if name.startswith(HUB):
+        return Corpus(name, name.removeprefix(HUB), "", "")
+    try:
+        return CORPORA[name.removeprefix(CORPUS)]
+    except KeyError:
+        hint = f"Corpora: {', '.join(CORPORA)}; or any hf:owner/name."
+        raise DataError(f"There is no corpus {name.removeprefix(CORPUS)!r}.", hint=hint) from None
+
+
+def read_corpus(
+    name: str,
+    workspace: Path,
+    *,
+    speaker: str = "speaker",
+    hours: float = 0.0,
+    on_progress: OnProgress = lambda _name, _share: None,
+) -> ScanResult:
+    """Download a corpus until it has this many hours (0: all of it), and return its recordings."""
+    corpus = find_corpus(name)
+    parts = (
+        _read_hub(corpus.source.removeprefix(HUB), workspace, speaker, on_progress)
+        if corpus.source.startswith(HUB)
+        else _read_archives([corpus.source], workspace, speaker, on_progress)
+    )
+    scan = _first_hours(parts, hours)
+    if not scan.recordings:
+        return scan
+    first = scan.recordings[0]
+    with contextlib.suppress(AmharicTtsError):  # reported when the audio itself is needed
+        if (rate := audio.probe(first.path).rate) < MODEL_RATE:
+            message = f"{corpus.title} has {rate:,} samples per second. A voice trained on it alone sounds muffled."
+            first = dataclasses.replace(first, warnings=(*first.warnings, message))
+    return ScanResult((first, *scan.recordings[1:]), scan.problems)
+
+
+def note_corpus(name: str, dataset: Path) -> Corpus:
+    """Remember in the dataset that a corpus is used, so that the model card names it; return it with its licence."""
+    corpus, path = find_corpus(name), dataset / USED
+    if not corpus.licence:
+        corpus = corpus._replace(licence=_licence(corpus.source))
+    make_folder(dataset)
+    write_atomically(path, json.dumps({**used_corpora(dataset), corpus.source: corpus[1:]}, indent=2))
+    return corpus
+
+
+def used_corpora(dataset: Path) -> dict[str, list[str]]:
+    """Return title, size, licence and note of the corpora in a dataset, by their source."""
+    try:
+        return {str(source): list(map(str, about)) for source, about in read_json(dataset / USED).items()}
+    except (OSError, ValueError, AttributeError, TypeError):  # none, or damaged: it is written again
+        return {}
+
+
+def _first_hours(parts: Iterable[ScanResult], hours: float) -> ScanResult:
+    """Join parts until they have enough hours; nothing more is downloaded then."""
+    recordings: list[Recording] = []
+    problems: list[Problem] = []
+    seconds = 0.0
+    for part in parts:
+        problems += part.problems
+        for recording in part.recordings:
+            if hours and seconds >= 3600 * hours:
+                return ScanResult(tuple(recordings), tuple(problems))
+            with contextlib.suppress(AmharicTtsError):  # reported when the audio itself is needed
+                seconds += audio.duration(recording.path) if hours else 0.0
+            recordings.append(recording)
+    return ScanResult(tuple(recordings), tuple(problems))
+
+
+# --- the hub ---
+
+
+def _read_hub(name: str, workspace: Path, speaker: str, on_progress: OnProgress) -> Iterator[ScanResult]:
+    """Yield the recordings of datasets of the hub: of their tables, or else of their lists and archives."""
+    from huggingface_hub import HfApi
+
+    api = HfApi()
+    pattern, _, configuration = name.partition(":")
+    with _hub_errors(pattern):
+        names = _matching(api, pattern) if "*" in pattern else [pattern]
+    for repository in names:
+        with _hub_errors(repository):
+            revision, files = _useful_files(api, repository, configuration)
+        if not files:
+            hint = "Check the configuration, which follows the name after a colon."
+            raise DataError(f"hf:{name} has no tables and no lists with archives.", hint=hint)
+        if files[0].endswith(tuple(TABLES)):
+            for file in files:
+                on_progress(file, 0.0)
+                with _hub_errors(repository):
+                    path = Path(api.hf_hub_download(repository, file, repo_type="dataset", revision=revision))
+                on_progress(file, 1.0)
+                yield from read_table_parts(path, workspace, speaker=speaker)
+        else:
+            folder = workspace / re.sub(r"\W+", "-", f"{repository}-{configuration}")
+            for file in files:
+                on_progress(file, 0.0)
+                with _hub_errors(repository):
+                    path = Path(api.hf_hub_download(repository, file, repo_type="dataset", revision=revision))
+                _place(path, folder, file)
+            yield read_folder(folder, speaker)
+
+
+def _matching(api: "HfApi", pattern: str) -> list[str]:
+    found = [str(dataset.id) for dataset in api.list_datasets(author=pattern.partition("/")[0])]
+    return sorted(name for name in found if fnmatch.fnmatch(name, pattern))
+
+
+def _useful_files(api: "HfApi", repository: str, configuration: str) -> tuple[str, list[str]]:
+    """Return the tables of a dataset, those that the hub made, or its lists and archives; with their revision."""
+    from huggingface_hub.errors import RevisionNotFoundError
+
+    patterns = _configured(_card(api, repository), configuration)
+
+    def belongs(file: str) -> bool:
+        path = PurePosixPath(file)
+        named = any(part.split("-")[0] == configuration for part in (*path.parts[:-1], path.stem))
+        return not configuration or named or any(fnmatch.fnmatch(file, pattern) for pattern in patterns)
+
+    own = [file for file in api.list_repo_files(repository, repo_type="dataset") if belongs(file)]
+    if tables := [file for file in own if file.endswith(tuple(TABLES))]:
+        return "main", sorted(tables, key=_split_order)
+    with contextlib.suppress(RevisionNotFoundError):
+        made = api.list_repo_files(repository, repo_type="dataset", revision=CONVERTED)
+        if tables := [file for file in made if belongs(file) and file.endswith(tuple(TABLES))]:
+            return CONVERTED, sorted(tables, key=_split_order)
+    lists = [file for file in own if PurePosixPath(file).suffix.lower() in LISTS]
+    archives = [file for file in own if file.endswith((*ARCHIVES, ".wav", ".flac", ".mp3"))]
+    return "main", [*lists, *archives] if archives else []
+
+
+def _split_order(file: str) -> tuple[int, str]:
+    return next((number for number, split in enumerate(SPLITS) if split in file.lower()), len(SPLITS)), file
+
+
+@contextlib.contextmanager
+def _hub_errors(name: str) -> Iterator[None]:
+    import httpx
+    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError
+
+    try:
+        yield
+    except GatedRepoError as error:
+        raise DownloadError(f"hf:{name} is gated: {ACCEPT}.", hint="Then start again.") from error
+    except (OSError, HfHubHTTPError, HFValidationError, httpx.HTTPError) as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".")
+        hint = "Check the name and your connection; the download resumes where it stopped."
+        raise DownloadError(f"hf:{name} cannot be downloaded: {reason}.", hint=hint) from error
+
+
+def _licence(source: str) -> str:
+    from huggingface_hub import HfApi
+
+    licence = _card(HfApi(), source.removeprefix(HUB).partition(":")[0]).get("license", "unknown")
+    return ", ".join(map(str, licence)) if isinstance(licence, list) else str(licence)
+
+
+def _card(api: "HfApi", repository: str) -> dict[str, Any]:
+    """Return what the card of a dataset says at its beginning, in YAML; nothing if it has none."""
+    try:
+        with _hub_errors(repository):
+            text = Path(api.hf_hub_download(repository, "README.md", repo_type="dataset")).read_text(encoding="utf-8")
+        _, front, _ = text.split("---\n", 2)
+        said = yaml.safe_load(front)
+    except (DownloadError, ValueError, yaml.YAMLError):
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+def _configured(card: dict[str, Any], configuration: str) -> list[str]:
+    """Return the patterns of the files that belong to a configuration, as its card lists them."""
+    configs = [config for config in card.get("configs") or [] if config.get("config_name") == configuration]
+    patterns: list[str] = []
+    waiting: list[Any] = [config.get("data_files") for config in configs]
+    while waiting:
+        item = waiting.pop(0)
+        if isinstance(item, str):
+            patterns.append(item)
+        elif isinstance(item, dict):
+            waiting += [item["path"]] if "path" in item else list(item.values())
+        elif isinstance(item, list):
+            waiting += item
+    return patterns
+
+
+# --- archives ---
+
+
+def _read_archives(urls: Iterable[str], workspace: Path, speaker: str, on_progress: OnProgress) -> Iterator[ScanResult]:
+    for url in urls:
+        name = url.rpartition("/")[2]
+        folder = workspace / re.sub(r"\W+", "-", name)
+        archive = folder / name
+        if not archive.is_file():
+            make_folder(folder)
+            _fetch(url, archive, on_progress)
+        _place(archive, folder, name)
+        yield read_folder(folder, speaker)
+
+
+def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
+    """Download a file; one that was cut off goes on where it stopped."""
+    check_public(url)
+    part = target.with_name(f"{target.name}.part")
+    have = part.stat().st_size if part.is_file() else 0
+    request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})  # noqa: S310
+    try:
+        with public_connections_only(), urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+            resumed = answer.status == 206  # partial content
+            total = int(answer.headers.get("Content-Length", 0)) + (have if resumed else 0)
+            with part.open("ab" if resumed else "wb") as file:
+                while block := answer.read(BLOCK):
+                    file.write(block)
+                    on_progress(target.name, min(1.0, file.tell() / total) if total else 0.0)
+    except OSError as error:
+        hint = "Try again; the download resumes where it stopped."
+        raise DownloadError(f"{url} cannot be downloaded: {error}.", hint=hint) from error
+    if total and part.stat().st_size < total:
+        raise DownloadError(f"{url} was downloaded only in part.", hint="Try again; it resumes where it stopped.")
+    part.replace(target)
+
+
+def _place(path: Path, folder: Path, name: str) -> None:
+    """Put a list or a recording into a folder, or unpack an archive there, unless that was done."""
+    target = folder / name
+    if not name.endswith(ARCHIVES):
+        make_folder(target.parent)
+        if not target.exists():
+            shutil.copyfile(path, target)
+        return
+    done = target.with_name(f".{target.name}.unpacked")
+    if done.is_file():
+        return
+    make_folder(target.parent)
+    try:
+        if name.endswith(".zip"):
+            with zipfile.ZipFile(path) as packed:  # leaves out .. and absolute names by itself
+                packed.extractall(target.parent)  # noqa: S202
+        else:
+            with tarfile.open(path) as packed_tar:
+                packed_tar.extractall(target.parent, filter="data")
+    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
+        raise DataError(f"{path} cannot be unpacked: {error}.", hint="Delete it and start again.") from error
+    done.touch()
+
+
+def read_folder(folder: Path, speaker: str) -> ScanResult:
+    """Read an unpacked corpus: in the layout of Kaldi, of FLEURS, or with lists as other programs write them."""
+    if kaldi := sorted(path.parent for path in folder.rglob("wav.scp")):
+        return ScanResult.joined(_read_kaldi(part, folder, speaker) for part in kaldi)
+    lists = [path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in LISTS]
+    if not lists:
+        return ScanResult((), (Problem(folder, "There is no list of the recordings in this corpus."),))
+    files = _audio_by_stem(folder)
+    rows = [line.split("\t") for path in lists for line in path.read_text(encoding="utf-8").splitlines()]
+    if texts := {Path(row[1]).stem: row[2] for row in rows if len(row) == FLEURS_COLUMNS and row[0].isdecimal()}:
+        return _of_texts(texts, {}, files, folder, speaker)
+    return ScanResult.joined(read_dataset(path, speaker=speaker) for path in sorted(lists))
+
+
+FLEURS_COLUMNS = 7  # id, file, written text, normalised text, letters, samples, gender; without a header
+
+
+def _read_kaldi(part: Path, folder: Path, speaker: str) -> ScanResult:
+    """Read ``text`` and ``utt2spk``; the audio has the name of its utterance, wherever it lies."""
+
+    def table(name: str) -> dict[str, str]:
+        path = part / name
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+        cells = (line.split(maxsplit=1) for line in lines)
+        return {row[0]: row[1] for row in cells if len(row) > 1}
+
+    return _of_texts(table("text"), table("utt2spk"), _audio_by_stem(folder), part, speaker)
+
+
+def _audio_by_stem(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in folder.rglob("*") if path.suffix.lower() in {".wav", ".flac", ".mp3"}}
+
+
+def _of_texts(
+    texts: dict[str, str], speakers: dict[str, str], files: dict[str, Path], folder: Path, speaker: str
+) -> ScanResult:
+    recordings = tuple(
+        Recording(files[name].resolve(), speakers.get(name, speaker), " ".join(text.split()))
+        for name, text in texts.items()
+        if name in files
+    )
+    missing = len(texts) - len(recordings)
+    problems = (Problem(folder, f"{missing} listed recordings are missing."),) if missing else ()
+    return ScanResult(recordings, problems)
