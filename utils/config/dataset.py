@@ -105,7 +105,9 @@ class DatasetConfig(Config):
     min_snr_db: float = setting(
         10.0, "Minimum SNR (dB)", "Minimum signal-to-noise ratio, measured in the pauses.", ge=-20, le=100
     )
-    max_clipping: float = setting(0.002, "Maximum clipping", "Maximum share of samples at full scale.", ge=0, le=1)
+    max_clipping: float = setting(
+        0.002, "Maximum clipping", "Maximum share of samples at full scale, or on a plateau below it.", ge=0, le=1
+    )
     min_chars_per_second: float = setting(
         1.0, "Minimum characters per second", "Slower clips probably lack text.", ge=0, le=100
     )

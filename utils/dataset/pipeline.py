@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.dataset import cutting, scores, vad
+from utils.dataset import cutting, scores, signal_checks, vad
 from utils.dataset.clip import Clip, Cue, Recording, Scores, Source, Span
 from utils.dataset.recognisers import RATE as ASR_RATE
 from utils.dataset.recognisers import Recogniser, RecognitionError, Transcript, second_cer
@@ -50,6 +50,7 @@ def process_recording(
     if not cues:
         cues, more = _cut(recording, speech, seconds, settings)
         warnings += more
+    warnings += signal_checks.find_problems(recording.path, speech)
     drafts = (_draft(recording, source.recording, cue) for cue in cues)
     clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
     if check and rows is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.signal_checks import plateau_share
 from utils.media.audio import Samples
 from utils.media.loudness import loudness
 
@@ -25,7 +26,7 @@ def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> S
     return Scores(
         speech_ratio=min(1.0, spoken / seconds) if seconds else 0.0,
         snr_db=signal_to_noise(samples, rate, speech),
-        clipping=float(np.mean(np.abs(samples) >= FULL_SCALE)) if samples.size else 0.0,
+        clipping=max(float(np.mean(np.abs(samples) >= FULL_SCALE)), plateau_share(samples)) if samples.size else 0.0,
         loudness_lufs=loudness(samples, rate),
         chars_per_second=letters(text) / seconds if text and seconds else None,
     )

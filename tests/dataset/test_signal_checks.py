@@ -1,0 +1,61 @@
+"""What a recording lost is measured: synthetic speech as it is, and through a room, a telephone or a clipped input."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.dataset.recordings import Known, generated, recording
+from utils.dataset.signal_checks import find_problems, plateau_share
+from utils.media.audio import Samples, resample
+
+
+@pytest.fixture(scope="module")
+def talk() -> Known:
+    return recording(25, pauses=(0.6, 1.0), noise_db=-75, speech=generated())
+
+
+def as_it_is(samples: Samples) -> Samples:
+    return samples
+
+
+def on_the_telephone(samples: Samples) -> Samples:
+    return resample(resample(samples, 16_000, 8_000), 8_000, 16_000)
+
+
+def in_a_hall(samples: Samples) -> Samples:
+    random, size = np.random.default_rng(0), 16_000
+    room = random.standard_normal(size) * np.exp(-6.9 * np.arange(size) / (0.9 * 16_000))
+    room[0] = 3.0
+    padded = samples.size + size
+    wet = np.fft.irfft(np.fft.rfft(samples, padded) * np.fft.rfft(room, padded), padded)[: samples.size]
+    return np.asarray(0.5 * wet / np.abs(wet).max(), np.float32)
+
+
+def beside_a_fan(samples: Samples) -> Samples:
+    noise = np.random.default_rng(0).standard_normal(samples.size) * np.std(samples) * 0.15
+    return (samples + noise).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [(as_it_is, ""), (on_the_telephone, "kHz"), (in_a_hall, "reverberant"), (beside_a_fan, "noise floor")],
+)
+def test_each_loss_is_reported_with_its_value(
+    change: Callable[[Samples], Samples], problem: str, talk: Known, tmp_path: Path
+) -> None:
+    path = Known(change(talk.samples), talk.utterances).save(tmp_path / "talk.wav")
+    warnings = find_problems(path, talk.utterances)
+    assert any(problem in warning and any(map(str.isdigit, warning)) for warning in warnings) == bool(problem)
+    assert warnings or not problem
+    assert not find_problems(path, talk.utterances[:1])  # too little to judge
+
+
+@pytest.mark.parametrize("gain", [1.0, 0.2])
+def test_a_plateau_is_clipping_at_any_level(gain: float, talk: Known) -> None:
+    assert plateau_share(talk.samples) < 0.0005
+    clipped = np.clip(talk.samples, -0.12, 0.12) * np.float32(gain)
+    resampled = resample(resample(clipped, 16_000, 44_100), 44_100, 24_000)
+    assert plateau_share(clipped) > 0.002
+    assert plateau_share(resampled) > 0.002

@@ -1,0 +1,117 @@
+"""Measure what a recording lost before it came here: clipping, band limit, reverberation, and the noise floor.
+
+They are measured on up to a minute of its speech. Clips of it stay in use; the warning gives the measured value.
+"""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from utils.dataset.clip import Span
+from utils.media import audio
+from utils.media.audio import Samples
+
+Floats = npt.NDArray[np.float64]
+RATE = 24_000
+EXCERPTS, EXCERPT_SECONDS, PAUSE_SECONDS = 12, 5.0, 0.4  # of speech, spread over the recording, with a pause around it
+MIN_SPEECH_SECONDS = 8.0  # a shorter recording is a clip of a dataset: thousands of them would be warned about
+FRAME = RATE // 100  # 10 ms
+TELEPHONE_HZ = 5_500.0  # below it: a telephone, or a codec of a few kbit/s
+AUDIBLE = 55.0  # dB below the loudest part of the spectrum
+REVERBERANT_SECONDS = 0.4  # time in which a sound decays by 60 dB
+NOISE_BELOW_SPEECH = 22.0  # dB
+WIDTH, BINS = 1024, 50  # of a spectrum; of a histogram of levels, 2 % of the peak each
+PLATEAU_FROM = 0.7  # of the peak: a clipped sound that was resampled or stored with loss overshoots its plateau
+PLATEAU_RATIO = 4.0  # how many more samples the plateau has than the levels below it
+DECAY_FRAMES = 6  # 60 ms
+MIN_DECAYS = 8
+SILENCE = 1e-12
+
+
+def find_problems(path: Path, speech: Sequence[Span]) -> list[str]:
+    """Return a sentence with the measured value for each loss of a recording with this speech."""
+    if sum(span.seconds for span in speech) < MIN_SPEECH_SECONDS:
+        return []
+    excerpts = _excerpts(path, speech)
+    warnings = []
+    if (band := band_limit(np.concatenate(excerpts))) < TELEPHONE_HZ:
+        warnings.append(f"There is no sound above {band / 1000:.1f} kHz, as on a telephone. The voice will be muffled.")
+    if (decay := reverberation(excerpts)) is not None and decay > REVERBERANT_SECONDS:
+        warnings.append(f"It is reverberant: sounds take {decay:.2f} s to decay by 60 dB. The voice will too.")
+    if (below := noise_below_speech(excerpts)) < NOISE_BELOW_SPEECH:
+        warnings.append(f"The noise floor is only {below:.0f} dB below the speech: the voice will have the noise.")
+    return warnings
+
+
+def plateau_share(samples: Samples) -> float:
+    """Return the share of samples on a plateau at the peaks of either side, which clipping leaves at any level."""
+    if not samples.size:
+        return 0.0
+    return sum(_plateau(side[side > 0]) for side in (samples, -samples)) / samples.size
+
+
+def _plateau(side: Samples) -> float:
+    """Count the samples of one side on a plateau; without clipping, higher levels have fewer samples."""
+    if side.size < BINS:
+        return 0.0
+    counts, _ = np.histogram(side, BINS, (0.0, float(side.max())))
+    first = int(PLATEAU_FROM * BINS)
+    below = np.array([counts[level - 4 : level - 1].mean() for level in range(first, BINS)])
+    excess = counts[first:] - PLATEAU_RATIO * np.maximum(below, 1.0)
+    best = int(excess.argmax())
+    return float(counts[first + best :].sum()) if excess[best] > 0 else 0.0
+
+
+def band_limit(samples: Samples) -> float:
+    """Return the frequency up to which loud moments stand out of what is at the upper end of the spectrum."""
+    frames = _windows(samples, WIDTH)
+    power = np.abs(np.fft.rfft(frames * np.hanning(WIDTH), axis=1)) ** 2
+    loud = power[power.sum(axis=1) >= np.quantile(power.sum(axis=1), 0.5)]
+    levels = 10 * np.log10(loud.mean(axis=0) + SILENCE)
+    smooth = np.convolve(levels, np.ones(5) / 5, "same")[2:-2]
+    floor = float(smooth[-len(smooth) // 20 :].mean())
+    if floor > smooth.max() - AUDIBLE - 10:  # noise up to the end hides where the speech ends
+        return RATE / 2
+    above = np.flatnonzero(smooth > smooth.max() - AUDIBLE)
+    return float((above[-1] + 2) * RATE / WIDTH)
+
+
+def reverberation(excerpts: Sequence[Samples]) -> float | None:
+    """Estimate the decay time from the steepest falls of the level, which a room limits; None without any."""
+    rates: list[float] = []
+    for samples in excerpts:
+        levels = frame_levels(samples)
+        floor = np.quantile(levels, 0.05)
+        falls = levels[:-DECAY_FRAMES] - levels[DECAY_FRAMES:]
+        usable = (levels[:-DECAY_FRAMES] > floor + 15) & (levels[DECAY_FRAMES:] > floor + 4) & (falls > 0)
+        rates += (falls[usable] * 100 / DECAY_FRAMES).tolist()
+    if len(rates) < MIN_DECAYS:
+        return None
+    return 60 / float(np.quantile(rates, 0.9))
+
+
+def noise_below_speech(excerpts: Sequence[Samples]) -> float:
+    """Return how far the quietest moments are below the speech, in dB."""
+    levels = np.concatenate([frame_levels(samples) for samples in excerpts])
+    return float(np.quantile(levels, 0.9) - np.quantile(levels, 0.05))
+
+
+def frame_levels(samples: Samples) -> Floats:
+    """Return the level of each 10 ms in dB."""
+    power = np.square(_windows(samples, FRAME).astype(np.float64)).mean(axis=1)
+    return np.asarray(10 * np.log10(power + SILENCE))
+
+
+def _windows(samples: Samples, size: int) -> Samples:
+    return samples[: samples.size - samples.size % size].reshape(-1, size)
+
+
+def _excerpts(path: Path, speech: Sequence[Span]) -> list[Samples]:
+    """Read speech segments spread over a recording, with the pauses around them."""
+    chosen = speech[:: max(1, math.ceil(len(speech) / EXCERPTS))]
+    spans = [(max(0.0, span.start - PAUSE_SECONDS), min(span.end, span.start + EXCERPT_SECONDS)) for span in chosen]
+    parts = [audio.load(path, RATE, start, end + PAUSE_SECONDS) for start, end in spans]
+    return [part for part in parts if part.size > WIDTH]
