@@ -16,6 +16,7 @@ from utils.dataset.store import load_dataset
 from utils.ui import app
 from utils.ui.tabs.data import tab as data
 from utils.workspace import projects
+from utils.xtts.pronunciations import overrides
 
 pytestmark = pytest.mark.slow
 
@@ -64,6 +65,20 @@ def test_clips_are_reviewed_while_a_training_runs(blocks: gr.Blocks, output: Pat
     clip = next(iter(load_dataset(project.dataset).kept))
     auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].reason == "noise"
+
+
+def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blocks, output: Path) -> None:
+    project = Project(output / "voice")
+    clip = next(iter(load_dataset(project.dataset).kept))
+    word = clip.text.split()[0].strip("።፣")
+    fix = {"written": word, "spoken": "ɡənːa", "pronunciation_note": "heard"}
+    with pytest.raises(gr.Error, match="missing"):
+        auditing.act(blocks, "review", "fix_pronunciation", "voice", clip=clip.id, written=word)
+    shown = auditing.act(
+        blocks, "review", "fix_pronunciation", "voice", clip=clip.id, of=clip.id, text=clip.text, **fix
+    )
+    assert "ɡənːa" in str(shown)
+    assert overrides(project) == {word: "ɡənːa"}
 
 
 def test_another_project_is_merged_after_a_preview(blocks: gr.Blocks, output: Path) -> None:

@@ -9,14 +9,17 @@ import numpy as np
 
 from utils.amharic import explain
 from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, MAX_SECONDS, Clip
 from utils.dataset.queries import ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
-from utils.ui.tabs import pronunciation
+from utils.ui.tabs import pronunciation, pronunciation_fix
 from utils.ui.views import attributes, button, cell, file_url, note, row, select_field, text_field
+from utils.xtts.language_packs import AmharicPack
+from utils.xtts.pronunciations import overrides
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
@@ -172,11 +175,13 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
     label, hint = (t(key, language) for key in ("data.clip_text", "data.clip_text_hint"))
     box = views.text_area("text", label, hint, clip.text, f"{clip.id} {clip.text}")
-    reading = explain(draft)
+    pack = AmharicPack(overrides=overrides(Project(folder.parent)))
+    reading = explain(pack.respell(draft), pack.pronounced)
     reads = note(f"{t('common.sounds', language)}: {reading.phones}" if reading.phones else "")
     preview = views.details(
         t("common.pronunciation_preview", language), pronunciation.show(reading, language), "clip-explained"
     )
+    preview += pronunciation_fix.fix_fields(language, "clip-fix")
     actions = note(busy) if busy else _actions(clip, following, language)
     return f'<input type="hidden" name="of" value="{escape(clip.id)}">{head}{sound}{box}{reads}{preview}{actions}'
 

@@ -3,7 +3,8 @@
 import functools
 import secrets
 import sys
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -16,7 +17,8 @@ from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import find_unspeakable, plan
 from utils.ui.i18n import describe_error, heading, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, Panel, PanelRequest
+from utils.ui.tabs import pronunciation_fix
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, error_box, note, table
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
@@ -32,6 +34,8 @@ def build_text(context: Context, advanced: Advanced) -> gr.Textbox:
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
         preview = gr.HTML(elem_id="text-readings")
+        fixed = gr.State(0.0)  # when a pronunciation was corrected
+        _build_fix(context, fixed)
     with advanced.section():
         sentences = list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples)))
         options: dict[str, Any] = {"value": None, "interactive": True, "elem_id": "sample-sentence"}
@@ -39,8 +43,19 @@ def build_text(context: Context, advanced: Advanced) -> gr.Textbox:
         sample = gr.Dropdown(sentences, **options, **texts)
     # not "input", which fires again on blur and would overwrite newer text; not "select", which is for the mouse alone
     sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
-    _bind_preview(context, text, counter, preview)
+    _bind_preview(context, text, counter, preview, fixed)
     return text
+
+
+def _build_fix(context: Context, fixed: gr.State) -> None:
+    def render(request: PanelRequest) -> str:
+        return pronunciation_fix.fix_fields(request.language, "text-fix")
+
+    def fix(request: PanelRequest) -> Mapping[Any, Any]:
+        pronunciation_fix.fix(request)
+        return {fixed: time.time()}
+
+    Panel(context.page, "fix-pronunciation", render, {pronunciation_fix.ACTION: fix}, [fixed])
 
 
 def build_settings(context: Context) -> None:
@@ -52,7 +67,7 @@ def build_settings(context: Context) -> None:
     random_seed.click(lambda: secrets.randbelow(2**32), None, context.form["seed"], **PRIVATE_EVENT)
 
 
-def _bind_preview(context: Context, text: gr.Textbox, counter: gr.HTML, table: gr.HTML) -> None:
+def _bind_preview(context: Context, text: gr.Textbox, counter: gr.HTML, table: gr.HTML, fixed: gr.State) -> None:
     def read_text(text: str | None, model: str | None, language: str | None, page_language: str) -> tuple[str, str]:
         preview = _preview(context, text or "", model or "", language or AMHARIC.code)
         return counter_html(preview, _estimate_seconds(preview), page_language), preview_html(preview, page_language)
@@ -63,6 +78,7 @@ def _bind_preview(context: Context, text: gr.Textbox, counter: gr.HTML, table: g
     options: dict[str, Any] = {"api_name": "read_text", "trigger_mode": "always_last"}
     gr.on(events, read_text, inputs, outputs, **options, **RAW_INPUTS, **QUIET_EVENT)
     page.language.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    fixed.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 @dataclass(frozen=True)
