@@ -34,7 +34,8 @@ READ = {
 WRITTEN = {"DownloadConfig.models", "TrainConfig.output_path"}
 WORDS = {
     "DatasetConfig.language", "DatasetConfig.proxy",
-    "DatasetConfig.speaker", "ServeConfig.host", "ServeConfig.name", "SpeechConfig.language",
+    "DatasetConfig.speaker", "ServeConfig.host", "ServeConfig.name", "ServeConfig.origins",
+    "ServeConfig.wyoming", "SpeechConfig.language",
     "TrainConfig.language", "TrainConfig.sample_texts",
 }  # fmt: skip
 
