@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +11,10 @@ import pytest
 import torch
 
 from tests.xtts.exporting import plain_model
-from tools.tiny_voice import report, stages
+from tools.tiny_voice import judges, phone_judge, report, stages
 from tools.tiny_voice.__main__ import main
 from tools.tiny_voice.build import STAGES
+from tools.tiny_voice.continuing import continued_recipe
 from tools.tiny_voice.recipe import RECIPES
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
@@ -126,3 +128,40 @@ def test_the_command_teaches_the_voice_a_speaker_and_measures_what_came_of_it(
     [run] = runs.list_runs(Project(output / demo.NAME), "train")
     assert TrainConfig.load(run.config).num_epochs == 2
     assert TrainConfig.load(run.config).custom_model == str(voice_folder(built[0].root).resolve())
+
+
+def test_a_build_continues_from_the_weights_of_an_earlier_voice(
+    built: tuple[BuildContext, list[str]], tmp_path: Path
+) -> None:
+    context = built[0]
+    base = voice_folder(context.root)
+    recipe = continued_recipe(replace(RECIPES["toy"], dvae=replace(RECIPES["toy"].dvae, hidden=8, codes=48)), base)
+    assert (recipe.dvae.hidden, recipe.dvae.codes) == (RECIPES["toy"].dvae.hidden, 48)
+    again = BuildContext(tmp_path, recipe, "cpu", lambda _: None, base)
+    stages.run(again, STAGES[:-1])
+    assert Synthesizer.load(voice_folder(tmp_path), "cpu", "fp32", cache=tmp_path).speak("ሰላም።", tries=1).samples.size
+    first, continued = (stages.figures(root, "gpt")["phrases"]["first"] for root in (context.root, tmp_path))
+    assert continued["loss_audio"] < first["loss_audio"]  # although the codes are other ones
+
+
+def test_the_judges_measure_a_voice_beside_espeak_copies_and_chance(
+    built: tuple[BuildContext, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module, name, value in (
+        (phone_judge, "UTTERANCES", 24),
+        (phone_judge, "STEPS", 2),
+        (judges, "JUDGED", ("abebe", "genet")),
+        (judges, "PAIRS", ["ገና", "ዶሮ"]),
+        (judges, "CANDIDATES", 1),
+        (judges, "POOL", 60),
+    ):
+        monkeypatch.setattr(module, name, value)
+    figures = tmp_path / "figures.json"
+    words = ["--model", str(voice_folder(built[0].root)), "--sentences", "4", "--work", str(tmp_path / "judges")]
+    assert main(["judge", *words, "--json", str(figures)]) == 0
+    found = json.loads(figures.read_text(encoding="utf-8"))
+    assert set(judges.SYSTEMS) | {"chance"} <= set(found)
+    assert found["espeak"]["pitch_correlation"] == pytest.approx(1)
+    assert found["mel"]["pitch_correlation"] > found["chance"]["pitch_correlation"]
+    assert found["gemination"]["espeak"].keys() == {"longer_ms", "error_ms", "lengthened"}
+    assert found["retrieval"]["tried"] > 0

@@ -3,9 +3,11 @@
 python -m tools.tiny_voice build                               # hours on two CPU cores, minutes on a GPU
 python -m tools.tiny_voice build --stages corpus audio dvae
 python -m tools.tiny_voice build --recipe toy --output /tmp/toy
+python -m tools.tiny_voice build --recipe short --continue-from utils/xtts/data/tiny
 python -m tools.tiny_voice evaluate
+python -m tools.tiny_voice judge --json figures.json           # trains an independent phone recogniser first
 
-Run ``build`` again to continue an interrupted build; finished stages are skipped. Both commands need espeak-ng.
+Run ``build`` again to continue an interrupted build; finished stages are skipped. All commands need espeak-ng.
 """
 
 import argparse
@@ -37,6 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True)
     _add_build(commands.add_parser("build", allow_abbrev=False))
     _add_evaluate(commands.add_parser("evaluate", allow_abbrev=False))
+    _add_judge(commands.add_parser("judge", allow_abbrev=False))
     arguments = parser.parse_args(words)
     try:
         return int(arguments.run(arguments))
@@ -48,7 +51,10 @@ def main(words: Sequence[str] | None = None) -> int:
 def _add_build(parser: argparse.ArgumentParser) -> None:
     devices = get_args(SpeechConfig.model_fields["device"].annotation)
     parser.add_argument("--output", type=Path, default=TINY_VOICE, help="folder of all stages")
-    parser.add_argument("--recipe", choices=["full", "toy"], default="full", help="toy: a test build in a minute")
+    parser.add_argument(
+        "--recipe", choices=["full", "short", "toy"], default="full", help="toy: a test build in a minute"
+    )
+    parser.add_argument("--continue-from", type=Path, metavar="FOLDER", help="start from the weights of this voice")
     parser.add_argument("--device", choices=devices, default="auto", help="device (default: auto)")
     parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these stages")
     parser.add_argument("--document", action="store_true", help=f"update the results in {DOCUMENT.relative_to(ROOT)}")
@@ -73,17 +79,30 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=evaluate)
 
 
+def _add_judge(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", type=Path, default=TINY_MODEL, help="model folder (default: the embedded voice)")
+    parser.add_argument("--sentences", type=int, default=60, help="number of unseen sentences (default: 60)")
+    parser.add_argument("--work", type=Path, default=TINY_VOICE / "judges", help="folder of the trained recogniser")
+    parser.add_argument("--fine-tune", action="store_true", help="also fine-tune it on three held-out speakers")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
+    parser.set_defaults(run=judge)
+
+
 def build(arguments: argparse.Namespace) -> int:
     """Run the stages."""
     from tools.tiny_voice import report, stages
     from tools.tiny_voice.build import STAGES
+    from tools.tiny_voice.continuing import continued_recipe
     from tools.tiny_voice.recipe import RECIPES
     from tools.tiny_voice.voice import voice_folder
     from utils.xtts.device import choose_device
 
     root = arguments.output.resolve()
     device = choose_device(arguments.device)
-    context = stages.BuildContext(root, RECIPES[arguments.recipe], device, _print_with_time)
+    recipe, base = RECIPES[arguments.recipe], arguments.continue_from
+    if base:
+        recipe = continued_recipe(recipe, base)
+    context = stages.BuildContext(root, recipe, device, _print_with_time, base and base.resolve())
     try:
         stages.run(context, STAGES, arguments.stages)
     except KeyboardInterrupt:
@@ -114,6 +133,26 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if project:
         results["tuned"] = _fine_tune(arguments.model, project, arguments.settings, arguments.retrieved)
         print(report.tuned(results["tuned"]))
+        _write_json(results, arguments.json)
+    return 0
+
+
+def judge(arguments: argparse.Namespace) -> int:
+    """Measure a voice with independent judges."""
+    from tools.tiny_voice import judges, report
+    from tools.tiny_voice.stages import Progress
+
+    progress = Progress("judge", _print_to_stderr)
+    work = arguments.work.resolve()
+    results = judges.judge(arguments.model, work, arguments.sentences, progress)
+    print(report.judged(results))
+    _write_json(results, arguments.json)
+    if arguments.fine_tune:
+        from tools.tiny_voice.fine_tuning import judge_fine_tunings
+
+        tuned = judge_fine_tunings(arguments.model, work, demo.PRESET, arguments.sentences, progress)
+        results["fine_tuned"] = tuned
+        print(json.dumps(tuned, indent=1))
         _write_json(results, arguments.json)
     return 0
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tools.tiny_voice.audio import ENDING, WAVS
+from tools.tiny_voice.continuing import load_fitting
 from tools.tiny_voice.corpus import read_takes
 from tools.tiny_voice.recipe import Dvae
 from tools.tiny_voice.stages import BuildContext
@@ -23,7 +24,6 @@ from utils.xtts.files import DVAE_FILE, MEL_FILE
 
 DVAE = "dvae"
 TRACK = "mel.npy"
-HEARD = 4_000  # clips, spread over all: two hours say enough of the sounds of a language
 COMMITMENT = 0.25  # weight of the distance between sound and code, as usual for such codebooks
 REVIVED = 0.6  # share of the training during which unused codes get another place
 OFTEN = 20  # steps between two looks for unused codes
@@ -36,12 +36,16 @@ def train_dvae(context: BuildContext) -> dict[str, Any]:
     settings, folder = context.recipe.dvae, context.folder("dvae")
     track = _track(context)
     sample = torch.from_numpy(track[: 1 << 20].astype(np.float32))
-    stats = sample.std(dim=0).clamp(min=0.5)
     torch.manual_seed(settings.seed)
     dvae: Any = new_dvae(settings.hidden, settings.codes, settings.width)
-    dvae.decoder[-1].bias.data = sample.mean(dim=0) / stats  # else the first hundred updates learn nothing else
+    if context.base:
+        stats = torch.load(context.base / MEL_FILE, weights_only=True).float()
+        left_out = load_fitting(dvae, torch.load(context.base / DVAE_FILE, weights_only=True))
+    else:
+        stats, left_out = sample.std(dim=0).clamp(min=0.5), list(dvae.state_dict())
+        dvae.decoder[-1].bias.data = sample.mean(dim=0) / stats  # else the first hundred updates learn nothing else
     dvae.to(context.device)
-    lesson = _Lesson(settings, dvae, track, stats)
+    lesson = _Lesson(settings, dvae, track, stats, is_new="codebook.embed" in left_out)
     loop = TrainingLoop(folder, {DVAE: dvae}, settings.steps, settings.rate, settings.seed, context.progress(DVAE))
     figures = loop.run(lesson.step, lesson.evaluate)
     _write(folder / DVAE_FILE, {name: _half(weight) for name, weight in dvae.state_dict().items()})
@@ -53,8 +57,10 @@ def train_dvae(context: BuildContext) -> dict[str, Any]:
 class _Lesson:
     """What one update of the DVAE is."""
 
-    def __init__(self, settings: Dvae, dvae: nn.Module, track: npt.NDArray[np.float16], stats: Tensor) -> None:
-        self.settings, self.stats = settings, stats
+    def __init__(
+        self, settings: Dvae, dvae: nn.Module, track: npt.NDArray[np.float16], stats: Tensor, *, is_new: bool
+    ) -> None:
+        self.settings, self.stats, self.is_new = settings, stats, is_new
         self.dvae: Any = dvae
         self.held = min(JUDGED, len(track) // 4)
         self.track = track
@@ -66,7 +72,7 @@ class _Lesson:
         starts = random.integers(0, max(1, len(self.track) - self.held - size), self.settings.crops)
         mel = self._mels(starts.tolist(), size)
         if number < REVIVED * self.settings.steps and number % OFTEN == 0:
-            self._revive(mel, random, everyone=number == 0)
+            self._revive(mel, random, everyone=number == 0 and self.is_new)
         distance, commitment, _ = self.dvae(mel)
         yield DVAE, distance.mean() + COMMITMENT * commitment.mean()
 
@@ -105,7 +111,8 @@ def _track(context: BuildContext) -> npt.NDArray[np.float16]:
     path = context.folder("dvae") / TRACK
     if not path.is_file():
         names = evenly_spaced(
-            [take.name for take in read_takes(context.folder("corpus")) if take.split == "train"], HEARD
+            [take.name for take in read_takes(context.folder("corpus")) if take.split == "train"],
+            context.recipe.dvae.clips,
         )
         names = [names[place] for place in np.random.default_rng(context.recipe.dvae.seed).permutation(len(names))]
         progress = context.progress("dvae")

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tools.random_model import small_vocabulary
 from tools.tiny_voice.codes import LISTS, read_clips, store_key
+from tools.tiny_voice.continuing import transfer_codes
 from tools.tiny_voice.recipe import Gpt, GptTraining
 from tools.tiny_voice.stages import BuildContext, Progress
 from tools.tiny_voice.training_loop import CURVE
@@ -22,14 +23,17 @@ from utils.core.errors import RunError
 from utils.core.events import Event, EventLog, iter_events
 from utils.core.folders import replace_folder
 from utils.core.languages import AMHARIC
-from utils.core.paths import Project
+from utils.core.paths import Project, resolve_inside
 from utils.core.storage import link_or_copy, write_atomically
 from utils.dataset.features import AUDIO, FOLDER, Shards
+from utils.media import audio
+from utils.media.rates import RATE
 from utils.runs import Run, Status
 from utils.runs.job import Job
 from utils.training.checkpoint_samples import NO_SAMPLES
-from utils.xtts.files import DVAE_FILE, MEL_FILE
-from utils.xtts.model import new_gpt
+from utils.xtts.codec import AudioEncoder
+from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, VOCABULARY_FILE
+from utils.xtts.model import VOCODER_PREFIX, gpt_state, new_gpt, read_config, read_state_dict, strip_prefix
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -49,7 +53,8 @@ def train_gpt_stage(context: BuildContext) -> dict[str, Any]:
     """Give both lessons and return what came of them."""
     base = _untrained_model(context)
     found: dict[str, Any] = {}
-    for name, lesson in (("phrases", context.recipe.gpt.phrases), ("sentences", context.recipe.gpt.sentences)):
+    lessons = (("phrases", context.recipe.gpt.phrases), ("sentences", context.recipe.gpt.sentences))
+    for name, lesson in ((name, lesson) for name, lesson in lessons if lesson.updates):
         project = Project(context.folder("gpt") / name)
         if not project.ready.is_dir():
             _learn(project, training_config(context, name, lesson, base), context.progress(f"gpt, {name}"))
@@ -96,6 +101,8 @@ def _untrained_model(context: BuildContext) -> Path:
     folder, dvae = context.folder("gpt") / BLANK, context.folder("dvae")
     if folder.is_dir():
         return folder
+    if context.base:
+        return _continued_model(context, context.base, folder)
     gpt, codes = context.recipe.gpt, context.recipe.dvae.codes
     torch.manual_seed(gpt.seed)
     vocabulary = small_vocabulary()
@@ -108,6 +115,27 @@ def _untrained_model(context: BuildContext) -> Path:
     with replace_folder(folder) as new:
         write_config(new, config, vocabulary)
         write_weights(new, initial_gpt(config, vocabulary, _pace(context)), vocoder, stats)
+        write_speakers(new, {})
+        link_or_copy(dvae / DVAE_FILE, new / DVAE_FILE)
+    return folder
+
+
+def _continued_model(context: BuildContext, base: Path, folder: Path) -> Path:
+    """Write an earlier voice whose GPT uses the codes of this build."""
+    dvae, config = context.folder("dvae"), read_config(base)
+    clips = read_clips(context.folder("audio"), "sentences").train[:SAMPLED]
+    old, own = AudioEncoder.load(base), AudioEncoder.load(dvae)
+    sounds = [audio.load(resolve_inside(context.folder("audio"), clip.audio), RATE) for clip in clips]
+    pairs = [(old.encode([sound])[0].codes, own.encode([sound])[0].codes) for sound in sounds]
+    codes = context.recipe.dvae.codes
+    gpt = transfer_codes(gpt_state(base), pairs, codes)
+    arguments = config.model_args
+    arguments.gpt_num_audio_tokens, arguments.gpt_start_audio_token = codes + 2, codes
+    arguments.gpt_stop_audio_token = codes + 1
+    vocoder = strip_prefix(read_state_dict(base / MODEL_FILE), VOCODER_PREFIX)
+    with replace_folder(folder) as new:
+        write_config(new, config, Vocabulary.load(base / VOCABULARY_FILE))
+        write_weights(new, gpt, vocoder, torch.load(dvae / MEL_FILE, weights_only=True))
         write_speakers(new, {})
         link_or_copy(dvae / DVAE_FILE, new / DVAE_FILE)
     return folder

@@ -27,6 +27,7 @@ class Dvae:
     width: int = 192  # of a code's vector
     codes: int = 1_024  # as many as XTTS has: fewer do not hold the pitch of twenty speakers
     steps: int = 4_000
+    clips: int = 4_000  # spread over all: two hours say enough of the sounds of a language
     crops: int = 48
     frames: int = 128  # of 12 ms, in a crop
     rate: float = 6e-4
@@ -48,7 +49,7 @@ class Codes:
 class GptTraining:
     """One run of ``train_gpt``."""
 
-    updates: int
+    updates: int  # 0 leaves it out
     clips: int  # of an update
     batch: int  # clips that are computed at the same time
     rate: float
@@ -129,6 +130,18 @@ class Recipe:
 TOY_LESSON = GptTraining(updates=3, clips=4, batch=4, rate=1e-3, warmup=1)
 RECIPES = {
     "full": Recipe(),
+    "short": Recipe(  # a session of two hours on a share of two cores, from an earlier voice
+        corpus=Corpus(takes=2, phrases=3_000, word_lists=3_000, mixed=1.0),
+        dvae=Dvae(clips=1_500, steps=1_000, rate=4e-4),
+        gpt=Gpt(
+            phrases=GptTraining(updates=0, clips=16, batch=16, rate=5e-4),
+            sentences=GptTraining(updates=900, clips=16, batch=16, rate=5e-4, warmup=40),
+            evaluate=100,
+            save=50,
+        ),
+        speaker_encoder=SpeakerEncoder(steps=120, rate=1e-3),
+        vocoder=Vocoder(clips=700, alone=300, steps=1_500, crops=4, codes=14, judged=5),
+    ),
     "toy": Recipe(
         corpus=Corpus(sentences=10, takes=8, phrases=10, word_lists=6, judged=4),
         dvae=Dvae(hidden=16, width=16, codes=32, steps=6, crops=4, frames=64),

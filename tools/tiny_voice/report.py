@@ -11,6 +11,7 @@ from utils.core.storage import read_json, read_text, write_atomically
 
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 ROWS = 9  # of a curve
+JUDGED_SYSTEMS = ("espeak", "mel", "codes", "latents", "free", "chance")
 GOALS = {  # what the voice has to reach, and how it is said
     "retrieved": ("nearest to its own rendering", 0.9),
     "as_long": ("within 30 % of its length", 0.9),
@@ -27,7 +28,7 @@ def report_of(root: Path) -> str:
     for name, folder in (("DVAE", "dvae"), ("Voices", "speaker_encoder"), ("Vocoder", "vocoder")):
         if folder in known:
             parts.append(f"{name} over its training:\n\n{_curve(read_json(root / folder / CURVE))}")
-    for lesson in ("phrases", "sentences") if "gpt" in known else ():
+    for lesson in [name for name in ("phrases", "sentences") if name in known.get("gpt", {})]:
         unheard = read_json(root / "gpt" / lesson / CURVE)["unheard"]
         parts.append(f"GPT, lesson of {lesson}, on clips that it never learnt from:\n\n{_curve(unheard)}")
     if "checks" in known:
@@ -55,6 +56,22 @@ def tuned(found: Mapping[str, Any]) -> str:
         ["distance of the pitch (semitones)", _heard(found["pitch_before"]), _heard(found["pitch_after"]), "smaller"],
     ]
     return _table([f"{found['sentences']} sentences of the held-out speaker", "Before", "After", "Asked"], rows)
+
+
+def judged(found: Mapping[str, Any]) -> str:
+    """Write down what the judges measured of each system, and of the voice alone."""
+    systems = [name for name in JUDGED_SYSTEMS if name in found]
+    rows = [
+        [name.replace("_", " "), *(_known(found[system].get(name)) for system in systems)] for name in found["free"]
+    ]
+    for name, figure in (("longer consonant (ms)", "longer_ms"), ("share longer by 40 ms", "lengthened")):
+        rows.append([name, *(_known(found["gemination"].get(system, {}).get(figure)) for system in systems)])
+    retrieval = found["retrieval"]
+    of_free = {"free": retrieval["by_sound"], "chance": retrieval["chance"]}
+    rows.append(["retrieved among 41 of its length", *(_known(of_free.get(system)) for system in systems)])
+    rows.append(["retrieved by length alone", *(_known({"free": retrieval["by_length"]}.get(one)) for one in systems)])
+    rows.append(["real-time factor", *(_known({"free": found["real_time_factor"]}.get(one)) for one in systems)])
+    return _table([f"{found['sentences']} unseen sentences", *systems], rows)
 
 
 def write_into(document: Path, text: str) -> None:
@@ -90,6 +107,10 @@ def _share(part: float) -> str:
 
 def _heard(distance: float | None) -> str:
     return "none heard" if distance is None else str(distance)
+
+
+def _known(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}"
 
 
 def _curve(points: Sequence[Mapping[str, float]]) -> str:

@@ -1,14 +1,15 @@
-"""The recording of the sample project: three minutes of a speaker whom the small voice never heard, with subtitles."""
+"""A recording to learn a speaker from: three minutes of one whom the small voice never heard, with subtitles."""
 
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.speakers import SAMPLE_SPEAKER
+from tools.tiny_voice.speakers import SAMPLE_SPEAKER, Speaker
 from tools.tiny_voice.stages import BuildContext
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder, write_atomically
@@ -27,9 +28,13 @@ SEED = 7
 
 def record_sample(context: BuildContext) -> dict[str, Any]:
     """Let the held-out speaker say sentences to learn from; those that judge the voice stay unheard."""
-    folder = context.folder("sample")
+    return write_recording(context.folder("sample"), SAMPLE_SPEAKER)
+
+
+def write_recording(folder: Path, speaker: Speaker) -> dict[str, Any]:
+    """Write the recording of a speaker and its subtitles."""
     make_folder(folder)
-    spoken = list(_spoken())
+    spoken = list(_spoken(speaker))
     pause = np.zeros(round(PAUSE * RATE), np.float32)
     sound = np.concatenate([part for _, samples in spoken for part in (samples, pause)])
     write_audio(folder / AUDIO_FILE, resample(sound, RATE, OUTPUT_RATE), OUTPUT_RATE)
@@ -37,12 +42,12 @@ def record_sample(context: BuildContext) -> dict[str, Any]:
     return {"clips": len(spoken), "length": round(sound.size / RATE, 1), "bytes": (folder / AUDIO_FILE).stat().st_size}
 
 
-def _spoken() -> Iterator[tuple[str, Samples]]:
+def _spoken(speaker: Speaker) -> Iterator[tuple[str, Samples]]:
     """Speak one sentence after the other until the time is full."""
     random = np.random.default_rng(SEED)
     left = SECONDS
     for text in evenly_spaced(read_sentences()["train"], DRAWN):
-        samples = render(text, SAMPLE_SPEAKER.varied(random))
+        samples = render(text, speaker.varied(random))
         left -= samples.size / RATE + PAUSE
         if left < 0:
             return

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tools.tiny_voice import continuing
 from tools.tiny_voice.audio import ENDING, WAVS, select
 from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.speakers import SPEAKERS
@@ -51,7 +52,10 @@ def train_speaker_encoder(context: BuildContext) -> dict[str, Any]:
     """Train the encoder and measure it on sentences that it never heard."""
     settings, folder = context.recipe.speaker_encoder, context.folder("speaker_encoder")
     torch.manual_seed(settings.seed)
-    classifier = SpeakerClassifier(settings.filters).to(context.device)
+    classifier = SpeakerClassifier(settings.filters)
+    if context.base:
+        continuing.load_speaker_encoder(context.base, classifier.encoder)
+    classifier.to(context.device)
     tracks = _tracks(context)
     size = round(settings.seconds * RATE)
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tools.tiny_voice.continuing import fingerprint
 from tools.tiny_voice.recipe import Recipe
 from utils.core.errors import ConfigError
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
@@ -70,12 +71,14 @@ class BuildContext:
         recipe: All settings.
         device: Torch device.
         tell: Called with progress messages.
+        base: Folder of an earlier voice whose training is continued.
     """
 
     root: Path
     recipe: Recipe
     device: str
     tell: Callable[[str], None]
+    base: Path | None = None
 
     def folder(self, stage: str) -> Path:
         """Return the folder of a stage."""
@@ -96,6 +99,7 @@ class Stage:
         settings: Parts of the recipe it depends on.
         work: Runs the stage and returns its results; continues an interrupted run.
         files: Other files it depends on.
+        continues: Whether it can start from the weights of an earlier voice.
     """
 
     name: str
@@ -103,31 +107,34 @@ class Stage:
     settings: tuple[str, ...]
     work: Callable[[BuildContext], Figures]
     files: tuple[Path, ...] = ()
+    continues: bool = False
 
 
 def run(context: BuildContext, stages: Sequence[Stage], selected: Collection[str] = ()) -> None:
-    """Run the selected stages (default: all) that are not done yet."""
+    """Run the selected stages (default: all) that are not done yet; others may run in another process."""
     known = [stage.name for stage in stages]
     if unknown := sorted(set(selected) - set(known)):
         raise ConfigError(f"Unknown stage: {', '.join(unknown)}.", hint=f"The stages are {', '.join(known)}.")
     make_folder(context.root)
     keys: dict[str, str] = {}
-    with file_lock(context.root / ".lock"):
-        for stage in stages:
-            keys[stage.name] = key = key_of(context.recipe, stage, keys)
-            if selected and stage.name not in selected:
-                continue
-            _require_earlier_stages(context, stage, keys)
+    for stage in stages:
+        keys[stage.name] = key = key_of(context, stage, keys)
+        if selected and stage.name not in selected:
+            continue
+        _require_earlier_stages(context, stage, keys)
+        with file_lock(context.root / f".{stage.name}.lock"):
             if is_done(context, stage.name, key):
                 context.tell(f"{stage.name}: already done")
             else:
                 _run_stage(context, stage, key)
 
 
-def key_of(recipe: Recipe, stage: Stage, keys: Mapping[str, str]) -> str:
+def key_of(context: BuildContext, stage: Stage, keys: Mapping[str, str]) -> str:
     """Hash everything that the result of a stage depends on."""
-    settings = {name: dataclasses.asdict(getattr(recipe, name)) for name in stage.settings}
+    settings = {name: dataclasses.asdict(getattr(context.recipe, name)) for name in stage.settings}
     inputs = {"format": FORMAT, "settings": settings, "after": {name: keys[name] for name in stage.after}}
+    if context.base and stage.continues:
+        inputs["base"] = fingerprint(context.base)
     digest = hashlib.blake2b(json.dumps(inputs, sort_keys=True).encode(), digest_size=12)
     for path in stage.files:
         digest.update(path.read_bytes())

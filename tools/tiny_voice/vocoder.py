@@ -8,18 +8,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tools.tiny_voice import continuing
 from tools.tiny_voice.discriminators import Discriminators, adversarial_loss, discriminator_loss, feature_loss
 from tools.tiny_voice.latents import CODE_OUTPUT, FULL, Pairs, gather, vocoder_clips
+from tools.tiny_voice.pitch import pitch_correlation, track_pitch
 from tools.tiny_voice.speaker_encoder import load_speaker_encoder
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.training_loop import Figures, TrainingLoop, load_trained
 from tools.untrained import VocoderSize, new_vocoder
 from utils.evaluation.metrics import mel_cepstral_distance
+from utils.media.rates import OUTPUT_RATE
 
 GENERATOR, DISCRIMINATORS = "generator", "discriminators"
 WINDOWS = (256, 512, 1024, 2048)  # samples of the spectra that are compared
 QUIETEST = 1e-4  # magnitudes below it count as silence
 SPECTRAL, FEATURES = 8.0, 2.0  # weights beside the adversarial loss of 1
+EDGE = 1  # codes at both ends of a crop that are context only
 
 
 def train_vocoder(context: BuildContext) -> dict[str, Any]:
@@ -31,6 +35,8 @@ def train_vocoder(context: BuildContext) -> dict[str, Any]:
     torch.manual_seed(settings.seed)
     decoder: Any = new_vocoder(_size(context)).to(context.device)
     generator: nn.Module = decoder.waveform_decoder
+    if context.base:
+        continuing.load_generator(context.base, generator)
     discriminators = Discriminators(settings.discriminators).to(context.device)
     long = np.flatnonzero(np.diff(pairs.codes) >= settings.codes)
 
@@ -38,7 +44,8 @@ def train_vocoder(context: BuildContext) -> dict[str, Any]:
         drawn = [_crop(pairs, int(random.choice(long)), settings.codes, random) for _ in range(settings.crops)]
         latents, voices, wanted = (torch.stack(parts).to(context.device) for parts in zip(*drawn, strict=True))
         made = decoder(latents, g=voices[..., None])[:, 0]
-        wanted = wanted[:, : made.shape[1]]
+        edge = round(EDGE * CODE_OUTPUT)
+        made, wanted = made[:, edge:-edge], wanted[:, edge : made.shape[1] - edge]
         loss = SPECTRAL * spectral_loss(made, wanted)
         if number >= settings.alone:
             real = discriminators(wanted)
@@ -50,8 +57,9 @@ def train_vocoder(context: BuildContext) -> dict[str, Any]:
         discriminators.requires_grad_(requires_grad=True)
 
     def evaluate() -> Figures:
-        distances = [_distance_of_clip(decoder, unseen, number) for number in range(unseen.count)]
-        return {"mcd_db": round(float(np.mean(distances)), 3)}
+        figures = [_figures_of_clip(decoder, unseen, number) for number in range(unseen.count)]
+        mcd, pitch = np.nanmean(figures, axis=0)
+        return {"mcd_db": round(float(mcd), 3), "pitch_correlation": round(float(pitch), 3)}
 
     modules = {GENERATOR: generator, DISCRIMINATORS: discriminators}
     loop = TrainingLoop(folder, modules, settings.steps, settings.rate, settings.seed, context.progress("vocoder"))
@@ -99,11 +107,12 @@ def _crop(pairs: Pairs, clip: int, codes: int, random: np.random.Generator) -> t
     return torch.from_numpy(latents), torch.from_numpy(pairs.voices[clip].copy()), torch.from_numpy(sound)
 
 
-def _distance_of_clip(decoder: nn.Module, pairs: Pairs, clip: int) -> float:
-    """Return the mel-cepstral distance of a vocoded clip from its sound, in dB."""
+def _figures_of_clip(decoder: nn.Module, pairs: Pairs, clip: int) -> tuple[float, float]:
+    """Return the mel-cepstral distance of a vocoded clip from its sound in dB, and the correlation of their pitch."""
     device = next(decoder.parameters()).device
     latents, voice, sound = pairs.clip(clip)
     with torch.no_grad():
         made = decoder(latents[None].to(device), g=voice[None, :, None].to(device)).flatten().cpu().numpy()
     found = mel_cepstral_distance(made, sound)
-    return float("nan") if found is None else found
+    tracks = track_pitch(made, OUTPUT_RATE), track_pitch(sound[: made.size], OUTPUT_RATE)
+    return float("nan") if found is None else found, pitch_correlation(*tracks)
