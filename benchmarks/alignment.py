@@ -1,7 +1,8 @@
-"""How well texts are checked: `python -m benchmarks.alignment errors|human|cues|long|cost --work FOLDER`.
+"""How well texts are checked: `python -m benchmarks.alignment errors|human|cues|long --work FOLDER`.
 
 Every scenario writes files as a user has them and runs the build of a dataset. What is right is known to the sample:
-speech of voices and sentences that the recogniser never learnt, with planted errors; and LJ Speech, if it is at hand.
+speech of voices and sentences that the recogniser never learnt, with planted errors; and clips of a human reader, such
+as LJ Speech, in a folder that you give.
 """
 
 import argparse
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 RATE = 16_000
 PADDING = DatasetConfig().padding_seconds
-HUMAN = Path(__file__).parents[2] / "shared" / "human_speech" / "lj"
 
 
 def main() -> None:
@@ -41,11 +41,13 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--clips", type=int, default=240)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--human", type=Path, default=HUMAN, help="folder with texts.csv and recordings")
+    parser.add_argument("--human", type=Path, help="folder of a reader: texts.csv (file|text) and recordings")
     parser.add_argument("--wrong", type=int, default=0, help="human: clips with the text of another one")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
     options.work.mkdir(parents=True)
+    if options.scenario == "human" and not options.human:
+        parser.error("--human is needed")
     SCENARIOS[options.scenario](options)
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     print(f"processor {sum(one.ru_utime for one in usage):.0f} s, peak memory {usage[0].ru_maxrss / 1e6:.2f} GB")
@@ -74,7 +76,7 @@ def errors(options: argparse.Namespace) -> None:
 
 
 def human(options: argparse.Namespace) -> None:
-    """LJ Speech: joined to one recording with its transcript and no times; or a list with swapped texts."""
+    """A human reader, in English: one recording with its transcript and no times; or a list with swapped texts."""
     with (options.human / "texts.csv").open(encoding="utf-8", newline="") as file:
         rows = [(row["file"], row["text"]) for row in csv.DictReader(file, delimiter="|", quoting=csv.QUOTE_NONE)]
     sounds = [audio.load(options.human / f"{name.removesuffix('.wav')}.wav", RATE) for name, _ in rows]

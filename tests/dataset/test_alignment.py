@@ -15,6 +15,7 @@ from utils.config import DatasetConfig
 from utils.core.paths import Project
 from utils.dataset.alignment.aligner import Rows, SpokenWord, align, score
 from utils.dataset.alignment.recut import cut_words, trim
+from utils.dataset.alignment.thresholds import TEXTS as WHOLE_TEXTS
 from utils.dataset.alignment.thresholds import limit_between
 from utils.dataset.alignment.transcript import words_of_transcript
 from utils.dataset.alignment.units import Units, units_of
@@ -78,10 +79,10 @@ def test_the_limit_lies_between_right_and_wrong_even_if_a_third_of_the_texts_is_
     random = np.random.default_rng(0)
     wrong = random.normal(-6, 1, 400).tolist()
     own = [*random.normal(-1, 0.5, 200), *random.normal(-6, 1, 100)]
-    limit, missed = limit_between(own, wrong, 0.03)
+    limit, missed = limit_between(own, wrong, WHOLE_TEXTS)
     assert -4 < limit < -2
     assert missed < 0.03
-    assert limit_between(random.normal(-6, 1, 300).tolist(), wrong, 0.03) == (-np.inf, 1.0)
+    assert limit_between(random.normal(-6, 1, 300).tolist(), wrong, WHOLE_TEXTS) == (-np.inf, 1.0)
 
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:

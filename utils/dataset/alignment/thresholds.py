@@ -13,9 +13,6 @@ from utils.dataset.alignment.aligner import Alignment, Rows, SpokenWord, align, 
 from utils.dataset.alignment.units import Word
 
 FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the best that is possible
-MAX_LOST = 0.03  # share of right clips that are lost by it, half of it for single words
-# Shares of the wrong texts, and of the planted errors, that score lower than almost any right one.
-SURELY_WRONG, SURELY_WRONG_WORDS = 0.75, 0.5
 MOST_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
 OTHERS = 4  # texts of other clips that each clip is compared with
 MIN_CLIPS = 12  # fewer say nothing about a project
@@ -23,6 +20,19 @@ MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judg
 LARGEST_WORD_SCORE, SMALLEST_GAP = -3.0, 10.0  # weaker signs of an error are not taken for one
 PLANTED = 200  # words too many, and as many that are left out
 MIN_UNITS = 3  # of a word that is judged alone
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What a limit has to do."""
+
+    max_lost: float  # share of right clips
+    min_found: float  # share of wrong ones; with less there is no limit
+    surely_wrong: float  # share of wrong ones that score lower than almost any right one
+
+
+TEXTS = Aim(max_lost=0.03, min_found=0.6, surely_wrong=0.75)
+WORDS = Aim(max_lost=0.015, min_found=0.9, surely_wrong=0.5)  # single words, which are judged only where this is easy
 
 
 @dataclass(frozen=True)
@@ -60,15 +70,13 @@ def calibrate(clips: Sequence[Judged], seed: int = 0) -> Limits | None:
     random = np.random.default_rng(seed)
     own = [score(clip.rows, clip.units) for clip in clips]
     other = [score(clips[at].rows, units) for at, units in _others(clips, random)]
-    limit, missed = limit_between(own, other)
+    limit, missed = limit_between(own, other, TEXTS)
     right = [clip for clip, value in zip(clips, own, strict=True) if value >= limit]
     words, gaps, missed_words = _small_errors(right, random) if right else (-np.inf, np.inf, 1.0)
     return Limits(limit, words, gaps, missed, missed_words)
 
 
-def limit_between(
-    own: Sequence[float], wrong: Sequence[float], max_lost: float = MAX_LOST, surely_wrong: float = SURELY_WRONG
-) -> tuple[float, float]:
+def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tuple[float, float]:
     """Return the limit below which a score is wrong, and the share of wrong ones that it misses (1: there is none).
 
     It is the highest score that few of the wrong ones reach, as long as it loses few right ones; where a gap follows,
@@ -76,14 +84,15 @@ def limit_between(
     ones do.
     """
     ours, others = np.array(own), np.array(wrong)
-    share = min(1.0, float(np.mean(ours < np.quantile(others, surely_wrong))) / surely_wrong)
-    uncertain = float(np.sqrt(max(share, max_lost) / ours.size)) / 2  # in a sample of this size
-    for found in FOUND if share < MOST_WRONG else ():
+    share = min(1.0, float(np.mean(ours < np.quantile(others, aim.surely_wrong))) / aim.surely_wrong)
+    # In a sample of this size; one clip may always be wrong.
+    uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)) / 2)
+    for found in [found for found in FOUND if found >= aim.min_found and share < MOST_WRONG]:
         edge = float(np.quantile(others, found))
         lost = float(np.mean(ours < edge)) - share * found
         right = ours[ours >= edge]
-        if right.size and lost <= max_lost * (1 - share) + uncertain:
-            limit = (edge + max(edge, float(np.quantile(right, max_lost)))) / 2
+        if right.size and lost <= aim.max_lost * (1 - share) + uncertain:
+            limit = (edge + max(edge, float(np.quantile(right, aim.max_lost)))) / 2
             return limit, float(np.mean(others >= limit))
     return -np.inf, 1.0
 
@@ -118,9 +127,9 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
             if aligned := align(clip.rows, words):
                 left_out.append(-largest_gap(aligned))
     worst = [worst_word(aligned) for aligned in own]
-    word, words_missed = limit_between(worst, planted, MAX_LOST / 2, SURELY_WRONG_WORDS)
+    word, words_missed = limit_between(worst, planted, WORDS)
     gaps = [-largest_gap(aligned) for aligned in own]
-    gap, gaps_missed = limit_between(gaps, left_out, MAX_LOST / 2, SURELY_WRONG_WORDS)
+    gap, gaps_missed = limit_between(gaps, left_out, WORDS)
     return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2
 
 
