@@ -84,8 +84,7 @@ def delete(opened: Project, arguments: argparse.Namespace) -> int:
 
 def promote(opened: Project, arguments: argparse.Namespace) -> int:
     """Make a checkpoint the finished model of the project."""
-    from utils.speech.loading import training_reference
-    from utils.xtts.export import promote as write_ready
+    from utils.speech.loading import make_ready, training_reference
 
     if len(arguments.steps) > 1:
         raise RunError("Only one checkpoint can be the finished model.", hint="Give one step.")
@@ -93,7 +92,7 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     if arguments.reference and not arguments.reference.is_file():
         raise RunError(f"There is no clip {arguments.reference}.")
     voice = arguments.reference or training_reference(chosen)
-    folder = write_ready(chosen, opened.ready, voice, half=arguments.half)
+    folder = make_ready(chosen, voice, half=arguments.half)
     print(f"{_title(chosen)} is now {folder}; its voice is that of {voice or 'the base model'}.")
     return 0
 

@@ -19,5 +19,5 @@ def run(arguments: argparse.Namespace) -> int:
     run = Run(arguments.folder.resolve())
     command = importlib.import_module(f"utils.cli.{run.read_state().verb.replace('-', '_')}")
     with GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run) as job:
-        command.work(job, command.CONFIG.load(run.config))
+        command.work(job, command.CONFIG.load_run(run.config))
     return 1 if run.read_state().status is Status.FAILED else 0

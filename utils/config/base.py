@@ -5,7 +5,7 @@ import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -48,6 +48,7 @@ class Config(BaseModel):
     """A frozen set of settings that refuses unknown names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    earlier: ClassVar[Mapping[str, object]] = {}  # values of newer settings in runs that were started without them
 
     @field_validator("*", mode="before")
     @classmethod
@@ -71,6 +72,11 @@ class Config(BaseModel):
     def load(cls, path: Path) -> Self:
         hint = "Correct the file; settings left out have their default."
         return cls.parse(read_yaml(path), source=str(path), hint=hint)
+
+    @classmethod
+    def load_run(cls, path: Path) -> Self:
+        """Load the settings of a run; those that an earlier version did not have get the values that it worked with."""
+        return cls.parse({**cls.earlier, **read_yaml(path)}, source=str(path))
 
     def to_yaml(self) -> str:
         """Write every setting, defaults included."""

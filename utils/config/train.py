@@ -1,11 +1,13 @@
 """Settings of a fine-tuning run, of downloading its base model, and of a test run."""
 
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from utils.config.base import Config, Language, Text, setting
 from utils.core import paths
+from utils.core.paths import Project
 
 RETIRED = "tiny-random"  # a base version of 1.0
 
@@ -187,7 +189,16 @@ class TrainConfig(Config):
         "none", "Sharding", "fsdp distributes weights and optimizer state over the processes."
     )
 
-    save_step: int = setting(1000, "Save every (steps)", "Steps between two checkpoints.", ge=1)
+    save_step: int = setting(
+        1000, "Save every (steps)", "Steps between two saves; each epoch and save_minutes also save.", ge=1
+    )
+    save_minutes: float = setting(
+        10.0,
+        "Save every (minutes)",
+        "Most work that a crash can lose, in minutes; 0 = by steps and epochs.",
+        ge=0,
+        le=1440,
+    )
     save_n_checkpoints: int = setting(
         1, "Checkpoints to keep", "Recent checkpoints to keep; the best one is always kept.", ge=1, le=100
     )
@@ -197,7 +208,7 @@ class TrainConfig(Config):
     sample_texts: Text = setting(
         "",
         "Sample sentences",
-        "Spoken at each checkpoint, separated by |; blank = three from the evaluation list, - = none.",
+        "Spoken at each evaluation, separated by |; blank = three from the evaluation list, - = none.",
     )
     early_stopping_patience: int = setting(
         0, "Early stopping", "Stop after this many evaluations without improvement; 0 = never.", ge=0, le=1000
@@ -205,6 +216,13 @@ class TrainConfig(Config):
     tracker: Literal["none", "tensorboard", "wandb", "trackio"] = setting(
         "none", "Tracker", "Also send metrics to this service."
     )
+
+    @property
+    def project(self) -> Project:
+        """The project of the run: the output path, or "default" in it if it is the folder with all projects."""
+        is_default = self.output_path == type(self).model_fields["output_path"].default
+        root = paths.OUTPUT if is_default else Path(self.output_path).resolve()
+        return paths.project("default", root) if root == paths.OUTPUT and not paths.is_project(root) else Project(root)
 
     @model_validator(mode="after")
     def settings_that_agree(self) -> Self:

@@ -21,6 +21,7 @@ TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
 UPLOADS = OUTPUT / ".uploads"  # files that visitors of the page sent or can download
 
 RECORDINGS = "recordings"  # of a dataset folder
+PARTS = ("dataset", "runs", "ready")  # of a project
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names on Windows
 MAX_NAME_BYTES = 200  # systems allow 255; temporary names are longer
 ALLOWED = re.compile(r"[\w][\w .-]{0,63}")
@@ -69,7 +70,13 @@ def project(name: str, output: Path = OUTPUT) -> Project:
 def list_projects(output: Path = OUTPUT) -> list[str]:
     if not output.is_dir():
         return []
-    return sorted(path.name for path in output.iterdir() if path.is_dir() and not path.name.startswith("."))
+    folders = [path for path in output.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return sorted(path.name for path in folders if path.name not in PARTS or is_project(path))
+
+
+def is_project(folder: Path) -> bool:
+    """Tell whether a folder holds a dataset, runs or a finished model."""
+    return any((folder / name).is_dir() for name in PARTS)
 
 
 def validate_name(name: object) -> str:

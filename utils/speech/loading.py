@@ -99,6 +99,14 @@ def training_reference(checkpoint: Checkpoint) -> Path | None:
         return None
 
 
+def make_ready(checkpoint: Checkpoint, reference: Path | None = None, *, half: bool = False) -> Path:
+    """Make a checkpoint the voice of its project; its reference is by default the clip of the samples."""
+    from utils.xtts.export import promote
+
+    ready = Project(checkpoint.run.parent.parent).ready
+    return promote(checkpoint, ready, reference or training_reference(checkpoint), half=half)
+
+
 def open_model(
     model: str | Path = "",
     *,

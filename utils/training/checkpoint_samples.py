@@ -1,4 +1,4 @@
-"""Speaks the same sentences with each checkpoint, so that you can hear how a run develops.
+"""Speaks the same sentences at each evaluation, so that you can hear how a run develops.
 
 The samples come from the checkpoint on disk through the same engine as all speech. They are what ``speak`` says with
 that checkpoint and seed, and neither the model in training nor its random state is touched.
@@ -34,6 +34,7 @@ class CheckpointSamples:
             self.texts = []
         elif not self.texts:
             self.texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
+        self.recordings = {clip.text: str(clips.folder / clip.audio) for clip in reversed(clips.eval)}
         self.device = "cuda" if device.type == "cuda" else "cpu"
         self.speech = SpeechConfig(reference=str(clips.voice), language=config.language, seed=config.seed, tries=1)
 
@@ -71,4 +72,5 @@ class CheckpointSamples:
             except AmharicTtsError as error:
                 self.job.events.emit("warning", message=f"A sample could not be spoken: {error}", text=text)
             else:
-                self.job.events.emit("sample", step=step, text=text, file=str(path))
+                recording = self.recordings.get(text, "")  # of the same words
+                self.job.events.emit("sample", step=step, text=text, file=str(path), recording=recording)

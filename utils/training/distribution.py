@@ -81,9 +81,9 @@ class Ranks:
         self.wait()
         self.accelerator.state.destroy_process_group()
 
-    def agree_on_stop(self, request: str) -> str:
-        """Return the stop request that the first process received, so that all stop after the same update."""
-        requests = ("", "save", "now")
+    def agree(self, request: str) -> str:
+        """Return what the first process has to do, so that all save or stop after the same update."""
+        requests = ("", "epoch", "late", "save", "now")
         return requests[round(self.sum([requests.index(request) if self.is_first else 0])[0])]
 
 

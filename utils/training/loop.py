@@ -15,6 +15,7 @@ from utils.training.step import Evaluator, StepResult
 from utils.xtts.device import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between progress events
+EPOCH_PER_SAVE = 10  # an epoch is saved if it takes this many times as long as a save
 
 
 @dataclass
@@ -27,6 +28,7 @@ class TrainingLoop:
     total: int  # updates of the run
     track: Callable[[dict[str, Any], int], None]  # sends metrics to a tracker
     state: TrainState = field(default_factory=TrainState)
+    clock: Callable[[], float] = time.monotonic
     _progress: float = 0.0
     _saved: int = -1
 
@@ -34,10 +36,14 @@ class TrainingLoop:
         saver = self.saver
         self.job, self.config, self.step, self.per_epoch = saver.job, saver.config, saver.step, saver.per_epoch
         self.throughput, self.stopping, self.overfitting = saver.throughput, saver.stopping, saver.overfitting
+        self.eval_step = self.config.eval_step or self.per_epoch
+        self._saved_at = self._updated_at = self.clock()
+        self._longest = dict.fromkeys(("update", "evaluation", "save"), 0.0)  # seconds
 
     def run(self) -> None:
         """Train until the last update, early stopping, or a stop request."""
-        if self.state.evaluated < 0:
+        is_due = self.state.update % self.eval_step == 0 and self.state.evaluated != self.state.update
+        if self.state.evaluated < 0 or is_due:  # a save before an evaluation was resumed
             self._evaluate()
         while not self._is_done():
             self._train()
@@ -51,9 +57,11 @@ class TrainingLoop:
 
     def _train(self) -> None:
         """Perform updates until the end, or until the run has to roll back."""
+        self._updated_at = self.clock()
         for update in self.loader.run(self.state.update, self.total):
             self.throughput.data_ready()
             result = self.step.run(update)
+            self._measure("update", self._updated_at)
             if result.status is StepStatus.ROLL_BACK:
                 self._roll_back()
                 return
@@ -62,20 +70,46 @@ class TrainingLoop:
             self.state.count(update, result)
             self._report(update, result)
             self._evaluate_and_save_if_due()
+            self._updated_at = self.clock()
             if self._is_done():
                 return
 
     def _evaluate_and_save_if_due(self) -> None:
         done = self.state.update
-        if done % (self.config.eval_step or self.per_epoch) == 0:
+        evaluates = done % self.eval_step == 0 or self._is_done()
+        request = self.step.ranks.agree(self.job.stop_request() or self._save_request(evaluates=evaluates))
+        if request in {"now", "save"}:
+            if request == "save":
+                self._save()
+            raise StopRequested(request)
+        if request == "late":
+            self._save(checkpoint=False)
+        if evaluates:
             self._evaluate()
         if done % self.config.save_step == 0:
             self._save()
-        request = self.step.ranks.agree_on_stop(self.job.stop_request())
-        if request == "save" and self._saved != done:
-            self._save()
-        if request:
-            raise StopRequested(request)
+        elif request == "epoch":
+            self._save(checkpoint=False)
+
+    def _save_request(self, *, evaluates: bool) -> str:
+        """Return "late" to save before what comes next, "epoch" to save after it, or nothing.
+
+        It is late when a crash during the next update or evaluation would lose more than ``save_minutes``.
+        """
+        if evaluates and not self.saver.can_resume:
+            return "late"  # before the first checkpoint, from which a run without a save would resume
+        since, limit = self.clock() - self._saved_at, 60 * self.config.save_minutes
+        ahead = self._longest["update"] + self._longest["save"] + evaluates * self._longest["evaluation"]
+        if limit and since + ahead >= limit:
+            return "late"
+        is_epoch = self.state.update % self.per_epoch == 0
+        return "epoch" if is_epoch and since > EPOCH_PER_SAVE * self._longest["save"] else ""
+
+    def _measure(self, name: str, start: float) -> float:
+        """Return the seconds since ``start``, and note how long such a part of the run may take."""
+        seconds = self.clock() - start
+        self._longest[name] = max(self._longest[name], seconds)
+        return seconds
 
     def _report(self, update: Update, result: StepResult) -> None:
         state = self.state
@@ -92,35 +126,43 @@ class TrainingLoop:
         self.track({f"train/{name}": value for name, value in metrics.items()}, state.update)
         if result.status is StepStatus.SKIPPED:
             self.job.events.emit("warning", message=self.step.guard.message)
-        if time.monotonic() - self._progress > PROGRESS_SECONDS or state.update == self.total:
-            self._progress = time.monotonic()
+        if self.clock() - self._progress > PROGRESS_SECONDS or state.update == self.total:
+            self._progress = self.clock()
             self.job.events.emit("progress", step=state.update, total=self.total, seconds_left=metrics["seconds_left"])
 
     def _evaluate(self) -> None:
         """Evaluate the model and write a checkpoint if it is the best so far."""
-        start, state = time.monotonic(), self.state
+        start, state = self.clock(), self.state
         losses, extra = self.evaluator.evaluate()
-        self.throughput.pause(time.monotonic() - start, "evaluation", self.config.eval_step or self.per_epoch)
         is_baseline = state.evaluated < 0 and not state.update
         state.evaluated, state.eval_losses = state.update, losses._asdict()
         metrics = {"loss": losses.loss, "loss_text": losses.text, "loss_audio": losses.audio, **extra}
         self.job.events.emit("evaluation", step=state.update, epoch=round(state.update / self.per_epoch, 3), **metrics)
         self.track({f"evaluation/{name}": value for name, value in metrics.items()}, state.update)
         if is_baseline:
+            self._pause("evaluation", start, self.eval_step)
             return  # the base model is what checkpoints are compared with
         if state.train_loss is not None and (warning := self.overfitting.check(state.train_loss, losses.audio)):
             self.job.events.emit("warning", message=warning)
-        if self.stopping.is_better(losses.loss):
+        if is_best := self.stopping.is_better(losses.loss):
             state.best_update, state.best_loss = state.update, losses.loss
-            self.saver.write_checkpoint(state, best=True, speak=False)
+        if is_best or self.saver.samples.texts:
+            self.saver.write_checkpoint(state, best=is_best, replace=True)
+            self.saver.speak_samples(state)
+        self._pause("evaluation", start, self.eval_step)
 
-    def _save(self) -> None:
-        start = time.monotonic()
-        self.saver.write_checkpoint(self.state, best=self.state.best_update == self.state.update, speak=True)
-        self.saver.save(self.state)
-        self._saved = self.state.update
+    def _save(self, *, checkpoint: bool = True) -> None:
+        start = self.clock()
+        self.saver.save(self.state)  # first: a run that has only a checkpoint does not resume exactly
+        self._saved_at = start
+        if checkpoint:
+            self._saved = self.state.update
+            self.saver.write_checkpoint(self.state, best=self.state.best_update == self.state.update)
         trim_memory()  # updates of many lengths leave holes in the heap: gigabytes on a CPU
-        self.throughput.pause(time.monotonic() - start, "save", self.config.save_step)
+        self._pause("save", start, min(self.config.save_step, self.per_epoch))
+
+    def _pause(self, name: str, start: float, every: int) -> None:
+        self.throughput.pause(self._measure(name, start), name, every)
 
     def _roll_back(self) -> None:
         """Return to the last save and continue with half the learning rate."""

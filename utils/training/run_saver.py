@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, RunError
+from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.folders import DamagedError
 from utils.core.storage import write_atomically
+from utils.runs import Run
 from utils.runs.job import Job
 from utils.training import resume_state
 from utils.training.checkpoint_samples import CheckpointSamples
@@ -34,7 +36,10 @@ from utils.xtts.tensors import read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
 LOSS_WINDOW = 50  # updates in the running mean of the training loss
-MAY_CHANGE = {"num_epochs", "max_steps", "save_step", "save_n_checkpoints", "eval_step", "sample_texts", "num_workers"}
+MAY_CHANGE = {
+    *("num_epochs", "max_steps", "save_step", "save_minutes", "save_n_checkpoints", "eval_step"),
+    *("sample_texts", "num_workers"),
+}
 
 
 @dataclass
@@ -79,6 +84,10 @@ class RunSaver:
         guards = {"guard": self.step.guard, "micro": self.step.micro}
         self.guards: dict[str, Stateful] = {**guards, "stopping": self.stopping, "overfitting": self.overfitting}
 
+    @property
+    def can_resume(self) -> bool:
+        return resume_state.can_resume(self.resume_folder)
+
     def save(self, state: TrainState) -> None:
         snapshot = self._snapshot(state)
         if self.step.ranks.is_first:
@@ -87,8 +96,16 @@ class RunSaver:
         self.step.ranks.wait()
 
     def restore(self) -> TrainState | None:
-        """Restore the last save, including all random number generators; None on the first start."""
-        if not resume_state.can_resume(self.resume_folder) and not self.resume_folder.exists():
+        """Restore the last save, including all random number generators; None to start from the beginning.
+
+        Without a save, the run continues from its newest checkpoint.
+        """
+        if not self.can_resume and not self.resume_folder.exists():
+            if checkpoints.list_checkpoints(self.folder):
+                return self._recover(DamagedError("This run has no resume state."))
+            if lost := last_update(self.job.run):
+                message = f"Nothing of this run was saved, so it starts from the beginning. Lost: {lost} updates."
+                self.job.events.emit("warning", message=message)
             return None
         try:
             snapshot = self._load()
@@ -115,6 +132,7 @@ class RunSaver:
         step = self.step
         if is_sharded(step.model):
             raise error
+        reported = last_update(self.job.run)
         info = load_newest_checkpoint(self.folder, self.gpt, config_hash(self.config))
         known_best = (one for one in checkpoints.list_checkpoints(self.folder) if one.is_best and one.step <= info.step)
         best = next((one.info for one in known_best), None)
@@ -137,13 +155,14 @@ class RunSaver:
         self.job.events.emit(
             "warning",
             message=f"{error.message} Continuing from the checkpoint of update {state.update}. "
-            "The optimizer was reset, so the loss may rise briefly.",
+            f"Lost: {max(0, reported - state.update)} updates after it and the state of the optimizer, "
+            "so the loss may rise briefly.",
         )
         return state
 
     def roll_back(self) -> TrainState | None:
         """Return to the last save; guards that count failures and splits keep counting."""
-        if not resume_state.can_resume(self.resume_folder):
+        if not self.can_resume:
             return None
         state = self._apply(self._load(), ("stopping", "overfitting"))
         self._delete_later_checkpoints(state)
@@ -156,22 +175,26 @@ class RunSaver:
                 if checkpoint.step > state.update:
                     checkpoints.delete(checkpoint)
 
-    def write_checkpoint(self, state: TrainState, *, best: bool, speak: bool) -> None:
-        """Write a checkpoint, speak its samples, and delete old checkpoints."""
+    def write_checkpoint(self, state: TrainState, *, best: bool, replace: bool = False) -> None:
+        """Write a checkpoint if there is none, or replace it, and delete old checkpoints."""
         run, step = self.folder, self.step
         with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():
             gathered = gather_states(step.model, step.optimizer)[0] if is_sharded(step.model) else {}
-            if step.ranks.is_first and not checkpoints.checkpoint_folder(run, state.update).exists():
+            if step.ranks.is_first and (replace or not checkpoints.checkpoint_folder(run, state.update).exists()):
                 weights = {name.removeprefix("gpt."): part for name, part in gathered.items()} or merged_state(self.gpt)
                 folder = checkpoints.write(run, weights, self._info(state), self._write_extras)
                 self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
         if step.ranks.is_first:
-            if speak:
-                self.samples.speak(state.update)
             if best:
                 checkpoints.mark_best(run, state.update, state.best_loss)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)
         step.ranks.wait()
+
+    def speak_samples(self, state: TrainState) -> None:
+        """Speak the sample sentences with the checkpoint of the current update."""
+        if self.step.ranks.is_first:
+            self.samples.speak(state.update)
+        self.step.ranks.wait()
 
     def _write_extras(self, folder: Path) -> None:
         self.tokenizer.save(folder)
@@ -242,6 +265,13 @@ class RunSaver:
             is_average=self.step.ema is not None,
             settings=self.config.model_dump(mode="json"),
         )
+
+
+def last_update(run: Run) -> int:
+    """Return the last update that a run has reported; 0 if none."""
+    events = read_events(run.events, tail_offset(run.events)).events
+    steps = [as_integer(event.get("step")) or 0 for event in events if event["kind"] == "train"]
+    return steps[-1] if steps else 0
 
 
 def config_hash(config: TrainConfig) -> str:

@@ -1,0 +1,140 @@
+"""Saves by time: what a crash at any moment loses, counted with a simulated clock; and a restart without a save."""
+
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.training.made_clips import made_lengths
+from tests.training.running import events, figures, resume, same, settings, trained, weights
+from utils.config import TrainConfig
+from utils.training.batches import UpdatePlan
+from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
+from utils.training.loop import TrainingLoop
+from utils.training.step import EvalLosses, StepResult
+from utils.xtts import checkpoints
+
+
+class SimulatedRun:
+    """The real loop around parts that only take time, as those of a slow computer do."""
+
+    def __init__(self, config: TrainConfig, clips: int, seconds: dict[str, float]) -> None:
+        self.now, self.seconds, self.config = 1000.0, seconds, config
+        self.saves: list[tuple[float, float]] = [(self.now, self.now)]  # start, when its state was taken, and end
+        self.can_resume, self.total = False, 0
+        lengths = made_lengths(clips, seconds=(6.0, 6.0))
+        self.per_epoch = len(UpdatePlan.from_config(config, lengths))
+        guard = SimpleNamespace(message="", rolled_back=0)
+        ranks = SimpleNamespace(agree=str, is_first=True)
+        self.step = SimpleNamespace(run=self.update, guard=guard, ranks=ranks)
+        self.job = SimpleNamespace(stop_request=str, events=SimpleNamespace(emit=lambda *_, **__: None))
+        self.throughput = SimpleNamespace(
+            data_ready=lambda: None, metrics=lambda _: {"seconds_left": 0}, pause=lambda *_: None
+        )
+        self.stopping, self.overfitting = EarlyStopping(), OverfittingGuard()
+        self.samples = SimpleNamespace(texts=["a"])
+
+    def take(self, part: str) -> None:
+        self.now += self.seconds[part]
+
+    def update(self, _: Any) -> StepResult:
+        self.take("update")
+        return StepResult(1.0, 1.0, 1.0, 1.0, 1e-5, StepStatus.APPLIED)
+
+    def evaluate(self) -> tuple[EvalLosses, dict[str, float]]:
+        self.take("evaluation")
+        return EvalLosses(1.0, 1.0, 1.0), {}
+
+    def save(self, _: Any) -> None:
+        start = self.now
+        self.take("save")
+        self.saves.append((start, self.now))
+        self.can_resume = True
+
+    def write_checkpoint(self, *_: Any, **__: Any) -> None: ...
+
+    def speak_samples(self, _: Any) -> None:
+        self.take("samples")
+
+    def losses(self) -> np.ndarray[Any, Any]:
+        """Train, and return the minutes of work that a crash at each second would lose."""
+        loader = SimpleNamespace(
+            run=lambda first, last: (SimpleNamespace(number=number, clips=16) for number in range(first, last))
+        )
+        total = self.per_epoch * self.config.num_epochs
+        evaluator: Any = SimpleNamespace(evaluate=self.evaluate)
+        saver: Any = self
+        plan: Any = loader
+        TrainingLoop(saver, plan, evaluator, total, lambda *_: None, clock=lambda: self.now).run()
+        moments = np.arange(1000.0, self.now)
+        ends = np.array([end for _, end in self.saves])
+        starts = np.array([start for start, _ in self.saves])
+        lost: np.ndarray[Any, Any] = moments - starts[np.searchsorted(ends, moments, side="right") - 1]
+        return lost / 60
+
+
+@pytest.mark.parametrize("update", [1.5, 40.0])  # seconds: with a GPU, and on two cores
+@pytest.mark.parametrize("changes", [{}, {"eval_step": 20}, {"num_epochs": 2, "save_step": 7}])
+def test_a_crash_loses_ten_minutes_at_most(update: float, changes: dict[str, Any]) -> None:
+    """Two hours of clips of 6 s with the default settings."""
+    seconds = {"update": update, "evaluation": 45.0, "samples": 20.0, "save": 12.0}
+    run = SimulatedRun(TrainConfig(**changes), 1200, seconds)
+    lost = run.losses()
+    assert lost.max() <= 10
+    share = sum(end - start for start, end in run.saves) / (run.now - 1000)
+    assert share < 0.1 or changes.get("save_step")  # as the user wishes
+
+
+def test_by_steps_alone_hours_would_be_lost() -> None:
+    """1.0 saved every 1000 steps; this run has 750."""
+    seconds = {"update": 40.0, "evaluation": 45.0, "samples": 20.0, "save": 12.0}
+    run = SimulatedRun(TrainConfig(save_minutes=0, eval_step=900), 1200, seconds)
+    assert run.losses().max() > 45  # the end of each epoch
+
+
+@pytest.mark.slow
+def test_without_a_resume_state_a_run_continues_from_its_checkpoint_and_says_what_is_lost(
+    tmp_path: Path, dataset: Path
+) -> None:
+    run = trained(tmp_path, dataset, max_steps=5, save_step=3, save_n_checkpoints=3)
+    shutil.rmtree(run.folder / checkpoints.RESUME_FOLDER)
+    checkpoints.delete(checkpoints.find(run.folder, 5))
+    resume(run, TrainConfig.load(run.config))
+    (warning,) = (str(event["message"]) for event in events(run, "warning"))
+    assert "no resume state" in warning
+    assert "checkpoint of update 3" in warning
+    assert "Lost: 2 updates" in warning
+    assert figures(run, "step") == [1, 2, 3, 4, 5, 4, 5]
+
+
+@pytest.mark.slow
+def test_a_run_of_which_nothing_is_left_starts_anew_and_says_so(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, max_steps=4, save_step=4)
+    before = weights(run)
+    for folder in (checkpoints.RESUME_FOLDER, checkpoints.FOLDER):
+        shutil.rmtree(run.folder / folder)
+    resume(run, TrainConfig.load(run.config))
+    assert "Lost: 4 updates" in str(events(run, "warning")[0]["message"])
+    assert same(weights(run), before)
+
+
+@pytest.mark.slow
+def test_a_stopped_run_offers_its_best_checkpoint(tmp_path: Path, dataset: Path) -> None:
+    from utils.core.paths import Project
+    from utils.runs import create
+    from utils.runs.job import StopRequested
+
+    config = settings(tmp_path, dataset)
+    run = create("train", config, Project(tmp_path))
+    run.stop_file.write_text("save")
+    with pytest.raises(StopRequested):
+        resume(run, config)
+    assert events(run, "offer") == []  # no evaluation was better than the base model yet
+    for _ in range(3):  # one update each, until the first evaluation is over
+        with pytest.raises(StopRequested):
+            resume(run, config)
+    assert [event["step"] for event in events(run, "evaluation")] == [0, 3]
+    assert events(run, "offer")[-1]["step"] == 3
