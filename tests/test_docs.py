@@ -25,6 +25,7 @@ FILE = re.compile(r"(?:tests|benchmarks|configs|utils|docs)/[\w./-]*\w\.(?:py|md
 STARTERS = (["./start.sh"], ["python", "-m", "utils"], [".venv/bin/python", "-m", "utils"])
 OTHERS = {"mkdir", "pip", "pip-audit", "pytest", "python", "sudo", "torchrun"}  # their flags are not ours to check
 FOR_THE_PAGE = {"test", "--share", "--host", "--port"}  # what start.sh takes besides verbs
+CALL = {"resume", "accept_licence", "progress"}  # of train_gpt, besides the settings
 
 
 def named(path: Path) -> str:
@@ -117,7 +118,8 @@ def test_python_in_a_guide_names_what_there_is(page: Path) -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("utils"):
                 assert [alias.name for alias in node.names if not defines(str(node.module), alias.name)] == []
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "train_gpt":
-                TrainConfig.parse({str(word.arg): ast.literal_eval(word.value) for word in node.keywords})
+                words = {str(word.arg): ast.literal_eval(word.value) for word in node.keywords}
+                TrainConfig.parse({name: value for name, value in words.items() if name not in CALL})
 
 
 def defines(module: str, name: str) -> bool:

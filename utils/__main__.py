@@ -49,10 +49,12 @@ def overview() -> str:
 
 def call(verb: str, words: Sequence[str]) -> int:
     """Import one command and run it; an error for the user becomes one line on stderr."""
+    from utils.config.flags import with_hyphens  # pydantic takes a moment, which the overview does not need
+
     module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
     parser = argparse.ArgumentParser(prog=f"python -m utils {verb}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
-    arguments = parser.parse_args(words)
+    arguments = parser.parse_args(with_hyphens(words))
     try:
         code: int = module.run(arguments)
     except AmharicTtsError as error:

@@ -13,14 +13,16 @@ from torch import nn
 
 from utils import runs
 from utils.config import TrainConfig
-from utils.core.errors import ConfigError
+from utils.core.errors import ConfigError, RunError
 from utils.core.events import Change
 from utils.core.paths import Project
 from utils.dataset import metadata
 from utils.dataset.features import Features
 from utils.dataset.metadata import ClipLists
-from utils.runs.job import Job
+from utils.runs import Run
+from utils.runs.job import Job, StopRequested
 from utils.runs.monitor import idle_gpu_warning
+from utils.runs.progress import EventPrinter
 from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import CheckpointSamples
@@ -39,12 +41,17 @@ from utils.training.run_saver import RunSaver
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
-from utils.xtts import checkpoints
+from utils.xtts import checkpoints, hub
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
+
+OFFER = (
+    "The best checkpoint of this run is that of step {step}. "
+    "To make it the voice of the project: python -m utils checkpoints promote {run} best --project {project}"
+)
 
 
 @dataclass(frozen=True)
@@ -68,29 +75,57 @@ class TrainResult:
     seconds: float
 
 
-def train_gpt(**settings: object) -> TrainResult:
+def train_gpt(
+    *, resume: str = "", accept_licence: bool = False, progress: bool = True, **settings: object
+) -> TrainResult:
     """Fine-tune in this process and return the result; every setting of TrainConfig is a keyword.
 
     A run that is stopped raises ``utils.runs.job.StopRequested`` after it was saved.
 
+    Args:
+        resume: Name of a run of the project to continue, or "latest". Its own settings apply; those given must agree.
+        accept_licence: Accept the licence of the published model, once for all runs on this computer.
+        progress: Print one line of progress to standard error.
+        settings: Settings of the run. ``output_path`` is the folder of the project.
+
     Example:
-        train_gpt(version="tiny", language="Amharic", output_path="./output", num_epochs=5)
+        train_gpt(version="tiny", language="Amharic", output_path="output/mine", num_epochs=5)
     """
     config = TrainConfig.parse(settings, source="train_gpt")
     if config.num_processes > 1 and not is_member():
         raise ConfigError("train_gpt trains in one process.", hint="Use the command: python -m utils train.")
-    run = runs.create("train", config, Project(Path(config.output_path).resolve()))
+    if accept_licence:
+        hub.accept_licence()
+    project = config.project
+    if resume:
+        run = find_training(project, resume)
+        config = TrainConfig.load_run(run.config).model_copy(update={name: getattr(config, name) for name in settings})
+    config = config.model_copy(update={"output_path": str(project.root)})
+    run = runs.reopen(run) if resume else runs.create("train", config, project)
+    printer = EventPrinter(sys.stderr, everything=False) if progress else None
     errors: list[Exception] = []
     results: list[TrainResult] = []
     with Job(run) as job:  # records how the run ended and swallows the error
+        job.events.listener = printer
         try:
             results.append(train(job, config))
         except Exception as error:
             errors.append(error)
             raise
+    if printer:
+        printer.close()
     for failure in errors:
         raise failure
     return results[0]
+
+
+def find_training(project: Project, name: str) -> Run:
+    """Find a training run by its name, or the newest one as "latest"."""
+    if name != "latest":
+        return runs.find_run(project, name)
+    if not (trainings := runs.list_runs(project, "train")):
+        raise RunError(f"{project.root} has no training run.", hint="Leave out resume to start one.")
+    return trainings[0]
 
 
 def train(job: Job, config: TrainConfig) -> TrainResult:
@@ -119,8 +154,14 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     if saved := loop.saver.restore():
         loop.state = saved
         job.events.emit("resumed", step=saved.update, epoch=round(saved.update / loop.per_epoch, 3))
-    with idle_gpu_warning(partial(warn, job)):
-        loop.run()
+    try:
+        with idle_gpu_warning(partial(warn, job)):
+            loop.run()
+    except StopRequested:
+        if ranks.is_first and (step := checkpoints.best_step(job.run.folder)):
+            offer = OFFER.format(step=step, run=job.run.name, project=job.run.project.root.name)
+            job.events.emit("offer", step=step, message=offer)
+        raise
     tracker.close()
 
     # 5. The first run that finishes becomes the voice of the project.
@@ -228,8 +269,11 @@ def warn(job: Job, message: str) -> None:
 
 train_gpt.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
     [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
-        for name, field in TrainConfig.model_fields.items()
+        *list(inspect.signature(train_gpt).parameters.values())[:-1],
+        *(
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
+            for name, field in TrainConfig.model_fields.items()
+        ),
     ],
     return_annotation=TrainResult,
 )

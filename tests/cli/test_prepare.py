@@ -73,7 +73,7 @@ def test_every_second_is_accounted_for_and_only_new_recordings_are_processed(tmp
     words = (tmp_path / "out", tmp_path / "in", *PREPARE, "--no-transcribe")
     assert prepare(*words) == 0
     text = capsys.readouterr().out
-    assert "progress step=3 total=3" in text
+    assert "step 3/3 · 100 %" in text
     assert re.search(r"ledger message=Input 0\.3 min: in use 0\.\d", text)
     assert "broken.wav cannot be decoded" in text
     assert "prepared added=2 known=0 bad=1" in text
@@ -176,9 +176,9 @@ def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> No
     words = ["prepare", str(tmp_path / "in"), "--workers", "1", "--output", str(tmp_path / "out")]
     with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
         assert process.stdout
-        assert any(re.match(r"progress step=[1-7] ", line) for line in process.stdout)
+        assert any(re.match(r"step [1-7]/", line) for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        assert "ended status=stopped" in process.stdout.read()
+        assert "Stopped and saved." in process.stdout.read()
     project = Project(tmp_path / "out" / "default")
     assert 0 < len(load_dataset(project.dataset).recordings) < 8
     (run,) = runs.list_runs(project)

@@ -1,5 +1,7 @@
 """`python -m utils runs` and `rehearse`, as a person types them."""
 
+import json
+import re
 import signal
 import sys
 import time
@@ -9,7 +11,6 @@ import pytest
 
 from tests.interrupting import start_interruptible
 from utils.__main__ import main
-from utils.cli.runs import progress_bar
 from utils.core.events import BLOCK
 from utils.core.paths import ROOT
 
@@ -27,11 +28,12 @@ def test_a_rehearsal_is_followed_resumed_and_watched_to_its_end(tmp_path: Path, 
     output = ["--output", str(tmp_path)]
     assert main(["rehearse", "--seconds", "0.2", "--ticks-per-second", "10", *output]) == 0
     text = capsys.readouterr().out
-    assert "progress step=2 total=2" in text
-    assert "ended status=finished" in text
+    assert "step 2/2\n" in text
+    assert text.endswith("Finished.\n")
     run = only_run(tmp_path)
-    assert main(["runs", "resume", run.name, *output]) == 0
-    assert capsys.readouterr().out.startswith("started")  # its first new event
+    assert main(["runs", "resume", run.name, "--json", *output]) == 0
+    resumed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["kind"] for event in resumed] == ["started", "ended"]
     with (run / "events.jsonl").open("a", encoding="utf-8") as file:
         file.write('{"kind": "filler"}\n' * (2 * BLOCK // 19) + '{"kind": "last"}\n')
     assert main(["runs", "watch", run.name, *output]) == 0  # more than one block
@@ -59,15 +61,10 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     words = ["rehearse", "--ticks-per-second", "20", "--output", str(tmp_path)]
     with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
         assert process.stdout
-        while "progress" not in process.stdout.readline():
+        while "step 1/" not in process.stdout.readline():
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-    assert "saved step=" in rest
-    assert "ended status=stopped" in rest
+    assert re.search(r"step \d+ · saved", rest)
+    assert "Stopped and saved." in rest
     assert process.returncode == 0
-
-
-def test_progress_is_a_bar_with_the_remaining_time() -> None:
-    event = {"kind": "progress", "step": 0, "total": 3, "percent": 10.0, "seconds_left": 75}
-    assert progress_bar(event) == "[###---------------------------]  10%  0 of 3, about 0:01:15 left"

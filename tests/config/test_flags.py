@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from utils.__main__ import main
 from utils.config import Config, TrainConfig
 from utils.config.flags import add_flags, command_line, read_flags
 
@@ -42,3 +43,27 @@ def test_the_command_shown_can_be_pasted_into_a_shell_and_gives_the_same_setting
     words = shlex.split(command_line("train", config))
     assert words[:4] == ["python", "-m", "utils", "train"]
     assert parse(words[4:]) == config
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["--no_sdpa", "--ema"], "--no-enable-sdpa --enable-ema"),
+        (["--enable_ema", "--no-enable_sdpa", "--batch_size=4"], "--batch-size 4 --no-enable-sdpa --enable-ema"),
+        (["--sample_texts=a_b", "--no-sdpa"], "--no-enable-sdpa --sample-texts a_b"),
+    ],
+)
+def test_flags_have_other_spellings(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--show", "--output_path", "/a_b", *words]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == f"# python -m utils train --output-path /a_b {expected}"
+
+
+@pytest.mark.parametrize("words", [["--project", "a"], ["--output", "a"]])
+def test_two_names_of_the_project_are_refused(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--show", "--output-path", "b", *words]) == 1
+    assert "--output-path" in capsys.readouterr().err
+
+
+def test_project_and_output_mean_the_same_as_in_other_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["train", "--show", "--project", "a", "--output", "/b"]) == 0
+    assert "--output-path /b/a" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from utils.cli.runs import add_detach, add_output, start_and_follow
+from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import DownloadConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.paths import MODELS
@@ -17,7 +17,7 @@ CONFIG = DownloadConfig
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
     parser.add_argument("--accept-licence", action="store_true", help="accept the licence of the published model")
-    add_detach(parser)
+    add_following(parser)
     add_flags(parser, CONFIG)
 
 
@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.accept_licence:
         accept_licence()
     config, downloads = read_flags(arguments, CONFIG), downloads_project(arguments.output)
-    return start_and_follow("download-model", config, downloads, detach=arguments.detach)
+    return start_and_follow("download-model", config, downloads, arguments)
 
 
 def work(job: Job, config: DownloadConfig) -> None:

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils.cli.runs import CLEAR, add_output, progress_bar
+from utils.cli.runs import add_output
 from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.batching import evenly_spaced
@@ -20,6 +20,7 @@ from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.runs.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
     from utils.evaluation.evaluate import EvaluationProgress
@@ -103,9 +104,9 @@ def load_recogniser(model: str, config: SpeechConfig, stack: ExitStack) -> Isola
 
 
 def print_progress(progress: "EvaluationProgress") -> None:
-    """Print progress; on a terminal as a bar in one line."""
+    """Print progress; on a terminal in one line."""
+    line = describe_progress({"part": progress.stage, "step": progress.step, "total": progress.total})
     if sys.stdout.isatty():
-        bar = progress_bar({"step": progress.step, "total": progress.total})
-        print(f"{CLEAR}{bar}  {progress.stage}", end="", flush=True)
+        print(f"{CLEAR}{line}", end="", flush=True)
     else:
-        print(f"{progress.step} of {progress.total}  {progress.stage}  {progress.text}".rstrip(), flush=True)
+        print(f"{line} · {progress.text}".rstrip(" ·"), flush=True)

@@ -6,7 +6,7 @@ Only clips that are not encoded yet are processed, so a stopped run continues wh
 import argparse
 from pathlib import Path
 
-from utils.cli.runs import add_detach, add_project, start_and_follow
+from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import FeaturesConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError
@@ -18,7 +18,7 @@ CONFIG = FeaturesConfig
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
-    add_detach(parser)
+    add_following(parser)
     add_flags(parser, CONFIG)
 
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError("No model is given.", hint="Add --model with a folder with dvae.pth.")
     model = str(Path(config.model).resolve())  # the run works in another directory
     opened = project(arguments.project, arguments.output)
-    return start_and_follow("features", config.model_copy(update={"model": model}), opened, detach=arguments.detach)
+    return start_and_follow("features", config.model_copy(update={"model": model}), opened, arguments)
 
 
 def work(job: Job, config: FeaturesConfig) -> None:

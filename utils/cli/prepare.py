@@ -10,7 +10,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from utils.cli.runs import add_detach, add_project, start_and_follow
+from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.addresses import is_url
@@ -32,7 +32,7 @@ CONFIG = DatasetConfig
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recordings", nargs="*", metavar="RECORDING", help="file, folder or URL; instead of --inputs")
     add_project(parser)
-    add_detach(parser)
+    add_following(parser)
     add_flags(parser, CONFIG)
     for name, constant in (("--no-transcribe", "none"), ("--transcribe", "auto")):  # of version 1.0
         parser.add_argument(
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
     config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
     opened = project(arguments.project, arguments.output)
-    return start_and_follow("prepare", config, opened, detach=arguments.detach)
+    return start_and_follow("prepare", config, opened, arguments)
 
 
 def _offer_package(module: str, package: str) -> None:

@@ -4,7 +4,7 @@ import argparse
 import functools
 import time
 
-from utils.cli.runs import add_detach, add_project, start_and_follow
+from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import RehearsalConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.events import iter_events
@@ -16,13 +16,13 @@ CONFIG = RehearsalConfig
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
-    add_detach(parser)
+    add_following(parser)
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
-    return start_and_follow("rehearse", read_flags(arguments, CONFIG), opened, detach=arguments.detach)
+    return start_and_follow("rehearse", read_flags(arguments, CONFIG), opened, arguments)
 
 
 def work(job: Job, config: RehearsalConfig) -> None:

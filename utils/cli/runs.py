@@ -1,22 +1,23 @@
 """List, show, watch, stop, resume or delete runs."""
 
 import argparse
+import json
 import sys
 import time
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 from utils import runs
 from utils.config import Config
 from utils.core.errors import RunError
-from utils.core.events import Event, format_event, read_events, read_tail, tail_offset
+from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.paths import OUTPUT, Project, project
 from utils.runs import Run
+from utils.runs.progress import EventPrinter
+from utils.xtts import checkpoints
 
 ACTIONS = ("list", "show", "watch", "stop", "resume", "delete")
 POLL_SECONDS = 0.2
-BAR = 30
-CLEAR = "\r\033[K"
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -29,14 +30,21 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
 
 
-def add_detach(parser: argparse.ArgumentParser) -> None:
+def add_following(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of a command that starts a run and follows it."""
+    add_json(parser)
     parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the events of the run as JSON lines")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
     parser.add_argument("name", nargs="?", default="", help="name of the run; not needed for list")
+    add_json(parser)
     parser.add_argument("--now", action="store_true", help="with stop: stop at once, without saving")
 
 
@@ -52,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
         case "show":
             show(run)
         case "watch":
-            return follow(run)
+            return follow(run, as_json=arguments.json)
         case "stop" if arguments.now:
             runs.stop_now(run)
         case "stop":
@@ -60,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{run.name} will save and stop at its next step.")
         case "resume":
             offset = tail_offset(run.events, 0)  # before the start, so that no new event is missed
-            return follow(runs.resume(run), offset=offset)
+            return follow(runs.resume(run), offset=offset, as_json=arguments.json)
         case "delete":
             runs.delete(run)
             print(f"{run.name} deleted.")
@@ -86,54 +94,52 @@ def show(run: Run) -> None:
     print(read_tail(run.log))
 
 
-def start_and_follow(verb: str, config: Config, opened: Project, *, detach: bool) -> int:
+def start_and_follow(verb: str, config: Config, opened: Project, arguments: argparse.Namespace) -> int:
     """Start a run and follow it until it ends, or return at once."""
     run = runs.start(verb, config, opened)
-    print(f"{run.name} is running in {run.folder}", flush=True)
-    return 0 if detach else follow(run)
+    facts = {"kind": "run", "name": run.name, "folder": str(run.folder)}
+    print(json.dumps(facts) if arguments.json else f"{run.name} is running in {run.folder}", flush=True)
+    return 0 if arguments.detach else follow(run, as_json=arguments.json)
 
 
-def follow(run: Run, *, offset: int = 0) -> int:
+def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
     """Print events until the run ends; Ctrl-C stops and saves, a second one stops at once."""
+    printer = EventPrinter(sys.stdout)
     is_stopping = False
     while True:
         try:
             state = run.current_state()  # before the events, so that the last ones are printed
             batch = read_events(run.events, offset)
             for event in batch.events:
-                print_event(event)
+                print_json(event) if as_json else printer(event)
             if batch.offset > offset:
                 offset = batch.offset
                 continue  # there may be more than one batch
             if state.status not in runs.ACTIVE:
-                return _exit_code(run.current_state())
+                printer.close()
+                return _end(run, asks=not as_json)
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            print("Stopping now." if is_stopping else "Saving and stopping; Ctrl-C again skips saving.", flush=True)
+            message = "Stopping now." if is_stopping else "Saving and stopping; Ctrl-C again skips saving."
+            print(message, file=sys.stderr, flush=True) if as_json else printer.print(message)
             (runs.stop_now if is_stopping else runs.stop_and_save)(run)
             is_stopping = True
 
 
-def print_event(event: Event) -> None:
-    """Print one event; on a terminal, progress is a bar in one line."""
-    if not sys.stdout.isatty():
-        print(format_event(event), flush=True)
-    elif event["kind"] == "progress":
-        print(f"{CLEAR}{progress_bar(event)}", end="", flush=True)
-    else:
-        print(f"{CLEAR}{format_event(event)}", flush=True)
+def print_json(event: Event) -> None:
+    print(json.dumps(event, ensure_ascii=False), flush=True)
 
 
-def progress_bar(event: Event) -> str:
-    """Draw a progress bar with the remaining time."""
-    step, total = float(str(event["step"])), float(str(event["total"])) or 1.0
-    share = float(str(event.get("percent", 100 * step / total))) / 100
-    left = event.get("seconds_left")
-    ends = f", about {timedelta(seconds=round(float(str(left))))} left" if left is not None else ""
-    return f"[{'#' * round(share * BAR):-<{BAR}}] {share:4.0%}  {step:.0f} of {total:.0f}{ends}"
-
-
-def _exit_code(state: runs.State) -> int:
+def _end(run: Run, *, asks: bool) -> int:
+    """Report how a run ended; on a terminal, offer the best checkpoint of one that was stopped."""
+    state = run.current_state()
     if state.status in {runs.Status.LOST, runs.Status.UNREADABLE}:
         print(state.message)  # any other end is an event
+    step = checkpoints.best_step(run.folder) if state.status is runs.Status.STOPPED and asks else None
+    if step and sys.stdin.isatty() and sys.stdout.isatty():
+        answer = input(f"Make its best checkpoint (step {step}) the voice of {run.project.root.name}? [y/N] ")
+        if answer.strip().lower() in {"y", "yes"}:
+            from utils.speech.loading import make_ready
+
+            print(f"The voice is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
     return 0 if state.status in {runs.Status.FINISHED, runs.Status.STOPPED} else 1

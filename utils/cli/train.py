@@ -6,9 +6,10 @@ import sys
 from pathlib import Path
 
 from utils import runs
-from utils.cli.runs import add_detach, start_and_follow
+from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import TrainConfig
 from utils.config.flags import add_flags, command_line, read_flags
+from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, Project, project
 from utils.runs.job import GroupJob, Job
 from utils.training.launcher import is_member, launch
@@ -18,18 +19,27 @@ CONFIG = TrainConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--project", default="", help="name of the project, or use --output-path with its folder")
+    parser.add_argument("--project", default="", help="name of the project (default: default)")
+    add_output(parser)
     parser.add_argument("--show", action="store_true", help="print the effective settings and the command, then exit")
     parser.add_argument(
         "--accept-licence", action="store_true", help="accept the licence of the published model, once for all runs"
     )
-    add_detach(parser)
+    add_following(parser)
     add_flags(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Start the run and follow it; under torchrun, join the other processes."""
-    config = complete(read_flags(arguments, CONFIG), arguments.project)
+    is_named = arguments.project or arguments.output != OUTPUT
+    if is_named and hasattr(arguments, "output_path"):
+        raise ConfigError(
+            "--output-path is the folder of the project, which --project and --output name too.",
+            hint="Give --project, with --output if it is elsewhere, or --output-path alone.",
+        )
+    config = read_flags(arguments, CONFIG)
+    opened = project(arguments.project or "default", arguments.output) if is_named else config.project
+    config = complete(config, opened)
     if arguments.show:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
         return 0
@@ -37,15 +47,12 @@ def run(arguments: argparse.Namespace) -> int:
         accept_licence()
     if "RANK" in os.environ:
         return join(config)
-    return start_and_follow("train", config, Project(Path(config.output_path)), detach=arguments.detach)
+    return start_and_follow("train", config, opened, arguments)
 
 
-def complete(config: TrainConfig, name: str) -> TrainConfig:
-    """Choose the project folder and make paths absolute, because the run works in another directory."""
-    folder = Path(config.output_path)
-    if name or (config.output_path == TrainConfig().output_path and not Project(folder).dataset.is_dir()):
-        folder = project(name or "default", OUTPUT).root
-    paths = {"output_path": str(folder.resolve())}
+def complete(config: TrainConfig, opened: Project) -> TrainConfig:
+    """Name the project and make paths absolute, because the run works in another directory."""
+    paths = {"output_path": str(opened.root.resolve())}
     for field in ("custom_model", "train_csv", "eval_csv"):
         if named := getattr(config, field):
             paths[field] = str(Path(named).resolve())

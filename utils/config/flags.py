@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
 
@@ -10,6 +11,8 @@ from pydantic.fields import FieldInfo
 from utils.config import Config, read_yaml
 
 C = TypeVar("C", bound=Config)
+
+SWITCH = "enable_"
 
 EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
 
@@ -20,7 +23,19 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
     group.add_argument("--config", type=Path, metavar="FILE.yaml", help="settings file; flags override it")
     for name in names or config.model_fields:
         field = config.model_fields[name]
-        group.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, help=flag_help(field), **_options(field))
+        options = {"dest": name, "default": argparse.SUPPRESS, **_options(field)}
+        group.add_argument(flag(name), help=flag_help(field), **options)
+        if name.startswith(SWITCH):  # --no-sdpa is short for --no-enable-sdpa
+            group.add_argument(flag(name.removeprefix(SWITCH)), help=argparse.SUPPRESS, **options)
+
+
+def with_hyphens(words: Sequence[str]) -> list[str]:
+    """Spell flags with hyphens, as they are declared: ``--batch_size=8`` becomes ``--batch-size=8``."""
+    spelled = []
+    for word in words:
+        name, equals, value = word.partition("=")
+        spelled.append(name.replace("_", "-") + equals + value if name.startswith("--") else word)
+    return spelled
 
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:

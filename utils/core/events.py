@@ -5,7 +5,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -28,10 +28,11 @@ class Change:
 
 
 class EventLog:
-    """Appends events; each line reaches the file completely or is ignored by readers."""
+    """Appends events; each line reaches the file completely or is ignored by readers. A listener gets them as well."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.listener: Callable[[Event], object] | None = None
         size = _size(path)
         self._is_torn = size > 0 and read_block(path, size - 1, 1) != b"\n"  # the last line was not written whole
         with storage_errors(path):
@@ -47,6 +48,8 @@ class EventLog:
             if os.write(self._descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, "No space left on device")
         self._is_torn = False
+        if self.listener:
+            self.listener(event)
 
     def close(self) -> None:
         os.close(self._descriptor)

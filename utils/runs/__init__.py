@@ -204,17 +204,27 @@ def create(verb: str, config: Config, project: Project) -> Run:
 def resume(run: Run) -> Run:
     """Start a run again in its folder with its settings; does nothing while it is running."""
     with file_lock(run.folder.parent / ".lock"):
-        state = run.current_state()
-        if state.status is Status.UNREADABLE:
-            raise RunError(state.message)
-        if state.status in ACTIVE:
-            return run
-        _refuse_second(run.project, state.verb)
-        with storage_errors(run.stop_file):
-            run.stop_file.unlink(missing_ok=True)
-        run.write_state(State(state.verb, Status.STARTING, state.created, heartbeat=time.time()))
-        _launch(run)
+        if run.current_state().status not in ACTIVE:
+            _reopen(run)
+            _launch(run)
     return run
+
+
+def reopen(run: Run) -> Run:
+    """Prepare a run that has ended to be continued by this process."""
+    with file_lock(run.folder.parent / ".lock"):
+        _reopen(run)
+    return run
+
+
+def _reopen(run: Run) -> None:
+    state = run.current_state()
+    if state.status is Status.UNREADABLE:
+        raise RunError(state.message)
+    _refuse_second(run.project, state.verb)
+    with storage_errors(run.stop_file):
+        run.stop_file.unlink(missing_ok=True)
+    run.write_state(State(state.verb, Status.STARTING, state.created, heartbeat=time.time()))
 
 
 def _refuse_second(project: Project, verb: str) -> None:

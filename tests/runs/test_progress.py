@@ -1,0 +1,70 @@
+"""Events as people read them, on a terminal and in a log."""
+
+import io
+import time
+
+import pytest
+
+from utils.core.events import Event
+from utils.runs.progress import CLEAR, EventPrinter, describe, describe_progress, format_seconds
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+TRAIN: Event = {"kind": "train", "step": 34, "loss": 2.4321, "samples_per_second": 7.412}
+PROGRESS: Event = {"kind": "progress", "step": 34, "total": 42, "seconds_left": 8.2}
+LINE = "step 34/42 · loss 2.43 · 7.41 clips/s · 8 s left"
+
+
+def test_progress_has_step_loss_speed_and_remaining_time() -> None:
+    assert describe_progress(PROGRESS, TRAIN) == LINE
+    assert describe_progress({"kind": "progress", "step": 0, "total": 3, "percent": 10.4}) == "step 0/3 · 10 %"
+    assert describe_progress({**PROGRESS, "part": "audio"}, TRAIN) == "audio 34/42 · 8 s left"
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        ({"kind": "started", "pid": 1}, ""),
+        (TRAIN, ""),
+        ({"kind": "evaluation", "step": 6, "loss": 2.0, "loss_without_ema": 3.0},
+         "step 6 · evaluation loss 2.000 · without EMA 3.000"),
+        ({"kind": "ended", "status": "finished", "message": ""}, "Finished."),
+        ({"kind": "ended", "status": "failed", "message": "The disk is full."}, "Failed: The disk is full."),
+        ({"kind": "warning", "message": "Slow."}, "Warning: Slow."),
+        ({"kind": "clips", "split": "train", "used": 3, "aside": 1}, "train clips: 3 used, 1 excluded"),
+        ({"kind": "clips", "split": "train"}, "clips split=train"),  # of another version
+        ({"kind": "new", "value": 3}, "new value=3"),
+    ],
+)  # fmt: skip
+def test_an_event_is_one_line_for_people(event: Event, line: str) -> None:
+    assert describe(event) == line
+
+
+def test_a_terminal_has_one_line_of_progress_below_the_others() -> None:
+    stream = Terminal()
+    printer = EventPrinter(stream)
+    warning: Event = {"kind": "warning", "message": "Slow."}
+    for event in (TRAIN, PROGRESS, warning):
+        printer(event)
+    printer.close()
+    assert stream.getvalue() == f"{CLEAR}{LINE}{CLEAR}Warning: Slow.\n{LINE}\n"
+
+
+def test_a_log_has_plain_lines_every_ten_seconds_and_the_last() -> None:
+    stream, start = io.StringIO(), time.time()
+    printer = EventPrinter(stream)
+    for step in range(43):
+        printer({**PROGRESS, "step": step, "time": start + step / 2})
+    steps = [line.split(" · ")[0] for line in stream.getvalue().splitlines()]
+    assert steps == ["step 0/42", "step 20/42", "step 40/42", "step 42/42"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(8.2, "8 s"), (60, "1 min 0 s"), (75, "1 min 15 s"), (3600, "1 h 0 min"), (7500, "2 h 5 min")]
+)
+def test_a_duration_has_two_units(seconds: float, text: str) -> None:
+    assert format_seconds(seconds) == text

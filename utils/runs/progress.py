@@ -1,0 +1,111 @@
+"""Events as lines for people: one line that is rewritten on a terminal, plain lines in a log."""
+
+import shutil
+from typing import TextIO
+
+from utils.core.events import Event, as_number, format_event
+
+CLEAR = "\r\033[K"
+LOG_SECONDS = 10.0  # between progress lines where a line cannot be rewritten
+HIDDEN = {"started", "train", "optimization", "failed"}  # shown as part of other lines, or in log.txt only
+FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as they are
+    "what_is_on": "Active: {message}",
+    "warning": "Warning: {message}",
+    "problem": "Problem: {message}",
+    "clips": "{split} clips: {used} used, {aside} excluded",
+    "aside": "Excluded: {clip}: {message}",
+    "features": "Features of {clips} clips are ready.",
+    "resumed": "Resumed at step {step}.",
+    "checkpoint": "step {step} · checkpoint written",
+    "saved": "step {step} · saved",
+    "sample": "step {step} · sample: {file}",
+    "ready": "The voice of the project is ready: {folder}",
+    "found": "{recordings} recordings found, {problems} problems",
+    "bad": "Not used: {path}: {reason}",
+    "split": "train: {train}; eval: {eval}. {message}",
+    "prepared": "{clips} clips in use; {added} recordings added, {known} known, {bad} not used",
+}
+
+
+def describe(event: Event) -> str:
+    """Return an event as one line for people; empty for what only programs need."""
+    kind = str(event["kind"])
+    if kind in HIDDEN:
+        return ""
+    if kind == "evaluation":
+        losses = {"loss": "evaluation loss", "loss_without_ema": "without EMA"}
+        shown = [f"{name} {value:.3f}" for key, name in losses.items() if (value := as_number(event.get(key)))]
+        return " · ".join([f"step {event.get('step')}", *shown])
+    if kind == "ended":
+        status, message = str(event.get("status")).capitalize(), str(event.get("message") or "")
+        return f"{status}: {message}" if status == "Failed" else message or f"{status}."
+    try:
+        return FORMATS.get(kind, "{message}").format(**event).strip() or format_event(event)
+    except KeyError:  # of another version, or of a command that formats its events itself
+        return format_event(event)
+
+
+def describe_progress(event: Event, train: Event | None = None) -> str:
+    """Return a line such as ``step 34/42 · loss 2.43 · 7.4 clips/s · 8 s left``, with the newest training event."""
+    parts = [f"{event.get('part') or 'step'} {event.get('step')}/{event.get('total')}"]
+    if (percent := as_number(event.get("percent"))) is not None:
+        parts.append(f"{percent:.0f} %")
+    if train and not event.get("part"):
+        loss, speed = as_number(train.get("loss")), as_number(train.get("samples_per_second"))
+        parts += [f"loss {loss:.2f}"] if loss is not None else []
+        parts += [f"{speed:.3g} clips/s"] if speed is not None else []
+    if (left := as_number(event.get("seconds_left"))) is not None:
+        parts.append(f"{format_seconds(left)} left")
+    return " · ".join(parts)
+
+
+def format_seconds(seconds: float) -> str:
+    """Format a duration with the two largest units: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (whole >= 60) + [f"{rest} s"] * (hours == 0)
+    return " ".join(parts)
+
+
+class EventPrinter:
+    """Prints the events of a run as they come.
+
+    Args:
+        stream: Where to write.
+        everything: Print all events; otherwise only progress, warnings and the end.
+    """
+
+    def __init__(self, stream: TextIO, *, everything: bool = True) -> None:
+        self.stream, self.everything = stream, everything
+        self.is_terminal = stream.isatty()
+        self._train: Event | None = None
+        self._printed, self._line = 0.0, ""
+
+    def __call__(self, event: Event) -> None:
+        if event["kind"] == "train":
+            self._train = event
+        if event["kind"] == "progress":
+            self._print_progress(event)
+        elif (self.everything or event["kind"] in {"warning", "ended"}) and (line := describe(event)):
+            self.print(line)
+
+    def print(self, line: str) -> None:
+        """Print a line above the progress."""
+        self.stream.write(f"{CLEAR if self._line else ''}{line}\n{self._line}")
+        self.stream.flush()
+
+    def close(self) -> None:
+        """Leave the last progress on the terminal."""
+        if self._line:
+            self.stream.write("\n")
+            self._line = ""
+
+    def _print_progress(self, event: Event) -> None:
+        line, is_last = describe_progress(event, self._train), event.get("step") == event.get("total")
+        if self.is_terminal:
+            self._line = line[: shutil.get_terminal_size().columns - 1]
+            self.stream.write(f"{CLEAR}{self._line}")
+        elif is_last or (as_number(event.get("time")) or 0.0) >= self._printed + LOG_SECONDS:
+            self._printed = as_number(event.get("time")) or 0.0
+            self.stream.write(f"{line}\n")
+        self.stream.flush()
