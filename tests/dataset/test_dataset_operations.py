@@ -196,12 +196,12 @@ def test_a_cut_off_file_an_empty_list_and_what_a_vocabulary_cannot_hold_are_prob
     wav = folder / "wavs" / "r0-2.wav"
     wav.write_bytes(wav.read_bytes()[:50_000])
     editor.set_text(folder, "r0-0", "ሰላም 日")
-    editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም " * 40)
+    editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም " * 60)
     tokenizer = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path)), "am")
     empty, symbol, long, cut = sorted(check(folder, 11.6, "am", tokenizer))
     assert empty.endswith("metadata_eval.csv:1: The list is empty.")
     assert "metadata_train.csv:2: The vocabulary has no symbol for 日 ([UNK])." in symbol
-    assert "tokens, over 200." in long
+    assert "tokens; the model holds 402." in long
     assert "metadata_train.csv:4: wavs/r0-2.wav lasts" in cut
 
 

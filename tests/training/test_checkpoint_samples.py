@@ -14,7 +14,7 @@ from utils.xtts.checkpoints import checkpoint_folder
 
 pytestmark = pytest.mark.slow
 TEXT = "ሰላም ለዓለም።"
-QUICK = {"max_steps": 2, "save_step": 1, "seed": 3}
+QUICK = {"max_steps": 2, "eval_step": 1, "seed": 3}
 
 
 @pytest.mark.parametrize("switch", ["", "enable_ema", "enable_lora"])

@@ -143,7 +143,7 @@ def test_the_store_reads_the_requested_crop(store: Features) -> None:
 
 def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: Features) -> None:
     clips = [made_clip(row) for row in range(5)]
-    source, excluded = select_clips(store, clips, ClipLimits())
+    source, excluded = select_clips(store, clips, ClipLimits(seconds=11.6))
     assert [clip.id for clip in source.clips] == ["r0-0", "r0-2"]
     assert source.lengths.codes.tolist() == [22, 40]
     assert {clip.id: reason.split(": ")[-1] for clip, reason in excluded} == {

@@ -116,7 +116,7 @@ def gradients(model: PackedGpt, losses: Tensor) -> dict[str, Tensor]:
 @pytest.mark.parametrize(
     ("clips", "masked"),
     [
-        *(([example(*sizes)], None) for sizes in ((1, 12), (60, 130), (7, 252))),
+        *(([example(*sizes)], None) for sizes in ((1, 12), (60, 130), (7, 252), (200, 324), (402, 539))),
         *(([example(17, 40)], codes) for codes in ((0, 20), (7, 30))),
         (examples(), None),
     ],
@@ -135,3 +135,13 @@ def test_losses_and_every_gradient_are_those_of_coqui(
     for name, gradient in expected.items():
         apart = float((actual[name] - gradient).norm() / gradient.norm().clamp(min=1e-12))
         assert apart < 1e-4, f"{name}: {apart}"
+
+
+@pytest.mark.parametrize(("codes", "stops"), [(603, 4), (604, 4), (605, 3)])
+def test_the_longest_clip_fills_the_positions_of_the_model(model: PackedGpt, codes: int, stops: int) -> None:
+    batch = pack([example(402, codes)], TOKENS)
+    assert batch.parts.audio_positions.max() == min(codes + 3, 607)
+    assert (batch.audio_count, batch.text_count) == (codes + stops, 403)
+    assert batch.parts.counted_targets[-stops:].tolist() == [1025] * stops
+    with torch.no_grad():
+        assert torch.isfinite(torch.stack(model(batch))).all()

@@ -118,10 +118,13 @@ def test_an_epoch_of_150_000_clips_is_planned_in_a_moment() -> None:
     ("seconds", "ids", "limits", "reason"),
     [
         (0.5, 1, ClipLimits(), ""),
-        (11.6, 200, ClipLimits(), ""),
+        (15.0, 402, ClipLimits(), ""),
+        (28.09, 402, ClipLimits(seconds=28.09), ""),  # 605 codes
+        (28.1, 9, ClipLimits(seconds=99), "606 codes: more than 605 audio codes (model maximum)"),
+        (9.0, 403, ClipLimits(text_tokens=999), "more than 402 tokens of text, the model's maximum"),
         (0.49, 9, ClipLimits(), "0.49 s, 9 tokens, 11 codes: shorter than 0.5 s"),
-        (11.7, 9, ClipLimits(), "longer than 11.6 s (max_audio_length)"),
-        (9.0, 201, ClipLimits(), "more than 200 tokens of text (max_text_length)"),
+        (15.1, 9, ClipLimits(), "longer than 15 s (max_audio_length)"),
+        (9.0, 201, ClipLimits(text_tokens=200), "more than 200 tokens of text (max_text_length)"),
         (9.0, 0, ClipLimits(), "no text"),
         (9.0, 9, ClipLimits(codes=193), "194 codes: more than 193 audio codes (max_mel_length)"),
         (9.0, 60, ClipLimits(model_text=50), "more than 50 tokens of text"),

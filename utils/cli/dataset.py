@@ -7,11 +7,11 @@ from pathlib import Path
 
 from utils.cli.check_text import add_vocabulary, open_tokenizer
 from utils.cli.runs import add_project
-from utils.config import DatasetConfig
+from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
-from utils.dataset import bulk_edits, editor, metadata, statistics
+from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
 from utils.dataset.export import export as export_dataset
 from utils.dataset.store import load_dataset, open_store
 
@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = add("validate", validate)
     action.epilog = "Add --vocab or --model to check tokens too."
     action.add_argument("path", type=Path, nargs="?", help="list or dataset folder (default: the project's dataset)")
-    action.add_argument("--max-seconds", type=float, default=11.6, help="maximum clip length (default: 11.6)")
+    action.add_argument(
+        "--max-seconds", type=float, default=MODEL_SECONDS, help="maximum clip length (default: what the model holds)"
+    )
     add_vocabulary(action)
 
     action = add("stats", stats)
@@ -41,6 +43,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = add("merge", merge)
     action.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
     action.add_argument("--dry-run", action="store_true", help="show what would happen")
+
+    action = add("lengths", lengths)
+    action.add_argument("--add", action="store_true", help="add joined and short clips made of neighbours")
+    action.add_argument("--share", type=float, default=0.2, help="of the training clips, of each kind (default: 0.2)")
+    action.add_argument("--max-seconds", type=float, default=AUTO_SECONDS, help="of a joined clip (default: 15)")
 
     action = add("resplit", resplit)
     action.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
@@ -158,6 +165,20 @@ def resplit(folder: Path, arguments: argparse.Namespace) -> int:
     note = editor.resplit(folder, arguments.eval_share, arguments.by)
     counts = statistics.split_counts(open_store(folder))
     print(*(f"{name} {value}" for name, value in counts.items()), note)
+    return 0
+
+
+def lengths(folder: Path, arguments: argparse.Namespace) -> int:
+    """Show which lengths a model will learn, and gaps; with --add, fill them with clips made of neighbours."""
+    if arguments.add:
+        made = length_mix.add_lengths(folder, share=arguments.share, max_seconds=arguments.max_seconds).clips
+        short = sum(clip.span.seconds < length_mix.SHORT for clip in made)
+        print(f"Added {len(made) - short} joined and {short} short clips. To take them back: dataset undo.")
+    kept = open_store(folder).clips("status = 'kept' AND split = 'train'")
+    measured = statistics.Lengths(tuple(clip.span.seconds for clip in kept))
+    for name, count in measured.counts().get("seconds", {}).items():
+        print(f"{name:>6} s  {count} clips")
+    print(*measured.gaps(), sep="\n")
     return 0
 
 

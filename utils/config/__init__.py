@@ -3,13 +3,27 @@
 The form, the flags, the YAML files and the reference page are generated from these fields.
 """
 
-from utils.config.base import SEPARATOR, Config, Language, Text, describe, printable, read_yaml
+from utils.config.base import (
+    AUTO_SECONDS,
+    MODEL_SECONDS,
+    MODEL_TOKENS,
+    SEPARATOR,
+    Config,
+    Language,
+    Text,
+    describe,
+    printable,
+    read_yaml,
+)
 from utils.config.dataset import DatasetConfig, FeaturesConfig
 from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeakerConfig, SpeechConfig
 from utils.config.train import DownloadConfig, RehearsalConfig, TrainConfig
 
 __all__ = [
+    "AUTO_SECONDS",
     "DEFAULT_VOICE",
+    "MODEL_SECONDS",
+    "MODEL_TOKENS",
     "SEPARATOR",
     "Config",
     "DatasetConfig",

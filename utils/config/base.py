@@ -22,6 +22,8 @@ def printable(text: str) -> str:
     return text
 
 
+MODEL_SECONDS, MODEL_TOKENS = 28.09, 402  # what XTTS v2 holds: 605 audio codes; upstream trains with 11.6 s and 200
+AUTO_SECONDS = 15.0  # longest clip of a run unless more is asked for, because memory grows with it
 SEPARATOR = "|"  # between the values of a setting that takes several
 
 T = TypeVar("T")

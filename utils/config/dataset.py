@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, model_validator
 
-from utils.config.base import SEPARATOR, Config, Language, Text, setting
+from utils.config.base import MODEL_SECONDS, SEPARATOR, Config, Language, Text, setting
 
 
 def proxy_without_password(url: str) -> str:
@@ -55,9 +55,11 @@ class DatasetConfig(Config):
         ge=-90,
         le=-5,
     )
-    min_seconds: float = setting(1.0, "Minimum clip length (s)", "Shorter clips are excluded.", ge=0.3, le=11.6)
+    min_seconds: float = setting(
+        1.0, "Minimum clip length (s)", "Shorter clips are excluded.", ge=0.3, le=MODEL_SECONDS
+    )
     max_seconds: float = setting(
-        11.6, "Maximum clip length (s)", "Longer speech is split; XTTS cannot use clips over 11.6 s.", ge=1.0, le=11.6
+        11.6, "Maximum clip length (s)", "Longer speech is split. The model holds 28 s.", ge=1.0, le=MODEL_SECONDS
     )
     padding_seconds: float = setting(0.15, "Padding (s)", "Silence kept before and after the speech.", ge=0.0, le=0.5)
     min_pause_seconds: float = setting(

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
-from utils.config.base import Config, Language, Text, setting
+from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, Config, Language, Text, setting
 from utils.core import paths
 from utils.core.paths import Project
 
@@ -62,10 +62,18 @@ class TrainConfig(Config):
         le=1_000_000,
     )
     max_audio_length: float = setting(
-        11.6, "Maximum clip length (s)", "Longer clips are excluded, never cut.", ge=1.0, le=11.6
+        AUTO_SECONDS,
+        "Maximum clip length (s)",
+        "Longer clips are excluded, never cut. The model holds 28 s.",
+        ge=1,
+        le=MODEL_SECONDS,
     )
     max_text_length: int = setting(
-        200, "Maximum text length (tokens)", "Clips with longer text are excluded, never cut.", ge=10, le=400
+        MODEL_TOKENS,
+        "Maximum text length (tokens)",
+        "Clips with longer text are excluded, never cut. The model holds 402 tokens.",
+        ge=10,
+        le=MODEL_TOKENS,
     )
     mask_reference: bool = setting(
         True, "Mask the reference", "Compute no loss on the part of a clip that is used as the voice reference."

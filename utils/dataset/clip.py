@@ -15,7 +15,6 @@ APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
 TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
 REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "taken back"})  # excluded because other clips hold the audio now
 MISMATCHES = ("text does not match", "word not spoken", "speech without text")  # reasons of the alignment
-MAX_SECONDS = 11.6  # of a clip: what XTTS can hold
 RESTORE = "Restore the dataset from a backup."
 
 

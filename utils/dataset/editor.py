@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.config import DatasetConfig
+from utils.config import MODEL_SECONDS, DatasetConfig
 from utils.core.errors import DataError
 from utils.core.storage import file_lock
 from utils.dataset import scores, split, vad
 from utils.dataset.build import content_hash
-from utils.dataset.clip import APPROVED, MAX_SECONDS, MERGED, SPLIT, TRIMMED, Clip, Span, changed_fields, with_fields
+from utils.dataset.clip import APPROVED, MERGED, SPLIT, TRIMMED, Clip, Span, changed_fields, with_fields
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import read_spans, sound_hash
 from utils.dataset.scores import REASONS
@@ -160,7 +160,7 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
             raise DataError(f"A clip must last at least {SHORTEST:g} s.", hint="Move start and end further apart.")
         if end - start > seconds - 0.005:
             raise DataError("Start and end are unchanged.", hint="Move one of them first.")
-        part = _part(folder, clip, start, end, clip.text)
+        part = part_of(folder, clip, start, end, clip.text)
         session.put([clip.excluded(TRIMMED), part])
     return Edit("trim", (session.after[part.id],))
 
@@ -173,7 +173,7 @@ def split_clip(folder: Path, name: str, at: float) -> Edit:
         if not SHORTEST <= at <= seconds - SHORTEST:
             raise DataError(f"Both parts must last at least {SHORTEST:g} s.", hint="Choose another time.")
         first, second = divide(clip.text, at / seconds)
-        parts = [_part(folder, clip, 0.0, at, first), _part(folder, clip, at, seconds, second)]
+        parts = [part_of(folder, clip, 0.0, at, first), part_of(folder, clip, at, seconds, second)]
         session.put([clip.excluded(SPLIT), *parts])
     return Edit("split", tuple(session.after[part.id] for part in parts))
 
@@ -196,9 +196,9 @@ def merge_next(folder: Path, name: str) -> Edit:
         if other is None:
             raise DataError("No clip in use follows this one in its recording.", hint="Choose an earlier clip.")
         span = Span(clip.span.start, max(clip.span.end, other.span.end))
-        if span.seconds > MAX_SECONDS:
+        if span.seconds > MODEL_SECONDS:
             raise DataError(
-                f"Together they last {span.seconds:.1f} s; the maximum is {MAX_SECONDS:g} s.",
+                f"Together they last {span.seconds:.1f} s; the maximum is {MODEL_SECONDS:.0f} s.",
                 hint="Trim one of them first.",
             )
         path = Path(clip.source)
@@ -209,7 +209,7 @@ def merge_next(folder: Path, name: str) -> Edit:
             )
         samples = audio.centred(next(read_spans(path, [span])))
         samples = levelled(samples, RATE, loudness(samples, RATE))
-        merged = _new_clip(folder, clip, span, samples, f"{clip.text} {other.text}".strip())
+        merged = new_clip(folder, clip, span, samples, f"{clip.text} {other.text}".strip())
         session.put([clip.excluded(MERGED), other.excluded(MERGED), merged])
     return Edit("merge", (session.after[merged.id],))
 
@@ -220,12 +220,12 @@ def next_clip(store: Store, clip: Clip) -> Clip | None:
     return next(iter(store.clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
 
 
-def _part(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:
+def part_of(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:
     samples = audio.load(folder / clip.audio, RATE, start, end)
-    return _new_clip(folder, clip, Span(clip.span.start + start, clip.span.start + end), samples, text)
+    return new_clip(folder, clip, Span(clip.span.start + start, clip.span.start + end), samples, text)
 
 
-def _new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
+def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
     """Write the audio of a new clip of the same recording, and measure it."""
     samples = audio.faded(samples, RATE)
     name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"

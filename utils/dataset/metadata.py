@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from utils.config import TrainConfig
+from utils.config import MODEL_TOKENS, TrainConfig
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project, resolve_inside
 from utils.core.storage import file_lock, read_json, read_text, write_atomically
@@ -293,8 +293,7 @@ def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Ite
 
 def _token_problems(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[str]:
     reading = tokenizer.tokenize(row.text, language)
-    limit = tokenizer.pack(language).token_limit
     if reading.unknown:
         yield f"The vocabulary has no symbol for {' '.join(reading.unknown)} ([UNK])."
-    if len(reading.ids) > limit:
-        yield f"The text has {len(reading.ids)} tokens, over {limit}."
+    if len(reading.ids) > MODEL_TOKENS:
+        yield f"The text has {len(reading.ids)} tokens; the model holds {MODEL_TOKENS}."

@@ -8,15 +8,17 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from utils.config import MODEL_SECONDS, MODEL_TOKENS
 from utils.core.errors import DataError
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import atomic_writer
-from utils.dataset.clip import MAX_SECONDS, Clip, Source, Span
+from utils.dataset.clip import Clip, Source, Span
 from utils.dataset.metadata import Row, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 
@@ -29,6 +31,9 @@ BINS = 40
 SHARES = (50, 90, 95, 99, 99.5, 100)
 SUGGESTED_SHARE = 99.5
 WIDTH = 40  # characters of the longest bar
+SECONDS, TOKENS = (0, 2, 4, 6, 8, 10, 12, 15, 20), (0, 20, 50, 100, 150, 200, 300)  # from which lengths are counted
+SHORT_SECONDS, SHORT_SHARE = 2.0, 0.02  # with fewer short clips, short texts end badly
+LONG_SECONDS = 10.0  # a sentence of ordinary prose
 
 
 @dataclass(frozen=True)
@@ -183,9 +188,37 @@ class Lengths:
                 for second, count in enumerate(counts)
             ]
             lines.append(f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}")
-            if over := sum(value > MAX_SECONDS for value in self.seconds):
-                lines.append(f"over {MAX_SECONDS} s          {over} clips, which XTTS cannot use")
+            if over := sum(value > MODEL_SECONDS for value in self.seconds):
+                lines.append(f"over {MODEL_SECONDS} s         {over} clips, which XTTS cannot use")
+            lines += [f"gap                  {gap}" for gap in self.gaps()]
         return "\n".join(lines)
+
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Count the clips by their length in seconds, and by tokens if those are known."""
+        parts = {"seconds": (self.seconds, (*SECONDS, 28)), "tokens": (self.tokens, (*TOKENS, MODEL_TOKENS))}
+        return {
+            name: {
+                f"{low}-{high}": sum(low <= value < high or value >= high == edges[-1] for value in values)
+                for low, high in pairwise(edges)
+            }
+            for name, (values, edges) in parts.items()
+            if values
+        }
+
+    def gaps(self) -> list[str]:
+        """Name the lengths that a model trained on these clips will speak badly, because it never sees them."""
+        count, longest = len(self.seconds), max(self.seconds)
+        short = sum(value < SHORT_SECONDS for value in self.seconds)
+        found = []
+        if short < SHORT_SHARE * count:
+            few = f"Only {short} of {count} clips are" if short else "No clip is"
+            found.append(f"{few} under {SHORT_SECONDS:g} s: short texts will end badly.")
+        if longest < LONG_SECONDS:
+            found.append(f"No clip is over {longest:.1f} s: longer sentences will be spoken badly.")
+        counts = self.counts()["seconds"].items()
+        edges = [(name, low) for (name, number), low in zip(counts, SECONDS, strict=True) if not number]
+        inner = [name for name, low in edges if min(self.seconds) < low < longest and low >= SHORT_SECONDS]
+        return [*found, *(f"No clip lasts {name} s." for name in inner)]
 
 
 def measure_lengths(path: Path) -> tuple[list[Row], Lengths]:
@@ -201,7 +234,7 @@ def measure_lengths(path: Path) -> tuple[list[Row], Lengths]:
 def suggested_max_length(seconds: Sequence[float]) -> float:
     """Return a max_audio_length that keeps 99.5 % of the clips: rounded up to a tenth, within what XTTS can hold."""
     tenths = math.ceil(round(10 * percentile(seconds, SUGGESTED_SHARE), 6))
-    return min(MAX_SECONDS, max(1.0, tenths / 10))
+    return min(MODEL_SECONDS, max(1.0, tenths / 10))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

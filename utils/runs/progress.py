@@ -13,6 +13,7 @@ FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as t
     "warning": "Warning: {message}",
     "problem": "Problem: {message}",
     "clips": "{split} clips: {used} used, {aside} excluded",
+    "lengths": "Lengths: {message}",
     "aside": "Excluded: {clip}: {message}",
     "features": "Features of {clips} clips are ready.",
     "resumed": "Resumed at step {step}.",

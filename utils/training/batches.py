@@ -15,7 +15,7 @@ from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
-from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Integers
+from utils.training.packing import PROMPT, TEXT_EXTRA, Integers, audio_inputs
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
 WINDOW = 20  # updates whose clips are sorted by length together; more means less padding and less shuffling
@@ -104,7 +104,7 @@ class UpdatePlan:
         masked = epoch.masked[rows]
         group = ClipGroup(epoch.clips[rows], epoch.starts[rows], masked, lengths.positions, int(epoch.frames[number]))
         text = int((lengths.ids + TEXT_EXTRA).sum())
-        audio = int((lengths.codes + AUDIO_EXTRA).sum() - np.diff(masked).sum())
+        audio = int(audio_inputs(lengths.codes).sum() - np.diff(masked).sum())
         return PlannedUpdate(
             **vars(group.select(np.argsort(group.positions, kind="stable"))), text_count=text, audio_count=audio
         )

@@ -7,11 +7,20 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from torch import nn
 
-from utils.config import TrainConfig
+from utils.config import AUTO_SECONDS, MODEL_TOKENS, TrainConfig
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.media.rates import CODE_SAMPLES, RATE
-from utils.training.packing import AUDIO_EXTRA, PROMPT, TEXT_EXTRA, Example, Integers
+from utils.training.packing import (
+    AUDIO_EXTRA,
+    AUDIO_POSITIONS,
+    MAX_CODES,
+    PROMPT,
+    TEXT_EXTRA,
+    Example,
+    Integers,
+    audio_inputs,
+)
 
 MIN_SECONDS = 0.5  # coqui refuses shorter clips too
 HALF_SECOND_FRAMES = 43  # references are multiples of half a second, so that few shapes occur
@@ -28,7 +37,7 @@ class ClipLengths(NamedTuple):
     @property
     def positions(self) -> Integers:
         """The sequence length of each clip."""
-        return PROMPT + TEXT_EXTRA + self.ids + AUDIO_EXTRA + self.codes
+        return PROMPT + TEXT_EXTRA + self.ids + audio_inputs(self.codes)
 
     def select(self, clips: Integers) -> "ClipLengths":
         return ClipLengths(*(part[clips] for part in self))
@@ -38,19 +47,20 @@ class ClipLengths(NamedTuple):
 class ClipLimits:
     """Maximum lengths of a clip."""
 
-    seconds: float = 11.6
-    text_tokens: int = 200
+    seconds: float = AUTO_SECONDS
+    text_tokens: int = MODEL_TOKENS
     codes: int = 0  # 0 for the model's maximum
-    model_text: int = 402  # positions that the model has
-    model_codes: int = 603
+    model_text: int = MODEL_TOKENS  # positions that the model has
+    model_codes: int = MAX_CODES
 
     @classmethod
     def from_config(cls, config: TrainConfig, gpt: nn.Module) -> Self:
-        """Read the limits from the settings and the model; coqui needs one more position at the end than we do."""
+        """Read the limits from the settings and the model."""
         model: Any = gpt
         text, audio = (int(part.emb.num_embeddings) for part in (model.text_pos_embedding, model.mel_pos_embedding))
         codes = config.max_mel_length if config.use_compile else 0
-        return cls(config.max_audio_length, config.max_text_length, codes, text - 2, audio - AUDIO_EXTRA - 1)
+        held = MAX_CODES if audio >= AUDIO_POSITIONS else audio - AUDIO_EXTRA
+        return cls(config.max_audio_length, config.max_text_length, codes, text - 2, held)
 
 
 def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int, str]]:

@@ -8,15 +8,26 @@ from typing import Any, Self
 import numpy as np
 from torch import nn
 
-from utils.config import TrainConfig
+from utils.config import AUTO_SECONDS, TrainConfig
 from utils.core.errors import ConfigError
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
-from utils.training.packing import AUDIO_EXTRA, MEL_BANDS, PROMPT, TEXT_EXTRA, Example, PackedBatch, SpecialTokens, pack
+from utils.training.packing import (
+    AUDIO_EXTRA,
+    AUDIO_POSITIONS,
+    MEL_BANDS,
+    PROMPT,
+    TEXT_EXTRA,
+    Example,
+    PackedBatch,
+    SpecialTokens,
+    pack,
+)
 from utils.xtts.files import CONFIG_FILE, TINY
 
+USUAL_SECONDS, USUAL_TOKENS = 11.6, 200  # of the longest clip of a dataset prepared with the default length
 MAX_REFERENCE_FRAMES = 12 * HALF_SECOND_FRAMES  # references are at most six seconds long
 
 
@@ -80,10 +91,12 @@ class ClipSize:
 
     @classmethod
     def from_config(cls, config: TrainConfig) -> Self:
-        """The longest clip that the settings allow."""
-        samples = config.max_audio_length * RATE
+        """The longest clip of a dataset made with the default length, or the longest that the settings allow."""
+        is_default = config.max_audio_length == AUTO_SECONDS
+        samples = (USUAL_SECONDS if is_default else config.max_audio_length) * RATE
         codes, frames = math.ceil(samples / CODE_SAMPLES), math.ceil(samples / FRAME_SAMPLES)
-        return cls._from_counts(codes, config.max_text_length, frames)
+        tokens = min(USUAL_TOKENS, config.max_text_length) if is_default else config.max_text_length
+        return cls._from_counts(codes, tokens, frames)
 
     @classmethod
     def longest(cls, lengths: ClipLengths) -> Self:
@@ -93,7 +106,7 @@ class ClipSize:
 
     @classmethod
     def _from_counts(cls, codes: int, ids: int, frames: int) -> Self:
-        text, audio = ids + TEXT_EXTRA, codes + AUDIO_EXTRA
+        text, audio = ids + TEXT_EXTRA, min(codes + AUDIO_EXTRA, AUDIO_POSITIONS)
         return cls(PROMPT + text + audio, min(frames, MAX_REFERENCE_FRAMES), text, audio)
 
 

@@ -24,9 +24,16 @@ from utils.core.errors import RunError
 
 PROMPT = 32  # latents that the perceiver returns for any reference
 TEXT_EXTRA, AUDIO_EXTRA = 1, 4  # START; START and three STOP
+AUDIO_POSITIONS = 608  # of the model: the longest clip, of 605 codes, has room for two STOP
+MAX_CODES = 605
 MEL_BANDS = 80
 
 Integers = npt.NDArray[np.int64]
+
+
+def audio_inputs(codes: Integers) -> Integers:
+    """Return the audio positions of clips: START, the codes, and as many of three STOP as there is room for."""
+    return np.minimum(codes + AUDIO_EXTRA, AUDIO_POSITIONS)
 
 
 class SpecialTokens(NamedTuple):
@@ -170,22 +177,24 @@ def pack(
         rows: Minimum rows; by default one per clip.
     """
     marks = np.zeros((len(examples), 2), np.int64) if masked is None else masked
-    longest = max((TEXT_EXTRA + len(ids) + AUDIO_EXTRA + len(codes) for ids, codes, _ in examples), default=0)
+    extra = TEXT_EXTRA + AUDIO_EXTRA
+    longest = max((extra + len(ids) + min(len(codes), MAX_CODES - 1) for ids, codes, _ in examples), default=0)
     length = max(length, PROMPT + longest)
     mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, len(examples[0].mel) if examples else 1), np.float16)
     packed = []
     for row, (example, (first, last)) in enumerate(zip(examples, marks.tolist(), strict=True)):
         mel[row] = example.mel.T
         packed.append(_pack_clip(example, tokens, first, last, row * length + PROMPT))
-    sizes = tuple(RowLengths(len(parts[0]), len(parts[4]), len(parts[8])) for parts in packed)
+    row_lengths = tuple(RowLengths(len(parts[0]), len(parts[4]), len(parts[8])) for parts in packed)
     numbers = np.concatenate([part for parts in zip(*packed, strict=True) for part in parts] or [np.zeros(0, np.int64)])
-    return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), sizes, length)
+    return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), row_lengths, length)
 
 
 def _pack_clip(example: Example, tokens: SpecialTokens, first: int, last: int, start: int) -> tuple[Integers, ...]:
     """Return the ``PackedParts`` of one clip; its text begins at ``start``, and codes from first to last are masked."""
     text = np.concatenate([[tokens.start_text], example.ids, [tokens.stop_text]])
-    audio = np.concatenate([[tokens.start_audio], example.codes, [tokens.stop_audio] * AUDIO_EXTRA])
+    extra = min(AUDIO_EXTRA, AUDIO_POSITIONS - len(example.codes))
+    audio = np.concatenate([[tokens.start_audio], example.codes, [tokens.stop_audio] * extra])
     text_positions, audio_positions = np.arange(text.size - 1), np.arange(audio.size - 1)
     counted = np.delete(audio_positions, slice(first, last))
     audio_start = start + text_positions.size

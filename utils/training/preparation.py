@@ -15,6 +15,8 @@ from utils.core.storage import link_or_copy, make_folder, read_json, write_atomi
 from utils.dataset import features
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
+from utils.dataset.statistics import Lengths
+from utils.media.rates import RATE
 from utils.runs.job import Job
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.xtts import base_models, model, pronunciations
@@ -162,6 +164,9 @@ def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipL
     for clip, reason in excluded[:MAX_NAMED]:
         job.events.emit("aside", clip=clip.audio, message=reason)
     job.events.emit("clips", split=split, used=len(source.clips), aside=len(excluded))
+    if source.clips and split == "train":
+        lengths = Lengths(tuple(source.lengths.samples / RATE), tokens=tuple(source.lengths.ids))
+        job.events.emit("lengths", message=" ".join(lengths.gaps()), **lengths.counts())
     if not source.clips:
         reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in excluded[:3])
         raise DataError(

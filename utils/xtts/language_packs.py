@@ -21,7 +21,7 @@ TextMode = Literal["latin", "ipa", "fidel"]
 TEXT_MODES: tuple[TextMode, ...] = get_args(TextMode)
 Backend = Literal["rules", "epitran"]  # for graphemes, use the text mode fidel
 
-TOKEN_LIMIT = 200  # coqui's max_text_length in training; the upper half of the 402 positions is untrained
+TOKEN_LIMIT = 200  # coqui's max_text_length in training; the published model learned no longer sentences
 SENTENCE_MARKS = ".,;:?!-"
 # A sentence ends at a mark followed by a space, or at a mark that is written without a space.
 SENTENCE_END = re.compile(r"(?<=[.!?…؟۔።፧])[\"'”’»)\]]*\s+|(?<=[。！？])|\n+")

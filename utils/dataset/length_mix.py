@@ -1,0 +1,109 @@
+"""Adds short and joined clips to a training list, so that a model learns texts of every length.
+
+The new clips are made of clips in use and their neighbours in the same recording, which stay. Only training clips are
+used, so nothing of the evaluation is trained on. All of it is one edit, which can be undone.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import cycle
+from pathlib import Path
+
+from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
+from utils.core.errors import DataError
+from utils.dataset import vad
+from utils.dataset.build import content_hash
+from utils.dataset.clip import Clip, Span
+from utils.dataset.editor import Edit, editing, new_clip, part_of
+from utils.dataset.pipeline import read_spans
+from utils.media import audio
+from utils.media.loudness import levelled, loudness
+from utils.media.rates import RATE
+
+MAX_PAUSE = 1.0  # seconds between clips that are joined: a speaker takes a breath
+MIN_PAUSE = 0.25  # between two phrases that become clips of their own
+SHORT, SHORTEST = 2.0, 0.5  # seconds of a short clip; the model refuses shorter ones
+TARGETS = (0.5, 0.75, 1.0)  # of the maximum, in turn, so that joined clips have different lengths
+PADDING = 0.1  # seconds around a phrase
+PHRASE = re.compile(r"[^.!?;:,።፧፣፤፥፦]+[.!?;:,።፧፣፤፥፦]*\s*")
+
+
+def add_lengths(folder: Path, *, share: float = 0.2, max_seconds: float = AUTO_SECONDS) -> Edit:
+    """Add up to this share of the training clips as joined clips, and as many as short ones."""
+    if not 0 < share <= 1 or not 1 <= max_seconds <= MODEL_SECONDS:
+        raise DataError(
+            f"share {share:g} or max_seconds {max_seconds:g} is out of range.", hint="Use 0-1 and 1-28 seconds."
+        )
+    with editing(folder, "lengths") as session:
+        clips = session.store.clips("status = 'kept' AND split = 'train' AND audio <> '' ORDER BY recording, start")
+        wanted = max(1, round(share * len(clips)))
+        known = {clip.id for clip in session.store.clips("1")}
+        made = [*_first(_joined(folder, clips, max_seconds), wanted, known)]
+        made += _first(_short(folder, clips), wanted, known)
+        session.put(made)
+    return Edit("lengths", tuple(made))
+
+
+def _first(clips: Iterator[Clip], count: int, known: set[str]) -> Iterator[Clip]:
+    """Yield so many clips that the dataset does not have."""
+    for clip in clips:
+        if count and clip.id not in known:
+            count -= 1
+            known.add(clip.id)
+            yield clip
+        if not count:
+            return
+
+
+def groups_to_join(clips: Sequence[Clip], max_seconds: float) -> list[list[Clip]]:
+    """Group consecutive clips of a recording and speaker; no clip is in two groups. Clips are ordered by start."""
+    groups: list[list[Clip]] = []
+    targets = cycle(TARGETS)
+    target = max_seconds * next(targets)
+    for clip in clips:
+        last = groups[-1] if groups else []
+        fits = last and clip.span.end - last[0].span.start <= target
+        if fits and _follows(last[-1], clip):
+            last.append(clip)
+            continue
+        target = max_seconds * next(targets)
+        groups.append([clip])
+    return [group for group in groups if len(group) > 1]
+
+
+def _follows(first: Clip, second: Clip) -> bool:
+    is_same = (first.recording, first.speaker) == (second.recording, second.speaker)
+    return is_same and 0 <= second.span.start - first.span.end <= MAX_PAUSE
+
+
+def _joined(folder: Path, clips: Sequence[Clip], max_seconds: float) -> Iterator[Clip]:
+    intact: dict[str, bool] = {}
+    for group in groups_to_join(clips, max_seconds):
+        path = Path(group[0].source)
+        if group[0].recording not in intact:  # the pause between two clips is only in the recording
+            intact[group[0].recording] = path.is_file() and content_hash(path) == group[0].recording
+        if intact[group[0].recording]:
+            span = Span(group[0].span.start, group[-1].span.end)
+            samples = audio.centred(next(read_spans(path, [span])))
+            samples = levelled(samples, RATE, loudness(samples, RATE))
+            yield new_clip(folder, group[0], span, samples, " ".join(clip.text for clip in group))
+
+
+def _short(folder: Path, clips: Sequence[Clip]) -> Iterator[Clip]:
+    """Cut out short phrases where the text and the speech divide into the same number of parts."""
+    for clip in clips:
+        for phrase, span in phrase_spans(folder, clip):
+            if SHORTEST <= span.seconds < SHORT:
+                yield part_of(folder, clip, span.start, span.end, phrase)
+
+
+def phrase_spans(folder: Path, clip: Clip) -> list[tuple[str, Span]]:
+    """Return the phrases of a clip and where they are spoken; nothing if pauses and punctuation disagree."""
+    phrases = [phrase.strip() for phrase in PHRASE.findall(clip.text)]
+    if len(phrases) < 2:
+        return []
+    spans = vad.speech_segments(folder / clip.audio, DatasetConfig(min_pause_seconds=MIN_PAUSE))
+    if len(spans) != len(phrases):
+        return []
+    padded = [Span(max(0.0, span.start - PADDING), min(clip.span.seconds, span.end + PADDING)) for span in spans]
+    return list(zip(phrases, padded, strict=True))
