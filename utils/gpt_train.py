@@ -37,6 +37,7 @@ from utils.training.model_size import ClipSize, ModelSize
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.preparation import BaseModel
+from utils.training.references import Partners
 from utils.training.run_saver import RunSaver
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
@@ -203,7 +204,8 @@ def build_loop(
     limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
     train_clips = preparation.choose_clips(job, data.features, data.clips.train, limits, "train")
     eval_clips = preparation.choose_clips(job, data.features, data.clips.eval, limits, "eval")
-    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count)
+    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count, train_clips.clips)
+    emit_references(job, plan)
     total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
     grid = compile_lengths(train_clips.lengths) if config.use_compile else ()
     spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
@@ -234,7 +236,8 @@ def build_loop(
         samples=CheckpointSamples(job, config, data.clips, device),
     )
     loader = UpdateLoader(train_clips, plan, tokens, spec, workers=config.num_workers, pin=device.type == "cuda")
-    eval_batch = partial(eval_batches, eval_clips, tokens, spec)
+    heard = Partners(eval_clips.clips, eval_clips.lengths.frames).draw(0, 0) if plan.partners else None
+    eval_batch = partial(eval_batches, eval_clips, tokens, spec, heard)
     evaluator = Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema)
     return TrainingLoop(saver, loader, evaluator, total, tracker.log)
 
@@ -257,6 +260,17 @@ def emit_memory_estimate(job: Job, config: TrainConfig, size: ModelSize, clip: C
     job.events.emit("memory_plan", fits=estimate.fits, message=estimate.summary, parts=estimate.parts)
     if not estimate.fits:
         warn(job, f"{estimate.summary} To see what would fit: python -m utils memory-plan.")
+
+
+def emit_references(job: Job, plan: UpdatePlan) -> None:
+    """Record how much of the audio is learned while it is heard."""
+    shares = plan.reference_shares()
+    message = (
+        f"Reference: {shares['other_clip']:.0%} of the clips hear another clip of the speaker. "
+        f"{shares['masked']:.0%} of the audio is heard and not learned (masked), "
+        f"{shares['heard_unmasked']:.0%} is heard and learned."
+    )
+    job.events.emit("references", message=message, **{name: round(share, 4) for name, share in shares.items()})
 
 
 def emit_change(job: Job, change: Change) -> None:

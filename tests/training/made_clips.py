@@ -22,10 +22,11 @@ class MadeClips(FeatureSource):
         self.lengths = lengths
         self.read_clips: list[int] = []
 
-    def read(self, clip: int, start: int, frames: int) -> Example:
+    def read(self, clip: int, reference: int, start: int, frames: int) -> Example:
         self.read_clips.append(clip)
         random = np.random.default_rng(clip)
         ids = random.integers(1, 99, self.lengths.ids[clip])
         codes = random.integers(0, 1024, self.lengths.codes[clip]).astype(np.int16)
-        mel = random.standard_normal((int(self.lengths.frames[clip]), 80), np.float32).astype(np.float16)
+        random = np.random.default_rng([reference, 1])
+        mel = random.standard_normal((int(self.lengths.frames[reference]), 80), np.float32).astype(np.float16)
         return Example(ids, codes, mel[start : start + frames])

@@ -128,7 +128,7 @@ def store(tmp_path: Path) -> Features:
 
 def test_the_store_reads_the_requested_crop(store: Features) -> None:
     source = FeatureSource(store, [made_clip(row) for row in range(4)])
-    clip = source.read(2, 30, 86)
+    clip = source.read(2, 2, 30, 86)
     assert clip.mel[:, 0].tolist() == list(range(30, 116))
     assert clip.mel.shape == (86, 80)
     assert (clip.ids.size, clip.codes.size) == (7, 40)

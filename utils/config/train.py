@@ -23,6 +23,8 @@ Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tin
 class TrainConfig(Config):
     """How to fine-tune a model."""
 
+    earlier = {"reference": "same_clip"}  # noqa: RUF012  # pydantic knows it as a class variable
+
     custom_model: Text = setting(
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
     )
@@ -75,8 +77,16 @@ class TrainConfig(Config):
         ge=10,
         le=MODEL_TOKENS,
     )
+    reference: Literal["auto", "same_clip", "other_clip"] = setting(
+        "auto",
+        "Reference",
+        "What the model hears as the voice: a part of the same clip, another clip of the speaker, or (auto) another "
+        "clip where a part of the same one would cover more than half of it.",
+    )
     mask_reference: bool = setting(
-        True, "Mask the reference", "Compute no loss on the part of a clip that is used as the voice reference."
+        True,
+        "Mask the reference",
+        "Compute no loss on the part of a clip that is its own reference, unless that is more than half of the clip.",
     )
     num_workers: int = setting(
         0,

@@ -5,6 +5,7 @@ update is split into batches for processes and memory does not change it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, Self
@@ -13,11 +14,14 @@ import numpy as np
 
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError
+from utils.dataset.clip import Clip
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.packing import PROMPT, TEXT_EXTRA, Integers, audio_inputs
+from utils.training.references import Partners
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
+OTHER_REFERENCE = 1  # half seconds, the shortest reference from another clip
 WINDOW = 20  # updates whose clips are sorted by length together; more means less padding and less shuffling
 FILL = 0.93  # share of a token budget for clips; the rest is padding, so that no extra batch is needed
 CODE_FRAMES = CODE_SAMPLES // FRAME_SAMPLES
@@ -29,6 +33,7 @@ class ClipGroup:
     """Clips that are read together, shortest first."""
 
     clips: Integers  # numbers in the source
+    references: Integers  # numbers of the clips whose sound is the reference
     starts: Integers  # first frame of each reference
     masked: Integers  # start and end of the codes that are excluded from the loss, for each clip
     positions: Integers  # sequence length of each clip
@@ -39,7 +44,8 @@ class ClipGroup:
         return int(self.positions.max(initial=PROMPT))
 
     def select(self, rows: Integers) -> "ClipGroup":
-        return ClipGroup(self.clips[rows], self.starts[rows], self.masked[rows], self.positions[rows], self.frames)
+        own = self.clips[rows], self.references[rows], self.starts[rows]
+        return ClipGroup(*own, self.masked[rows], self.positions[rows], self.frames)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class _Epoch(NamedTuple):
     """All updates of an epoch, in shuffled order; update k has the rows from bound k to bound k + 1."""
 
     clips: Integers
+    references: Integers
     starts: Integers
     masked: Integers
     bounds: Integers
@@ -68,24 +75,43 @@ class UpdatePlan:
     """
 
     def __init__(
-        self, lengths: ClipLengths, clips: int, *, positions: int = 0, seed: int = 0, mask_reference: bool = True
+        self,
+        lengths: ClipLengths,
+        clips: int,
+        *,
+        positions: int = 0,
+        seed: int = 0,
+        mask_reference: bool = True,
+        partners: Partners | None = None,
+        prefer_partners: bool = False,
     ) -> None:
         if not lengths.samples.size:
             raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
         self.lengths, self.clips, self.positions = lengths, clips, positions
         self.seed, self.mask_reference = seed, mask_reference
+        self.partners, self.prefer_partners = partners, prefer_partners
         self._planned = lru_cache(maxsize=2)(self._plan)
 
     @classmethod
-    def from_config(cls, config: TrainConfig, lengths: ClipLengths, processes: int = 1) -> Self:
+    def from_config(
+        cls, config: TrainConfig, lengths: ClipLengths, processes: int = 1, clips: Sequence[Clip] = ()
+    ) -> Self:
+        """Plan a run; without the clips themselves, each is its own reference."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
         if 0 < config.batch_tokens < longest:
             raise ConfigError(
                 f"batch_tokens: the longest clip takes {longest} positions, more than {config.batch_tokens}.",
                 hint="Raise batch_tokens, or lower max_audio_length.",
             )
-        clips, positions = config.batch_size * times, config.batch_tokens * times
-        return cls(lengths, clips, positions=positions, seed=config.seed, mask_reference=config.mask_reference)
+        return cls(
+            lengths,
+            config.batch_size * times,
+            positions=config.batch_tokens * times,
+            seed=config.seed,
+            mask_reference=config.mask_reference,
+            partners=Partners(clips, lengths.frames) if clips and config.reference != "same_clip" else None,
+            prefer_partners=config.reference == "other_clip",
+        )
 
     def __len__(self) -> int:
         if self.positions:  # rounded down: an update is then longer than any clip, so none is empty
@@ -102,7 +128,8 @@ class UpdatePlan:
         rows = np.arange(epoch.bounds[number], epoch.bounds[number + 1])
         lengths = self.lengths.select(epoch.clips[rows])
         masked = epoch.masked[rows]
-        group = ClipGroup(epoch.clips[rows], epoch.starts[rows], masked, lengths.positions, int(epoch.frames[number]))
+        parts = epoch.clips[rows], epoch.references[rows], epoch.starts[rows]
+        group = ClipGroup(*parts, masked, lengths.positions, int(epoch.frames[number]))
         text = int((lengths.ids + TEXT_EXTRA).sum())
         audio = int(audio_inputs(lengths.codes).sum() - np.diff(masked).sum())
         return PlannedUpdate(
@@ -115,12 +142,46 @@ class UpdatePlan:
         clips, bounds = self._ordered(random.permutation(self.lengths.samples.size))
         lengths = self.lengths.select(clips)
         shortest = np.minimum.reduceat(lengths.frames, bounds[:-1]) // HALF_SECOND_FRAMES
-        wanted = random.integers(REFERENCE[0], REFERENCE[1], len(self), endpoint=True)
+        shortest_wanted = OTHER_REFERENCE if self.prefer_partners else REFERENCE[0]
+        wanted = random.integers(shortest_wanted, REFERENCE[1], len(self), endpoint=True)
         frames = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
         of_clip = np.repeat(frames, np.diff(bounds))
-        starts = (random.random(clips.size) * (lengths.frames - of_clip + 1)).astype(np.int64)
+        shares = random.random(clips.size)
+        starts = (shares * (lengths.frames - of_clip + 1)).astype(np.int64)
         masked = masked_codes(starts, of_clip, lengths.codes) * int(self.mask_reference)
-        return _Epoch(clips, starts, masked, bounds, frames, random.permutation(len(self)))
+        references = clips
+        if self.partners is not None:
+            drawn = self.partners.draw(self.seed, epoch)[clips]
+            is_protected = (np.diff(masked)[:, 0] > 0) & (not self.prefer_partners)
+            references = np.where(is_protected, clips, drawn)
+            frames = self._reference_frames(clips, references, bounds, frames, wanted)
+            of_clip = np.repeat(frames, np.diff(bounds))
+            starts = (shares * (self.lengths.frames[references] - of_clip + 1)).astype(np.int64)
+            masked = masked_codes(starts, of_clip, lengths.codes) * int(self.mask_reference)
+            masked *= (references == clips)[:, None]
+        return _Epoch(clips, references, starts, masked, bounds, frames, random.permutation(len(self)))
+
+    def _reference_frames(
+        self, clips: Integers, references: Integers, bounds: Integers, frames: Integers, wanted: Integers
+    ) -> Integers:
+        """Return the length of the references of each update; it grows only where no clip hears itself."""
+        has_own = np.logical_or.reduceat(references == clips, bounds[:-1])
+        shortest = np.minimum.reduceat(self.lengths.frames[references], bounds[:-1]) // HALF_SECOND_FRAMES
+        longest = np.where(has_own & (not self.prefer_partners), frames // HALF_SECOND_FRAMES, wanted)
+        lengths: Integers = np.maximum(1, np.minimum(longest, shortest)) * HALF_SECOND_FRAMES
+        return lengths
+
+    def reference_shares(self) -> dict[str, float]:
+        """Return of the first epoch the share of clips with another reference, and of audio masked and unmasked."""
+        epoch = self._planned(0)
+        own = epoch.references == epoch.clips
+        covered = np.repeat(epoch.frames, np.diff(epoch.bounds)) // CODE_FRAMES
+        masked, codes = np.diff(epoch.masked)[:, 0], self.lengths.codes.sum()
+        return {
+            "other_clip": float(1 - own.mean()),
+            "masked": float(masked.sum() / codes),
+            "heard_unmasked": float((covered * (own & (masked == 0))).sum() / codes),
+        }
 
     def _ordered(self, shuffled: Integers) -> tuple[Integers, Integers]:
         """Sort shuffled clips by length within windows, and return them with the bounds of the updates."""

@@ -92,10 +92,11 @@ class FeatureSource:
         self.features, self.clips = features, clips
         self.lengths = lengths or _read_lengths(features, clips)
 
-    def read(self, clip: int, start: int, frames: int) -> Example:
-        """Read a clip; of the mel frames, only the reference."""
+    def read(self, clip: int, reference: int, start: int, frames: int) -> Example:
+        """Read a clip, and the mel frames of its reference, which another clip may be."""
         stored = self.features[self.clips[clip]]
-        return Example(stored.ids, stored.codes[: self.lengths.codes[clip]], stored.mel[start : start + frames])
+        mel = (stored if reference == clip else self.features[self.clips[reference]]).mel
+        return Example(stored.ids, stored.codes[: self.lengths.codes[clip]], mel[start : start + frames])
 
 
 def _read_lengths(features: Features, clips: Sequence[Clip]) -> ClipLengths:

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset
 from utils.core.batching import prefetch
 from utils.training.batches import BatchSpec, ClipGroup, PlannedUpdate, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, FeatureSource
-from utils.training.packing import PackedBatch, SpecialTokens, pack
+from utils.training.packing import Integers, PackedBatch, SpecialTokens, pack
 
 EVAL_REFERENCE = 9  # half seconds: coqui evaluates with 4.5 s from the start of each clip
 AHEAD = 2  # updates that each worker prefetches
@@ -76,30 +76,35 @@ class UpdateReader(Dataset[Update]):
         return Update(batches, planned.text_count, planned.audio_count, planned.clips.size, number)
 
     def read_batch(self, group: ClipGroup) -> PackedBatch:
-        clips = zip(group.clips.tolist(), group.starts.tolist(), strict=True)
-        examples = [self.source.read(clip, start, group.frames) for clip, start in clips]
+        clips = zip(group.clips.tolist(), group.references.tolist(), group.starts.tolist(), strict=True)
+        examples = [self.source.read(clip, reference, start, group.frames) for clip, reference, start in clips]
         length, rows = self.spec.shape(group)
         return pack(examples, self.tokens, masked=group.masked, length=length, rows=rows)
 
 
-def eval_groups(lengths: ClipLengths, spec: BatchSpec) -> list[ClipGroup]:
+def eval_groups(lengths: ClipLengths, spec: BatchSpec, references: Integers | None = None) -> list[ClipGroup]:
     """Group all clips for an evaluation that is the same every time, and for every batch size.
 
-    The reference is the start of a clip, 4.5 s of it or as many half seconds as it has, and nothing is masked; clips
-    are grouped by the length of their reference first, so no clip's reference depends on its neighbours.
+    The reference is the start of a clip, or of another one, 4.5 s of it or as many half seconds as it has, and nothing
+    is masked; clips are grouped by the length of their reference first, so no clip's reference depends on its
+    neighbours.
     """
-    frames = np.clip(lengths.frames // HALF_SECOND_FRAMES, 1, EVAL_REFERENCE) * HALF_SECOND_FRAMES
+    references = np.arange(lengths.frames.size) if references is None else references
+    heard = lengths.frames[references]
+    frames = np.clip(heard // HALF_SECOND_FRAMES, 1, EVAL_REFERENCE) * HALF_SECOND_FRAMES
     groups = []
     for length in np.unique(frames).tolist():
         clips = np.flatnonzero(frames == length)
         clips = clips[np.argsort(lengths.positions[clips], kind="stable")]
         nothing = np.zeros((clips.size, 2), np.int64)
-        group = ClipGroup(clips, nothing[:, 0], nothing, lengths.positions[clips], length)
+        group = ClipGroup(clips, references[clips], nothing[:, 0], nothing, lengths.positions[clips], length)
         groups += split_batches(group, replace(spec, rank=0, world=1))
     empty = groups[0].select(np.zeros(0, np.int64))
     return [*groups, *[empty] * (-len(groups) % spec.world)][spec.rank :: spec.world]
 
 
-def eval_batches(source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec) -> Iterator[PackedBatch]:
+def eval_batches(
+    source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec, references: Integers | None = None
+) -> Iterator[PackedBatch]:
     """Load the evaluation batches; every process gets the same number."""
-    return map(UpdateReader(source, tokens, spec).read_batch, eval_groups(source.lengths, spec))
+    return map(UpdateReader(source, tokens, spec).read_batch, eval_groups(source.lengths, spec, references))

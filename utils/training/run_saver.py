@@ -275,7 +275,8 @@ def last_update(run: Run) -> int:
 
 
 def config_hash(config: TrainConfig) -> str:
-    values = config.model_dump_json(exclude=MAY_CHANGE)
+    as_earlier = {name for name, value in config.earlier.items() if getattr(config, name) == value}
+    values = config.model_dump_json(exclude=MAY_CHANGE | as_earlier)  # a run of an earlier version keeps its hash
     return hashlib.blake2b(values.encode(), digest_size=8).hexdigest()
 
 

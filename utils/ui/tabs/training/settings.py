@@ -45,7 +45,7 @@ ADVANCED = {
     "training.advanced_learning": (
         *("batch_size", "grad_acumm", "max_audio_length", "learning_rate", "max_steps", "lr_scheduler"),
         *("warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip", "dropout", "label_smoothing"),
-        *("text_loss_weight", "mask_reference", "early_stopping_patience", "seed"),
+        *("text_loss_weight", "reference", "mask_reference", "early_stopping_patience", "seed"),
     ),
     "training.optimizations": MORE_SWITCHES,
     "training.advanced_optimizations": (
