@@ -16,6 +16,7 @@ from utils.config import TrainConfig
 from utils.core.errors import ConfigError, RunError
 from utils.core.events import Change
 from utils.core.paths import Project
+from utils.core.storage import write_atomically
 from utils.dataset import metadata
 from utils.dataset.features import Features
 from utils.dataset.metadata import ClipLists
@@ -26,14 +27,14 @@ from utils.runs.progress import EventPrinter
 from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import CheckpointSamples
-from utils.training.clips import ClipLimits
+from utils.training.clips import ClipLimits, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
 from utils.training.launcher import is_member
 from utils.training.loop import TrainingLoop
 from utils.training.metrics import Throughput, Tracker
-from utils.training.model_size import ClipSize, ModelSize
+from utils.training.model_size import ClipSize, ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.preparation import BaseModel
@@ -41,10 +42,10 @@ from utils.training.references import Partners
 from utils.training.run_saver import RunSaver
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
-from utils.training_optimizations import TrainingOptimizer
+from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
 from utils.xtts import checkpoints, hub
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.device import choose_device
+from utils.xtts.device import choose_device, free_memory
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
@@ -132,10 +133,13 @@ def find_training(project: Project, name: str) -> Run:
 def train(job: Job, config: TrainConfig) -> TrainResult:
     """Perform a run from start to end, or continue it where it was saved."""
     # 1. Devices and data. The first process prepares the data; the others find it ready.
+    free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
     ranks = Ranks(make_accelerator(config, optimizations.get_mixed_precision_config().dtype, job.run))
     with ranks.accelerator.main_process_first():
         data = prepare_data(job, config)
+    if config.find_batch_size:
+        config = find_batch_size(job, config, data, free)
 
     # 2. The model, with all optimizations applied.
     torch.manual_seed(config.seed + ranks.index)
@@ -149,7 +153,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     loop = build_loop(job, config, ranks, data, gpt, tracker)
     active = optimizations.what_is_on(gpt)
     job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in active.items()), parts=active)
-    emit_memory_estimate(job, config, size, ClipSize.longest(loop.loader.plan.lengths))
+    emit_memory_estimate(job, config, free, size, ClipSize.longest(loop.loader.plan.lengths))
 
     # 4. Train, from the last save if there is one.
     if saved := loop.saver.restore():
@@ -235,11 +239,40 @@ def build_loop(
         per_epoch=len(plan),
         samples=CheckpointSamples(job, config, data.clips, device),
     )
-    loader = UpdateLoader(train_clips, plan, tokens, spec, workers=config.num_workers, pin=device.type == "cuda")
+    loading = UnslothStyleOptimizations(device).dataloader_settings()
+    workers = int(loading["num_workers"] or 0) if config.num_workers < 0 else config.num_workers
+    pin, ahead = bool(loading["pin_memory"]), loading["prefetch_factor"]
+    loader = UpdateLoader(train_clips, plan, tokens, spec, workers=workers, pin=pin, ahead=ahead)
+    message = f"{workers} workers" if workers else "a thread of the training process"
+    job.events.emit("loading", message=f"Clips are read by {message}.", workers=workers, pinned=pin)
     heard = Partners(eval_clips.clips, eval_clips.lengths.frames).draw(0, 0) if plan.partners else None
     eval_batch = partial(eval_batches, eval_clips, tokens, spec, heard)
     evaluator = Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema)
     return TrainingLoop(saver, loader, evaluator, total, tracker.log)
+
+
+def find_batch_size(job: Job, config: TrainConfig, data: TrainingData, free: memory.Device) -> TrainConfig:
+    """Divide the effective batch into as few parts as fit, and make that the settings of the run.
+
+    A GPU is tried with random data of the longest clips; for a CPU the estimate decides.
+    """
+    limits = ClipLimits(config.max_audio_length, config.max_text_length)
+    clip = ClipSize.longest(select_clips(data.features, data.clips.train, limits)[0].lengths)
+    size = ModelSize.from_config(config)
+    largest = None
+    if free.kind == "cuda":
+        optimizations, gpt = TrainingOptimizer.from_config(config), random_gpt(size)
+        optimizations.apply(gpt)
+        dtype = optimizations.get_mixed_precision_config().torch_dtype
+        test = memory.MemoryTest(gpt, config, clip, optimizations.device, dtype)
+        largest = test.largest_batch(config.batch_size * config.grad_acumm, round(0.9 * free.memory))
+        del gpt, test
+        free_memory()
+    found = memory.fit_batch(config, free, size, clip, largest=largest)[0]
+    found = memory.changed(found, {"find_batch_size": False})  # a resumed run must have the same batches
+    write_atomically(job.run.config, found.to_yaml())
+    job.events.emit("batch_size", message=f"Batches: {memory.batch_description(found)}.", batch_size=found.batch_size)
+    return found
 
 
 def publish_first_voice(job: Job, reference: Path) -> None:
@@ -250,10 +283,10 @@ def publish_first_voice(job: Job, reference: Path) -> None:
         job.events.emit("ready", folder=str(ready))
 
 
-def emit_memory_estimate(job: Job, config: TrainConfig, size: ModelSize, clip: ClipSize) -> None:
+def emit_memory_estimate(job: Job, config: TrainConfig, free: memory.Device, size: ModelSize, clip: ClipSize) -> None:
     """Record the memory that the run needs, and warn if the device has less."""
     try:
-        estimate = memory.estimate(config, memory.Device.detect(config), size, clip)
+        estimate = memory.estimate(config, free, size, clip)
     except Exception as error:  # noqa: BLE001  # it only informs, and a run does not depend on it
         warn(job, f"The memory could not be estimated: {type(error).__name__}: {error}")
         return

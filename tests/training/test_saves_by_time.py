@@ -32,7 +32,10 @@ class SimulatedRun:
         self.step = SimpleNamespace(run=self.update, guard=guard, ranks=ranks)
         self.job = SimpleNamespace(stop_request=str, events=SimpleNamespace(emit=lambda *_, **__: None))
         self.throughput = SimpleNamespace(
-            data_ready=lambda: None, metrics=lambda _: {"seconds_left": 0}, pause=lambda *_: None
+            data_ready=lambda: None,
+            metrics=lambda _: {"seconds_left": 0, "data_share": 0},
+            pause=lambda *_: None,
+            updates=0,
         )
         self.stopping, self.overfitting = EarlyStopping(), OverfittingGuard()
         self.samples = SimpleNamespace(texts=["a"])

@@ -23,7 +23,7 @@ Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tin
 class TrainConfig(Config):
     """How to fine-tune a model."""
 
-    earlier = {"reference": "same_clip"}  # noqa: RUF012  # pydantic knows it as a class variable
+    earlier = {"reference": "same_clip", "find_batch_size": False}  # noqa: RUF012  # pydantic knows it as a class variable
 
     custom_model: Text = setting(
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
@@ -88,11 +88,16 @@ class TrainConfig(Config):
         "Mask the reference",
         "Compute no loss on the part of a clip that is its own reference, unless that is more than half of the clip.",
     )
+    find_batch_size: bool = setting(
+        False,
+        "Find the batch size",
+        "Find the largest batch that fits before the start; clips per step (batch size x accumulation) stay the same.",
+    )
     num_workers: int = setting(
-        0,
+        -1,
         "Data loading workers",
-        "Processes that load training data; 0 = a thread of the training process.",
-        ge=0,
+        "Processes that load training data; -1 = as many as the computer needs, 0 = a thread of the training process.",
+        ge=-1,
         le=64,
     )
 
@@ -247,6 +252,9 @@ class TrainConfig(Config):
         """Refuse combinations that cannot work; nothing is switched off silently."""
         in_backward = self.step_in_backward
         conflicts = [
+            (self.find_batch_size and self.num_processes > 1, "find_batch_size works with one process only"),
+            (self.find_batch_size and self.batch_tokens > 0, "find_batch_size needs batch_tokens 0"),
+            (self.find_batch_size and in_backward, "find_batch_size does not work with step_in_backward"),
             (in_backward and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1"),
             (in_backward and self.num_processes > 1, "step_in_backward works with one process only"),
             (in_backward and self.batch_tokens > 0, "step_in_backward needs batch_tokens 0"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError, DataError
 
 Status = Literal["kept", "excluded"]
@@ -15,6 +16,7 @@ APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
 TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
 REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "taken back"})  # excluded because other clips hold the audio now
 MISMATCHES = ("text does not match", "word not spoken", "speech without text")  # reasons of the alignment
+MAX_SECONDS = MODEL_SECONDS  # of a clip
 RESTORE = "Restore the dataset from a backup."
 
 

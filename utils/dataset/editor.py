@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from utils.config import MODEL_SECONDS, DatasetConfig
+from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.storage import file_lock
 from utils.dataset import scores, split, vad
 from utils.dataset.build import content_hash
-from utils.dataset.clip import APPROVED, MERGED, SPLIT, TRIMMED, Clip, Span, changed_fields, with_fields
+from utils.dataset.clip import APPROVED, MAX_SECONDS, MERGED, SPLIT, TRIMMED, Clip, Span, changed_fields, with_fields
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import read_spans, sound_hash
 from utils.dataset.scores import REASONS
@@ -196,9 +196,9 @@ def merge_next(folder: Path, name: str) -> Edit:
         if other is None:
             raise DataError("No clip in use follows this one in its recording.", hint="Choose an earlier clip.")
         span = Span(clip.span.start, max(clip.span.end, other.span.end))
-        if span.seconds > MODEL_SECONDS:
+        if span.seconds > MAX_SECONDS:
             raise DataError(
-                f"Together they last {span.seconds:.1f} s; the maximum is {MODEL_SECONDS:.0f} s.",
+                f"Together they last {span.seconds:.1f} s; the maximum is {MAX_SECONDS:.0f} s.",
                 hint="Trim one of them first.",
             )
         path = Path(clip.source)

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.config import MODEL_SECONDS, MODEL_TOKENS
+from utils.config import MODEL_TOKENS
 from utils.core.errors import DataError
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import atomic_writer
-from utils.dataset.clip import Clip, Source, Span
+from utils.dataset.clip import MAX_SECONDS, Clip, Source, Span
 from utils.dataset.metadata import Row, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 
@@ -188,8 +188,8 @@ class Lengths:
                 for second, count in enumerate(counts)
             ]
             lines.append(f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}")
-            if over := sum(value > MODEL_SECONDS for value in self.seconds):
-                lines.append(f"over {MODEL_SECONDS} s         {over} clips, which XTTS cannot use")
+            if over := sum(value > MAX_SECONDS for value in self.seconds):
+                lines.append(f"over {MAX_SECONDS} s         {over} clips, which XTTS cannot use")
             lines += [f"gap                  {gap}" for gap in self.gaps()]
         return "\n".join(lines)
 
@@ -234,7 +234,7 @@ def measure_lengths(path: Path) -> tuple[list[Row], Lengths]:
 def suggested_max_length(seconds: Sequence[float]) -> float:
     """Return a max_audio_length that keeps 99.5 % of the clips: rounded up to a tenth, within what XTTS can hold."""
     tenths = math.ceil(round(10 * percentile(seconds, SUGGESTED_SHARE), 6))
-    return min(MODEL_SECONDS, max(1.0, tenths / 10))
+    return min(MAX_SECONDS, max(1.0, tenths / 10))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

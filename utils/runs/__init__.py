@@ -12,10 +12,11 @@ import re
 import shutil
 import threading
 import time
+import weakref
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -243,8 +244,24 @@ def _create(verb: str, config: Config, project: Project) -> Run:
     return run
 
 
+class StartListener(Protocol):
+    """What is told before this process starts a run, to free what the run needs."""
+
+    def before_run(self, verb: str) -> None: ...
+
+
+_listeners: "weakref.WeakSet[StartListener]" = weakref.WeakSet()
+
+
+def notify_before_start(listener: StartListener) -> None:
+    """Call ``before_run`` of an object before each run that this process starts, for as long as the object lives."""
+    _listeners.add(listener)
+
+
 def _launch(run: Run) -> None:
     """Start the child and wait until it has written its process id, so that the next reader finds it alive."""
+    for listener in list(_listeners):
+        listener.before_run(run.verb)
     try:
         process = start_detached(["-m", "utils", "work", str(run.folder)], run.log)
     except (RunError, StorageError) as error:

@@ -7,7 +7,7 @@ from utils.core.events import Event, as_number, format_event
 
 CLEAR = "\r\033[K"
 LOG_SECONDS = 10.0  # between progress lines where a line cannot be rewritten
-HIDDEN = {"started", "train", "optimization", "failed"}  # shown as part of other lines, or in log.txt only
+HIDDEN = {"started", "train", "optimization", "loading", "failed"}  # shown as part of other lines, or in log.txt only
 FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as they are
     "what_is_on": "Active: {message}",
     "warning": "Warning: {message}",

@@ -4,6 +4,7 @@ A request is a task: a generator that gets the loaded model and yields events. I
 have a turn, for example between two sentences. All tasks run in one thread, so the model never works for two at once.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import numpy as np
 import psutil
 
+from utils import runs
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
 from utils.media.audio import Samples
@@ -24,6 +26,7 @@ from utils.speech.types import Utterance, silence
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Task = Callable[["Synthesizer"], Iterator[T | None]]
 Check = Callable[[], None]  # raises RequestCancelledError when the current request was cancelled
@@ -147,6 +150,7 @@ class SpeechSession:
         self._thread: threading.Thread | None = None
         self._closed = False
         self._mean_seconds = FIRST_ESTIMATE
+        runs.notify_before_start(self)
 
     # --- for callers, from any thread ---
 
@@ -213,6 +217,14 @@ class SpeechSession:
         with self._changed:
             self._changed.wait_for(lambda: self._queue or not self._current)  # a cancelled one stops at its next code
             self._drop_model(self._queue)
+
+    def before_run(self, verb: str) -> None:
+        """Make room for a training; a model that is in use stays."""
+        if verb == "train" and self.loaded is not None:
+            try:
+                self.unload()
+            except RunBusyError as error:
+                logger.warning("The speech model stays in memory: %s", error)
 
     def close(self) -> None:
         with self._changed:

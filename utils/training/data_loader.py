@@ -39,9 +39,10 @@ class UpdateLoader:
         *,
         workers: int = 0,
         pin: bool = False,
+        ahead: int | None = None,
     ) -> None:
         self.plan, self.reader = plan, UpdateReader(source, tokens, spec)
-        self.workers, self.pin = workers, pin
+        self.workers, self.pin, self.ahead = workers, pin, ahead or AHEAD
 
     def run(self, first: int, last: int) -> Iterator[Update]:
         requests = ((number, self.plan[number]) for number in range(first, last))
@@ -54,7 +55,7 @@ class UpdateLoader:
                 sampler=requests,
                 num_workers=self.workers,
                 pin_memory=self.pin,
-                prefetch_factor=AHEAD,
+                prefetch_factor=self.ahead,
                 generator=torch.Generator(),  # otherwise each start would use the random numbers of the training
             )
         )

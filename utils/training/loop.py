@@ -15,6 +15,7 @@ from utils.training.step import Evaluator, StepResult
 from utils.xtts.device import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between progress events
+SLOW_DATA, SLOW_DATA_AFTER = 0.2, 50  # share of the time spent waiting for clips, and the update that tells it
 EPOCH_PER_SAVE = 10  # an epoch is saved if it takes this many times as long as a save
 
 
@@ -124,11 +125,21 @@ class TrainingLoop:
         }
         self.job.events.emit("train", step=state.update, **metrics)
         self.track({f"train/{name}": value for name, value in metrics.items()}, state.update)
+        self._advise(float(metrics["data_share"] or 0))
         if result.status is StepStatus.SKIPPED:
             self.job.events.emit("warning", message=self.step.guard.message)
         if self.clock() - self._progress > PROGRESS_SECONDS or state.update == self.total:
             self._progress = self.clock()
             self.job.events.emit("progress", step=state.update, total=self.total, seconds_left=metrics["seconds_left"])
+
+    def _advise(self, data_share: float) -> None:
+        """Warn once if the training waits for its data."""
+        if data_share > SLOW_DATA and self.throughput.updates == SLOW_DATA_AFTER:
+            message = (
+                f"The training waits for its clips {data_share:.0%} of the time. "
+                "Raise num_workers, or move the dataset to a faster disk."
+            )
+            self.job.events.emit("warning", message=message)
 
     def _evaluate(self) -> None:
         """Evaluate the model and write a checkpoint if it is the best so far."""

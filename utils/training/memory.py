@@ -126,13 +126,22 @@ def estimate(
 
 
 def fit_batch(
-    config: TrainConfig, device: Device, size: ModelSize | None = None, clip: ClipSize | None = None
+    config: TrainConfig,
+    device: Device,
+    size: ModelSize | None = None,
+    clip: ClipSize | None = None,
+    *,
+    largest: int | None = None,
 ) -> tuple[TrainConfig, MemoryEstimate]:
     """Split the same effective batch into as few parts as fit; return those settings and their estimate.
 
-    Only batch_size, batch_tokens and grad_acumm are changed.
+    Only batch_size, batch_tokens and grad_acumm are changed. The estimate decides what fits, unless the ``largest``
+    batch was measured.
     """
     splits = list(_splits(config, clip or ClipSize.from_config(config)))
+    if largest is not None:
+        chosen = next((split for split in splits if split.batch_size <= largest), splits[-1])
+        return chosen, estimate(chosen, device, size, clip)
 
     @functools.cache
     def estimated(number: int) -> MemoryEstimate:

@@ -53,7 +53,7 @@ ADVANCED = {
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "use_dora"),
     ),
     "training.checkpoints_and_memory": ("save_minutes", "save_n_checkpoints", "eval_step", "sample_texts", "tracker"),
-    "training.advanced_batches": ("max_text_length", "batch_tokens", "num_workers"),
+    "training.advanced_batches": ("max_text_length", "batch_tokens", "find_batch_size", "num_workers"),
     "training.advanced_gpus": ("max_memory_fraction", "num_processes", "sharding"),
 }
 RECOMMENDED = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # by GiB of GPU
