@@ -1,0 +1,54 @@
+"""Advice: settings that are valid and have a source, by amount of data, device and base."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.building import built, recordings
+from utils.__main__ import main
+from utils.config import TrainConfig
+from utils.core.paths import CONFIGS, Project
+from utils.training.advice import Material, advise
+
+
+def material(minutes: float = 600, gib: float | None = 24.0, **values: object) -> Material:
+    return Material(minutes, round(minutes * 10), 2, 11.0, gpu_gib=gib)._replace(**values)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("minutes", [1, 45, 240, 1200, 6000])
+@pytest.mark.parametrize("gib", [None, 6.0, 12.0, 80.0])
+@pytest.mark.parametrize("version", ["tiny", "v2.0.2"])
+@pytest.mark.parametrize("language", ["am", "de"])
+def test_every_value_is_valid_and_has_a_source(minutes: float, gib: float | None, version: str, language: str) -> None:
+    advice = advise(material(minutes, gib, version=version, language=language))
+    assert all(item.source for item in advice.recommendations)
+    assert advice.config.version == version
+    assert (CONFIGS / f"{advice.preset}.yaml").is_file()
+    assert advice.promise_source
+
+
+def test_values_follow_data_and_device() -> None:
+    small, large = advise(material(60)).config, advise(material(6000, 80.0)).config
+    assert (small.enable_lora, large.enable_lora) == (True, False)
+    assert small.batch_size * small.grad_acumm == 16
+    assert large.batch_size * large.grad_acumm == pytest.approx(252, abs=4)
+    assert advise(material(gib=6.0)).config.enable_lora
+    assert advise(material(longest=25.0)).config.max_audio_length == 25
+    tiny = advise(material(version="tiny"))
+    assert (tiny.preset, tiny.config.learning_rate) == ("tiny_cpu", 3e-4)
+
+
+@pytest.mark.slow
+def test_the_command_prints_values_with_sources_and_writes_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    built(recordings(tmp_path / "in", 2, seconds=16.0), Project(tmp_path / "mine"))
+    words = ["advise", "--project", "mine", "--output", str(tmp_path), "--gpu-gib", "16"]
+    assert main([*words, "--out", str(tmp_path / "mine.yaml")]) == 0
+    printed = capsys.readouterr().out
+    assert "[not measured]" in printed
+    assert "configs/small_dataset.yaml" in printed
+    assert TrainConfig.load(tmp_path / "mine.yaml").enable_lora
+    assert main([*words, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["preset"] == "small_dataset"

@@ -1,0 +1,59 @@
+"""Recommend settings for a dataset and a device, each with its source."""
+
+import argparse
+import dataclasses
+import json
+from pathlib import Path
+
+from utils.cli.runs import add_project
+from utils.config import TrainConfig
+from utils.core.errors import DataError
+from utils.core.paths import project
+from utils.core.storage import write_atomically
+from utils.dataset.metadata import CREATE, read_language
+from utils.dataset.store import open_store
+from utils.runs import monitor
+from utils.training.advice import Advice, Material, advise
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_project(parser)
+    parser.add_argument("--gpu-gib", type=float, help="memory of the GPU (default: of this computer); 0 = none")
+    parser.add_argument("--version", default=TrainConfig().version, help="base version, such as tiny")
+    parser.add_argument("--out", type=Path, metavar="FILE.yaml", help="write the settings, for train --config")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    dataset = project(arguments.project, arguments.output).dataset
+    clips = open_store(dataset).clips("status = 'kept' AND split = 'train'")
+    if not clips:
+        raise DataError(f"{dataset} has no training clips.", hint=CREATE)
+    seconds = [clip.span.seconds for clip in clips]
+    gib = monitor.read_once(dataset).gpu_memory_total_gib if arguments.gpu_gib is None else arguments.gpu_gib
+    speakers = len({clip.speaker for clip in clips})
+    language, version = read_language(dataset), arguments.version
+    material = Material(sum(seconds) / 60, len(clips), speakers, max(seconds), language, gib or None, version)
+    advice = advise(material)
+    if arguments.out:
+        write_atomically(arguments.out, advice.config.to_yaml())
+    if arguments.json:
+        values = {**dataclasses.asdict(advice), "recommendations": [item._asdict() for item in advice.recommendations]}
+        print(json.dumps(values, ensure_ascii=False, indent=1))
+    else:
+        print(render(material, advice))
+    return 0
+
+
+def render(material: Material, advice: Advice) -> str:
+    device = f"{material.gpu_gib:.0f} GiB GPU" if material.gpu_gib else "no GPU"
+    lines = [
+        f"{material.minutes:.0f} minutes, {material.clips} clips, {material.speakers} speakers; {device}",
+        f"{advice.promise} [{advice.promise_source}]",
+        *advice.gaps,
+        f"\nNearest preset: configs/{advice.preset}.yaml\n",
+    ]
+    rows = [(item.setting, str(item.value), item.reason, f"[{item.source}]") for item in advice.recommendations]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return "\n".join([*lines, *table])

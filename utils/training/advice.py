@@ -1,0 +1,137 @@
+"""Advice on the settings of a run: a value for this dataset and device, and the source of each.
+
+Sources are what people published, upstream's recipe, or "not measured". docs/TRAINING_RECIPES.md holds the evidence.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from utils.config import AUTO_SECONDS, MODEL_SECONDS, TrainConfig
+from utils.core import languages
+from utils.core.languages import AMHARIC
+
+NOT_MEASURED = "not measured"
+UPSTREAM = "upstream's recipe"
+NEW_LANGUAGE = "XTTSv2-Finetuning-for-New-Languages"
+TIERS = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # presets by GiB
+BATCHES = ((60, 16), (600, 32), (3000, 64), (math.inf, 252))  # minutes of data, clips per step
+PROMISES = (  # up to so many minutes
+    (30, "A voice that resembles the speaker; many words will be wrong.", NOT_MEASURED),
+    (300, "A new language was not learned well from 5 h in 3 epochs; expect wrong and missing words.", NEW_LANGUAGE),
+    (3000, "38 h of 2 speakers lowered the word error rate by 30 %.", "NileTTS, arXiv 2602.15675"),
+    (math.inf, "About 100 h and several dozen speakers are what people report for a new language.", NEW_LANGUAGE),
+)
+FULL_GIB = 11.0  # below it, the weights, gradients and moments of the full model do not fit
+UPDATES = 3000  # wanted at least, within the bounds of the epochs
+
+
+class Material(NamedTuple):
+    """What is known of the data and the device."""
+
+    minutes: float
+    clips: int
+    speakers: int
+    longest: float  # seconds of the longest clip
+    language: str = AMHARIC.code
+    gpu_gib: float | None = None  # None: no GPU
+    version: str = "v2.0.2"
+
+
+class Recommendation(NamedTuple):
+    """A setting with its value and the source of it."""
+
+    setting: str
+    value: object
+    reason: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Advice:
+    """Recommended settings, and what this amount of data promises."""
+
+    preset: str
+    recommendations: list[Recommendation]
+    promise: str
+    promise_source: str
+    gaps: list[str]  # what would improve the result more than any setting
+
+    @property
+    def config(self) -> TrainConfig:
+        return TrainConfig.parse({item.setting: item.value for item in self.recommendations})
+
+
+def advise(material: Material) -> Advice:
+    promise, source = next((text, source) for limit, text, source in PROMISES if material.minutes <= limit)
+    items = list(_tiny(material) if material.version == "tiny" else _published(material))
+    return Advice(preset_for(material), items, promise, source, list(_missing(material)))
+
+
+def preset_for(material: Material) -> str:
+    """Return the preset of a device, or for little data."""
+    if material.version == "tiny" or material.gpu_gib is None:
+        return "tiny_cpu"
+    if material.minutes < 120:
+        return "small_dataset"
+    return next((name for name, least in TIERS.items() if material.gpu_gib >= least), "lora_6gb")
+
+
+def _tiny(material: Material) -> Iterator[Recommendation]:
+    epochs = min(100, max(3, round(130 * 8 / max(1, material.clips))))
+    measured = "configs/tiny_cpu.yaml, measured by the demo"
+    yield Recommendation("version", "tiny", "the embedded voice", "chosen")
+    yield Recommendation("language", material.language, "of the dataset", "chosen")
+    yield Recommendation("learning_rate", 3e-4, "a small model takes a higher rate than XTTS v2", measured)
+    yield Recommendation("batch_size", 8, "fits any computer", measured)
+    yield Recommendation("grad_acumm", 1, "few clips need many updates", measured)
+    yield Recommendation("num_epochs", epochs, "about 130 updates", measured)
+    yield Recommendation("warmup_steps", 4, "the run is short", measured)
+
+
+def _published(material: Material) -> Iterator[Recommendation]:
+    is_new = not languages.find(material.language).in_xtts
+    has_little = material.minutes < 120
+    lora = has_little or (material.gpu_gib or 0) < FULL_GIB
+    clips = next(clips for limit, clips in BATCHES if material.minutes <= limit)
+    updates = max(1, material.clips // clips)
+    epochs = min(20, max(5, math.ceil(UPDATES / updates)))
+    yield Recommendation("version", material.version, "", "chosen")
+    yield Recommendation("language", material.language, "of the dataset", "chosen")
+    if material.language == AMHARIC.code:
+        why = "sounds in Latin letters need no random embeddings"
+        yield Recommendation(setting="use_amharic_g2p", value=True, reason=why, source="GPT-SoVITS#2173, ZipVoice#50")
+    if lora:
+        why = "less than two hours overfit" if has_little else f"full tuning needs {FULL_GIB:g} GiB"
+        source = NOT_MEASURED if has_little else "memory-plan"
+        yield Recommendation(setting="enable_lora", value=True, reason=why, source=source)
+        rank = 64 if material.minutes > 600 else 16
+        yield Recommendation("lora_rank", rank, "best opinion scores at 64 with 26 h", "Khmer, arXiv 2606.26618")
+        yield Recommendation("learning_rate", 1e-4, "adapters take a higher rate", NOT_MEASURED)
+    else:
+        yield Recommendation("learning_rate", 5e-6, "all weights are trained", f"{UPSTREAM}; {NEW_LANGUAGE}")
+    source = UPSTREAM if clips == 252 else f"{NEW_LANGUAGE} (16 to 32), {UPSTREAM} (252)"
+    yield Recommendation("batch_size", min(clips, 8), "", "divides the clips per step")
+    yield Recommendation("grad_acumm", max(1, round(clips / 8)), f"{clips} clips per step", source)
+    yield Recommendation("find_batch_size", material.gpu_gib is not None, "the largest part that fits", "measured then")
+    yield Recommendation("num_epochs", epochs, f"{updates * epochs} updates", f"{NEW_LANGUAGE} (5 epochs of 100 h)")
+    longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(material.longest)))
+    yield Recommendation("max_audio_length", longest, "lengths never trained are not spoken well", "ttts#11")
+    yield Recommendation("reference", "auto", "masking cannot protect short clips", NOT_MEASURED)
+    yield Recommendation("embedding_warmup_steps", 500 if is_new else 0, "new text embeddings first", NOT_MEASURED)
+    yield Recommendation("text_loss_weight", 0.01, "", UPSTREAM)
+    yield Recommendation("weight_decay", 1e-2, "", f"{UPSTREAM}; {NEW_LANGUAGE}")
+    yield Recommendation("freeze_first_n_gpt_layers", 0, "", NOT_MEASURED)
+    yield Recommendation("enable_ema", updates * epochs > 2000, "both weights are evaluated", NOT_MEASURED)
+
+
+def _missing(material: Material) -> Iterator[str]:
+    if material.gpu_gib is None and material.version != "tiny":
+        yield "Without a GPU, XTTS v2 takes weeks. Rent one, or choose the tiny voice to learn the steps."
+    if material.minutes < 120:
+        yield "More clean speech helps more than any setting: 30 h clean beat 500 h of mixed quality (F5-TTS#817)."
+    if material.speakers == 1 and material.minutes > 3000:
+        yield "People report several dozen speakers for a new language."
+    if material.longest < 10:
+        yield "No clip is over 10 s: add longer ones, or join neighbours with: dataset lengths --add."
