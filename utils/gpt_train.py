@@ -2,7 +2,8 @@
 
 import inspect
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -20,13 +21,16 @@ from utils.core.storage import write_atomically
 from utils.dataset import metadata
 from utils.dataset.features import Features
 from utils.dataset.metadata import ClipLists
+from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
+from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composite
 from utils.runs import Run
 from utils.runs.job import Job, StopRequested
 from utils.runs.monitor import idle_gpu_warning
 from utils.runs.progress import EventPrinter
 from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
-from utils.training.checkpoint_samples import CheckpointSamples
+from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
@@ -39,7 +43,7 @@ from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.preparation import BaseModel
 from utils.training.references import Partners
-from utils.training.run_saver import RunSaver
+from utils.training.run_saver import RunSaver, Scorer
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
@@ -238,6 +242,7 @@ def build_loop(
         tokenizer=data.tokenizer,
         per_epoch=len(plan),
         samples=CheckpointSamples(job, config, data.clips, device),
+        scorer=make_scorer(job, config) if config.score_sentences else None,
     )
     loading = UnslothStyleOptimizations(device).dataloader_settings()
     workers = int(loading["num_workers"] or 0) if config.num_workers < 0 else config.num_workers
@@ -273,6 +278,25 @@ def find_batch_size(job: Job, config: TrainConfig, data: TrainingData, free: mem
     write_atomically(job.run.config, found.to_yaml())
     job.events.emit("batch_size", message=f"Batches: {memory.batch_description(found)}.", batch_size=found.batch_size)
     return found
+
+
+def make_scorer(job: Job, config: TrainConfig) -> Scorer:
+    """Return what scores the spoken sentences; the recogniser has a process of its own, for each evaluation anew."""
+
+    def score(spoken: Sequence[SpokenSentence], loss: float, base_loss: float | None) -> dict[str, float]:
+        with ExitStack() as stack:
+            judge = None
+            if config.score_model:
+                kind: Kind = "ctc" if config.score_model.startswith(CTC_PREFIX) else "auto"
+                name = config.score_model.removeprefix(CTC_PREFIX)
+                spec = choose(kind, name, config.language, warn=partial(warn, job))
+                recogniser = stack.enter_context(IsolatedRecogniser(spec, warn=partial(warn, job)))
+                judge = TranscriptJudge(recogniser)
+            scores = VoiceScorer(config.language, judge)(spoken)
+        whole = composite(scores, loss, base_loss)
+        return scores if whole is None else {**scores, "composite": whole}
+
+    return score
 
 
 def publish_first_voice(job: Job, reference: Path) -> None:

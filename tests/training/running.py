@@ -21,6 +21,7 @@ QUICK: dict[str, Any] = {
     "learning_rate": 1e-3,
     "enable_mixed_precision": False,
     "sample_texts": "-",
+    "score_sentences": 0,
     "num_epochs": 100,
     "max_steps": 6,
     "save_step": 3,

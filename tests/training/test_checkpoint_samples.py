@@ -7,9 +7,11 @@ import pytest
 import soundfile
 
 from tests.training.running import events, same, trained, weights
+from utils import gpt_train
 from utils.config import SpeechConfig
 from utils.media.encoding import to_pcm16
 from utils.speech.synthesizer import Synthesizer
+from utils.xtts import checkpoints
 from utils.xtts.checkpoints import checkpoint_folder
 
 pytestmark = pytest.mark.slow
@@ -39,3 +41,25 @@ def test_a_sentence_that_cannot_be_spoken_is_reported_and_skipped(dataset: Path,
     run = trained(tmp_path / "project", dataset, sample_texts="สวัสดี|ሰላም", max_steps=1, save_step=1)
     assert [event["text"] for event in events(run, "warning") if event.get("text")] == ["สวัสดี"]
     assert [event["text"] for event in events(run, "sample")] == ["ሰላም"]
+
+
+def test_a_best_checkpoint_in_mid_run_wins_and_not_the_last(
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = iter([0.3, 0.9, 0.4])
+    monkeypatch.setattr(gpt_train, "make_scorer", lambda *_: lambda *_: {"composite": next(planted)})
+    values = {"max_steps": 3, "eval_step": 1, "score_sentences": 1, "save_n_checkpoints": 1}
+    run = trained(tmp_path / "project", dataset, **values)
+    losses = {event["step"]: event["loss"] for event in events(run, "evaluation")}
+    assert min(losses, key=lambda step: float(str(losses[step]))) == 3
+    assert checkpoints.best_step(run.folder) == 2
+    assert [one.step for one in checkpoints.list_checkpoints(run.folder)] == [3, 2]
+    assert checkpoints.find(run.folder, "best").scores == {"composite": 0.9}
+
+
+def test_a_run_scores_what_it_speaks_and_without_a_recogniser_the_loss_decides(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path / "project", dataset, max_steps=2, eval_step=1, score_sentences=2)
+    assert [event["step"] for event in events(run, "scores")] == [1, 2]
+    assert {"endings", "duration"} <= events(run, "scores")[0].keys()
+    assert checkpoints.best_step(run.folder) == 2
+    assert not checkpoints.find(run.folder, 2).samples

@@ -38,7 +38,7 @@ class SimulatedRun:
             updates=0,
         )
         self.stopping, self.overfitting = EarlyStopping(), OverfittingGuard()
-        self.samples = SimpleNamespace(texts=["a"])
+        self.samples = SimpleNamespace(is_speaking=True)
 
     def take(self, part: str) -> None:
         self.now += self.seconds[part]

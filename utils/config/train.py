@@ -23,7 +23,7 @@ Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tin
 class TrainConfig(Config):
     """How to fine-tune a model."""
 
-    earlier = {"reference": "same_clip", "find_batch_size": False}  # noqa: RUF012  # pydantic knows it as a class variable
+    earlier = {"reference": "same_clip", "find_batch_size": False, "score_sentences": 0, "score_model": ""}  # noqa: RUF012  # pydantic knows it as a class variable
 
     custom_model: Text = setting(
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
@@ -232,6 +232,18 @@ class TrainConfig(Config):
         "",
         "Sample sentences",
         "Spoken at each evaluation, separated by |; blank = three from the evaluation list, - = none.",
+    )
+    score_sentences: int = setting(
+        8,
+        "Scored sentences",
+        "Held-out sentences that are spoken and scored at each evaluation; 0 = none.",
+        ge=0,
+        le=200,
+    )
+    score_model: Text = setting(
+        "",
+        "Recogniser for scores",
+        "Whisper size or folder, or ctc:MODEL, that measures how intelligible the sentences are; blank = none.",
     )
     early_stopping_patience: int = setting(
         0, "Early stopping", "Stop after this many evaluations without improvement; 0 = never.", ge=0, le=1000

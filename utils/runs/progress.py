@@ -37,6 +37,10 @@ def describe(event: Event) -> str:
         losses = {"loss": "evaluation loss", "loss_without_ema": "without EMA"}
         shown = [f"{name} {value:.3f}" for key, name in losses.items() if (value := as_number(event.get(key)))]
         return " · ".join([f"step {event.get('step')}", *shown])
+    if kind == "scores":
+        named = {name: as_number(event[name]) for name in event if name not in {"time", "kind", "step"}}
+        shown = [f"{name} {value:.2f}" for name, value in named.items() if value is not None]
+        return " · ".join([f"step {event.get('step')}", *shown])
     if kind == "ended":
         status, message = str(event.get("status")).capitalize(), str(event.get("message") or "")
         return f"{status}: {message}" if status == "Failed" else message or f"{status}."

@@ -19,7 +19,7 @@ class Comparison:
     """Differences between two checkpoints."""
 
     settings: dict[str, tuple[object, object]]  # those that differ, with both values; None if one has no such setting
-    losses: dict[str, tuple[float | None, float | None]]
+    losses: dict[str, tuple[float | None, float | None]]  # and the scores of the spoken sentences
     moved: dict[str, tuple[float, float]]  # norm of the difference by part, absolute and relative to the weights' norm
     mismatched: tuple[str, ...]  # weights that only one of them has, or with a different shape
 
@@ -31,7 +31,8 @@ def compare(first: Checkpoint, second: Checkpoint) -> Comparison:
     settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
     return Comparison(
         {name: pair for name, pair in settings.items() if pair[0] != pair[1]},
-        {name: (getattr(before, name), getattr(after, name)) for name in LOSSES},
+        {name: (getattr(before, name), getattr(after, name)) for name in LOSSES}
+        | {name: (first.scores.get(name), second.scores.get(name)) for name in sorted({*first.scores, *second.scores})},
         *_moved(first, second),
     )
 

@@ -1,16 +1,21 @@
-"""Speaks the same sentences at each evaluation, so that you can hear how a run develops.
+"""Speaks the same sentences at each evaluation, so that you can hear how a run develops, and for its scores.
 
 The samples come from the checkpoint on disk through the same engine as all speech. They are what ``speak`` says with
 that checkpoint and seed, and neither the model in training nor its random state is touched.
 """
 
+from pathlib import Path
+from typing import NamedTuple
+
 import torch
 
 from utils.config import SEPARATOR, SpeechConfig, TrainConfig
+from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT, VOICES
 from utils.core.storage import make_folder
 from utils.dataset.metadata import ClipLists
+from utils.media.audio import Samples
 from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
 from utils.training.speedups.attention import every_kernel
@@ -21,8 +26,20 @@ NO_SAMPLES = "-"
 SENTENCES = 3
 
 
+class SpokenSentence(NamedTuple):
+    """A sentence as a checkpoint speaks it."""
+
+    text: str
+    samples: Samples  # at 24 kHz
+    reference: Path  # clip of the voice
+    recording: Path | None = None  # of the same words
+    flags: tuple[str, ...] = ()  # of the speech checks
+
+
 class CheckpointSamples:
     """The sample sentences of a run: those of the settings, or the first ones of the evaluation list.
+
+    Others of that list are spoken only to be scored; their audio is not written.
 
     They are spoken with the voice of a clip of that list, on the device of the training if it has free memory.
     """
@@ -35,25 +52,31 @@ class CheckpointSamples:
         elif not self.texts:
             self.texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
         self.recordings = {clip.text: str(clips.folder / clip.audio) for clip in reversed(clips.eval)}
+        texts = list(dict.fromkeys(clip.text for clip in clips.eval))
+        self.scored = evenly_spaced(texts, config.score_sentences) if config.score_sentences else []
         self.device = "cuda" if device.type == "cuda" else "cpu"
         self.speech = SpeechConfig(reference=str(clips.voice), language=config.language, seed=config.seed, tries=1)
 
-    def speak(self, step: int) -> None:
-        """Speak all sentences with a checkpoint; a failure is reported and does not stop the run."""
-        if not self.texts:
-            return
+    @property
+    def is_speaking(self) -> bool:
+        return bool(self.texts or self.scored)
+
+    def speak(self, step: int) -> list[SpokenSentence]:
+        """Speak all sentences with a checkpoint and return those to score; a failure does not stop the run."""
+        spoken: list[SpokenSentence] = []
         try:
             with every_kernel():  # the one chosen for training may not support the masks of speech
                 try:
-                    self._speak(step, self.device)
+                    spoken = self._speak(step, self.device)
                 except torch.OutOfMemoryError:
                     free_memory()
-                    self._speak(step, "cpu")
+                    spoken = self._speak(step, "cpu")
         except (AmharicTtsError, RuntimeError) as error:
             self.job.events.emit("warning", message=f"The samples of step {step} could not be spoken: {error}")
         free_memory()
+        return spoken
 
-    def _speak(self, step: int, device: str) -> None:
+    def _speak(self, step: int, device: str) -> list[SpokenSentence]:
         run = self.job.run.folder
         output = run.parent.parent.parent
         synthesizer = Synthesizer.load(
@@ -65,12 +88,21 @@ class CheckpointSamples:
         )
         folder = run / SAMPLES / f"{PREFIX}{step}"
         make_folder(folder)
-        for number, text in enumerate(self.texts, 1):
+        scored = []
+        for number, text in enumerate(dict.fromkeys([*self.texts, *self.scored]), 1):
             path = folder / f"{number}.wav"
+            recording = self.recordings.get(text, "")  # of the same words
             try:
-                synthesizer.speak(text, self.speech).save(path, title=text, model=synthesizer.model.name)
+                speech = synthesizer.speak(text, self.speech)
+                if text in self.texts:
+                    speech.save(path, title=text, model=synthesizer.model.name)
             except AmharicTtsError as error:
                 self.job.events.emit("warning", message=f"A sample could not be spoken: {error}", text=text)
-            else:
-                recording = self.recordings.get(text, "")  # of the same words
+                continue
+            if text in self.texts:
                 self.job.events.emit("sample", step=step, text=text, file=str(path), recording=recording)
+            if text in self.scored:
+                heard = Path(self.speech.reference)
+                known = Path(recording) if recording else None
+                scored.append(SpokenSentence(text, speech.samples, heard, known, speech.flags))
+        return scored

@@ -151,16 +151,27 @@ class TrainingLoop:
         self.job.events.emit("evaluation", step=state.update, epoch=round(state.update / self.per_epoch, 3), **metrics)
         self.track({f"evaluation/{name}": value for name, value in metrics.items()}, state.update)
         if is_baseline:
+            state.base_loss = losses.loss
             self._pause("evaluation", start, self.eval_step)
             return  # the base model is what checkpoints are compared with
         if state.train_loss is not None and (warning := self.overfitting.check(state.train_loss, losses.audio)):
             self.job.events.emit("warning", message=warning)
-        if is_best := self.stopping.is_better(losses.loss):
+        score = None
+        if self.saver.samples.is_speaking:
+            self.saver.write_checkpoint(state, best=False, replace=True)
+            score = self.saver.speak_samples(state)
+        if self._is_best(losses.loss, score):
             state.best_update, state.best_loss = state.update, losses.loss
-        if is_best or self.saver.samples.texts:
-            self.saver.write_checkpoint(state, best=is_best, replace=True)
-            self.saver.speak_samples(state)
+            self.saver.write_checkpoint(state, best=True, replace=not self.saver.samples.is_speaking)
         self._pause("evaluation", start, self.eval_step)
+
+    def _is_best(self, loss: float, score: float | None) -> bool:
+        """Compare an evaluation with the best so far, by the composite score if the run has one, else by the loss."""
+        if score is not None and not self.state.by_score:
+            self.state.by_score, self.stopping.best = True, None  # losses and scores cannot be compared
+        if score is None and self.state.by_score:
+            return False  # it could not be scored this time
+        return self.stopping.is_better(loss if score is None else 1 - score)
 
     def _save(self, *, checkpoint: bool = True) -> None:
         start = self.clock()

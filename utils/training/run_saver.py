@@ -4,7 +4,8 @@ import contextlib
 import dataclasses
 import hashlib
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from utils.core.storage import write_atomically
 from utils.runs import Run
 from utils.runs.job import Job
 from utils.training import resume_state
-from utils.training.checkpoint_samples import CheckpointSamples
+from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.data_loader import Update
 from utils.training.distribution import gather_states, is_sharded, load_states
 from utils.training.ema import UPDATES
@@ -35,6 +36,7 @@ from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, CheckpointInfo
 from utils.xtts.tensors import read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
+Scorer = Callable[[Sequence[SpokenSentence], float, float | None], dict[str, float]]
 LOSS_WINDOW = 50  # updates in the running mean of the training loss
 MAY_CHANGE = {
     *("num_epochs", "max_steps", "save_step", "save_minutes", "save_n_checkpoints", "eval_step"),
@@ -51,6 +53,8 @@ class TrainState:
     train_loss: float | None = None  # running mean of the audio loss
     best_update: int = 0  # update with the best evaluation; 0 if none was better than the base model
     best_loss: float | None = None
+    base_loss: float | None = None  # evaluation loss of the base model
+    by_score: bool = False  # whether the composite score picks the best checkpoint instead of the loss
     evaluated: int = -1  # update of the last evaluation
     eval_losses: dict[str, float] = field(default_factory=dict)  # of the last evaluation
 
@@ -76,6 +80,7 @@ class RunSaver:
     tokenizer: Tokenizer
     per_epoch: int  # updates
     samples: CheckpointSamples
+    scorer: "Scorer | None" = None  # of the spoken sentences, with the evaluation loss and that of the base model
 
     def __post_init__(self) -> None:
         self.folder = self.job.run.folder
@@ -148,7 +153,9 @@ class RunSaver:
         )
         advance(step.schedule, state.update)
         self._delete_later_checkpoints(state)
-        self.stopping.best = state.best_loss
+        scores = checkpoints.read_scores(self.folder, state.best_update)
+        state.by_score = "composite" in scores
+        self.stopping.best = 1 - scores["composite"] if state.by_score else state.best_loss
         if step.ema is not None:
             averages = {name: weight.detach() for name, weight in step.ema.weights.items()}
             step.ema.load_state_dict({UPDATES: torch.tensor(state.update), **averages})
@@ -190,11 +197,27 @@ class RunSaver:
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)
         step.ranks.wait()
 
-    def speak_samples(self, state: TrainState) -> None:
-        """Speak the sample sentences with the checkpoint of the current update."""
+    def speak_samples(self, state: TrainState) -> float | None:
+        """Speak with the checkpoint of the current update, and return its composite score if there is one."""
+        value = math.nan
         if self.step.ranks.is_first:
-            self.samples.speak(state.update)
-        self.step.ranks.wait()
+            spoken = self.samples.speak(state.update)
+            value = self._score(spoken, state).get("composite", math.nan)
+        (value,) = self.step.ranks.sum([value if self.step.ranks.is_first else 0.0])
+        return None if math.isnan(value) else value
+
+    def _score(self, spoken: Sequence[SpokenSentence], state: TrainState) -> dict[str, float]:
+        """Score what was spoken; a recogniser that fails must not end a run."""
+        if self.scorer is None or not spoken:
+            return {}
+        try:
+            scores = self.scorer(spoken, state.eval_losses["loss"], state.base_loss)
+        except (AmharicTtsError, RuntimeError, OSError, ValueError) as error:
+            self.job.events.emit("warning", message=f"Step {state.update} could not be scored: {error}")
+            return {}
+        checkpoints.write_scores(self.folder, state.update, scores)
+        self.job.events.emit("scores", step=state.update, **scores)
+        return scores
 
     def _write_extras(self, folder: Path) -> None:
         self.tokenizer.save(folder)

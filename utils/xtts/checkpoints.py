@@ -30,6 +30,7 @@ RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/trainin
 MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
 ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, next to the merged weights or alone
 PREFIX = "step_"
+SCORES = "scores.json"  # beside the samples
 LORA_PREFIX = "lora_"  # in the name of every weight of an adapter
 HALF_BYTES = 2
 OTHER_FILES = 4 << 20  # bytes of a vocabulary and its settings
@@ -72,8 +73,27 @@ class Checkpoint:
         return self.folder.parent.parent
 
     @property
+    def scores(self) -> dict[str, float]:
+        """Scores of its spoken sentences."""
+        return read_scores(self.run, self.step)
+
+    @property
     def samples(self) -> list[Path]:
         return sorted((self.run / SAMPLES / self.folder.name).glob("*.wav"))
+
+
+def write_scores(run: Path, step: int, scores: Mapping[str, float]) -> None:
+    storage.make_folder(run / SAMPLES / f"{PREFIX}{step}")
+    storage.write_atomically(run / SAMPLES / f"{PREFIX}{step}" / SCORES, json.dumps(scores))
+
+
+def read_scores(run: Path, step: int) -> dict[str, float]:
+    """Return the scores of a step; empty if there are none."""
+    try:
+        scores = storage.read_json(run / SAMPLES / f"{PREFIX}{step}" / SCORES)
+        return {str(name): float(value) for name, value in scores.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
 
 
 def checkpoint_folder(run: Path, step: int) -> Path:

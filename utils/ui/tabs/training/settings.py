@@ -52,7 +52,15 @@ ADVANCED = {
         *("checkpoint_every", "attention_kernel", "max_mel_length", "ema_decay", "ema_device"),
         *("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "use_dora"),
     ),
-    "training.checkpoints_and_memory": ("save_minutes", "save_n_checkpoints", "eval_step", "sample_texts", "tracker"),
+    "training.checkpoints_and_memory": (
+        "save_minutes",
+        "save_n_checkpoints",
+        "eval_step",
+        "sample_texts",
+        "score_sentences",
+        "score_model",
+        "tracker",
+    ),
     "training.advanced_batches": ("max_text_length", "batch_tokens", "find_batch_size", "num_workers"),
     "training.advanced_gpus": ("max_memory_fraction", "num_processes", "sharding"),
 }
