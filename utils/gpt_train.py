@@ -32,6 +32,7 @@ from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.clips import ClipLimits, select_clips
+from utils.training.codec_audit import audit_codec
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
@@ -202,6 +203,7 @@ def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
     tokenizer = preparation.fixed_tokenizer(job, config, base, clips.train)
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
     features = preparation.encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)
+    audit_codec(job, encoder, clips, features)
     return TrainingData(clips, base, tokenizer, features)
 
 

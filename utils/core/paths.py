@@ -17,6 +17,7 @@ LICENCE_CONSENT = SETTINGS / "licence-consent.json"
 PRECISIONS = SETTINGS / "precision.json"  # measured speed of each precision
 VOICES = OUTPUT / ".cache" / "voices"  # computed voices of reference clips
 TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built
+SAMPLE_SPEECH = ROOT / "utils" / "workspace" / "data" / "sample.ogg"  # of the sample project
 TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
 UPLOADS = OUTPUT / ".uploads"  # files that visitors of the page sent or can download
 

@@ -5,6 +5,7 @@ so the last codes of a clip depend on the others.
 """
 
 import hashlib
+import math
 import re
 import zipfile
 from collections.abc import Sequence
@@ -50,6 +51,7 @@ class AudioEncoder:
     def __init__(self, dvae: "DiscreteVAE", mel_stats: Tensor, device: str = "cpu") -> None:
         self.device = torch.device(device)
         self.encoder: nn.Module = dvae.encoder.eval().requires_grad_(requires_grad=False).to(self.device)
+        self.decoder: nn.Module | None = dvae.decoder.eval().to(self.device) if dvae.decoder is not None else None
         self.codebook = dvae.codebook.eval().to(self.device)
         self.stats = mel_stats.float().view(1, BANDS, 1).to(self.device)
         self.mels = {fft: mel_spectrogram(fft).to(self.device) for fft in (CODE_FFT, REFERENCE_FFT)}
@@ -89,6 +91,18 @@ class AudioEncoder:
             EncodedClip(row[:length].to(torch.int16).cpu().numpy(), mel)
             for row, length, mel in zip(codes, lengths.tolist(), mels, strict=True)
         ]
+
+    @torch.inference_mode()
+    def error_db(self, samples: Samples) -> float:
+        """Return how far the decoded mel spectrum is from that of the clip, in dB: what the codec loses."""
+        if self.decoder is None:
+            raise ModelFileError("The codec has no decoder.", hint=HINT)
+        spectrum = self._spectrum(torch.from_numpy(samples).to(self.device)[None], CODE_FFT)
+        _, codes, _ = self.codebook(self.encoder(spectrum).mT)
+        decoded = self.decoder(self.codebook.embed_code(codes).mT)
+        frames = min(decoded.shape[2], spectrum.shape[2])
+        error = (decoded[..., :frames] - spectrum[..., :frames]).abs() * self.stats
+        return float(error.mean()) * 10 / math.log(10)
 
     def _spectrum(self, wave: Tensor, fft: int) -> Tensor:
         """Return the log mel spectrogram, as coqui's TorchMelSpectrogram does."""
@@ -170,6 +184,10 @@ def _dvae(weights: dict[str, Tensor], path: Path) -> "DiscreteVAE":
         )
         dvae.encoder.load_state_dict(strip_prefix(weights, "encoder."))
         dvae.codebook.embed.copy_(weights["codebook.embed"])
+        try:
+            dvae.decoder.load_state_dict(strip_prefix(weights, "decoder."))
+        except RuntimeError:  # only an audit needs it
+            dvae.decoder = None
     except (KeyError, AttributeError, TypeError, RuntimeError, ValueError) as error:
         raise ModelFileError(f"{path} is not an XTTS DVAE: {error}", hint=HINT) from error
     return dvae

@@ -1,0 +1,37 @@
+"""The codec of a run: what it loses is reported, and another one is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.training.running import events, resume, trained
+from utils.config import TrainConfig
+from utils.core.errors import AmharicTtsError
+from utils.core.paths import SAMPLE_SPEECH, TINY_MODEL
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.training.codec_audit import FILE
+from utils.xtts.codec import AudioEncoder
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_codec_loses_more_of_noise_than_of_speech() -> None:
+    encoder, speech = AudioEncoder.load(TINY_MODEL), audio.load(SAMPLE_SPEECH, RATE, end=4.0)
+    noisy = speech + 0.05 * np.random.default_rng(0).standard_normal(speech.size).astype(np.float32)
+    assert 2 * encoder.error_db(speech) < encoder.error_db(noisy)
+
+
+def test_a_run_reports_its_codec_once_and_refuses_another(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, custom_model="", version="tiny", max_steps=1)
+    (event,) = events(run, "codec")
+    assert 0 < float(str(event["codes_used"])) < 1
+    assert any("cannot represent" in str(warning["message"]) for warning in events(run, "warning"))  # made of tones
+    config = TrainConfig.load_run(run.config).model_copy(update={"max_steps": 2})
+    resume(run, config)
+    assert len(events(run, "codec")) == 1
+    (run.folder / FILE).write_text(json.dumps({"codec": "another"}))
+    with pytest.raises(AmharicTtsError, match="codec"):
+        resume(run, config)
