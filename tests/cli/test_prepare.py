@@ -74,11 +74,11 @@ def test_every_second_is_accounted_for_and_only_new_recordings_are_processed(tmp
     assert prepare(*words) == 0
     text = capsys.readouterr().out
     assert "step 3/3 · 100 %" in text
-    assert re.search(r"ledger message=Input 0\.3 min: in use 0\.\d", text)
+    assert re.search(r"Input 0\.3 min: in use 0\.\d", text)
     assert "broken.wav cannot be decoded" in text
-    assert "prepared added=2 known=0 bad=1" in text
+    assert "2 recordings added, 0 known, 1 not used" in text
     assert prepare(*words) == 0
-    assert "prepared added=0 known=2 bad=1" in capsys.readouterr().out
+    assert "0 recordings added, 2 known, 1 not used" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_a_dataset_is_split_again_exported_and_merged(
 
 def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> None:
     subtitled(tmp_path / "in", 8, seconds=60)
-    words = ["prepare", str(tmp_path / "in"), "--workers", "1", "--output", str(tmp_path / "out")]
+    words = ["prepare", str(tmp_path / "in"), "--workers", "1", "--json", "--output", str(tmp_path / "out")]
     with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
         assert process.stdout
-        assert any(re.match(r"step [1-7]/", line) for line in process.stdout)
+        assert any(re.match(r".*\"step\": [1-7],", line) for line in process.stdout)
         process.send_signal(signal.SIGINT)
         assert "Stopped and saved." in process.stdout.read()
     project = Project(tmp_path / "out" / "default")
