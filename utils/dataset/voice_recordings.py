@@ -17,7 +17,6 @@ from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
 from utils.dataset import prompts
-from utils.dataset.clip import MAX_SECONDS
 from utils.dataset.metadata import header_seconds
 from utils.dataset.scores import FULL_SCALE
 from utils.media import audio
@@ -122,10 +121,9 @@ def _examine(samples: Samples, rate: int) -> str:
     seconds = float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0
     if seconds < MIN_SECONDS:
         raise AudioError("It is too short.", hint="Read the whole sentence, then stop the recording.")
-    if seconds > MAX_SECONDS:
+    if seconds > (longest := DatasetConfig().max_seconds):  # it would be split
         raise AudioError(
-            f"It lasts {seconds:.1f} s; the maximum is {MAX_SECONDS:.0f} s.",
-            hint="Read faster, or skip this sentence.",
+            f"It lasts {seconds:.1f} s; the maximum is {longest:g} s.", hint="Read faster, or skip this sentence."
         )
     return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > DatasetConfig().max_clipping else ""
 
