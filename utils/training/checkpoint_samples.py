@@ -34,6 +34,9 @@ class CheckpointSamples:
             self.texts = []
         elif not self.texts:
             self.texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
+        folder, root = clips.folder, job.run.project.root
+        folder = folder.relative_to(root) if folder.is_relative_to(root) else folder  # the project may be moved
+        self.recordings = {clip.text: str(folder / clip.audio) for clip in reversed(clips.clips)}
         self.device = "cuda" if device.type == "cuda" else "cpu"
         self.speech = SpeechConfig(reference=str(clips.voice), language=config.language, seed=config.seed, tries=1)
 
@@ -71,4 +74,5 @@ class CheckpointSamples:
             except AmharicTtsError as error:
                 self.job.events.emit("warning", message=f"A sample could not be spoken: {error}", text=text)
             else:
-                self.job.events.emit("sample", step=step, text=text, file=str(path))
+                recording = self.recordings.get(text, "")
+                self.job.events.emit("sample", step=step, text=text, file=str(path), recording=recording)
