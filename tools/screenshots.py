@@ -35,9 +35,9 @@ def prepare(browser: Browser, served: Served) -> None:
             ("[data-act=sample]", "#data-run-facts", "finished"),
             ("#next-training button", "#preset-about", "Recommended"),
             ("#train", "#training-run-facts", "finished"),
-            ("#next-inference button", "#model-reason", ""),
+            ("#training-runs .next", "#speak", "Speak"),
             ("#speak", "#speak-status", "s of audio"),
-            ("#take-sound button[aria-label=Play]", "#take-facts", "Model"),
+            ("#take-sound button[aria-label=Play]", "#takes", "Model"),
         ):
             page.locator(selector).click()
             clicks += 1
@@ -60,7 +60,7 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
                 page.locator("#clips [data-clip]").first.click()
                 expect(page.locator("#clip-editor audio")).to_be_visible()
             if name == "inference":
-                expect(page.locator("#take-facts")).to_be_visible()
+                expect(page.locator("#takes .cards")).to_be_visible()
             settle(page)
             for width, height in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})

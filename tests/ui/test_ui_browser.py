@@ -38,20 +38,24 @@ def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: 
 
 def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served: Served) -> None:
     page, facts = seen.page, seen.page.locator("#run-facts")
+
+    def press(action: str) -> None:
+        page.locator(f"#runs [data-act={action}]").click()
+
     page.locator("#open-system").click()
     page.get_by_label("Seconds").fill("600")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(facts).to_contain_text("running")
     expect(facts).to_contain_text("progress step=")
-    expect(page.locator("#delete")).to_be_hidden()
-    for button, state in (("Stop and save", "Stopped and saved."), ("Resume", "running"), ("Stop now", "stopped")):
-        page.get_by_role("button", name=button).click()
-        if button == "Stop now":
-            page.locator("#stop-question-confirm").click()
+    expect(page.locator("#runs [data-act=delete]")).to_be_hidden()
+    for action, state in (("stop_and_save", "Stopped and saved."), ("resume", "running"), ("stop_now", "stopped")):
+        press(action)
+        if action == "stop_now":
+            page.locator("#confirm").click()
         expect(facts).to_contain_text(state)
-    page.locator("#delete").click()
-    expect(page.locator("#run-question")).to_be_visible()
-    page.locator("#run-question-confirm").click()
+    press("delete")
+    expect(page.locator("#question")).to_be_visible()
+    page.locator("#confirm").click()
     expect(facts).to_be_hidden()
     assert runs.list_runs(served.project()) == []
     page.keyboard.press("Escape")

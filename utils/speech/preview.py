@@ -59,7 +59,7 @@ def tokenizer_of(model: str) -> Tokenizer:
 
 @functools.lru_cache(maxsize=8)
 def _open_tokenizer(folder: Path, versions: tuple[int, ...]) -> Tokenizer:  # noqa: ARG001  # opened again after a change
-    return Tokenizer.load(folder)
+    return Tokenizer.load_current(folder)
 
 
 def _modified(path: Path) -> int:
