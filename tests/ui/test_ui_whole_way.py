@@ -251,8 +251,8 @@ def delete_and_restore(page: Page, project: Project) -> None:
     expect(page.locator("#speech-text textarea")).to_have_value("ሰላም ለሁሉም ሰው። ዛሬ ሰኞ ነው።")
     (name,) = takes.names(project)
     page.locator("#takes [data-act=delete]").click()
-    expect(page.locator("#takes .message.success")).to_contain_text("deleted")
+    expect(page.locator("#takes-status")).to_contain_text("deleted")
     assert takes.names(project) == []
     page.locator("#takes [data-act=undo]").click()
-    expect(page.locator("#takes .message.success")).to_contain_text("restored")
+    expect(page.locator("#takes-status")).to_contain_text("restored")
     assert takes.names(project) == [name]

@@ -163,7 +163,7 @@ def history_html(request: PanelRequest) -> str:
     keys = {"reuse": "inference.reuse", "delete": "inference.delete_take"} if can_change else {}
     buttons = [views.button(action, t(key, language), take=selected) for action, key in keys.items()]
     buttons += [views.button("undo", t("inference.undo_deletion", language))] if can_undo else []
-    said = message_box("success", request.text("said"))
+    said = f'<div id="takes-status">{message_box("success", request.text("said"))}</div>'
     return said + views.details(t("inference.takes", language), "".join(parts) + views.row(*buttons), "history")
 
 
