@@ -13,7 +13,6 @@ from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.runs import find_run
-from utils.ui.form import read_form
 from utils.ui.i18n import TABLES, describe_error, phrases, read_table
 from utils.ui.page import show_errors
 from utils.ui.tabs.inference.text import tokenizer_of
@@ -65,7 +64,7 @@ def test_the_commonest_errors_are_shown_in_amharic_with_their_cure(tmp_path: Pat
 
 
 def test_the_problems_of_a_form_are_translated_one_by_one() -> None:
-    error = raised(lambda: read_form({"seconds": 0, "ticks_per_second": "many"}, RehearsalConfig))
+    error = raised(lambda: RehearsalConfig.parse({"seconds": 0, "ticks_per_second": "many"}, source="The form"))
     first, second = describe_error(error, "am").split("; ")
     assert first.startswith("seconds፦ 0")
     assert second == "ticks_per_second፦ 'many' ቁጥር አይደለም"

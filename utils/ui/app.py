@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -19,7 +19,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.runs import monitor
 from utils.ui import status_strip, views
-from utils.ui.gradio_server import Credentials, PatchedScripts, RequestGuard, free_port
+from utils.ui.gradio_server import Credentials, RequestGuard, free_port
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
@@ -28,9 +28,6 @@ from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
 from utils.workspace import page_settings, projects
-
-if TYPE_CHECKING:
-    from gradio.block_function import BlockFunction
 
 TICK_SECONDS = 2.0
 MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space
@@ -68,27 +65,7 @@ def build(output: Path) -> gr.Blocks:
             built = [tab.build(replace(page, clock=clock)) for tab, clock in zip(TABS, clocks, strict=True)]
         build_drawer(page, open_system)
         connect_state(page, saved, tabs, built, clocks)
-        limit_waiting_events(blocks)
     return blocks
-
-
-def limit_waiting_events(blocks: gr.Blocks) -> None:
-    """Keep slow handlers from triggering each other without end.
-
-    Gradio 6 sends a postponed event ("always_last") to every handler of its trigger, so only one handler of a trigger
-    may postpone. A tick that comes too early is skipped; the other handlers of a trigger run at once.
-    """
-    clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
-    waiting: dict[tuple[int | None, str], list[BlockFunction]] = {}
-    for event in blocks.fns.values():
-        if any(target in clocks for target, _ in event.targets):
-            event.trigger_mode = "once"
-        if event.fn and event.trigger_mode == "always_last":
-            for trigger in event.targets:
-                waiting.setdefault(trigger, []).append(event)
-    for (_, name), events in waiting.items():
-        for event in events if len(events) > 1 and name != "load" else ():
-            event.trigger_mode = "multiple"
 
 
 def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState], gr.Button]:
@@ -199,7 +176,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
         max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
-        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(PatchedScripts)]},
+        app_kwargs={"middleware": [Middleware(RequestGuard, local=local)]},
         theme=theme(),
         css=CSS.read_text(encoding="utf-8"),
         head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",

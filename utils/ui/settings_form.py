@@ -40,6 +40,7 @@ class SettingsForm:
         name: Prefix of the ids.
         sliders: Maximum of each number that is to have a slider, where the field has no bound that suits one.
         fixed: Fields that the button "Reset" leaves alone.
+        suggestions: Common values of text fields, as (label, value).
     """
 
     def __init__(
@@ -50,8 +51,10 @@ class SettingsForm:
         *,
         sliders: Mapping[str, int] | None = None,
         fixed: Sequence[str] = (),
+        suggestions: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     ) -> None:
         self.config, self.groups, self.name, self.sliders, self.fixed = config, groups, name, sliders or {}, fixed
+        self.suggestions = suggestions or {}
         self.fields = [field for group in groups.values() for field in group]
         # Both languages are in the template: an update of a hidden widget, also one that skips it, drops properties.
         forms = json.dumps({language: self.render(language) for language in LANGUAGES}, ensure_ascii=False)
@@ -111,6 +114,10 @@ class SettingsForm:
         if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in declared.metadata):
             choices = f'<datalist id="{self.name}-languages">{_options(language_choices())}</datalist>'
             return f'<input type="text" list="{self.name}-languages" {attributes}>{choices}'
+        if field in self.suggestions:
+            choices = _options(self.suggestions[field])
+            offered = f'<datalist id="{self.name}-{field}s">{choices}</datalist>'
+            return f'<input type="text" list="{self.name}-{field}s" {attributes}>{offered}'
         if kind not in {int, float}:
             return f'<input type="text" {attributes}>'
         return self._number(field, attributes, language)

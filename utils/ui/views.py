@@ -61,7 +61,7 @@ def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
 
 def details(title: str, content: str, elem_id: str = "") -> str:
     """Return HTML that is collapsed behind its title; with an id, a panel keeps it open."""
-    return f"<details {attributes(class_='more', id=elem_id)}><summary>{escape(title)}</summary>{content}</details>"
+    return f"<details {attributes(class_='fold', id=elem_id)}><summary>{escape(title)}</summary>{content}</details>"
 
 
 def attributes(**values: object) -> str:
