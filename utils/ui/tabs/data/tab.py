@@ -1,6 +1,5 @@
 """The Data tab: Import makes clips of recordings, Review shows and corrects them."""
 
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -20,14 +19,11 @@ from utils.ui.tabs.data.sources import build_sources
 from utils.ui.views import message_box
 from utils.workspace import uploads
 
-CSS = Path(__file__).with_name("tab.css")
-
 
 def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     background = BackgroundCounts()
     with tab:
-        gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>", padding=False)
         build_summary(page, background)
         with gr.Tabs(elem_id="data-views") as views:
             with gr.Tab(t("data.import"), id="import", elem_id="data-import"):
