@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -28,6 +28,9 @@ from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
 from utils.workspace import page_settings, projects
+
+if TYPE_CHECKING:
+    from gradio.block_function import BlockFunction
 
 TICK_SECONDS = 2.0
 MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space
@@ -65,7 +68,27 @@ def build(output: Path) -> gr.Blocks:
             built = [tab.build(replace(page, clock=clock)) for tab, clock in zip(TABS, clocks, strict=True)]
         build_drawer(page, open_system)
         connect_state(page, saved, tabs, built, clocks)
+        limit_waiting_events(blocks)
     return blocks
+
+
+def limit_waiting_events(blocks: gr.Blocks) -> None:
+    """Keep slow handlers from triggering each other without end.
+
+    Gradio 6 sends a postponed event ("always_last") to every handler of its trigger, so only one handler of a trigger
+    may postpone. A tick that comes too early is skipped; the other handlers of a trigger run at once.
+    """
+    clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
+    waiting: dict[tuple[int | None, str], list[BlockFunction]] = {}
+    for event in blocks.fns.values():
+        if any(target in clocks for target, _ in event.targets):
+            event.trigger_mode = "once"
+        if event.fn and event.trigger_mode == "always_last":
+            for trigger in event.targets:
+                waiting.setdefault(trigger, []).append(event)
+    for (_, name), events in waiting.items():
+        for event in events if len(events) > 1 and name != "load" else ():
+            event.trigger_mode = "multiple"
 
 
 def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState], gr.Button]:

@@ -184,8 +184,7 @@ def connect_form(
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
     inputs, options = [preset, form.widget, page.language], {"api_name": "preset", "show_progress_on": about}
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
-    once: dict[str, Any] = {"trigger_mode": "once", **RAW_INPUTS, **PRIVATE_EVENT}  # of a trigger one event may wait
-    page.language.change(describe, [preset, page.language], about, **once)
+    page.language.change(describe, [preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
     events = [page.blocks.load, page.project.change]
     gr.on(events, restore, page.project, [preset, form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
 
