@@ -29,6 +29,34 @@ REACHED = """minimum => {
 }"""
 
 
+WAY = (  # from the dataset to the voice: what is clicked, and where its result shows
+    ("#next-training button", "#preset-about", "Recommended"),
+    ("#train", "#training-run-facts", "finished"),
+    ("#training-runs .next", "#speak", "Speak"),
+    ("#speak", "#speak-status", "s of audio"),
+    ("#take-sound button[aria-label=Play]", "#takes", "Model"),
+)
+
+
+def click_through(page: Page, *steps: tuple[str, str, str]) -> int:
+    """Click each step when the one before has its result; return the number of clicks."""
+    for selector, result, text in steps:
+        page.locator(selector).click()
+        expect(page.locator(result)).to_contain_text(text, timeout=PATIENCE)
+    return len(steps)
+
+
+def test_an_own_recording_with_subtitles_is_heard_within_nine_clicks(seen: Seen, served: Served) -> None:
+    page = seen.page
+    page.set_default_timeout(60_000)
+    files = [sample_project.DATA / name for name in (sample_project.AUDIO_FILE, sample_project.SUBTITLE_FILE)]
+    page.locator("#upload-files input[type=file]").set_input_files(files)  # a click, and the dialog of the system
+    expect(page.locator("#sources")).to_contain_text("subtitle lines")
+    clicks = 1 + click_through(page, ("#prepare", "#data-run-facts", "finished"), *WAY)
+    assert clicks <= 9
+    assert takes.names(served.project())
+
+
 def open_tab(page: Page, name: str) -> None:
     page.locator(f"#{name}-tab-button").click()
 

@@ -130,11 +130,6 @@ def find(request: PanelRequest) -> runs.Run:
     return runs.find_run(request.project, request.fields.get("run"))
 
 
-def command_box(elem_id: str, *, visible: bool = True) -> gr.Textbox:
-    options: dict[str, Any] = {"lines": 2, "max_lines": 8, "buttons": ["copy"], "interactive": False}
-    return gr.Textbox(**labels("runs.command"), visible=visible, elem_id=elem_id, **options)
-
-
 def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any], str] = str) -> str:
     """Show how far a job of the page is, with a button that stops it, or how it ended."""
     if job is None:
