@@ -70,7 +70,7 @@ def read_findings(text: str) -> list[Finding]:
 
 def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
     """Start a run that only counts."""
-    with gr.Accordion(t("system.rehearsal"), open=False):
+    with gr.Accordion(t("system.rehearsal"), open=True):
         gr.Markdown(t("system.rehearsal_about"))
         form = SettingsForm(RehearsalConfig, {"": [*RehearsalConfig.model_fields]}, "rehearsal")
         button = gr.Button(t("system.start"), variant="primary", elem_id="start-rehearsal")
