@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import Served, chromium, opened, serving, settle
-from tests.ui.test_ui_whole_way import PATIENCE, open_tab
+from tests.ui.test_ui_whole_way import WAY, click_through, open_tab
 from utils.ui.i18n import LANGUAGES
 
 SIZES = {1440: 900, 360: 800}
@@ -29,19 +29,9 @@ def main(folder: Path) -> None:
 def prepare(browser: Browser, served: Served) -> None:
     """Go the whole way once, from an empty page to the sound of a fine-tuned voice, without typing."""
     with opened(browser, served) as seen:
-        page, clicks = seen.page, 0
+        page = seen.page
         page.set_default_timeout(60_000)
-        for selector, result, text in (
-            ("[data-act=sample]", "#data-run-facts", "finished"),
-            ("#next-training button", "#preset-about", "Recommended"),
-            ("#train", "#training-run-facts", "finished"),
-            ("#next-inference button", "#model-reason", ""),
-            ("#speak", "#speak-status", "s of audio"),
-            ("#take-sound button[aria-label=Play]", "#take-facts", "Model"),
-        ):
-            page.locator(selector).click()
-            clicks += 1
-            expect(page.locator(result)).to_contain_text(text, timeout=PATIENCE)
+        clicks = click_through(page, ("[data-act=sample]", "#data-run-facts", "finished"), *WAY)
         sys.stdout.write(f"Clicks from the first page to the sound of the fine-tuned sample: {clicks}\n")
 
 
@@ -60,7 +50,7 @@ def take(browser: Browser, served: Served, folder: Path, language: str) -> None:
                 page.locator("#clips [data-clip]").first.click()
                 expect(page.locator("#clip-editor audio")).to_be_visible()
             if name == "inference":
-                expect(page.locator("#take-facts")).to_be_visible()
+                expect(page.locator("#takes .cards")).to_be_visible()
             settle(page)
             for width, height in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})

@@ -284,3 +284,23 @@ def test_runs_are_found_by_verb_and_status(project: Project) -> None:
     assert [run.verb for run in runs.list_runs(project, "train", "rehearse")] == ["rehearse", "train"]
     active = [runs.active_run(project, *verbs) for verbs in ((), ("train",), ("rehearse",))]
     assert [run and run.verb for run in active] == ["prepare", "train", None]
+
+
+def test_a_queued_run_starts_when_the_active_one_has_ended(project: Project) -> None:
+    first = runs.start("rehearse", LONG, project, queue=True)
+    assert runs.start("rehearse", LONG, project, queue=True) == first  # a second click
+    others = (SHORT.model_copy(update={"seconds": seconds}) for seconds in (9, 8))
+    second, third = (runs.start("rehearse", config, project, queue=True) for config in others)
+    assert second.current_state().status is third.current_state().status is Status.QUEUED
+    assert runs.start_next(project, "rehearse") is None
+    runs.delete(third)  # out of the queue
+    runs.stop_and_save(first)
+    wait_for(lambda: second.current_state().status is Status.RUNNING)
+    assert runs.queued_runs(project, "rehearse") == []
+
+
+def test_a_run_can_be_given_a_title_and_a_note(project: Project) -> None:
+    run = runs.start("rehearse", SHORT, project)
+    assert run.title == run.name
+    runs.write_note(run, "Low rate\nthe second try")
+    assert (run.title, run.note) == ("Low rate", "Low rate\nthe second try")

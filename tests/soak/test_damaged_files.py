@@ -24,8 +24,8 @@ from tests.workspace.test_takes import make_take
 from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.runs import Run
+from utils.training.history import HistoryCache
 from utils.ui.tabs.training.render import comparison_table
-from utils.ui.tabs.training.run_history import HistoryCache
 from utils.workspace import takes
 
 EACH, SEED = int(os.environ.get("SOAK_FILES", "15")), os.environ.get("SOAK_SEED", "5")

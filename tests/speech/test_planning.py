@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.speech.planning import find_unspeakable, plan
+from utils.speech.planning import find_unspeakable, plan, split_speakers
 from utils.speech.types import Sentence
 from utils.xtts.language_packs import AmharicPack
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -164,3 +164,14 @@ def test_any_string_is_spoken_or_refused_in_a_sentence(tokenizer: Tokenizer, tex
     sentences, notes = plan(f"{text}\n\nሰላም።", tokenizer, SpeechConfig())
     assert bool(notes) == bool(problems)
     assert all(each.text and not each.tokenized.unknown for each in sentences)
+
+
+def test_a_script_is_split_at_the_names_of_known_voices() -> None:
+    voices = {"አበበ": "a.wav", "Sara": "s.wav"}
+    text = "መግቢያ።\nአበበ: ሰላም!\nእንዴት ነህ?\nsara : ደህና።\nሰዓት: ሦስት።"
+    assert split_speakers(text, voices) == [
+        ("", "መግቢያ።"),
+        ("a.wav", " ሰላም!\nእንዴት ነህ?"),
+        ("s.wav", " ደህና።\nሰዓት: ሦስት።"),
+    ]
+    assert split_speakers("ሰላም: x", {}) == [("", "ሰላም: x")]

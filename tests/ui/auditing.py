@@ -1,7 +1,7 @@
 """Helpers that read the built page and respond to its events."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -57,9 +57,11 @@ def respond(
     return data
 
 
-def act(blocks: gr.Blocks, panel: str, action: str, opened: str, **fields: Any) -> dict[Block, Any]:
-    """Press a button of a panel; return the update of each output."""
+def act(
+    blocks: gr.Blocks, panel: str, action: str, opened: str, given: Sequence[Any] = (), **fields: Any
+) -> dict[Block, Any]:
+    """Press a button of a panel, with the values of its inputs; return the update of each output."""
     html = next(block for block in blocks.blocks.values() if block.elem_id == panel)
     event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
-    updates = respond(blocks, event, [None, opened, "en"], act=action, **fields)
+    updates = respond(blocks, event, [None, opened, "en", *given], act=action, **fields)
     return dict(zip(event.outputs, updates, strict=True))

@@ -38,6 +38,7 @@ GRADIO_WARNINGS = (
     "Method not implemented.",
     "The input spec uses Vega-Lite",
     "does not work with band scale",
+    "Infinite extent for field",
 )  # of its upload and its charts
 
 

@@ -11,8 +11,13 @@ from playwright.sync_api import Browser, expect
 from tests.ui.serving import OneTab, Seen, Served, serving, settle
 from utils import runs
 from utils.ui.i18n import t
+from utils.workspace import projects
 
 pytestmark = pytest.mark.browser
+
+SCROLLED = """() => [...document.querySelectorAll(':is(#top, #strip-row, h1, h2, h3), #top *')]
+  .filter(box => box.scrollHeight > box.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(box).overflowY))
+  .map(box => box.outerHTML.slice(0, 80))"""
 
 
 @pytest.fixture(scope="module")
@@ -38,20 +43,24 @@ def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: 
 
 def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served: Served) -> None:
     page, facts = seen.page, seen.page.locator("#run-facts")
+
+    def press(action: str) -> None:
+        page.locator(f"#runs [data-act={action}]").click()
+
     page.locator("#open-system").click()
     page.get_by_label("Seconds").fill("600")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(facts).to_contain_text("running")
     expect(facts).to_contain_text("progress step=")
-    expect(page.locator("#delete")).to_be_hidden()
-    for button, state in (("Stop and save", "Stopped and saved."), ("Resume", "running"), ("Stop now", "stopped")):
-        page.get_by_role("button", name=button).click()
-        if button == "Stop now":
-            page.locator("#stop-question-confirm").click()
+    expect(page.locator("#runs [data-act=delete]")).to_be_hidden()
+    for action, state in (("stop_and_save", "Stopped and saved."), ("resume", "running"), ("stop_now", "stopped")):
+        press(action)
+        if action == "stop_now":
+            page.locator("#confirm").click()
         expect(facts).to_contain_text(state)
-    page.locator("#delete").click()
-    expect(page.locator("#run-question")).to_be_visible()
-    page.locator("#run-question-confirm").click()
+    press("delete")
+    expect(page.locator("#question")).to_be_visible()
+    page.locator("#confirm").click()
     expect(facts).to_be_hidden()
     assert runs.list_runs(served.project()) == []
     page.keyboard.press("Escape")
@@ -73,6 +82,26 @@ def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
     page.locator("#open-system").click()
     expect(page.get_by_role("button", name=t("system.run_diagnostics", "am"))).to_be_visible()
     assert seen.complaints == []
+
+
+def test_the_header_needs_no_scrollbar_and_the_tab_key_goes_on_after_the_language(seen: Seen) -> None:
+    page = seen.page
+    page.evaluate("document.body.classList.add('dark')")
+    assert page.evaluate(SCROLLED) == []
+    page.get_by_label("English").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "open-system"
+
+
+def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Served) -> None:
+    for name in ("first", "second"):
+        projects.create(name, served.output)
+    page = seen.page
+    page.locator("#project input").click()
+    page.get_by_role("option", name="second").click()
+    settle(page)
+    served.restart(page)
+    expect(page.locator("#project input")).to_have_value("second")
 
 
 def test_a_project_is_created_and_a_bad_name_is_refused(seen: Seen, served: Served) -> None:

@@ -140,7 +140,7 @@ def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served
         assert take.seconds > 1
         page.locator("#recording [data-act=next]").click()
         expect(sentence).not_to_have_value(first)
-        expect(page.locator("#recording")).to_contain_text("1 sentences")
+        expect(page.locator("#recording")).to_contain_text("1 sentence,")
         page.locator("#recording [data-act=undo]").click()
         expect(sentence).to_have_value(first)
         assert voice_recordings.takes(served.project()) == []

@@ -87,12 +87,12 @@ def test_another_project_is_merged_after_a_preview(blocks: gr.Blocks, output: Pa
     def press(action: str, source: str) -> str:
         shown = next(
             v
-            for block, v in auditing.act(blocks, "merge", action, "voice", source=source).items()
-            if block.elem_id == "merge"
+            for block, v in auditing.act(blocks, "data-tools", action, "voice", [{}], source=source).items()
+            if block.elem_id == "data-tools"
         )
         return str(shown)
 
-    assert "Preview only. Nothing has changed." in press("preview", "other")
+    assert "Preview only. Nothing has changed." in press("preview_merge", "other")
     assert len(load_dataset(output / "voice" / "dataset").recordings) == 2
     assert "No source project" in press("merge", "")
     assert "Done." in press("merge", "other")

@@ -13,10 +13,9 @@ from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.runs import find_run
-from utils.ui.form import read_form
-from utils.ui.i18n import TABLES, describe_error, phrases, read_table
+from utils.speech.preview import tokenizer_of
+from utils.ui.i18n import TABLES, describe_error, phrases, read_table, t
 from utils.ui.page import show_errors
-from utils.ui.tabs.inference.text import tokenizer_of
 from utils.workspace import comparisons, downloads, reference_clips, takes
 
 ROWS = [row for table in TABLES.glob("*.tsv") for row in read_table(table)]
@@ -65,7 +64,7 @@ def test_the_commonest_errors_are_shown_in_amharic_with_their_cure(tmp_path: Pat
 
 
 def test_the_problems_of_a_form_are_translated_one_by_one() -> None:
-    error = raised(lambda: read_form({"seconds": 0, "ticks_per_second": "many"}, RehearsalConfig))
+    error = raised(lambda: RehearsalConfig.parse({"seconds": 0, "ticks_per_second": "many"}, source="The form"))
     first, second = describe_error(error, "am").split("; ")
     assert first.startswith("seconds፦ 0")
     assert second == "ticks_per_second፦ 'many' ቁጥር አይደለም"
@@ -95,3 +94,9 @@ def test_a_handler_fails_in_the_language_of_the_page(given: dict[str, str], expe
 
     with pytest.raises(gr.Error, match=expected):
         act(**given)
+
+
+def test_one_thing_is_not_counted_in_the_plural() -> None:
+    assert t("strip.clips", "en", count=1, time="4.0 s") == "1 clip, 4.0 s"
+    assert t("strip.clips", "en", count=2, time="4.0 s") == "2 clips, 4.0 s"
+    assert t("strip.clips", "am", count=1, time="4.0") == t("strip.clips", "am", count=2, time="4.0").replace("2", "1")

@@ -3,7 +3,6 @@
 import threading
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
@@ -13,15 +12,16 @@ from utils.core.errors import RunError
 from utils.core.paths import TINY_MODEL, Project
 from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.speech.models import ListedModel, list_models
+from utils.speech.preview import TextPreview
 from utils.speech.session import Started
 from utils.ui.i18n import t
+from utils.ui.run_panel import job_status
 from utils.ui.tabs.inference import tab as inference
-from utils.ui.tabs.inference.background import job_status
-from utils.ui.tabs.inference.context import Context, Snapshot
-from utils.ui.tabs.inference.model import model_state
+from utils.ui.tabs.inference.context import Context
+from utils.ui.tabs.inference.model import picker_state
 from utils.ui.tabs.inference.speak import TakeRecorder
-from utils.ui.tabs.inference.takes import take_html
-from utils.ui.tabs.inference.text import TextPreview, preview_html
+from utils.ui.tabs.inference.takes import facts_html
+from utils.ui.tabs.inference.text import preview_html
 from utils.workspace.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
@@ -45,16 +45,16 @@ def test_status_of_a_job(result: object, error: Exception | None, box: str) -> N
 
     job = BackgroundJob(task)
     reported.wait(10)
-    html, button = job_status(job, "en", str)
+    html = job_status(job, "en")
     assert "packing" in html
     assert "role=" not in html  # screen readers would announce each update
-    assert button == {"visible": True}
+    assert 'data-act="stop"' in html
     released.set()
     job.wait(10)
-    html, button = job_status(job, "en", str)
+    html = job_status(job, "en")
     assert html.startswith(f'<div class="message {box}"')
     assert str(error or result or "Stopped.") in html
-    assert button == {"visible": False}
+    assert "data-act" not in html
 
 
 def test_a_stopped_take_says_so() -> None:
@@ -64,13 +64,13 @@ def test_a_stopped_take_says_so() -> None:
         recorder.add(event)
     recorded = recorder.take()
     assert recorded is not None
-    assert t("inference.stopped_early_note", "en") in take_html(recorded.take, "en")
+    assert t("inference.stopped_early_note", "en") in facts_html(recorded.take, "en")
 
 
 def test_texts_do_not_become_html() -> None:
     reading = TokenizedText(HTML, HTML, HTML, HTML, (HTML,), (1,), ())
     take = Take("speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(HTML,)),), (HTML,))
-    assert "<img" not in preview_html(TextPreview((reading,)), "en") + take_html(take, "en")
+    assert "<img" not in preview_html(TextPreview((reading,)), "en") + facts_html(take, "en")
 
 
 @pytest.mark.slow
@@ -83,8 +83,7 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
     models = list_models(tmp_path)
     assert [(model.name, model.kind) for model in models] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
     project = Project(tmp_path / "p")
-    page = SimpleNamespace(open=lambda _: project)
-    context = Context(page, inference.new_session(tmp_path), BackgroundJobs())  # type: ignore[arg-type]
+    context = Context(None, inference.new_session(tmp_path), BackgroundJobs(), None, None, None)  # type: ignore[arg-type]
     checkpoints = [
         replace(models[0], kind="checkpoint", path=project.runs / name, is_best=name == "best")
         for name in ("newest", "best")
@@ -92,7 +91,7 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
 
     def selected(model: str, by_page: str, models: list[ListedModel]) -> object:
         seen = {"model": {"value": by_page}}
-        return model_state(context, Snapshot("p", project, models, "en"), model, seen)["model"].get("value")
+        return picker_state(context, project, models, model, seen, "en")["model"].get("value")
 
     own, base, best = str(project.ready), str(TINY_MODEL), str(project.runs / "best")
     newest = str(project.runs / "newest")

@@ -9,7 +9,6 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.ui.serving import OneTab, Seen, Served, opened, serving
-from utils.config import SpeechConfig
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -39,9 +38,7 @@ def open_inference(page: Page) -> None:
     page.get_by_role("tab", name="Inference").click()
     page.locator("#inference-advanced input").check()
     expect(page.locator("#model input")).to_have_value(re.compile("default"), timeout=PATIENCE)
-    tries = page.get_by_label(f"number input for {SpeechConfig.model_fields['tries'].title}")
-    tries.fill("1")  # a model of random weights never ends by itself
-    tries.press("Tab")
+    page.locator("#speech-tries-input").fill("1")  # a model of random weights never ends by itself
 
 
 def speak(page: Page, text: str) -> None:
@@ -68,19 +65,19 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     page, other = tab.page, browser.new_context(viewport={"width": 800, "height": 900}).new_page()
     other.goto(speaking.url)
     open_inference(other)
-    batch_size = other.get_by_label(f"number input for {SpeechConfig.model_fields['batch_size'].title}")
-    batch_size.fill("1")  # others have their turn after each batch
-    batch_size.press("Tab")
+    other.locator("#speech-batch_size-input").fill("1")  # others have their turn after each batch
     speak(other, LONG)
     expect(other.locator("#speak-status")).to_contain_text("sentences ·", timeout=PATIENCE)
     speak(page, TEXT * 24)  # for as long as it takes the card to notice
     expect(page.locator("#model-card")).to_contain_text("requests: 2", timeout=PATIENCE)
-    expect(page.locator("#unload-model")).to_be_hidden()
+    expect(page.locator("#model-panel [data-act=unload]")).to_be_hidden()
     page.locator("#stop").click()
     expect(page.locator("#speak")).to_be_enabled()
     expect(page.locator("#model-card")).to_contain_text("requests: 1", timeout=PATIENCE)
     expect(other.locator("#stop")).to_be_enabled()
     other.context.close()  # a visitor who leaves stops speaking
-    expect(page.locator("#unload-model")).to_be_enabled(timeout=15_000)  # a quarter of what the text takes
-    page.locator("#unload-model").click()
+    expect(page.locator("#model-panel [data-act=unload]")).to_be_enabled(
+        timeout=15_000
+    )  # a quarter of what the text takes
+    page.locator("#model-panel [data-act=unload]").click()
     expect(page.locator("#model-card")).to_contain_text("No model is loaded")

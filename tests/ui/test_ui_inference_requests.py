@@ -1,5 +1,6 @@
 """The Inference tab driven by a program: subtitles, many texts, comparisons, uploads, and what is refused."""
 
+import re
 import shutil
 import time
 import zipfile
@@ -7,14 +8,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import numpy as np
 import pytest
 import soundfile
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
-from tests.ui import inside
-from utils.config import SpeechConfig
-from utils.core.paths import Project
+from tests.ui import auditing, inside
+from utils.core.paths import UPLOADS, Project
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.ui import app
@@ -54,8 +55,8 @@ def project(output: Path) -> Project:
 
 @pytest.fixture
 def inputs(project: Project) -> Values:
-    settings = {"model": str(project.ready), "tries": 1, "device": "cpu", "precision": "fp32"}
-    return {"project": "default", "page_language": "en", **settings}
+    settings = {"tries": 1, "device": "cpu", "precision": "fp32"}
+    return {"project": "default", "language": "en", "model": str(project.ready), "reference": "", "settings": settings}
 
 
 def wait_for(find: Callable[[], Any]) -> Any:
@@ -66,13 +67,12 @@ def wait_for(find: Callable[[], Any]) -> Any:
     return result
 
 
-def test_a_program_loads_a_model_speaks_and_unloads_it(client: Client, project: Project, inputs: Values) -> None:
+def test_a_program_speaks(client: Client, project: Project, inputs: Values) -> None:
     endpoints = client.view_api(print_info=False, return_format="dict")["named_endpoints"]
     parameters = {parameter["parameter_name"] for parameter in endpoints["/speak"]["parameters"]}
-    assert parameters >= {"text", "project", *SpeechConfig.model_fields}
-    assert "In memory" in client.predict(inputs["model"], "cpu", "fp32", "en", api_name="/load_model")
+    assert parameters >= {"text", "project", "model", "reference", "settings"}
     for _ in range(2):
-        status, _, _, path, *_ = client.predict(text="ሰላም ለዓለም።", seed=7, api_name="/speak", **inputs)
+        status, _, _, path, *_ = speak(client, inputs, "ሰላም ለዓለም።", seed=7)
         assert "s of audio" in status
     sound, rate = soundfile.read(path)
     assert rate == OUTPUT_RATE
@@ -80,26 +80,37 @@ def test_a_program_loads_a_model_speaks_and_unloads_it(client: Client, project: 
     first, second = takes.newest(project)[:2]
     assert first.settings["seed"] == 7
     assert np.array_equal(takes.load_audio(project, first), takes.load_audio(project, second))
-    assert "No model is loaded" in client.predict(inputs["model"], "en", api_name="/unload_model")
 
 
-def test_subtitles_are_spoken_in_their_time(client: Client, project: Project, inputs: Values, tmp_path: Path) -> None:
-    path = tmp_path / "film.srt"
-    path.write_text(SRT, encoding="utf-8")
-    status, *_ = client.predict(file=handle_file(path), api_name="/speak_subtitles", **inputs)
-    assert "s of audio" in status
-    take = takes.newest(project)[0]
-    assert take.kind == "subtitles"
+def speak(client: Client, inputs: Values, text: str, **settings: object) -> tuple[Any, ...]:
+    values = {**inputs, "settings": inputs["settings"] | settings}
+    return tuple(client.predict(text=text, stream=False, api_name="/speak", **values))
+
+
+def act(blocks: gr.Blocks, panel: str, action: str, inputs: Values, *first: object, **fields: object) -> None:
+    given = [*first, *(inputs[name] for name in ("model", "reference", "settings"))]
+    auditing.act(blocks, panel, action, "default", given, **fields)
+
+
+def uploaded(output: Path, name: str, text: str) -> dict[str, object]:
+    """A file as the browser names it to handlers."""
+    path = output / UPLOADS.name / name
+    path.write_text(text, encoding="utf-8")
+    return {"path": str(path), "meta": {"_type": "gradio.FileData"}}
+
+
+def test_subtitles_are_spoken_in_their_time(blocks: gr.Blocks, output: Path, project: Project, inputs: Values) -> None:
+    act(blocks, "file-panel", "speak", inputs, uploaded(output, "film.srt", SRT), format=".wav")
+    take = wait_for(lambda: next((take for take in takes.newest(project) if take.kind == "subtitles"), None))
     assert take.pieces[0].start == pytest.approx(1.0)
     assert any("Cue 2" in note for note in take.notes)
 
 
 def test_many_lines_become_numbered_files_with_a_list(
-    client: Client, project: Project, inputs: Values, tmp_path: Path
+    blocks: gr.Blocks, output: Path, project: Project, inputs: Values
 ) -> None:
-    path = tmp_path / "lines.txt"
-    path.write_text("ሰላም።\nΩΩ\nዛሬ ሰኞ ነው።\n", encoding="utf-8")
-    assert "Started" in client.predict(file=handle_file(path), ending=".ogg", api_name="/speak_lines", **inputs)
+    file = uploaded(output, "lines.txt", "ሰላም።\nΩΩ\nዛሬ ሰኞ ነው።\n")
+    act(blocks, "file-panel", "speak", inputs, file, format=".ogg")
     folder = project.root / batch_speech.FOLDER
     archive = wait_for(lambda: next(iter(folder.glob("*.zip")), None))
     wait_for(lambda: not [path for path in folder.iterdir() if path.is_dir()])
@@ -108,30 +119,37 @@ def test_many_lines_become_numbered_files_with_a_list(
         assert "ΩΩ" in packed.read("list.csv").decode("utf-8-sig").splitlines()[2]
 
 
-def test_two_models_are_compared_and_judged_without_names(client: Client, project: Project, inputs: Values) -> None:
-    models = [str(project.root.parent / name / "ready") for name in ("default", "second")]
-    client.predict(models=models, sentences="ሰላም ለዓለም።", api_name="/compare", **inputs)
+def test_two_models_are_compared_and_judged_without_names(blocks: gr.Blocks, project: Project, inputs: Values) -> None:
+    models = {f"model-{project.root.parent / name / 'ready'}": True for name in ("default", "second")}
+    act(blocks, "compare-panel", "compare", inputs, sentences="ሰላም ለዓለም።", **models)
     name = wait_for(lambda: next(iter(comparisons.names(project)), None))
-    table = client.predict("default", name, "en", api_name="/show_comparison")
-    assert table.count("<audio") == 2
-    text, left_file, right_file, _ = client.predict("default", name, "Abebe", "en", api_name="/next_pair")
-    assert "ሰላም" in text
-    assert {"default", "second"}.isdisjoint(Path(left_file).name.split("-") + Path(right_file).name.split("-"))
+
+    def shown(**fields: object) -> str:
+        given = [inputs["model"], "", inputs["settings"]]
+        updates = auditing.act(blocks, "compare-panel", "next", "default", given, voter="Abebe", **fields)
+        return next(str(update) for widget, update in updates.items() if widget.elem_id == "compare-panel")
+
+    assert shown().count("<audio") == 4
+    files = re.findall(r"blind/([^?]+)", shown())
+    assert {"default", "second"}.isdisjoint("-".join(files).split("-"))
     pair, *_ = comparisons.next_pair(project, name, "Abebe")
     assert pair is not None
-    comparisons.save_vote(project, name, pair.token, "left", "Abebe")
-    tally = client.predict("default", name, "Abebe", "en", api_name="/next_pair")[3]
-    assert "(1 to 0" in tally or "(0 to 1" in tally
+    act(blocks, "compare-panel", "vote", inputs, voter="Abebe", token=pair.token, choice="left")
+    assert re.search(r"\(1 to 0|\(0 to 1", shown())
 
 
-def test_an_uploaded_voice_is_saved_in_the_project(
-    client: Client, project: Project, inputs: Values, tmp_path: Path
+def test_an_uploaded_voice_is_saved_and_speaks_its_lines_of_a_script(
+    client: Client, blocks: gr.Blocks, project: Project, inputs: Values, tmp_path: Path
 ) -> None:
     clip = tmp_path / "እኔ.wav"
     audio.save(clip, (np.random.default_rng(0).standard_normal(24_000 * 4) * 0.1).astype(np.float32), 24_000)
-    picked, _ = client.predict([handle_file(clip)], "default", "en", api_name="/use_voice")
-    assert Path(picked["value"]).is_relative_to(project.root / "voices")
-    assert "s of audio" in client.predict(text="ሰላም።", reference=picked["value"], api_name="/speak", **inputs)[0]
+    picked = client.predict([handle_file(clip)], "default", "en", api_name="/use_voice")
+    assert Path(picked).is_relative_to(project.root / "voices")
+    assert "s of audio" in speak(client, inputs | {"reference": picked}, "ሰላም።")[0]
+    auditing.act(blocks, "voice-panel", "save_voice", "default", [picked], voice="አበበ")
+    assert "s of audio" in speak(client, inputs, "ሰላም።\nአበበ: ዛሬ ሰኞ ነው።")[0]
+    first, second = takes.newest(project)[0].pieces
+    assert (first.reference, Path(second.reference).parent.name) == ("", "አበበ")
     bad = tmp_path / "bad.wav"
     bad.write_text("no sound", encoding="utf-8")
     with pytest.raises(Exception, match=r"bad\.wav"):
@@ -142,13 +160,19 @@ def test_an_uploaded_voice_is_saved_in_the_project(
     ("change", "reason"),
     [
         *(({"model": "/nowhere"}, "does not exist"), ({"text": "Ω"}, "cannot read Ω")),
-        *(({"reference": "nobody"}, "no voice"), ({"tries": 0}, "tries"), ({"project": "../up"}, "folder name")),
+        *(
+            ({"reference": "nobody"}, "no voice"),
+            ({"settings": {"tries": 0}}, "tries"),
+            ({"project": "../up"}, "folder name"),
+        ),
     ],
 )
 def test_what_cannot_be_spoken_is_refused_with_a_reason(
     client: Client, inputs: Values, change: Values, reason: str
 ) -> None:
-    status, *_ = client.predict(api_name="/speak", **{"text": "ሰላም።", **inputs, **change})
+    settings = inputs["settings"] | change.pop("settings", {})
+    values = {"text": "ሰላም።", "stream": False, **inputs, **change, "settings": settings}
+    status, *_ = client.predict(api_name="/speak", **values)
     assert 'role="alert"' in status
     assert reason in status
     assert "Traceback" not in status

@@ -1,6 +1,5 @@
-"""How the page is started and served: password, port, refused requests, and patched scripts."""
+"""How the page is started and served: password, port and refused requests."""
 
-import itertools
 import socket
 import subprocess
 import sys
@@ -9,20 +8,13 @@ import urllib.request
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import gradio as gr
 import pytest
-from starlette.applications import Starlette
-from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
-from starlette.testclient import TestClient
 
 import xtts_demo
 from tests.ui.serving import serving
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
-from utils.ui.gradio_server import PATCHES, Credentials, PatchedScripts, credentials, refusal
+from utils.ui.gradio_server import Credentials, credentials, refusal
 
 HERE, UPLOAD = "127.0.0.1:7860", "/gradio_api/upload"
 
@@ -64,31 +56,6 @@ def test_foreign_requests_are_refused(headers: dict[str, str], path: str, reason
     assert reason in refused
     assert bool(reason) is bool(refused)
     assert not refusal(scope | {"method": "GET", "path": "/"}, local=False)
-
-
-def test_a_patched_script_is_patched_once_and_has_no_etag() -> None:
-    (old, new), numbers = PATCHES[0], itertools.count(1)
-
-    async def respond(_request: Request) -> Response:  # compressed in place on its way out
-        return Response(f"before {old} after {next(numbers)}".ljust(2000), headers={"etag": "file"})
-
-    page = PatchedScripts(Starlette(routes=[Route("/{path:path}", respond)]))
-    client = TestClient(GZipMiddleware(page), base_url=f"http://{HERE}")
-    for _ in range(2):
-        response = client.get("/assets/index.js")
-        assert response.text.strip() == f"before {new} after 1"
-        assert "etag" not in response.headers
-    for number, (path, headers) in enumerate([("/", {}), ("/assets/index.js", {"range": "bytes=0-9"})], start=2):
-        assert client.get(path, headers=headers).text.strip() == f"before {old} after {number}"
-
-
-def test_every_patch_matches_gradio_once() -> None:
-    folder = Path(gr.__file__).parent
-    scripts = [path.read_text(encoding="utf-8") for path in folder.glob("templates/frontend/assets/*.js")]
-    assert [sum(script.count(old) for script in scripts) for old, _ in PATCHES] == [1] * len(PATCHES)
-
-
-# the start from a terminal
 
 
 REFUSED_TWICE = """import sys, xtts_demo

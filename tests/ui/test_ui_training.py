@@ -1,28 +1,32 @@
 """The Fine-tuning tab without a browser: fields, presets, start, checks, forecast, comparison, export."""
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import pytest
 import torch
 
 from tests.training.trainable import write_dataset
+from tests.ui import auditing
 from utils import runs
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, RunBusyError
+from utils.core.errors import AmharicTtsError
 from utils.core.paths import CONFIGS, Project
+from utils.training.history import RunHistory
 from utils.training.model_size import ModelSize, random_gpt
 from utils.ui.i18n import t
-from utils.ui.tabs.training import monitor, preflight, queries, render, settings
-from utils.ui.tabs.training.run_history import RunHistory
-from utils.ui.tabs.training.settings import form_values
+from utils.ui.settings_form import SettingsForm
+from utils.ui.tabs.training import render, settings
+from utils.workspace import training_checks
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo
 
 HTML = "<img src=x onerror=alert(1)>"
-TINY = {"version": "tiny", "custom_model": "", "train_csv": "", "eval_csv": ""}
+TINY = {"version": "tiny"}
 
 
 def make_run(project: Project, name: str, status: runs.Status = runs.Status.FINISHED, **values: object) -> runs.Run:
@@ -33,21 +37,27 @@ def make_run(project: Project, name: str, status: runs.Status = runs.Status.FINI
     return run
 
 
-def test_every_setting_is_on_the_form_once(blocks: gr.Blocks) -> None:
-    assert sorted([*settings.SHOWN, *settings.PROJECT]) == sorted(TrainConfig.model_fields)
-    (train,) = [event for event in blocks.fns.values() if event.api_name == "train"]
-    ids = sorted(widget.elem_id or "" for widget in train.inputs)
-    assert ids == sorted(["language", "project", *(f"training-{name}" for name in settings.SHOWN)])
+def test_every_setting_is_on_the_form_once_with_its_title_and_help() -> None:
+    form = SettingsForm(TrainConfig, settings.GROUPS, "training")
+    assert sorted([*form.fields, *settings.PROJECT]) == sorted(TrainConfig.model_fields)
+    for language in ("en", "am"):
+        shown = form.render(language)
+        assert all(shown.count(f'name="{name}"') == 1 for name in form.fields)
+    assert all(
+        (field.title or name) in form.render("en")
+        for name, field in TrainConfig.model_fields.items()
+        if name in form.fields
+    )
 
 
-def test_every_settings_file_is_a_preset_that_fills_every_field_but_paths() -> None:
+def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blocks: gr.Blocks) -> None:
     assert set(settings.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
+    (choose,) = [event for event in blocks.fns.values() if event.api_name == "preset"]
     for preset in settings.PRESETS:
-        config = settings.load_preset(preset)
-        filled = dict(zip(settings.SHOWN, form_values(config, keep_paths=True), strict=True))
-        skipped = {name for name, value in filled.items() if isinstance(value, dict)}
-        assert skipped == settings.PATHS - {*settings.PROJECT}
-        assert all(value == getattr(config, name) for name, value in filled.items() if name not in settings.PATHS)
+        values: dict[str, Any] = {"train_csv": "/mine.csv", "num_epochs": 999}
+        filled = auditing.function_of(choose)(preset, values, "en")[1]
+        expected = settings.load_preset(preset).model_dump(mode="json", exclude={"output_path"})
+        assert filled == expected | {"train_csv": "/mine.csv"}
 
 
 @pytest.mark.parametrize(
@@ -75,11 +85,11 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "/nowhere.csv" in reason(train_csv="/nowhere.csv")
     with pytest.raises(AmharicTtsError, match="License"):
         settings.start(TrainConfig(), project)
-    make_run(project, "r-1-train", runs.Status.STARTING)
-    assert "r-1-train" in reason()
 
 
-@pytest.mark.parametrize(("version", "parameters"), [("v2.0.2", preflight.PUBLISHED), ("tiny", preflight.EMBEDDED)])
+@pytest.mark.parametrize(
+    ("version", "parameters"), [("v2.0.2", training_checks.PUBLISHED), ("tiny", training_checks.EMBEDDED)]
+)
 def test_the_forecast_knows_the_size_of_the_model(version: str, parameters: int) -> None:
     with torch.device("meta"):
         gpt = random_gpt(ModelSize.from_config(TrainConfig.parse({"version": version})))
@@ -89,32 +99,42 @@ def test_the_forecast_knows_the_size_of_the_model(version: str, parameters: int)
 def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     project = Project(tmp_path)
     write_dataset(project.dataset, train=9, held_back=1, seconds=0.3)
-    values = TrainConfig.parse(
-        {"version": "tiny", "batch_size": 2, "grad_acumm": 2, "num_epochs": 4, "save_step": 5}
-    ).model_dump()
-    result = preflight.forecast(values, project)
+    values = {"version": "tiny", "batch_size": 2, "grad_acumm": 2, "num_epochs": 4, "save_step": 5}
+    result = training_checks.forecast_disk(TrainConfig.parse(values), project)
     assert (result.updates, result.saves) == (12, 3)
-    assert result.checkpoint == 2 * preflight.EMBEDDED
-    assert result.resume == 12 * preflight.EMBEDDED
+    assert result.checkpoint == 2 * training_checks.EMBEDDED
+    assert result.resume == 12 * training_checks.EMBEDDED
     assert result.most == 3 * result.checkpoint + 2 * result.resume
-    assert preflight.forecast(values | {"max_steps": 7}, project).updates == 7
-    for odd in (None, "", 0, "many"):
-        unfinished = values | {"batch_size": odd, "save_step": odd, "num_epochs": odd}
-        assert preflight.summary(preflight.forecast(unfinished, project), "en")
-    assert t("training.disk_full", "en") in preflight.summary(replace(result, free=10**6), "en")
+    assert training_checks.forecast_disk(TrainConfig.parse(values | {"max_steps": 7}), project).updates == 7
+    assert t("training.disk_full", "en") in render.disk_forecast(replace(result, free=10**6), "en")
 
 
-def test_one_memory_test_runs_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = "python -c 'import time; print(1, flush=True); time.sleep(60)'"
-    monkeypatch.setattr(queries, "command_line", lambda *_: command)
-    memory_test, config = queries.MemoryTest(), TrainConfig()
-    for _ in range(2):
-        running = memory_test.run(config)
-        assert next(running) == "1\n"
-        with pytest.raises(RunBusyError):
-            next(memory_test.run(config))
-        memory_test.stop()
-        assert list(running) == []
+def test_boxes_that_exclude_each_other_are_named_as_on_the_form() -> None:
+    with pytest.raises(AmharicTtsError) as caught:
+        TrainConfig.parse({"use_compile": True, "enable_lora": True})
+    shown = settings.settings_error(caught.value, "en")
+    assert "torch.compile (use_compile) does not work with LoRA (enable_lora)" in shown
+    assert 'data-setting="use_compile enable_lora"' in shown
+
+
+def test_the_log_is_written_in_sentences(tmp_path: Path) -> None:
+    run = make_run(Project(tmp_path), "a")
+    events = [
+        {"kind": "train", "step": 3, "loss_audio": 2.5, "loss_text": 0.1, "learning_rate": 5e-6},
+        {"kind": "progress", "step": 3, "total": 9},
+        {"kind": "ended", "status": "failed", "message": "The disk is full."},
+    ]
+    run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
+    first, last = render.log(run, "en").splitlines()
+    assert "Step 3: audio loss 2.5, text loss 0.1, learning rate 5.00e-6" in first
+    assert last.endswith("Run failed. The disk is full.")
+    assert "እርምጃ 3" in render.log(run, "am")
+
+
+def test_smoothing_averages_neighbours() -> None:
+    points = [(1.0, 4.0), (2.0, 2.0), (3.0, 0.0)]
+    assert list(render.smoothed(points, 0)) == points
+    assert [round(value, 3) for _, value in render.smoothed(points, 0.5)] == [4, 2.667, 1.143]
 
 
 def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
@@ -151,17 +171,29 @@ def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     assert shown.index("/samples/step_20/1.wav") < shown.index("/samples/step_5/1.wav")
     assert "/moved" not in shown
     assert (shown.count("<audio"), shown.count("<details")) == (4, 2)
+    recording = run.project.dataset / "wavs" / "1.wav"
+    recording.parent.mkdir(parents=True)
+    recording.touch()
+    event = {"kind": "sample", "step": 25, "text": "ሰላም", "file": "1.wav", "recording": "dataset/wavs/1.wav"}
+    history.add(event)
+    history.add(event | {"file": "2.wav", "recording": "../../etc/passwd"})
+    shown = render.samples(run, history, "en")
+    assert shown.index("/samples/step_25/1.wav") < shown.index("/dataset/wavs/1.wav") < shown.index("step_25/2.wav")
+    assert "passwd" not in shown
 
 
-def test_the_best_checkpoint_is_selected(tmp_path: Path) -> None:
-    run = runs.Run(tmp_path)
-    assert monitor.export_updates(None, None, "en")["export"] == {"visible": False}
+def test_the_best_checkpoint_is_selected(blocks: gr.Blocks, output: Path) -> None:
+    run = make_run(Project(output / "best"), "r-1-train")
     for step, loss in ((10, 1.0), (20, 1.25)):
         checkpoints.write(run.folder, {"w": torch.zeros(4)}, CheckpointInfo(step, eval_loss=loss))
     checkpoints.mark_best(run.folder, 10)
-    updates = monitor.export_updates(run, None, "en")
-    assert updates["checkpoint"]["value"] == "10"
-    assert [name for _, name in updates["checkpoint"]["choices"]] == ["20", "10"]
-    assert "1.2500" in updates["checkpoint"]["choices"][0][0]
-    assert updates["export"] == {"visible": True}
-    assert "value" not in monitor.export_updates(run, "20", "en")["checkpoint"]
+    shown = panel(blocks, "training-runs", "best")
+    assert '<option value="10" selected>' in shown
+    assert shown.index('<option value="20"') < shown.index('<option value="10"')
+    assert "1.2500" in shown
+
+
+def panel(blocks: gr.Blocks, elem_id: str, project: str, *given: object) -> str:
+    """What a panel shows of a project."""
+    updates = auditing.act(blocks, elem_id, "", project, given or [""])
+    return next(str(update) for widget, update in updates.items() if widget.elem_id == elem_id)

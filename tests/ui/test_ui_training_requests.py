@@ -5,18 +5,20 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import gradio as gr
 import pytest
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.random_base import random_base
 from tests.training.trainable import write_dataset
-from tests.ui import inside
+from tests.ui import auditing, inside
 from utils import runs
 from utils.config import TrainConfig
-from utils.core.paths import Project
+from utils.core.paths import UPLOADS, Project
 from utils.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training import settings
+from utils.workspace import training_checks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -40,8 +42,7 @@ def form(**changes: object) -> dict[str, object]:
     quick: dict[str, object] = {"custom_model": random_base(), "enable_mixed_precision": False, "sample_texts": "ሰላም"}
     quick |= {"batch_size": 2, "grad_acumm": 1, "num_epochs": 1000, "learning_rate": 1e-3}
     quick |= {"save_step": 4, "eval_step": 4}
-    values = TrainConfig.parse(quick).model_dump(include=set(settings.SHOWN))
-    return values | {"project": "default", "page_language": "en"} | changes
+    return {"project": "default", "settings": quick | changes, "language": "en"}
 
 
 def test_problems_come_together_and_nothing_starts(client: Client, output: Path) -> None:
@@ -50,30 +51,34 @@ def test_problems_come_together_and_nothing_starts(client: Client, output: Path)
     assert runs.list_runs(Project(output / "default")) == []
 
 
-def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(client: Client, tmp_path: Path) -> None:
-    _, file = client.predict(**form(num_epochs=33), api_name="/save_settings")
-    problems, *values = client.predict(handle_file(file["value"]), "en", api_name="/load_settings")
+def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(
+    client: Client, blocks: gr.Blocks, output: Path, tmp_path: Path
+) -> None:
+    check(blocks, "save_settings", num_epochs=33)
+    (saved,) = (output / UPLOADS.name / settings.SETTINGS).glob("*.yaml")
+    problems, values = client.predict(handle_file(saved), "en", api_name="/load_settings")
     assert "success" in problems
-    assert 33 in values
+    assert values["num_epochs"] == 33
     path = tmp_path / "bad.yaml"
     path.write_text("{", encoding="utf-8")
     problems, *_ = client.predict(handle_file(path), "en", api_name="/load_settings")
     assert "not valid YAML" in problems
 
 
-def test_the_dataset_is_checked(client: Client) -> None:
-    findings = client.predict(**form(max_text_length=10), api_name="/check_dataset")
-    assert all(t(key, "en") in findings for key in ("training.little_data", "training.long_texts_cure"))
+def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> None:
+    findings = check(blocks, "check_dataset", max_text_length=10)
+    assert all(text in findings for text in (training_checks.LITTLE_DATA, training_checks.LONG_TEXTS))
+    assert t("preset.lora_6gb.title", "en") in check(blocks, "estimate_memory")
 
 
-def test_the_memory_is_planned_and_one_step_measured(client: Client) -> None:
-    assert t("preset.lora_6gb.title", "en") in client.predict(**form(), api_name="/memory_plan")
-    job = client.submit(**form(), api_name="/memory_test")
-    job.result(timeout=300)
-    assert any("measured peak" in str(output) for output in job.outputs())
+def check(blocks: gr.Blocks, action: str, **changes: object) -> str:
+    updates = auditing.act(blocks, "checks", action, "default", [form(**changes)["settings"]])
+    return next(str(update) for widget, update in updates.items() if widget.elem_id == "checks")
 
 
-def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client, output: Path) -> None:
+def test_two_starts_make_one_run_that_ends_as_the_finished_model(
+    client: Client, blocks: gr.Blocks, output: Path
+) -> None:
     project = Project(output / "default")
     with ThreadPoolExecutor(2) as both:
         list(both.map(lambda _: client.predict(**form(), api_name="/train"), range(2)))
@@ -82,14 +87,13 @@ def test_two_starts_make_one_run_that_ends_as_the_finished_model(client: Client,
     deadline = time.monotonic() + 400
     while not list((run.folder / "checkpoints").glob("step_*/checkpoint.json")) and time.monotonic() < deadline:
         time.sleep(0.5)
-    with pytest.raises(Exception, match=run.name):
-        client.predict("default", run.name, "en", api_name="/training_delete_run")
-    client.predict("default", run.name, "en", api_name="/training_stop_now")
+    with pytest.raises(gr.Error, match="is running"):
+        auditing.act(blocks, "training-runs", "delete", "default", [""], run=run.name)
+    auditing.act(blocks, "training-runs", "stop_now", "default", [""], run=run.name)
     assert run.current_state().status is Status.STOPPED
-    with pytest.raises(Exception, match="folder name"):
-        client.predict("default", "../../etc", "4", False, "en", api_name="/optimize_model")
-    assert "success" in client.predict("default", run.name, "4", False, "en", api_name="/optimize_model")
+    with pytest.raises(gr.Error, match="folder name"):
+        auditing.act(blocks, "training-runs", "export", "default", [""], run="../../etc")
+    auditing.act(blocks, "training-runs", "export", "default", [""], run=run.name, checkpoint="4")
     assert (project.ready / "model.pth").is_file()
-    _, compared = client.predict("default", [run.name, run.name], "en", api_name="/compare_runs")
-    assert t("training.best_evaluation", "en") in compared
-    assert 1000 in client.predict("default", run.name, "en", api_name="/take_settings")
+    updates = auditing.act(blocks, "training-runs", "reuse", "default", [""], run=run.name)
+    assert any(str(update).startswith(f"{run.name}|") for update in updates.values())

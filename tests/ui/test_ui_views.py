@@ -15,7 +15,7 @@ from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.system.tab import read_findings
-from utils.ui.tabs.training.queries import read_result
+from utils.workspace.training_checks import read_result
 
 HTML = "<img src=x onerror=alert(1)>"
 
@@ -28,15 +28,15 @@ def run(tmp_path: Path) -> Run:
 
 
 @pytest.mark.parametrize(
-    ("status", "stop", "resume", "delete"),
+    ("status", "actions"),
     [
-        (Status.RUNNING, True, False, False),
-        *[(status, False, True, True) for status in (Status.STOPPED, Status.LOST)],
-        *[(status, False, False, True) for status in (Status.FINISHED, Status.UNREADABLE)],
+        (Status.RUNNING, ["stop_and_save", "stop_now"]),
+        *[(status, ["resume", "delete"]) for status in (Status.STOPPED, Status.LOST)],
+        *[(status, ["delete"]) for status in (Status.QUEUED, Status.FINISHED, Status.UNREADABLE)],
     ],
 )
-def test_each_status_has_its_actions(status: Status, stop: bool, resume: bool, delete: bool) -> None:
-    assert views.run_actions(status) == (stop, stop, resume, delete)
+def test_each_status_has_its_actions(status: Status, actions: list[str]) -> None:
+    assert views.run_actions(status) == actions
 
 
 def test_no_text_becomes_html(run: Run) -> None:

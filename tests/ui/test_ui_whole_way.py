@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.serving import Seen, Served, settle
 from utils import runs
-from utils.config import SpeechConfig, TrainConfig
+from utils.config import TrainConfig
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.runs import Run
@@ -29,6 +29,34 @@ REACHED = """minimum => {
 }"""
 
 
+WAY = (  # from the dataset to the voice: what is clicked, and where its result shows
+    ("#next-training button", "#preset-about", "Recommended"),
+    ("#train", "#training-run-facts", "finished"),
+    ("#training-runs .next", "#speak", "Speak"),
+    ("#speak", "#speak-status", "s of audio"),
+    ("#take-sound button[aria-label=Play]", "#takes", "Model"),
+)
+
+
+def click_through(page: Page, *steps: tuple[str, str, str]) -> int:
+    """Click each step when the one before has its result; return the number of clicks."""
+    for selector, result, text in steps:
+        page.locator(selector).click()
+        expect(page.locator(result)).to_contain_text(text, timeout=PATIENCE)
+    return len(steps)
+
+
+def test_an_own_recording_with_subtitles_is_heard_within_nine_clicks(seen: Seen, served: Served) -> None:
+    page = seen.page
+    page.set_default_timeout(60_000)
+    files = [sample_project.DATA / name for name in (sample_project.AUDIO_FILE, sample_project.SUBTITLE_FILE)]
+    page.locator("#upload-files input[type=file]").set_input_files(files)  # a click, and the dialog of the system
+    expect(page.locator("#sources")).to_contain_text("subtitle lines")
+    clicks = 1 + click_through(page, ("#prepare", "#data-run-facts", "finished"), *WAY)
+    assert clicks <= 9
+    assert takes.names(served.project())
+
+
 def open_tab(page: Page, name: str) -> None:
     page.locator(f"#{name}-tab-button").click()
 
@@ -42,7 +70,7 @@ def open_training(page: Page) -> None:
 
 def field(page: Page, name: str) -> Locator:
     """Find it by its id: looking for labels among so many widgets takes seconds."""
-    return page.locator(f"#training-{name}").locator("input, textarea").first
+    return page.locator(f"#training-{name} [name]")
 
 
 def facts(page: Page) -> Locator:
@@ -51,8 +79,7 @@ def facts(page: Page) -> Locator:
 
 def choose_tiny(page: Page, **changes: str) -> None:
     """Choose the tiny model, whose preset this computer without a GPU starts with, and change some fields."""
-    page.locator("#training-version input").click()
-    page.locator("#training-version").get_by_role("option", name="tiny").click()
+    field(page, "version").select_option("tiny")
     expect(page.locator("#preset-about")).to_contain_text("tiny_cpu.yaml")
     expect(field(page, "num_epochs")).to_have_value("7")
     for name, value in changes.items():
@@ -110,8 +137,7 @@ def make_dataset(page: Page) -> None:
 def train(page: Page, project: Project) -> Run:
     """Three boxes are ticked, some settings changed, and Train is clicked twice."""
     open_training(page)
-    page.locator("#training-version input").click()
-    page.locator("#training-version").get_by_role("option", name="v2.0.2").click()
+    field(page, "version").select_option("v2.0.2")
     if not licence_accepted():  # else nobody is asked again
         expect(page.locator("#licence")).to_be_visible()
         expect(page.locator("#train")).to_be_hidden()
@@ -120,17 +146,16 @@ def train(page: Page, project: Project) -> Run:
     for box in BOXES:
         field(page, box).check()
     field(page, "batch_size").fill("0")
-    page.locator("#show-command").click()
     expect(page.locator("#training-batch_size.invalid")).to_be_visible()
-    expect(page.locator("#settings-errors")).to_contain_text("(batch_size)")
+    expect(page.locator("#train-errors")).to_contain_text("(batch_size)")
     field(page, "batch_size").fill(QUICK["batch_size"])
-    page.locator("#show-command").click()
     expect(page.locator(".invalid")).to_have_count(0)
-    expect(page.locator("#command textarea")).to_have_value(re.compile("--num-epochs 1000 "))
+    page.locator("#checks [data-act=show_command]").click()
+    expect(page.locator("#checks pre")).to_contain_text("--num-epochs 1000 ")
     expect(page.locator("#licence")).to_be_hidden()
     page.locator("#train").dblclick()
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
-    expect(page.locator("#train")).to_be_hidden()
+    expect(page.locator("#train")).to_have_text("Add to queue")
     expect(page.locator("#train-reason")).to_contain_text("is running")
     run = next(run for run in runs.list_runs(project) if run.name.endswith("-train"))
     values = TrainConfig.load(run.config).model_dump()
@@ -145,8 +170,8 @@ def watch(page: Page) -> None:
     drawn = str(curve.get_attribute("d"))
     wait_for_step(page, step + 1)
     expect(curve).not_to_have_attribute("d", drawn)
-    expect(page.locator(".switch-hint").first).to_contain_text(t("training.changed_in_run", "en", count=12))
-    expect(page.locator("#what-is-on")).to_contain_text(t("training.active_optimizations", "en"))
+    expect(page.locator(".setting .effect").first).to_contain_text(t("training.changed_in_run", "en", count=12))
+    expect(page.locator("#samples")).to_contain_text(t("training.active_optimizations", "en"))
     sample = page.locator("#samples audio").first
     expect(sample).to_be_visible(timeout=PATIENCE)
     kind = sample.evaluate("async (sound) => (await fetch(sound.src)).headers.get('content-type')")
@@ -162,8 +187,8 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
     second = page.context.new_page()
     second.goto(seen.origin)
     expect(facts(second)).to_contain_text("running")  # the tab that was open last is open again
-    expect(second.locator("#training-stop-now")).to_be_visible()
-    expect(second.locator("#training-delete")).to_be_hidden()
+    expect(second.locator("#training-runs [data-act=stop_now]")).to_be_visible()
+    expect(second.locator("#training-runs [data-act=delete]")).to_be_hidden()
     second.reload()
     open_tab(second, "inference")  # at once: the tab that was open must not take its place
     settle(second)
@@ -175,7 +200,6 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
     served.restart(page)
     expect(facts(page)).to_contain_text("running")
     expect(field(page, "num_epochs")).to_have_value("1000")
-    expect(page.locator("#train")).to_be_hidden()
     wait_for_step(page, wait_for_step(page, 1) + 1)
     assert run.current_state().pid == pid
     seen.complaints.clear()  # of requests while there was no page
@@ -183,38 +207,36 @@ def reopen(seen: Seen, served: Served, run: Run) -> None:
 
 def stop_and_resume(page: Page) -> None:
     """What was learnt is saved, and the same run goes on from there."""
-    page.locator("#training-stop-and-save").click()
+    page.locator("#training-runs [data-act=stop_and_save]").click()
     expect(facts(page)).to_contain_text("Stopped and saved.", timeout=PATIENCE)
     stopped = wait_for_step(page, 1)
-    page.locator("#training-resume").click()
+    page.locator("#training-runs [data-act=resume]").click()
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
     wait_for_step(page, stopped + 1)
-    page.locator("#training-log button").first.click()
-    expect(page.locator("#training-run-log textarea")).to_have_value(re.compile(rf"resumed step={stopped}\b"))
-    page.locator("#training-stop-now").click()
-    expect(page.locator("#training-stop-question")).to_contain_text("steps are lost")
-    page.locator("#training-stop-question-confirm").click()
+    page.locator("#training-log summary").click()
+    expect(page.locator("#training-log pre")).to_contain_text(re.compile(rf"Resumed at step {stopped}\b"))
+    page.locator("#training-runs [data-act=stop_now]").click()
+    expect(page.locator("#question")).to_contain_text("steps are lost")
+    page.locator("#confirm").click()
     expect(facts(page)).to_contain_text("stopped", timeout=PATIENCE)
 
 
 def optimise(page: Page, project: Project) -> None:
     """Step 2.5: a checkpoint becomes the finished model of the project."""
-    page.locator("#half input").check()
-    page.locator("#optimize").click()
-    expect(page.locator("#optimized")).to_contain_text("ready", timeout=PATIENCE)
+    page.locator("#training-runs [name=half]").check()
+    page.locator("#training-runs [data-act=export]").click()
+    expect(page.locator("#training-runs .message.success")).to_contain_text("ready", timeout=PATIENCE)
     assert (project.ready / "model.pth").is_file()
     assert '"precision": "half"' in (project.ready / "about.json").read_text(encoding="utf-8")
 
 
 def speak(page: Page) -> None:
     """Step 3: the finished model is selected by itself and speaks; its sound is downloaded."""
-    page.locator("#next-inference button").click()
+    page.locator("#training-runs .next").click()
     page.locator("#inference-advanced input").check()
     expect(page.locator("#model input")).to_have_value(re.compile(f"{NAME} · finished model"))
-    tries = page.get_by_label(f"number input for {SpeechConfig.model_fields['tries'].title}")
-    tries.fill("1")  # after so few updates it never ends by itself
-    tries.press("Tab")
-    page.locator("#load-model").click()
+    page.locator("#speech-tries-input").fill("1")  # after so few updates it never ends by itself
+    page.locator("#model-panel [data-act=load]").click()
     expect(page.locator("#model-card")).to_contain_text("loaded in", timeout=PATIENCE)
     page.locator("#speech-text textarea").fill("ሰላም ለዓለም። ዛሬ ሰኞ ነው።")
     page.locator("#speak").click()
@@ -228,36 +250,37 @@ def speak(page: Page) -> None:
 
 def download(page: Page, kind: str) -> Path:
     with page.expect_download() as waiting:
-        page.locator("#take-files a", has_text=kind).click()
+        page.locator("#takes .downloads a", has_text=kind).click()
     return Path(waiting.value.path())
 
 
 def correct(page: Page) -> None:
     """One sentence of the take is spoken again with another text."""
-    page.locator("#take-sentences button").first.click()
-    page.locator("#sentences input").first.check()
-    expect(page.locator("#sentence-text textarea")).to_have_value("ሰላም ለዓለም።")
-    page.locator("#sentence-text textarea").fill("ሰላም ለሁሉም ሰው።")
-    page.locator("#again").click()
-    expect(page.locator("#accept")).to_be_enabled(timeout=PATIENCE)
-    page.locator("#accept").click()
-    expect(page.locator("#sentences")).to_contain_text("ሰላም ለሁሉም ሰው።")
+    page.locator("#take-sentences summary").click()
+    page.locator("#takes [name=sentence]").select_option("0")
+    text = page.locator("#takes [name=sentence_text]")
+    expect(text).to_have_value("ሰላም ለዓለም።")
+    text.fill("ሰላም ለሁሉም ሰው።")
+    page.locator("#takes [data-act=again]").click()
+    expect(page.locator("#takes [data-act=accept]")).to_be_enabled(timeout=PATIENCE)
+    page.locator("#takes [data-act=accept]").click()
+    expect(page.locator("#takes [name=sentence]")).to_contain_text("ሰላም ለሁሉም ሰው።")
     assert "ሰላም ለሁሉም ሰው" in download(page, "SRT").read_text(encoding="utf-8")
-    page.locator("#make-file").click()
-    expect(page.locator("#take-files")).to_contain_text("MP3")
+    page.locator("#takes [data-act=convert]").click()
+    expect(page.locator("#takes .downloads")).to_contain_text("MP3")
 
 
 def delete_and_restore(page: Page, project: Project) -> None:
     page.reload()
-    page.locator("#history button").first.click()
-    expect(page.locator("#takes")).to_contain_text("ሰላም ለሁሉም ሰው")
+    page.locator("#history summary").click()
+    expect(page.locator("#takes [name=take]")).to_contain_text("ሰላም ለሁሉም ሰው")
     expect(page.locator("#take-sound").get_by_test_id("waveform-Result")).to_be_visible()
-    page.locator("#restore-settings").click()
+    page.locator("#takes [data-act=reuse]").click()
     expect(page.locator("#speech-text textarea")).to_have_value("ሰላም ለሁሉም ሰው። ዛሬ ሰኞ ነው።")
     (name,) = takes.names(project)
-    page.locator("#delete-take").click()
+    page.locator("#takes [data-act=delete]").click()
     expect(page.locator("#takes-status")).to_contain_text("deleted")
     assert takes.names(project) == []
-    page.locator("#undo-delete").click()
+    page.locator("#takes [data-act=undo]").click()
     expect(page.locator("#takes-status")).to_contain_text("restored")
     assert takes.names(project) == [name]

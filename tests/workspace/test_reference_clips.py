@@ -48,7 +48,7 @@ def test_an_added_clip_is_stored_once(tmp_path: Path) -> None:
     stored = reference_clips.add(project, sound)
     assert stored == reference_clips.add(project, sound)
     assert stored.name.startswith("እኔ_ነኝ-")
-    assert reference_clips.choices(project, ["default"]) == [("default", "default"), (stored.name, str(stored))]
+    assert reference_clips.choices(project, ["default"]) == [("default", "default"), (stored.stem, str(stored))]
     (tmp_path / "no.wav").write_text("no", encoding="utf-8")
     with pytest.raises(AudioError):
         reference_clips.add(project, tmp_path / "no.wav")

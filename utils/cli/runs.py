@@ -16,7 +16,7 @@ from utils.runs import Run
 from utils.runs.progress import EventPrinter
 from utils.xtts import checkpoints
 
-ACTIONS = ("list", "show", "watch", "stop", "resume", "delete")
+ACTIONS = ("list", "show", "watch", "note", "stop", "resume", "delete")
 POLL_SECONDS = 0.2
 
 
@@ -45,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", nargs="?", default="list", choices=ACTIONS, help="default: list")
     parser.add_argument("name", nargs="?", default="", help="name of the run; not needed for list")
     add_json(parser)
+    parser.add_argument(
+        "text", nargs="?", default="", help="with note: what to write; its first line is shown in lists"
+    )
     parser.add_argument("--now", action="store_true", help="with stop: stop at once, without saving")
 
 
@@ -61,6 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
             show(run)
         case "watch":
             return follow(run, as_json=arguments.json)
+        case "note":
+            runs.write_note(run, arguments.text)
         case "stop" if arguments.now:
             runs.stop_now(run)
         case "stop":
@@ -82,7 +87,8 @@ def show_list(opened: Project) -> None:
         print(f"There are no runs in {opened.root}.")
     for run in shown:
         state = run.current_state()
-        print(f"{run.name:<32} {state.status:<10} {state.message}".rstrip())
+        title = run.title.removeprefix(run.name)
+        print(f"{run.name:<32} {state.status:<10} {' · '.join(filter(None, (title, state.message)))}".rstrip())
 
 
 def show(run: Run) -> None:
@@ -90,7 +96,7 @@ def show(run: Run) -> None:
     state = run.current_state()
     began = datetime.fromtimestamp(state.created).astimezone().isoformat(timespec="seconds")
     print(f"{run.name}: {state.status} (process {state.pid}, began {began}) {state.message}".rstrip())
-    print(read_tail(run.config))
+    print(*filter(None, (run.note, read_tail(run.config))), sep="\n\n")
     print(read_tail(run.log))
 
 

@@ -5,19 +5,27 @@ import importlib
 import os
 from pathlib import Path
 
-from utils.runs import Run, Status
+from utils.runs import Run, Status, queued_runs, start_next
 from utils.runs.job import GroupJob, Job
+from utils.runs.processes import spawn
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="folder with config.yaml and state.json")
     parser.add_argument("--member", action="store_true", help="this is one of several processes of the run")
+    parser.add_argument("--next", action="store_true", help="start the run that waits for this one to end")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command that is named in the run's state."""
     run = Run(arguments.folder.resolve())
+    if arguments.next:
+        start_next(run.project, run.verb)
+        return 0
     command = importlib.import_module(f"utils.cli.{run.read_state().verb.replace('-', '_')}")
     with GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run) as job:
         command.work(job, command.CONFIG.load_run(run.config))
+    if not arguments.member and queued_runs(run.project, run.verb):
+        # in a process of its own, which outlives this one: whoever stops this run ends its children too
+        spawn(["-m", "utils", "work", str(run.folder), "--next"], new_session=True)
     return 1 if run.read_state().status is Status.FAILED else 0

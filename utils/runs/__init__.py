@@ -38,6 +38,7 @@ Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970
 class Status(StrEnum):
     """The status of a run; LOST and UNREADABLE are found when it is read, never written."""
 
+    QUEUED = "queued"
     STARTING = "starting"
     RUNNING = "running"
     FINISHED = "finished"
@@ -100,6 +101,20 @@ class Run:
     @property
     def log(self) -> Path:
         return self.folder / "log.txt"
+
+    @property
+    def note_file(self) -> Path:
+        """The file with what a person wrote about the run; its first line is the run's title in lists."""
+        return self.folder / "note.txt"
+
+    @property
+    def note(self) -> str:
+        return read_text(self.note_file).strip() if self.note_file.is_file() else ""
+
+    @property
+    def title(self) -> str:
+        """The first line of the note, or the name."""
+        return self.note.partition("\n")[0] or self.name
 
     @property
     def stop_file(self) -> Path:
@@ -182,16 +197,42 @@ def find_run(project: Project, name: object) -> Run:
     return run
 
 
-def start(verb: str, config: Config, project: Project) -> Run:
-    """Start a run, or return the one of this verb that is running already."""
+def start(verb: str, config: Config, project: Project, *, queue: bool = False) -> Run:
+    """Start a run, or return the one of this verb that is running already.
+
+    With ``queue``, a run with other settings waits for that one to end.
+    """
     make_folder(project.runs)
     _remove_deleted(project.runs)
     with file_lock(project.runs / ".lock"):
-        if active := active_run(project, verb):
+        active = active_run(project, verb)
+        if active and not queue:
             return active
-        run = _create(verb, config, project)
-        _launch(run)
+        ahead = [*([active] if active else []), *queued_runs(project, verb)]
+        if same := next((run for run in ahead if read_text(run.config) == config.to_yaml()), None):
+            return same  # a second click
+        run = _create(verb, config, project, Status.QUEUED if ahead else Status.STARTING)
+        if not ahead:
+            _launch(run)
     return run
+
+
+def queued_runs(project: Project, verb: str) -> list[Run]:
+    """List the runs that wait for the active one to end, in the order in which they will start."""
+    return [run for run in reversed(list_runs(project, verb)) if run.current_state().status is Status.QUEUED]
+
+
+def start_next(project: Project, verb: str) -> Run | None:
+    """Start the run that has waited longest, unless one is running."""
+    if not queued_runs(project, verb):
+        return None
+    with file_lock(project.runs / ".lock"):
+        waiting = queued_runs(project, verb)
+        if not waiting or active_run(project, verb):
+            return None
+        waiting[0].write_state(State(verb, Status.STARTING, waiting[0].read_state().created, heartbeat=time.time()))
+        _launch(waiting[0])
+    return waiting[0]
 
 
 def create(verb: str, config: Config, project: Project) -> Run:
@@ -230,14 +271,14 @@ def _reopen(run: Run) -> None:
 
 def _refuse_second(project: Project, verb: str) -> None:
     if active := active_run(project, verb):
-        raise RunBusyError(f"{active.name} is running.", hint="Stop it first.")
+        raise RunBusyError(f"{active.name} of project {project.root.name} is running.", hint="Stop it first.")
 
 
-def _create(verb: str, config: Config, project: Project) -> Run:
+def _create(verb: str, config: Config, project: Project, status: Status = Status.STARTING) -> Run:
     run = Run(make_unique_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}"))
     try:
         write_atomically(run.config, config.to_yaml())
-        run.write_state(State(verb=verb, status=Status.STARTING, created=time.time(), heartbeat=time.time()))
+        run.write_state(State(verb=verb, status=status, created=time.time(), heartbeat=time.time()))
     except StorageError:
         shutil.rmtree(run.folder)  # it is still empty
         raise
@@ -317,6 +358,10 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
         with contextlib.suppress(StorageError):  # on a full disk it stays LOST
             run.write_state(dataclasses.replace(state, status=Status.STOPPED, message="Stopped without saving."))
     return run.current_state()
+
+
+def write_note(run: Run, text: str) -> None:
+    write_atomically(run.note_file, text.strip() + "\n")
 
 
 def delete(run: Run) -> None:

@@ -52,7 +52,7 @@ class Job:
         self._beating.join()
         self._restore_signals()
         status, message = outcome(error)
-        if error is not None and status is Status.FAILED:
+        if error is not None and status is Status.FAILED and not isinstance(error, AmharicTtsError):
             with contextlib.suppress(OSError):  # the log is on the disk that may be full
                 traceback.print_exception(error)
         self._try(lambda: self.events.emit("ended", status=status, message=message))

@@ -20,7 +20,8 @@ GIB = 2**30
 IDLE_PERCENT = 30  # mean load below which the GPU waits for something
 WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
 IDLE_GPU = (
-    "The GPU is busy only {percent:.0f} % of the time. Raise batch_size or num_workers, or check that the disk is fast."
+    "The GPU is busy only {percent:.0f} % of the time. Raise the batch size (batch_size) or the data loading workers "
+    "(num_workers), or check that the disk is fast."
 )
 logger = logging.getLogger(__name__)
 

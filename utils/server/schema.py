@@ -10,17 +10,17 @@ from typing import Any, Literal, cast
 from fastapi.responses import JSONResponse
 from pydantic import Field, create_model, field_validator
 
-from utils.config import DEFAULT_VOICE, SEPARATOR, SpeechConfig
+from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.speech.session import QueueFullError, SessionClosedError
+from utils.workspace.reference_clips import named_voices
 
 # Not among them: what multiplies memory and work, and where the model computes.
 SETTINGS = (
     "language temperature top_k top_p repetition_penalty speed seed tries sentence_pause paragraph_pause trim loudness "
     "first_codes chunk_codes"
 ).split()
-AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
 # Most clients send one of OpenAI's names; where no voice has that name, it is the default voice.
 OPENAI_VOICES = frozenset("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
 MAX_MESSAGE = 600  # characters; a message may quote the request
@@ -158,7 +158,7 @@ class VoiceFolder:
 
     def references(self, model_voices: Sequence[str]) -> dict[str, str]:
         """Map each name to a reference; a file takes precedence over a voice of the model."""
-        return {DEFAULT_VOICE: ""} | {name: name for name in model_voices} | self._files()
+        return {DEFAULT_VOICE: ""} | {name: name for name in model_voices} | named_voices(self.folder)
 
     def reference(self, name: str, model_voices: Sequence[str]) -> str:
         """Return the reference of a voice."""
@@ -170,12 +170,3 @@ class VoiceFolder:
             message = f"Unknown voice {name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
             raise RequestError(400, "unknown_voice", message, param="voice")
         return references[name]
-
-    def _files(self) -> dict[str, str]:
-        voices: dict[str, str] = {}
-        for path in sorted(self.folder.glob("[!.]*")) if self.folder else []:
-            name, files = (path.name, sorted(path.iterdir())) if path.is_dir() else (path.stem, [path])
-            usable = [str(file) for file in files if file.suffix.lower() in AUDIO_FILES and file.is_file()]
-            if usable and name.isprintable() and SEPARATOR not in "".join(usable):
-                voices[name] = SEPARATOR.join(usable)
-        return voices

@@ -8,7 +8,7 @@ refused, all of them in one error.
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
@@ -113,6 +113,23 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
     )
     notes = (f"Skipped because it cannot be spoken: {_list_characters(problems)}.",) if problems else ()
     return SpeechPlan(sentences, notes)
+
+
+def split_speakers(text: str, voices: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Split a script at lines that begin with the name of a voice and a colon.
+
+    ``voices`` are references by name. Returns the reference and the text of each part; the reference is empty for a
+    text without a speaker.
+    """
+    known = {name.casefold(): reference for name, reference in voices.items()}
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for line in text.splitlines():
+        name, colon, rest = line.partition(":")
+        if colon and (reference := known.get(name.strip().casefold())):
+            parts.append((reference, [rest]))
+        else:
+            parts[-1][1].append(line)
+    return [(reference, "\n".join(lines)) for reference, lines in parts if "".join(lines).strip()] or [("", text)]
 
 
 def find_unspeakable(text: str, tokenizer: Tokenizer, language: str) -> list[UnspeakableText]:

@@ -7,9 +7,9 @@ have a turn, for example between two sentences. All tasks run in one thread, so 
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -21,6 +21,7 @@ from utils import runs
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
 from utils.media.audio import Samples
+from utils.speech.planning import SpeechPlan, split_speakers
 from utils.speech.types import Utterance, silence
 
 if TYPE_CHECKING:
@@ -337,24 +338,57 @@ class Started:
     notes: tuple[str, ...] = ()
 
 
-def speak(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Utterance | None]:
-    """Speak a text, checking each sentence and repeating doubtful ones."""
-    plan = model.plan(text, config)
-    yield Started(len(plan.sentences), model.model.name, model.voice(config.reference).name, plan.notes)
-    with closing(model.utterances(plan, config)) as utterances:
-        for utterance in utterances:
-            yield utterance
-            yield None
+@dataclass(frozen=True)
+class Part:
+    """What one speaker says in a script; a text without speakers is one part."""
+
+    plan: SpeechPlan
+    config: SpeechConfig
 
 
-def stream(model: "Synthesizer", text: str, config: SpeechConfig) -> Iterator[Started | Samples | Utterance | None]:
+def plan_parts(model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str]) -> tuple[Part, ...]:
+    """Plan a text; a line ``Name: text`` is spoken by the voice of that name, with a pause between speakers."""
+    spoken = split_speakers(text, voices)
+    parts = []
+    for number, (reference, said) in enumerate(spoken):
+        own = config.model_copy(update={"reference": reference or config.reference})
+        plan = model.plan(said, own)
+        *first, last = (replace(sentence, reference=reference) for sentence in plan.sentences)
+        last = replace(last, pause=config.paragraph_pause if number + 1 < len(spoken) else last.pause)
+        parts.append(Part(SpeechPlan((*first, last), plan.notes), own))
+    return tuple(parts)
+
+
+def _started(model: "Synthesizer", parts: Sequence[Part], *notes: str) -> Started:
+    names = dict.fromkeys(model.voice(part.config.reference).name for part in parts)
+    total = sum(len(part.plan.sentences) for part in parts)
+    return Started(
+        total, model.model.name, ", ".join(names), (*(note for part in parts for note in part.plan.notes), *notes)
+    )
+
+
+def speak(
+    model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
+) -> Iterator[Started | Utterance | None]:
+    """Speak a text, checking each sentence and repeating doubtful ones; ``voices`` are those of a script, by name."""
+    parts = plan_parts(model, text, config, voices or {})
+    yield _started(model, parts)
+    for part in parts:
+        with closing(model.utterances(part.plan, part.config)) as utterances:
+            for utterance in utterances:
+                yield utterance
+                yield None
+
+
+def stream(
+    model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
+) -> Iterator[Started | Samples | Utterance | None]:
     """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
-    plan = model.plan(text, config)
-    notes = (*plan.notes, UNCHECKED)
-    yield Started(len(plan.sentences), model.model.name, model.voice(config.reference).name, notes)
-    for sentence in plan.sentences:
+    parts = plan_parts(model, text, config, voices or {})
+    yield _started(model, parts, UNCHECKED)
+    for sentence, own in [(sentence, part.config) for part in parts for sentence in part.plan.sentences]:
         chunks: list[Samples] = [silence(0)]
-        with closing(model.stream_sentence(sentence, config)) as sound:
+        with closing(model.stream_sentence(sentence, own)) as sound:
             for chunk in sound:
                 chunks.append(chunk)
                 yield chunk

@@ -41,6 +41,7 @@ class Sentence:
     paragraph: int = 0  # number of its paragraph, from 0
     chapter: str | None = None  # title of the chapter that begins with it
     line: int = 1  # line number in the text, from 1
+    reference: str = ""  # voice of its speaker in a script; empty: the voice of the settings
 
     @property
     def text(self) -> str:

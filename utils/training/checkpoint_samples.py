@@ -51,7 +51,9 @@ class CheckpointSamples:
             self.texts = []
         elif not self.texts:
             self.texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
-        self.recordings = {clip.text: str(clips.folder / clip.audio) for clip in reversed(clips.eval)}
+        folder, root = clips.folder, job.run.project.root
+        folder = folder.relative_to(root) if folder.is_relative_to(root) else folder  # the project may be moved
+        self.recordings = {clip.text: str(folder / clip.audio) for clip in reversed(clips.clips)}
         texts = list(dict.fromkeys(clip.text for clip in clips.eval))
         self.scored = evenly_spaced(texts, config.score_sentences) if config.score_sentences else []
         self.device = "cuda" if device.type == "cuda" else "cpu"
@@ -103,6 +105,6 @@ class CheckpointSamples:
                 self.job.events.emit("sample", step=step, text=text, file=str(path), recording=recording)
             if text in self.scored:
                 heard = Path(self.speech.reference)
-                known = Path(recording) if recording else None
+                known = self.job.run.project.root / recording if recording else None
                 scored.append(SpokenSentence(text, speech.samples, heard, known, speech.flags))
         return scored

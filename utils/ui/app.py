@@ -19,7 +19,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.runs import monitor
 from utils.ui import status_strip, views
-from utils.ui.gradio_server import Credentials, PatchedScripts, RequestGuard, free_port
+from utils.ui.gradio_server import Credentials, RequestGuard, free_port
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
@@ -199,7 +199,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
         max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
-        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(PatchedScripts)]},
+        app_kwargs={"middleware": [Middleware(RequestGuard, local=local)]},
         theme=theme(),
         css=CSS.read_text(encoding="utf-8"),
         head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",

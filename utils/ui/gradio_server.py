@@ -1,10 +1,5 @@
-"""What the page adds to gradio's server: a password, a free port, refused requests, and patched scripts.
+"""What the page adds to gradio's server: a password, a free port, and refused requests. Does not import gradio."""
 
-``PATCHES`` replaces slow code in gradio's scripts; decision 11 has the measurements. Each matches the version in
-requirements.txt; in another version it is not found, and the page is only slower. This module does not import gradio.
-"""
-
-import copy
 import re
 import secrets
 import socket
@@ -29,41 +24,6 @@ SECURITY_HEADERS = {
 FILES, LOGIN = "/file=", "/login"
 MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
-
-SCRIPTS = "/assets/"
-PARTIAL_HEADERS = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for less than the whole
-
-PATCHES = (
-    # The whole configuration is watched for changes, though it never changes.
-    ("R(M,S(G).get_url_config(),!0)", "R(M,S(G).get_url_config())"),
-    # Everything is built a second time, right after the first.
-    ("le(()=>{v(),oe(()=>{O.reload(", "le(()=>{v()&&oe(()=>{O.reload("),
-    # For each widget all events are searched.
-    (
-        (
-            "find_attached_events(e,t){let n=t.filter(t=>t.targets.find(([t])=>t===e.id))"
-            ".map(t=>{let n=t.targets.find(([t])=>t===e.id);return n?n[1]:null}).filter(Boolean);"
-        ),
-        (
-            "find_attached_events(e,t){"
-            "if(this.tied_by!==t){"
-            "this.tied_by=t;this.tied=new Map;"
-            "for(let{targets:e}of t)for(let[t,n]of new Map([...e].reverse()))"
-            "n&&this.tied.set(t,[...this.tied.get(t)??[],n])}"
-            "let n=[...this.tied.get(e.id)??[]];"
-        ),
-    ),
-    # Each event searches for its widget even when it has nothing to give it.
-    (
-        "async set_event_args(e,t){let n={},r=await",
-        "async set_event_args(e,t){if(!Object.keys(t).length)return()=>{};let n={},r=await",
-    ),
-    # After each event the status of every widget of any event is renewed, even where it is hidden.
-    (
-        "Object.entries(this.loading_stati.current)",
-        "Object.entries(this.loading_stati.current).filter(([,e])=>e.show_progress!==`hidden`)",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -148,50 +108,3 @@ def refusal(scope: Scope, *, local: bool) -> str:
     if ELSEWHERE.search(scope["path"]):
         return "This page does not load files from other servers."
     return ""
-
-
-class PatchedScripts:
-    """Replaces slow code in gradio's scripts on their way to the browser, once for each script."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self.cache: dict[str, list[Message]] = {}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not is_script(scope):
-            await self.app(scope, receive, send)
-            return
-        response = self.cache.get(scope["path"], [])
-        if not response:
-
-            async def collect(message: Message) -> None:
-                response.append(message)
-
-            await self.app(scope, receive, collect)
-            response = patch(response)
-            if response[0]["status"] == 200:
-                self.cache[scope["path"]] = response
-        for message in response:
-            await send(copy.deepcopy(message))  # compression changes it in place
-
-
-def is_script(scope: Scope) -> bool:
-    """Tell whether a request is for the whole of a script."""
-    if scope["type"] != "http" or scope["method"] != "GET" or PARTIAL_HEADERS & dict(scope["headers"]).keys():
-        return False
-    path: str = scope["path"]
-    return path.startswith(SCRIPTS) and path.endswith(".js")
-
-
-def patch(response: list[Message]) -> list[Message]:
-    head, *parts = response
-    script = patched = b"".join(part["body"] for part in parts)
-    for old, new in PATCHES:
-        patched = patched.replace(old.encode(), new.encode())
-    if patched == script:
-        return response
-    headers = MutableHeaders(raw=head["headers"])
-    headers["content-length"] = str(len(patched))
-    for name in ("etag", "last-modified"):  # of the unpatched file
-        del headers[name]
-    return [head, {"type": "http.response.body", "body": patched}]

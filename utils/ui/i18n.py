@@ -70,13 +70,15 @@ def t(key: str, language: str = "", **values: object) -> str:
     """Return a phrase in a language with its gaps filled.
 
     Without a language the result is a ``Phrase`` for a widget, which follows the language of the page. An unknown id
-    comes back as it is: the page must not fail for a missing phrase.
+    comes back as it is: the page must not fail for a missing phrase. A count of 1 takes the phrase ``<key>_one``.
     """
     if not language:
         return phrase(lambda chosen: t(key, chosen, **values))
     row = phrases().get(key)
     if row is None:
         return key
+    if values.get("count") == 1:
+        row = phrases().get(f"{key}_one", row)
     text = row.amharic if language == "am" and row.amharic else row.english
     return text.format(**values) if values else text
 

@@ -20,8 +20,8 @@
       translate(box);
     }
     document.querySelectorAll(".toast-title").forEach(translate);
-    const invalid = new Set([...document.querySelectorAll("[data-setting]")].map((item) => item.dataset.setting));
-    for (const setting of document.querySelectorAll("[id^=training-].block")) {
+    const invalid = new Set([...document.querySelectorAll("[data-setting]")].flatMap((item) => item.dataset.setting.split(" ")));
+    for (const setting of document.querySelectorAll("[id^=training-].setting")) {
       setting.classList.toggle("invalid", invalid.has(setting.id.slice("training-".length)));
     }
     for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");

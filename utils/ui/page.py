@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import gradio as gr
 
@@ -157,8 +157,8 @@ class PanelRequest:
 class Panel:
     """HTML that follows the state on disk, with buttons (``views.button``) that name their action.
 
-    An action is given all fields of the panel. It may return updates of ``outputs`` and, by name, other values of the
-    fields. Actions of a panel run one after the other.
+    An action is given all fields of the panel, and the values of the widgets in ``reads`` under their names. It may
+    return updates of ``outputs`` and, by name, other values of the fields. Actions of a panel run one after the other.
     """
 
     def __init__(
@@ -168,14 +168,16 @@ class Panel:
         render: Callable[[PanelRequest], str],
         actions: Mapping[str, Callable[[PanelRequest], Mapping[Any, Any] | None]],
         outputs: Sequence[Any] = (),
-        show_progress: Literal["full", "minimal", "hidden"] = "hidden",
+        reads: Mapping[str, Any] | None = None,
         script: str = "",
         **options: Any,  # noqa: ANN401  # of many kinds
     ) -> None:
-        self.page, self.render = page, render
+        self.page, self.render, self.reads = page, render, reads or {}
+        show_progress = options.pop("show_progress", "hidden")
         self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch);\n{script}", **options)
         self.seen = gr.State({})  # the project, and the fields as this visitor last sent them
-        self.inputs, self.outputs = [self.seen, page.project, page.language], [self.seen, self.html]
+        self.inputs: list[Any] = [self.seen, page.project, page.language, *self.reads.values()]
+        self.outputs = [self.seen, self.html]
 
         @show_errors
         def refresh(*values: Any) -> str:  # noqa: ANN401  # those of the inputs
@@ -190,15 +192,20 @@ class Panel:
             changed = {name: value for name, value in updates.items() if isinstance(name, str)}
             return [*self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in outputs)]
 
-        gr.on(page.refresh, refresh, self.inputs, self.html, **RAW_INPUTS, **PRIVATE_EVENT)
+        events = [*page.refresh, *(widget.change for widget in self.reads.values())]
+        gr.on(events, refresh, self.inputs, self.html, **RAW_INPUTS, **PRIVATE_EVENT)
         # in the queue, which shows messages and keeps the order
         act_on: dict[str, Any] = {"trigger_mode": "multiple", "api_visibility": "private", **RAW_INPUTS}
         self.html.click(act, self.inputs, [*self.outputs, *outputs], show_progress=show_progress, **act_on)
 
-    def request(self, seen: Mapping[str, Any] | None, project: str, language: str, /, **sent: object) -> PanelRequest:
+    def request(
+        self, seen: Mapping[str, Any] | None, project: str, language: str, /, *read: object, **sent: object
+    ) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
         fields = (seen or {}).get("fields", {}) if (seen or {}).get("project") == project else {}
-        return PanelRequest(self.page, project, language, {**fields, **sent})
+        return PanelRequest(
+            self.page, project, language, {**fields, **dict(zip(self.reads, read, strict=False)), **sent}
+        )
 
     def show(self, request: PanelRequest, changed: Mapping[str, Any] | None = None) -> list[Any]:
         """Return what ``outputs`` are filled with."""
@@ -242,67 +249,3 @@ class Advanced:
         self.switch.change(None, self.switch, self.sections, js=show, api_visibility="private")
         restore = f"() => localStorage.getItem('{self.key}') === 'true'"
         self.page.blocks.load(None, None, self.switch, js=restore, api_visibility="private")
-
-
-@dataclass(frozen=True)
-class Confirmation:
-    """A question with two buttons before something is deleted; hidden until it is asked."""
-
-    box: gr.Column
-    question: gr.HTML
-    confirm: gr.Button
-    cancel: gr.Button
-    subject: gr.State  # the values that the question was asked about; None in a call over the API, which is not asked
-
-    def connect(
-        self,
-        button: gr.Button,
-        subject: Sequence[Any],
-        language: gr.Radio,
-        sentence: Callable[..., str],
-        action: Callable[..., Any],
-        outputs: Any,  # noqa: ANN401  # one widget or several
-        **event: Any,  # noqa: ANN401  # of many kinds
-    ) -> None:
-        """Ask on a click, act when confirmed, and hide the question when the selection changes.
-
-        ``subject`` are the widgets that say what it is about. ``sentence`` makes the question from their values and the
-        language. ``action`` is given both and the subject of the question, which ``refuse_other`` checks.
-        """
-
-        def ask(language: str, *values: object) -> tuple[Any, ...]:
-            return note(sentence(*values, language)), gr.update(visible=True), list(values)
-
-        def hide_when_changed(asked: object, *values: object) -> Any:  # noqa: ANN401  # gradio's updates have no type
-            return gr.skip() if asked == list(values) else hide()
-
-        def hide() -> Any:  # noqa: ANN401  # gradio's updates have no type
-            return gr.update(visible=False)
-
-        asked = [self.question, self.box, self.subject]
-        shown: dict[str, Any] = {
-            "api_visibility": "private",
-            "show_progress": "hidden",
-        }  # in the queue, which shows errors
-        button.click(show_errors(ask), [language, *subject], asked, **RAW_INPUTS, **shown)
-        self.cancel.click(hide, None, self.box, **PRIVATE_EVENT)
-        changes = [widget.change for widget in subject]
-        gr.on(changes, hide_when_changed, [self.subject, *subject], self.box, **RAW_INPUTS, **PRIVATE_EVENT)
-        confirmed = self.confirm.click(action, [*subject, language, self.subject], outputs, **event)
-        confirmed.then(hide, None, self.box, **PRIVATE_EVENT)
-
-
-def build_confirmation(elem_id: str, confirm: str, cancel: str) -> Confirmation:
-    """Lay out a question; ``confirm`` and ``cancel`` are the ids of the phrases on its buttons."""
-    with gr.Column(visible=False) as box:
-        question = gr.HTML(elem_id=elem_id)
-        with gr.Row():
-            yes = gr.Button(t(confirm), variant="stop", min_width=150, elem_id=f"{elem_id}-confirm")
-            no = gr.Button(t(cancel), min_width=150, elem_id=f"{elem_id}-cancel")
-    return Confirmation(box, question, yes, no, gr.State(None))
-
-
-def refuse_other(asked: object, *values: object) -> None:
-    """Refuse to act on something else than the question was about."""
-    if asked is not None and asked != list(values):
-        raise ConfigError("The selection has changed; nothing was deleted.", hint="Press the button again.")

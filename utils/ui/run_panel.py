@@ -1,6 +1,7 @@
-"""The runs of the open project: list, state, log, and buttons for the selected run."""
+"""The runs of the open project: list, state, log, notes, and buttons for the selected run; and jobs of the page."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any
 
 import gradio as gr
@@ -9,22 +10,15 @@ from utils import runs
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.paths import Project
+from utils.runs.background_jobs import BackgroundJob
+from utils.runs.processes import read_lines
 from utils.ui import views
-from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import (
-    QUIET_EVENT,
-    RAW_INPUTS,
-    Confirmation,
-    PageContext,
-    build_confirmation,
-    notify,
-    refuse_other,
-    show_errors,
-)
+from utils.ui.i18n import describe_error, labels, t, translate
+from utils.ui.page import PageContext, Panel, PanelRequest, notify
 
 
 class RunPanel:
-    """The panel, laid out and connected; ``name`` is the prefix of its ids and of the names of its events."""
+    """The panel, laid out and connected; ``name`` is the prefix of its ids."""
 
     def __init__(
         self,
@@ -32,115 +26,138 @@ class RunPanel:
         name: str = "",
         list_runs: Callable[[Project], list[runs.Run]] = runs.list_runs,
         render_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts,
-        read_log: Callable[[runs.Run], str] = lambda run: read_tail(run.log),
-        ask_stop: Callable[[runs.Run, str], str] = lambda run, language: t("runs.ask_stop", language, name=run.name),
+        outputs: Sequence[Any] = (),  # of the actions of a subclass
     ) -> None:
-        self.page, self.list_runs, self.render_facts, self.read_log = page, list_runs, render_facts, read_log
-        self.ask_stop = ask_stop
-        ids = f"{name}-" if name else ""
+        self.page, self.list_runs, self.render_facts = page, list_runs, render_facts
+        self.ids = f"{name}-" if name else ""
+        self.chosen = gr.Textbox(visible=False, **labels("runs.run"))  # name of the selected run
+        self.inputs: list[Any] = [page.project, self.chosen, page.language]  # what a handler of a run reads
+        self.outputs = [self.chosen]
+        options: dict[str, Any] = {"reads": {"run": self.chosen}, "show_progress": "minimal"}
+        outputs = [*self.outputs, *outputs]
+        self.facts = Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, **options).html
 
-        def button(elem_id: str, key: str, variant: Any = "secondary") -> gr.Button:  # noqa: ANN401  # gradio's literal
-            return gr.Button(t(key), variant=variant, elem_id=f"{ids}{elem_id}", visible=False, min_width=120, scale=0)
+    @property
+    def actions(self) -> dict[str, Any]:
+        """Return the actions of the panel."""
+        return {
+            "choose": lambda request: {self.chosen: request.text("run")},
+            "note": lambda request: runs.write_note(find(request), request.text("note")),
+            "stop_and_save": self._action(runs.stop_and_save, "runs.stopping"),
+            "stop_now": self._action(runs.stop_now, "runs.stopped"),
+            "resume": self._action(runs.resume, "runs.started"),
+            "delete": self._action(runs.delete, "runs.deleted"),
+        }
 
-        with gr.Column(visible=False) as box:
-            with gr.Row():
-                with gr.Column(scale=3, min_width=280):
-                    self.facts = gr.HTML(elem_id=f"{ids}run-facts")
-                    with gr.Row():
-                        stop_and_save = button("stop-and-save", "common.stop_and_save")
-                        stop_now = button("stop-now", "common.stop_now", variant="stop")
-                        resume = button("resume", "common.resume", variant="primary")
-                        delete = button("delete", "common.delete")
-                    deletion = build_confirmation(f"{ids}run-question", "runs.confirm_delete", "runs.cancel_delete")
-                    stop = build_confirmation(f"{ids}stop-question", "runs.confirm_stop", "runs.cancel_stop")
-                with gr.Column(scale=2, min_width=240):
-                    options: dict[str, Any] = {"elem_classes": "long-list", "interactive": True}
-                    self.chosen = gr.Radio([], label=t("runs.run"), elem_id=f"{ids}runs", **options)
-            with gr.Accordion(t("runs.log"), open=False, elem_id=f"{ids}log"):
-                options = {"elem_id": f"{ids}run-log", "placeholder": t("runs.log_empty")}
-                log = gr.Textbox(label=t("runs.log"), lines=12, max_lines=12, interactive=False, **options)
-        self.inputs: list[Any] = [page.project, self.chosen, page.language]  # what every handler reads
-        self.outputs: list[Any] = [box, self.chosen, self.facts, log, stop_and_save, stop_now, resume, delete]
-        self._connect(f"{name}_" if name else "", stop, deletion)
+    def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
+        return self.render_facts(run, state, language)
 
-    def _connect(self, prefix: str, stop: Confirmation, deletion: Confirmation) -> None:
-        page = self.page
-        stop_and_save, stop_now, resume, delete = self.outputs[-4:]
-        frame: dict[str, Any] = {"inputs": self.inputs, "outputs": self.outputs, **RAW_INPUTS}
-        events = [*page.refresh, self.chosen.input]
-        gr.on(events, show_errors(self.show), api_name=f"{prefix}show_run", **frame, **QUIET_EVENT)
-        # Progress is shown on one widget alone: each costs time at every event.
-        for button, action, phrase, event in (
-            (stop_and_save, runs.stop_and_save, "runs.stopping", "stop_and_save"),
-            (resume, runs.resume, "runs.started", "resume_run"),
-        ):
-            options = {"api_name": f"{prefix}{event}", "concurrency_limit": None, "show_progress_on": self.facts}
-            button.click(self._handler(action, phrase), **frame, **options)
+    def log_of(self, run: runs.Run, language: str) -> str:  # noqa: ARG002  # of subclasses
+        return read_tail(run.log)
 
-        def ask_stop(project: str, run: str, language: str) -> str:
-            return self.ask_stop(runs.find_run(page.open(project), run), language)
+    def ask_stop(self, run: runs.Run, language: str) -> str:
+        return t("runs.ask_stop", language, name=run.title)
 
-        def ask_delete(_: str, run: str, language: str) -> str:
-            return t("runs.ask_delete", language, name=run)
+    def more(self, run: runs.Run, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
+        """Return what stands below the buttons."""
+        return ""
 
-        subject, options = [page.project, self.chosen], {"show_progress_on": self.facts, **RAW_INPUTS}
-        act = self._handler(runs.stop_now, "runs.stopped")
-        options["api_name"] = f"{prefix}stop_now"
-        stop.connect(stop_now, subject, page.language, ask_stop, act, self.outputs, **options)
-        act = self._handler(runs.delete, "runs.deleted")
-        options["api_name"] = f"{prefix}delete_run"
-        deletion.connect(delete, subject, page.language, ask_delete, act, self.outputs, **options)
+    def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Callable[[PanelRequest], None]:
+        def action(request: PanelRequest) -> None:
+            run = find(request)
+            title = run.title
+            act(run)
+            notify(t(phrase, request.language, name=title))
 
-    def show(self, project: str, run: str | None, language: str) -> tuple[Any, ...]:
-        """Read the runs from disk; called on every tick, so an invalid project shows nothing here."""
+        return action
+
+    def selected(self, project: Project, name: object) -> runs.Run | None:
+        """Return the run of a name, else the active one, else the newest."""
+        listed = self.list_runs(project)
+        named = next((run for run in listed if run.name == name), None)
+        active = next((run for run in listed if not named and run.current_state().status in runs.ACTIVE), None)
+        return named or active or next(iter(listed), None)
+
+    def render(self, request: PanelRequest) -> str:
+        """Read the runs from disk; called on every tick."""
+        language, run = request.language, self.selected(request.project, request.text("run"))
+        if run is None:
+            return ""
+        state = run.current_state()
         try:
-            listed = self.list_runs(self.page.open(project))
-        except AmharicTtsError:
-            listed = []
-        chosen = next((item for item in listed if item.name == run), listed[0] if listed else None)
-        choices = gr.update(choices=views.run_choices(listed, language))
-        if chosen is None or chosen.name != run:  # else leave the selection alone: the visitor may be changing it
-            choices["value"] = chosen.name if chosen else None
-        return gr.update(visible=bool(listed)), choices, *self._details(chosen, language)
-
-    def _details(self, chosen: runs.Run | None, language: str) -> tuple[Any, ...]:
-        if chosen is None:
-            return "", "", *[gr.update(visible=False)] * 4
-        state = chosen.current_state()
-        try:
-            facts, log = self.render_facts(chosen, state, language), self.read_log(chosen)
+            facts, log = self.facts_of(run, state, language), self.log_of(run, language)
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
             facts, log = views.note(describe_error(error, language)), ""
-        return facts, log, *(gr.update(visible=can_act) for can_act in views.run_actions(state.status))
+        choices = views.run_choices(self.list_runs(request.project), language)
+        chooser = views.select_field("run", t("runs.run", language), choices, chosen=run.name, data_act="choose")
+        note = {"name": "note", "rows": 2, "value": run.note, "data_of": run.name, "data_act": "note"}
+        text = f"<textarea {views.attributes(**note)}>{escape(run.note)}</textarea>"
+        text = views.field(t("runs.note", language), text, t("runs.note_hint", language))
+        log = f'<pre class="scroll log" tabindex="0">{escape(log or t("runs.log_empty", language))}</pre>'
+        details = views.details(t("runs.log_and_note", language), text + log, f"{self.ids}log")
+        buttons = self._buttons(run, state.status, language)
+        head = f'<div id="{self.ids}run-facts">{facts}</div>'
+        return head + views.row(chooser, *buttons) + self.more(run, request) + details
 
-    def _handler(self, action: Callable[[runs.Run], object], phrase: str) -> Callable[..., tuple[Any, ...]]:
-        """Return a handler that acts on the selected run, says so, and shows the result."""
+    def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
+        """Return what can be done with a run; each button names it, because another may be selected meanwhile."""
+        questions = {
+            "stop_now": self.ask_stop(run, language),
+            "delete": t("runs.ask_delete", language, name=run.title),
+        }
+        styles = {"stop_now": "stop", "resume": "primary"}
+        return [
+            views.button(
+                action,
+                t(f"common.{action}", language),
+                styles.get(action, ""),
+                run=run.name,
+                confirm=questions.get(action),
+                cancel=t("common.cancel", language) if action in questions else None,
+            )
+            for action in views.run_actions(status)
+        ]
 
-        @show_errors
-        def act(project: str, run: str | None, language: str, asked: object = None) -> tuple[Any, ...]:
-            refuse_other(asked, project, run)
-            selected = runs.find_run(self.page.open(project), run)
-            action(selected)
-            notify(t(phrase, language, name=selected.name))
-            return self.show(project, run, language)
-
-        return act
-
-    def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any, ...]:
-        """Start a run, say so, and show it as the selected one."""
+    def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any]:
+        """Start a run, say so, and return the values of ``outputs``, which select it unless it has to wait."""
         run = start(self.page.open(project))
-        notify(t("runs.started", language, name=run.name))
-        box, choices, *details = self.show(project, run.name, language)
-        return box, choices | {"value": run.name}, *details
+        is_queued = run.current_state().status is runs.Status.QUEUED
+        notify(t("runs.queued" if is_queued else "runs.started", language, name=run.title))
+        return (gr.skip() if is_queued else run.name,)
 
 
-def command_box(elem_id: str, *, visible: bool = True) -> gr.Textbox:
-    return gr.Textbox(
-        **labels("runs.command"),
-        lines=2,
-        max_lines=8,
-        buttons=["copy"],
-        interactive=False,
-        visible=visible,
-        elem_id=elem_id,
-    )
+def find(request: PanelRequest) -> runs.Run:
+    return runs.find_run(request.project, request.fields.get("run"))
+
+
+def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any], str] = str) -> str:
+    """Show how far a job of the page is, with a button that stops it, or how it ended."""
+    if job is None:
+        return ""
+    if job.is_running:
+        message = translate(job.progress.message, language) or t("inference.getting_ready", language)
+        progress = progress_html(f"{message} · {job.seconds:.0f} s", job.progress.step, job.progress.total)
+        return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
+    if job.error:
+        return views.error_box(job.error, language)
+    if job.result is None:
+        return views.message_box("warning", t("inference.stopped", language))
+    return views.message_box("success", *describe(job.result).splitlines())
+
+
+def progress_html(sentence: str, step: int = 0, total: int = 0) -> str:
+    """Show progress, with a bar if the total is known; screen readers do not announce each update."""
+    return views.note(sentence) + (views.progress_bar(f"{step} / {total}", step, total) if total else "")
+
+
+def run_command(*arguments: str) -> Callable[[BackgroundJob], str]:
+    """Return a task that runs ``python -m utils <arguments>``; its result is what the command printed."""
+
+    def task(job: BackgroundJob) -> str:
+        lines = []
+        for line in read_lines(["-m", "utils", *arguments], check=job.check):
+            lines.append(line)
+            job.report(message=line)
+        return "\n".join(lines)
+
+    return task

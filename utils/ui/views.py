@@ -61,7 +61,7 @@ def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
 
 def details(title: str, content: str, elem_id: str = "") -> str:
     """Return HTML that is collapsed behind its title; with an id, a panel keeps it open."""
-    return f"<details {attributes(class_='more', id=elem_id)}><summary>{escape(title)}</summary>{content}</details>"
+    return f"<details {attributes(class_='fold', id=elem_id)}><summary>{escape(title)}</summary>{content}</details>"
 
 
 def attributes(**values: object) -> str:
@@ -144,6 +144,12 @@ def audio_player(path: Path, label: str, attributes: str = 'preload="none"') -> 
     return f'<audio controls {attributes} src="{file_url(path)}" aria-label="{escape(label)}"></audio>'
 
 
+def downloads(links: Iterable[tuple[Path, str]]) -> str:
+    """Show links to files, given as (path, label)."""
+    items = (f'<a href="{file_url(path)}" download="{escape(path.name)}">{escape(label)}</a>' for path, label in links)
+    return f'<div class="downloads">{"".join(items)}</div>'
+
+
 def time_left(seconds: object, language: str) -> str:
     """Return the remaining time as a phrase; nothing when it is unknown."""
     known = as_number(seconds)
@@ -173,19 +179,21 @@ def findings(found: Sequence[Finding], language: str) -> str:
     return table(titles, rows, classes="stack")
 
 
-def run_actions(status: Status) -> tuple[bool, bool, bool, bool]:
-    """Return whether a run can be stopped with saving, stopped now, resumed and deleted."""
-    is_active = status in ACTIVE
-    return is_active, is_active, not is_active and status not in {Status.FINISHED, Status.UNREADABLE}, not is_active
+def run_actions(status: Status) -> list[str]:
+    """Return what can be done with a run of this status."""
+    if status in ACTIVE:
+        return ["stop_and_save", "stop_now"]
+    can_resume = status not in {Status.QUEUED, Status.FINISHED, Status.UNREADABLE}
+    return [*["resume"] * can_resume, "delete"]
 
 
 def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
-    return [(f"{run.name} · {t(f'status.{run.current_state().status}', language)}", run.name) for run in found]
+    return [(f"{run.title} · {t(f'status.{run.current_state().status}', language)}", run.name) for run in found]
 
 
 def run_head(run: Run, state: State, language: str) -> str:
     status = f'<b class="{state.status}">{escape(t(f"status.{state.status}", language))}</b>'
-    return f"<p>{status} · {escape(run.name)} {escape(state.message)}</p>"
+    return f"<p>{status} · {escape(run.title)} {escape(state.message)}</p>"
 
 
 def run_facts(run: Run, state: State, language: str) -> str:

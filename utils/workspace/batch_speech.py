@@ -7,6 +7,7 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, JobProgress
 from utils.speech.session import RequestCancelledError, SpeechSession, Started
 from utils.speech.subtitles import fit_to_cues
+from utils.workspace import takes
 from utils.workspace.takes import RecordedTake, Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
@@ -67,6 +69,23 @@ def dub(
     settings, notes = config.model_dump(mode="json"), (*warnings, *timeline.notes)
     take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
     yield RecordedTake(take, timeline.samples)
+
+
+def speak_subtitles(
+    job: BackgroundJob, session: SpeechSession, project: Project, path: Path, config: SpeechConfig
+) -> Take | None:
+    """Speak subtitles and save the take."""
+    began, recorded = time.monotonic(), None
+    with closing(session.submit(lambda model: dub(model, path, config), config).events()) as events:
+        for event in events:
+            job.check()
+            if isinstance(event, JobProgress):
+                job.report(event.step, event.total)
+            elif isinstance(event, RecordedTake):
+                recorded = event
+    if recorded is None:
+        return None
+    return takes.save(project, replace(recorded.take, took=time.monotonic() - began), recorded.samples)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -91,7 +91,9 @@ def reclaim(project: Project, kind: str) -> int:
     if kind not in RECLAIMABLE:
         raise ConfigError(f"{kind!r} cannot be deleted.", hint=f"Choose one of {', '.join(RECLAIMABLE)}.")
     if run := runs.active_run(project):
-        raise RunBusyError(f"{run.name} is running and may need these files.", hint="Stop it first.")
+        raise RunBusyError(
+            f"{run.name} of {project.root.name} is running and may need these files.", hint="Stop it first."
+        )
     freed = 0
     for path in filter(Path.exists, RECLAIMABLE[kind](project)):
         size = size_of(path)

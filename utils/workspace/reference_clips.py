@@ -10,12 +10,13 @@ from utils.config import SEPARATOR
 from utils.core.batching import evenly_spaced
 from utils.core.errors import AudioError, DataError
 from utils.core.folders import hash_file
-from utils.core.paths import Project
+from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
 
 FOLDER = "voices"
+AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
 MIN_SECONDS, MAX_SECONDS = 3.0, 12.0  # of a clip of the dataset
 MAX_MEASURED, MAX_SCORED = 400, 24  # clips whose duration is read, and clips that are scored
 
@@ -46,10 +47,31 @@ def add(project: Project, path: Path) -> Path:
     return target
 
 
-def stored(project: Project) -> list[Path]:
-    """List uploads and recordings, newest first."""
-    paths = [path for path in (project.root / FOLDER).glob("[!.]*") if path.is_file()]
-    return sorted(paths, key=lambda path: -path.stat().st_mtime)
+def named_voices(folder: Path | None) -> dict[str, str]:
+    """Map the names of voices to references: each audio file of a folder, and each subfolder of audio files."""
+    voices: dict[str, str] = {}
+    for path in sorted(folder.glob("[!.]*")) if folder else []:
+        name, files = (path.name, sorted(path.iterdir())) if path.is_dir() else (path.stem, [path])
+        usable = [str(file) for file in files if file.suffix.lower() in AUDIO_FILES and file.is_file()]
+        if usable and name.isprintable() and SEPARATOR not in "".join(usable):
+            voices[name] = SEPARATOR.join(usable)
+    return voices
+
+
+def project_voices(project: Project) -> dict[str, str]:
+    return named_voices(project.root / FOLDER)
+
+
+def save_voice(project: Project, name: str, reference: str) -> str:
+    """Save the clips of a voice under a name, by which a script can call it; return its reference."""
+    folder = resolve_inside(project.root / FOLDER, validate_name(name.strip()))
+    paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
+    if not paths or not all(path.is_file() for path in paths):
+        raise DataError("Only a voice made from audio files can be saved.", hint="Upload, record or select clips.")
+    make_folder(folder)
+    for number, path in enumerate(paths, 1):
+        link_or_copy_atomically(path, folder / f"{number}{path.suffix.lower()}")
+    return project_voices(project)[folder.name]
 
 
 def join_reference(paths: Sequence[Path | str]) -> str:
@@ -59,7 +81,7 @@ def join_reference(paths: Sequence[Path | str]) -> str:
 
 def choices(project: Project, model_voices: Sequence[str]) -> list[tuple[str, str]]:
     """List voices as (label, value): those of the model, then those of the project."""
-    return [*((name, name) for name in model_voices), *((path.name, str(path)) for path in stored(project))]
+    return [*((name, name) for name in model_voices), *project_voices(project).items()]
 
 
 def candidates(project: Project) -> list[tuple[Path, str]]:

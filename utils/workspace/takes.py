@@ -23,12 +23,15 @@ from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import make_folder, read_json, storage_error, timestamp_name, write_atomically
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.encoding import AUDIO_FORMATS
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.session import Started
-from utils.speech.types import Sentence, Utterance, join, start_times
+from utils.speech.subtitles import captions, srt, vtt
+from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
+CAPTIONS = {".srt": srt, ".vtt": vtt}
 MAX_LISTED, MAX_DELETED = 100, 20
 FORMAT = 1
 
@@ -46,6 +49,7 @@ class TakeSentence:
     pause: float = 0.0  # seconds of silence after it
     paragraph: int = 0
     chapter: str | None = None  # title of the chapter that starts with it
+    reference: str = ""  # voice of its speaker in a script; empty: the voice of the settings
 
 
 @dataclass(frozen=True)
@@ -131,6 +135,18 @@ def newest(project: Project) -> list[Take]:
     return takes
 
 
+def files(project: Project, take: Take) -> list[Path]:
+    """List the audio of a take, its other formats, and its subtitles, which are written if they are missing."""
+    folder = take_folder(project, take.name)
+    for suffix, render in CAPTIONS.items():
+        path = folder / f"take{suffix}"
+        if not path.exists() and any(piece.reading.written for piece in take.pieces):
+            speech = Speech(tuple(load_sentences(project, take)), silence(0), take.voice, 0)
+            write_atomically(path, render(captions(speech)))
+    offered = {*AUDIO_FORMATS, *CAPTIONS}
+    return sorted(path for path in folder.iterdir() if path.stem == "take" and path.suffix in offered)
+
+
 def load_audio(project: Project, take: Take) -> Samples:
     return audio.load(take_folder(project, take.name) / AUDIO, OUTPUT_RATE)
 
@@ -140,7 +156,14 @@ def load_sentences(project: Project, take: Take) -> list[Utterance]:
     samples = load_audio(project, take)
     return [
         Utterance(
-            Sentence(piece.reading, piece.seed, pause=piece.pause, paragraph=piece.paragraph, chapter=piece.chapter),
+            Sentence(
+                piece.reading,
+                piece.seed,
+                pause=piece.pause,
+                paragraph=piece.paragraph,
+                chapter=piece.chapter,
+                reference=piece.reference,
+            ),
             samples[round(piece.start * OUTPUT_RATE) : round((piece.start + piece.seconds) * OUTPUT_RATE)],
             np.zeros(0, np.int64),
             ended=True,
@@ -156,6 +179,7 @@ def replace_sentence(project: Project, take: Take, index: int, replacement: Sequ
     """Replace one sentence of a take and write it again."""
     sentences, new = load_sentences(project, take), list(replacement)
     old = sentences[index].sentence
+    new = [replace(each, sentence=replace(each.sentence, reference=old.reference)) for each in new]
     first = replace(new[0].sentence, paragraph=old.paragraph, chapter=old.chapter)
     new[0] = replace(new[0], sentence=first)
     new[-1] = replace(new[-1], sentence=replace(new[-1].sentence, pause=old.pause))
@@ -207,6 +231,7 @@ def _pieces(sentences: Sequence[Utterance]) -> tuple[TakeSentence, ...]:
             spoken.pause,
             spoken.sentence.paragraph,
             spoken.sentence.chapter,
+            spoken.sentence.reference,
         )
         for spoken, start in zip(sentences, start_times(sentences), strict=True)
     )

@@ -133,12 +133,12 @@ def _windows(rows: Rows, sentences: Sequence[Sequence[Word]]) -> list[tuple[tupl
     seconds = len(rows) / FRAMES_PER_SECOND
     if len(rows) * sum(sizes) * 2 <= LARGEST:
         return [((0, len(sentences)), Span(0.0, seconds))]
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = [0, *np.cumsum(sizes).tolist()]
     written = np.array([unit for words in sentences for word in words for unit in word.units], np.int64)
     heard, times = _heard(rows)
     borders = [(0, 0.0)]
     for here, there in _anchors(heard, times, written):
-        sentence = bisect_left(starts.tolist(), there)  # the first sentence that begins after the anchor
+        sentence = bisect_left(starts, there)  # the first sentence that begins after the anchor
         near = starts[sentence] - there if sentence < len(sizes) else len(written)
         if sentence >= len(sizes) or near > 60 or sentence <= borders[-1][0]:
             continue

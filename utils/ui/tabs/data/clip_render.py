@@ -116,7 +116,7 @@ def pager(page: ClipPage, undo: str, language: str) -> str:
     turn = [
         button("show", t(key, language), page=number) for key, number in buttons.items() if 1 <= number <= page.pages
     ]
-    place = t("data.page_of", language, number=page.number, pages=page.pages, total=page.total)
+    place = t("data.page_of", language, number=page.number, pages=page.pages, count=page.total)
     return row(*turn, button("undo", undo) if undo else "") + f'<p class="hint" id="pager">{escape(place)}</p>'
 
 

@@ -128,7 +128,7 @@ def text_source(pair: MediaPair) -> str:
 
 def recording_progress(progress: Progress, language: str) -> str:
     """Show how many sentences were recorded, and which phonemes are still missing."""
-    values = {"takes": progress.takes, "time": minutes(progress.seconds, language)}
+    values = {"count": progress.takes, "time": minutes(progress.seconds, language)}
     label = t("data.takes_progress", language, **values, sounds=progress.sounds, total=progress.total)
     bar = views.progress(label, progress.sounds, progress.total)
     if not progress.takes:

@@ -1,16 +1,14 @@
-"""The dataset that came of it: its size, what became of every second, its statistics, and merging with another one."""
+"""The dataset that came of it: its size, what became of every second, and its statistics."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 import numpy as np
 import pandas as pd
 
-from utils.core import paths
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError
 from utils.dataset import queries
-from utils.dataset.bulk_edits import merge
 from utils.dataset.queries import BackgroundCounts, Counts
 from utils.dataset.store import Store
 from utils.ui import views
@@ -18,8 +16,7 @@ from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, show_errors
 from utils.ui.status_strip import next_button
 from utils.ui.tabs.data import render
-from utils.ui.tabs.data.review import refuse_while_busy
-from utils.ui.views import error_box, message_box, note
+from utils.ui.views import note
 
 BINS = 30
 DISTRIBUTIONS = ("data.clip_length", "data.speaking_rate", "data.snr")
@@ -84,41 +81,3 @@ def chart_values(counts: Counts | None) -> list[pd.DataFrame]:
         return [*[distribution([])] * len(DISTRIBUTIONS), phoneme_table({})]
     found = counts.statistics
     return [*map(distribution, (found.seconds, found.pace, found.snr)), phoneme_table(found.phonemes)]
-
-
-def build_merge(page: PageContext) -> None:
-    """Add the dataset of another project to this one, with a preview of what would change."""
-
-    def merge_from(*, dry_run: bool) -> Callable[[PanelRequest], Mapping[str, str]]:
-        def act(request: PanelRequest) -> Mapping[str, str]:
-            language, name = request.language, request.text("source")
-            try:
-                if not name:
-                    raise DataError("No source project is selected.", hint="Select the source project.")
-                if not dry_run:
-                    refuse_while_busy(request.project)
-                plan = merge(request.project.dataset, page.open(name).dataset, dry_run=dry_run)
-            except AmharicTtsError as error:
-                return {"message": error_box(error, language)}
-            done = t("data.preview_only" if dry_run else "data.changes_applied", language)
-            return {"message": message_box("success", *render.merge_summary(plan, language), done)}
-
-        return act
-
-    def show(request: PanelRequest) -> str:
-        names = [name for name in paths.list_projects(page.output) if name != request.name]
-        names = [name for name in names if Store(page.open(name).dataset).exists]
-        if not names:
-            return ""
-        language, choices = request.language, [(name, name) for name in names]
-        hint = t("data.project_to_merge_hint", language)
-        buttons = (
-            views.button("preview", t("data.preview", language)),
-            views.button("merge", t("data.merge_into_project", language), "primary"),
-        )
-        label = t("data.project_to_merge", language)
-        title = f"<h3>{t('data.merge_project', language)}</h3>"
-        source = views.select_field("source", label, choices, hint)
-        return title + views.row(source, *buttons) + request.text("message")
-
-    Panel(page, "merge", show, {"preview": merge_from(dry_run=True), "merge": merge_from(dry_run=False)})

@@ -1,110 +1,61 @@
-"""The settings of a preparation: every field once, in groups, filled from the newest run of the project."""
+"""The settings of a preparation, filled from the newest run of the project, and what can be done with them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from html import escape
 from typing import Any
 
 import gradio as gr
 
 from utils import runs
 from utils.config import SEPARATOR, DatasetConfig
-from utils.core.errors import AmharicTtsError
+from utils.config.flags import command_line
+from utils.core import paths
+from utils.core.errors import AmharicTtsError, DataError
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
 from utils.dataset import bulk_edits
 from utils.dataset.recognisers.choice import RECOMMENDED
-from utils.ui.form import build_form, editable_dropdown, read_form
-from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, show_errors
+from utils.dataset.store import Store
+from utils.ui import views
+from utils.ui.i18n import describe_problems, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest
+from utils.ui.settings_form import SettingsForm
+from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import refuse_while_busy
-from utils.ui.views import error_box, message_box
+from utils.ui.views import button, message_box
 from utils.workspace import uploads
 
 VERB = "prepare"
-BASIC = ("language",)
-FILTERS = "data.quality_filters"
 GROUPS = {
+    "": "language",
     "data.links": "corpus hours cookies proxy",
     "data.transcription": "speaker recogniser recogniser_model second_model check_texts device compute_type",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
-    FILTERS: "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "
+    "data.quality_filters": "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "
     "min_confidence max_second_cer",
     "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers engine",
-}  # names of fields by the title of their group
-FIELDS = (*BASIC, *" ".join(GROUPS.values()).split())  # all but the inputs, which are the sources of the project
+}  # names of fields by the title of their group; the inputs are the sources of the project
 LISTED = [(known.label, known.model) for known in RECOMMENDED[AMHARIC.code]]
 SIZES = [(size, size) for size in ("tiny", "base", "medium", "large-v3-turbo")]
 MODELS = [("", ""), *LISTED, *SIZES]  # the first is the recommended one
 
-
-def lay_out(widgets: dict[str, Any], names: Sequence[str]) -> None:
-    with gr.Row(elem_classes="fields"):
-        for name in names:
-            if name == "recogniser_model":  # a folder can be typed
-                default = DatasetConfig.model_fields[name].default
-                widgets[name] = editable_dropdown(DatasetConfig, name, MODELS, default)
-            else:
-                widgets.update(build_form(DatasetConfig, only=[name]))
+Values = Mapping[str, object]
 
 
-def build_settings(page: PageContext, widgets: dict[str, Any]) -> None:
-    """Lay out the settings that are not basic, and fill all with those of the newest preparation."""
-    for title, names in GROUPS.items():
-        gr.Markdown(heading(title, level=3))
-        lay_out(widgets, names.split())
-        if title == FILTERS:
-            refilter_buttons = _build_refilter()
+def build_form(page: PageContext) -> SettingsForm:
+    """Lay out the form, and fill it with the settings of the newest preparation."""
+    groups = {title: names.split() for title, names in GROUPS.items()}
+    form = SettingsForm(DatasetConfig, groups, "data", suggestions={"recogniser_model": MODELS})
 
-    def restore(project: str) -> list[Any]:
+    def restore(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
         try:
-            config = last_settings(page.open(project))
+            return form.value(last_settings(page.open(project)))
         except AmharicTtsError:  # not a valid name yet; the header says so
-            return [gr.skip()] * len(FIELDS)
-        return [getattr(config, name) for name in FIELDS]
+            return gr.skip()
 
-    filled = [widgets[name] for name in FIELDS]
-    gr.on([page.blocks.load, page.project.change], restore, page.project, filled, **RAW_INPUTS, **PRIVATE_EVENT)
-    _connect_refilter(page, widgets, *refilter_buttons)
-
-
-def _build_refilter() -> tuple[gr.Button, gr.Button, gr.HTML]:
-    """Lay out a preview of what these filters would change in the clips that are there, and the way to do it."""
-    with gr.Row():
-        preview = gr.Button(t("data.preview_filters"), elem_id="rules-ask", min_width=150)
-        apply = gr.Button(t("data.rerun_filters"), elem_id="rules-apply", min_width=150)
-    return preview, apply, gr.HTML(elem_id="bulk-said")
-
-
-def _connect_refilter(
-    page: PageContext, widgets: Mapping[str, Any], preview: gr.Button, apply: gr.Button, message: gr.HTML
-) -> None:
-    def refilter(*, apply: bool) -> Callable[..., str]:
-        @show_errors
-        def refiltered(project: str, page_language: str, **values: object) -> str:
-            try:
-                opened = page.open(project)
-                if apply:
-                    refuse_while_busy(opened)
-                config = read_form(values, DatasetConfig)
-                plan = bulk_edits.refilter(opened.dataset, config, apply=apply)
-            except AmharicTtsError as error:
-                return error_box(error, page_language)
-            changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]
-            return message_box(
-                "success",
-                t("data.excluded_count", page_language, count=changes.count(("kept", "excluded"))),
-                t("data.restored_count", page_language, count=changes.count(("excluded", "kept"))),
-                t("data.in_use_count", page_language, count=len(plan.kept)),
-                t("data.changes_applied" if apply else "data.preview_only", page_language),
-            )
-
-        return refiltered
-
-    inputs = {"project": page.project, "page_language": page.language, **widgets}
-    for button, is_applied in ((preview, False), (apply, True)):
-        button.click(
-            refilter(apply=is_applied), inputs_kwargs=inputs, outputs=message, api_visibility="private", **RAW_INPUTS
-        )
+    gr.on([page.blocks.load, page.project.change], restore, page.project, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
+    return form
 
 
 def last_settings(project: Project) -> DatasetConfig:
@@ -116,7 +67,84 @@ def last_settings(project: Project) -> DatasetConfig:
         return DatasetConfig()
 
 
-def read_settings(values: Mapping[str, object], project: Project) -> DatasetConfig:
+def read_settings(values: Values, project: Project) -> DatasetConfig:
     """Return the settings of a run in this project; the error names every invalid field."""
     inputs = SEPARATOR.join(uploads.absolute_input(project, name) for name in uploads.read_inputs(project))
-    return read_form({**values, "inputs": inputs}, DatasetConfig)
+    return DatasetConfig.parse({**values, "inputs": inputs}, source="The form")
+
+
+def build_tools(page: PageContext, form: SettingsForm) -> None:
+    """Lay out filtering again, merging with another project, and the equivalent command."""
+    actions = {
+        "preview": lambda request: _refilter(request, apply=False),
+        "apply": lambda request: _refilter(request, apply=True),
+        "preview_merge": lambda request: _merge(request, dry_run=True),
+        "merge": lambda request: _merge(request, dry_run=False),
+        "command": _command,
+    }
+    reads = {"settings": form.widget}
+    Panel(page, "data-tools", _render_tools, {name: _shown(act) for name, act in actions.items()}, reads=reads)
+
+
+def _shown(act: Callable[[PanelRequest], Mapping[str, str]]) -> Callable[[PanelRequest], Mapping[str, str]]:
+    """Return an action whose errors are shown in the panel, by name of the setting."""
+
+    def safe(request: PanelRequest) -> Mapping[str, str]:
+        try:
+            return act(request)
+        except AmharicTtsError as error:
+            return {"message": message_box("error", *describe_problems(error, request.language))}
+
+    return safe
+
+
+def _refilter(request: PanelRequest, *, apply: bool) -> Mapping[str, str]:
+    if apply:
+        refuse_while_busy(request.project)
+    config = read_settings(request.fields.get("settings") or {}, request.project)
+    plan = bulk_edits.refilter(request.project.dataset, config, apply=apply)
+    changes = [(old.status, new.status) for old, new in zip(plan.before, plan.after, strict=True)]
+    counts = {
+        "data.excluded_count": changes.count(("kept", "excluded")),
+        "data.restored_count": changes.count(("excluded", "kept")),
+        "data.in_use_count": len(plan.kept),
+    }
+    done = t("data.changes_applied" if apply else "data.preview_only", request.language)
+    sentences = (t(key, request.language, count=count) for key, count in counts.items())
+    return {"message": message_box("success", *sentences, done)}
+
+
+def _merge(request: PanelRequest, *, dry_run: bool) -> Mapping[str, str]:
+    """Add the dataset of another project to this one."""
+    if not (name := request.text("source")):
+        raise DataError("No source project is selected.", hint="Select the source project.")
+    if not dry_run:
+        refuse_while_busy(request.project)
+    plan = bulk_edits.merge(request.project.dataset, request.page.open(name).dataset, dry_run=dry_run)
+    done = t("data.preview_only" if dry_run else "data.changes_applied", request.language)
+    return {"message": message_box("success", *render.merge_summary(plan, request.language), done)}
+
+
+def _command(request: PanelRequest) -> Mapping[str, str]:
+    config = read_settings(request.fields.get("settings") or {}, request.project)
+    return {"command": f"{command_line(VERB, config)} --project {request.name}", "message": ""}
+
+
+def _render_tools(request: PanelRequest) -> str:
+    project, language = request.project, request.language
+    others = [name for name in paths.list_projects(request.page.output) if name != request.name]
+    others = [name for name in others if Store(request.page.open(name).dataset).exists]
+    filters = merging = ""
+    if Store(project.dataset).exists:
+        keys = {"preview": "data.preview_filters", "apply": "data.rerun_filters"}
+        filters = views.row(*(button(action, t(key, language)) for action, key in keys.items()))
+    if others:
+        label, hint = t("data.project_to_merge", language), t("data.project_to_merge_hint", language)
+        source = views.select_field("source", label, [(name, name) for name in others], hint)
+        keys = {"preview_merge": "data.preview", "merge": "data.merge_into_project"}
+        buttons = (button(action, t(key, language)) for action, key in keys.items())
+        merging = f"<h3>{escape(t('data.merge_project', language))}</h3>" + views.row(source, *buttons)
+    command = request.text("command")
+    shown = f'<pre class="scroll" tabindex="0">{escape(command)}</pre>' if command else ""
+    show = views.row(button("command", t("common.show_command", language)))
+    return filters + merging + request.text("message") + show + shown

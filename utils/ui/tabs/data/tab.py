@@ -1,34 +1,29 @@
 """The Data tab: Import makes clips of recordings, Review shows and corrects them."""
 
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from utils import runs
-from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
 from utils.dataset.queries import BackgroundCounts
 from utils.dataset.store import Store
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, connect_live, show_errors
-from utils.ui.run_panel import RunPanel, command_box
+from utils.ui.run_panel import RunPanel
 from utils.ui.tabs.data import render
-from utils.ui.tabs.data.results import build_charts, build_merge, build_summary
+from utils.ui.tabs.data.results import build_charts, build_summary
 from utils.ui.tabs.data.review import build_review
-from utils.ui.tabs.data.settings_form import BASIC, VERB, build_settings, lay_out, read_settings
+from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
 from utils.ui.tabs.data.sources import build_sources
 from utils.ui.views import message_box
 from utils.workspace import uploads
-
-CSS = Path(__file__).with_name("tab.css")
 
 
 def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
     background = BackgroundCounts()
     with tab:
-        gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>", padding=False)
         build_summary(page, background)
         with gr.Tabs(elem_id="data-views") as views:
             with gr.Tab(t("data.import"), id="import", elem_id="data-import"):
@@ -57,42 +52,27 @@ def build(page: PageContext) -> gr.Tab:
 
 
 def build_step(page: PageContext, background: BackgroundCounts) -> gr.Button:
-    """Lay out the button that creates the dataset, its runs, and under Advanced everything else."""
-    advanced, widgets = Advanced(page, "data"), dict[str, Any]()
+    """Lay out the settings, the button that creates the dataset, its runs, and under Advanced everything else."""
+    form, advanced = build_form(page), Advanced(page, "data")
     with gr.Row(elem_classes="beside"):
-        lay_out(widgets, BASIC)
         button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
         advanced.place()
     message = gr.HTML(elem_id="prepare-errors")
     panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
     with advanced.section():
-        build_settings(page, widgets)
-        show = gr.Button(t("common.show_command"), elem_id="prepare-show-command")
-        command = command_box("prepare-command")
+        build_tools(page, form)
         build_charts(page, background)
-        build_merge(page)
     advanced.connect()
 
     @show_errors
-    def prepare(project: str, page_language: str, **values: object) -> dict[Any, Any] | tuple[Any, ...]:
+    def prepare(project: str, settings: Values | None, language: str) -> tuple[Any, ...]:
         try:
-            config = read_settings(values, page.open(project))
-            started = panel.started(lambda opened: runs.start(VERB, config, opened), project, page_language)
+            config = read_settings(settings or {}, page.open(project))
+            return *panel.started(lambda opened: runs.start(VERB, config, opened), project, language), ""
         except AmharicTtsError as error:  # names every field that is wrong, next to the button
-            return {message: message_box("error", *describe_problems(error, page_language))}
-        return *started, ""
+            return gr.skip(), message_box("error", *describe_problems(error, language))
 
-    @show_errors
-    def show_command(project: str, page_language: str, **values: object) -> tuple[str, str]:
-        try:
-            opened = page.open(project)
-            return f"{command_line(VERB, read_settings(values, opened))} --project {opened.root.name}", ""
-        except AmharicTtsError as error:
-            return "", message_box("error", *describe_problems(error, page_language))
-
-    inputs = {"project": page.project, "page_language": page.language, **widgets}
-    frame: dict[str, Any] = {"inputs_kwargs": inputs, **RAW_INPUTS}
-    options: dict[str, Any] = {"api_name": "prepare", "show_progress_on": panel.facts, "concurrency_limit": None}
-    button.click(prepare, outputs=[*panel.outputs, message], **options, **frame)
-    show.click(show_command, outputs=[command, message], api_name="prepare_command", **frame)
+    inputs = [page.project, form.widget, page.language]
+    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None, **RAW_INPUTS}
+    button.click(prepare, inputs, [*panel.outputs, message], api_name="prepare", **options)
     return button

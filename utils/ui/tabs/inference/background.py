@@ -1,12 +1,12 @@
-"""What takes longer and runs in the background: many texts, comparisons of models, and exports."""
+"""What takes longer and runs in the background: whole files, comparisons of models, and exports."""
 
 import contextlib
-import functools
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import gradio as gr
 
@@ -17,169 +17,131 @@ from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.runs.background_jobs import BackgroundJob
 from utils.runs.processes import read_lines
-from utils.ui.form import MULTISELECT
-from utils.ui.i18n import labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
-from utils.ui.tabs.inference.context import (
-    OWN_PROGRESS,
-    SAMPLES,
-    Context,
-    Snapshot,
-    downloads,
-    flag_text,
-    progress_html,
-    settings,
-    uploaded_file,
-)
+from utils.speech.models import list_models
+from utils.ui import views
+from utils.ui.i18n import t
+from utils.ui.page import Panel, PanelRequest
+from utils.ui.run_panel import job_status
+from utils.ui.tabs.inference.context import SAMPLES, Context, config, flag_text, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
-from utils.ui.tabs.inference.takes import FORMATS, format_picker
-from utils.ui.views import audio_player, cell, error_box, message_box, note, table
+from utils.ui.tabs.inference.takes import FORMATS, format_field
+from utils.ui.views import audio_player, cell, message_box, note, table
 from utils.workspace import batch_speech, comparisons
 from utils.workspace.batch_speech import SpokenBatch
 
-BATCH, COMPARISON, EXPORT = "batch", "compare", "pack"  # kinds of jobs; one of each runs at a time
+FILE, COMPARISON, EXPORT = "file", "compare", "pack"  # kinds of jobs; one of each runs at a time
+SUBTITLES = [".srt", ".vtt", ".ass", ".ssa"]
 MAX_ARCHIVES = 6  # offered for download
 VOTES = ("inference.first_better", "inference.second_better", "inference.equal")
 
 
-def stop_button(context: Context, kind: str) -> gr.Button:
-    button = gr.Button(t("inference.stop"), variant="stop", visible=False, min_width=100, elem_id=f"stop-{kind}")
-
-    def stop(project: str) -> None:
-        context.jobs.stop(project, kind)
-
-    button.click(stop, context.page.project, None, api_name=f"stop_{kind}", queue=False, show_progress="hidden")
-    return button
-
-
-def start_job(context: Context, project: str, kind: str, task: Callable[[BackgroundJob], object], language: str) -> str:
-    context.jobs.start(project, kind, task)
-    return message_box("success", t("inference.job_started", language))
+def archives(paths: Iterator[Path]) -> str:
+    """Offer the newest archives for download."""
+    found = []
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):  # the System drawer may delete one at this moment
+            found.append((path.stat().st_mtime, path.stat().st_size, path))
+    newest = sorted(found, reverse=True)[:MAX_ARCHIVES]
+    return views.downloads((path, f"{path.name} ({size / 1e6:.1f} MB)") for _, size, path in newest) if newest else ""
 
 
-def job_status(
-    job: BackgroundJob | None, language: str, describe: Callable[[Any], str]
-) -> tuple[str, dict[str, object]]:
-    """Show how far a job is or how it ended; return that and the state of its Stop button."""
-    if job is None:
-        return "", {"visible": False}
-    is_running = job.is_running
-    if job.error:
-        html = error_box(job.error, language)
-    elif job.result is not None:
-        html = message_box("success", describe(job.result))
-    elif not is_running:
-        html = message_box("warning", t("inference.stopped", language))
-    else:
-        message = job.progress.message or t("inference.getting_ready", language)
-        html = progress_html(f"{message} · {job.seconds:.0f} s", job.progress.step, job.progress.total)
-    return html, {"visible": is_running}
+# --- files ---
 
 
-# --- many texts ---
+def build_file(context: Context) -> None:
+    """Speak subtitles, each cue at its time, or a text file with one text per line into numbered files."""
+    types = [*SUBTITLES, ".txt"]
+    file = gr.File(label=t("inference.file"), file_types=types, file_count="single", height=120, elem_id="spoken-file")
 
-
-def build_batch(context: Context) -> dict[str, Any]:
-    """Speak many texts into numbered files; return the widgets that the timer updates."""
-    gr.Markdown(t("inference.batch_about"))
-    with gr.Row():
-        file = gr.File(
-            label=t("inference.batch_texts"), file_types=[".txt"], file_count="single", height=120, elem_id="lines"
-        )
-        suffix = format_picker(".wav", "batch-format")
-    with gr.Row():
-        button = gr.Button(t("inference.speak_batch"), elem_id="speak-lines")
-        stop = stop_button(context, BATCH)
-    status = gr.HTML(elem_id="batch-status")
-
-    @show_errors
-    def speak_lines(file: object, ending: str, page_language: str, project: str, **values: object) -> str:
-        path = uploaded_file(context, file, t("inference.text_file_missing", page_language))
-        lines, config, opened = batch_speech.read_lines(path), settings(values), context.page.open(project)
-        if ending not in FORMATS:
-            raise ConfigError(f"Unknown audio format {ending}.", hint=f"Choose {', '.join(FORMATS)}.")
+    def speak(request: PanelRequest) -> None:
+        path = uploaded_file(request, "file", t("inference.file_missing", request.language))
+        settings, project, suffix = config(request.fields), request.project, request.text("format")
+        lines = [] if path.suffix.lower() in SUBTITLES else batch_speech.read_lines(path)
+        if suffix not in FORMATS:
+            raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
 
         def task(job: BackgroundJob) -> object:
-            return batch_speech.speak_lines(job, context.session, opened, lines, ending, config)
+            if lines:
+                return batch_speech.speak_lines(job, context.session, project, lines, suffix, settings)
+            return batch_speech.speak_subtitles(job, context.session, project, path, settings)
 
-        return start_job(context, project, BATCH, task, page_language)
+        context.jobs.start(request.name, FILE, task)
 
-    inputs = {**context.inputs, "file": file, "ending": suffix}
-    button.click(speak_lines, inputs_kwargs=inputs, outputs=status, api_name="speak_lines", **OWN_PROGRESS)
-    return {"batch": status, "batch_stop": stop}
+    def stop(request: PanelRequest) -> None:
+        context.jobs.stop(request.name, FILE)
 
+    def render(request: PanelRequest) -> str:
+        language = request.language
 
-def batch_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
-    def describe(batch: SpokenBatch) -> str:
-        return t("inference.batch_done", snapshot.language, spoken=batch.spoken, failed=batch.failed)
+        def describe(result: object) -> str:
+            if isinstance(result, SpokenBatch):
+                return t("inference.batch_done", language, spoken=result.spoken, failed=result.failed)
+            return t("inference.subtitles_done", language)
 
-    status, stop = job_status(context.jobs.get(snapshot.name, BATCH), snapshot.language, describe)
-    archives = sorted((snapshot.project.root / batch_speech.FOLDER).glob("*.zip"), reverse=True)[:MAX_ARCHIVES]
-    links = downloads((path, path.name) for path in archives) if archives else ""
-    return {"batch": status + links, "batch_stop": stop}
+        row = views.row(format_field(language, ".wav"), views.button("speak", t("inference.speak_file", language)))
+        status = job_status(context.jobs.get(request.name, FILE), language, describe)
+        about = note(t("inference.file_about", language))
+        return about + row + status + archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
+
+    inputs = {"file": file, **context.inputs}
+    Panel(context.page, "file-panel", render, {"speak": speak, "stop": stop}, reads=inputs)
 
 
 # --- comparisons ---
 
 
-def build_compare(context: Context) -> dict[str, Any]:
-    """Speak the same sentences with several models; return the widgets that the timer updates."""
-    page, texts = context.page, labels("inference.models_to_compare")
-    with gr.Row():
-        models = gr.Dropdown([], max_choices=comparisons.MAX_MODELS, elem_id="compare-models", **MULTISELECT, **texts)
-        text = gr.Textbox(
-            "\n".join(SAMPLES),
-            lines=4,
-            max_lines=12,
-            elem_id="compare-text",
-            **labels("inference.comparison_sentences"),
-        )
-    with gr.Row():
-        button = gr.Button(t("inference.compare"), elem_id="compare")
-        stop = stop_button(context, COMPARISON)
-    status = gr.HTML(elem_id="compare-status")
-    chosen = gr.Dropdown([], interactive=True, elem_id="comparisons", **labels("inference.comparison"))
-    report = gr.HTML(elem_id="compare-table")
+def build_compare(context: Context) -> None:
+    """Speak the same sentences with several models, then judge them without knowing which is which."""
+    page = context.page
 
-    @show_errors
-    def compare(models: list[str] | None, sentences: str, page_language: str, project: str, **values: object) -> str:
-        opened, config, paths = context.page.open(project), settings(values), list(models or [])
+    def compare(request: PanelRequest) -> None:
+        project, settings, sentences = request.project, config(request.fields), request.text("sentences")
+        paths = [str(model.path) for model in list_models(page.output) if request.fields.get(f"model-{model.path}")]
 
         def task(job: BackgroundJob) -> str:
-            return comparisons.compare(job, opened, paths, sentences, config, page.output)
+            return comparisons.compare(job, project, paths, sentences, settings, page.output)
 
-        return start_job(context, project, COMPARISON, task, page_language)
+        context.jobs.start(request.name, COMPARISON, task)
 
-    @show_errors
-    def show(project: str, name: str | None, language: str) -> str:
+    def stop(request: PanelRequest) -> None:
+        context.jobs.stop(request.name, COMPARISON)
+
+    def next_pair(_: PanelRequest) -> dict[str, bool]:
+        return {"judging": True}
+
+    def vote(request: PanelRequest) -> None:
+        choice, token = cast("Choice", request.text("choice")), request.text("token")
+        comparisons.save_vote(request.project, selected(request), token, choice, request.text("voter"))
+
+    def render(request: PanelRequest) -> str:
+        language, name = request.language, selected(request)
+        boxes = [
+            f"<label><input {views.attributes(type='checkbox', name=f'model-{path}')}> {escape(label)}</label>"
+            for label, path in model_choices(list_models(page.output), language)
+        ]
+        hints = [t(f"inference.{key}_hint", language) for key in ("models_to_compare", "comparison_sentences")]
+        text = f'<textarea name="sentences" rows="4">{escape(chr(10).join(SAMPLES))}</textarea>'
+        models = f'<div class="scroll boxes" tabindex="0">{"".join(boxes)}</div>'
+        html = note(hints[0]) + models + views.field(t("inference.comparison_sentences", language), text, hints[1])
+        html += views.row(views.button("compare", t("inference.compare", language)))
+        done = t("inference.comparison_ready", language)
+        html += job_status(context.jobs.get(request.name, COMPARISON), language, lambda _: done)
         if not name:
-            return note(t("inference.no_comparison", language))
-        return report_html(comparisons.load_report(context.page.open(project), name), language)
+            return html
+        choices = [(each, each) for each in comparisons.names(request.project)]
+        title, hint = (t(f"inference.{key}", language) for key in ("comparison", "comparison_hint"))
+        html += views.select_field("comparison", title, choices, hint, name, data_act="show")
+        html += report_html(comparisons.load_report(request.project, name), language)
+        return html + views.details(t("inference.blind_test", language), blind_test_html(request, name), "blind-test")
 
-    inputs = {**context.inputs, "models": models, "sentences": text}
-    button.click(compare, inputs_kwargs=inputs, outputs=status, api_name="compare", **OWN_PROGRESS)
-    events: list[Any] = [chosen.change, page.language.change]
-    shown = [page.project, chosen, page.language]
-    gr.on(events, show, shown, report, api_name="show_comparison", **RAW_INPUTS, **QUIET_EVENT)
-    with gr.Accordion(t("inference.blind_test"), open=False):
-        _build_blind_test(context, chosen)
-    return {"compare_models": models, "compare_status": status, "compare_stop": stop, "comparisons": chosen}
+    actions = {"compare": compare, "stop": stop, "show": lambda _: {"judging": False}, "next": next_pair, "vote": vote}
+    Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 
-def compare_state(context: Context, snapshot: Snapshot, chosen: str | None) -> dict[str, Any]:
-    """Return updates for the running comparison and the list of finished ones."""
-    job, language = context.jobs.get(snapshot.name, COMPARISON), snapshot.language
-    names = comparisons.names(snapshot.project)
-    picker: dict[str, Any] = {"choices": names}
-    if chosen not in names:
-        picker["value"] = job.result if job and job.result in names else next(iter(names), None)
-    status, stop = job_status(job, language, lambda _: t("inference.comparison_ready", language))
-    return {
-        "compare_models": {"choices": model_choices(snapshot.models, language)},
-        "compare_status": status,
-        "compare_stop": stop,
-        "comparisons": picker,
-    }
+def selected(request: PanelRequest) -> str:
+    """Return the name of the selected comparison, else the newest."""
+    names = comparisons.names(request.project)
+    return request.text("comparison") if request.text("comparison") in names else next(iter(names), "")
 
 
 def report_html(report: EvaluationReport, language: str) -> str:
@@ -208,109 +170,82 @@ def _factor(value: float | None) -> str:
     return f"{value:.2f}" if value else "–"
 
 
-def _build_blind_test(context: Context, chosen: gr.Dropdown) -> None:
-    """Lay out one pair at a time; the files have names that do not reveal the models."""
-    gr.Markdown(t("inference.blind_test_about"))
-    voter = gr.Textbox(max_lines=1, elem_id="voter", **labels("common.your_name", "inference.your_name_hint"))
-    start = gr.Button(t("inference.next_pair"), elem_id="next-pair")
-    text = gr.HTML(elem_id="blind-text")
-    with gr.Row():
-        first, second = (
-            gr.Audio(label=t(f"inference.sample_{number}"), interactive=False, elem_id=f"blind-{number}", buttons=[])
-            for number in (1, 2)
+def blind_test_html(request: PanelRequest, name: str) -> str:
+    """Show one pair at a time; the files have names that do not reveal the models."""
+    language, voter = request.language, request.text("voter")
+    asked = views.text_field("voter", t("common.your_name", language), t("inference.your_name_hint", language))
+    start = views.button("next", t("inference.next_pair", language))
+    html = note(t("inference.blind_test_about", language)) + views.row(asked, start)
+    if not request.fields.get("judging"):
+        return html
+    pair, remaining, total = comparisons.next_pair(request.project, name, voter)
+    if pair is None:
+        tally = message_box("success", *map(str, comparisons.tally(request.project, name)))
+        return html + note(t("inference.all_pairs_judged", language, total=total)) + tally
+    number = total - remaining + 1
+    html += note(t("inference.pair_of", language, number=number, total=total, sentence=pair.text))
+    files = comparisons.anonymous_files(request.project, name, pair)
+    labels = (t(f"inference.sample_{place}", language) for place in (1, 2))
+    html += views.row(
+        *(f"<span>{label}{audio_player(path, label)}</span>" for label, path in zip(labels, files, strict=True))
+    )
+    return html + views.row(
+        *(
+            views.button("vote", t(key, language), choice=choice, token=pair.token)
+            for choice, key in zip(CHOICES, VOTES, strict=True)
         )
-    with gr.Row():
-        buttons = [
-            gr.Button(t(label), visible=False, min_width=120, elem_id=f"vote-{choice}")
-            for choice, label in zip(CHOICES, VOTES, strict=True)
-        ]
-    result, token = gr.HTML(elem_id="tally"), gr.State("")
-    outputs = [token, text, first, second, result, *buttons]
-
-    def next_pair(project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
-        disabled = [gr.update(visible=False)] * len(VOTES)
-        if not name:
-            return "", note(t("inference.compare_models_first", language)), None, None, "", *disabled
-        opened = context.page.open(project)
-        pair, remaining, total = comparisons.next_pair(opened, name, voter)
-        if pair is None:
-            done = note(t("inference.all_pairs_judged", language, total=total))
-            tally = message_box("success", *map(str, comparisons.tally(opened, name)))
-            return "", done, None, None, tally, *disabled
-        files = map(str, comparisons.anonymous_files(opened, name, pair))
-        title = t("inference.pair_of", language, number=total - remaining + 1, total=total, sentence=pair.text)
-        return pair.token, note(title), *files, "", *[gr.update(visible=True)] * len(VOTES)
-
-    def vote(choice: Choice, token: str, project: str, name: str, voter: str, language: str) -> tuple[Any, ...]:
-        comparisons.save_vote(context.page.open(project), name, token, choice, voter)
-        return next_pair(project, name, voter, language)
-
-    inputs = [context.page.project, chosen, voter, context.page.language]
-    start.click(show_errors(next_pair), inputs, outputs, api_name="next_pair", **RAW_INPUTS, **QUIET_EVENT)
-    for button, choice in zip(buttons, CHOICES, strict=True):
-        handler = show_errors(functools.partial(vote, cast("Choice", choice)))
-        button.click(handler, [token, *inputs], outputs, trigger_mode="once", **RAW_INPUTS, **PRIVATE_EVENT)
+    )
 
 
 # --- exports ---
 
 
-def build_export(context: Context) -> dict[str, Any]:
-    """Export the selected model or the dataset as one archive; return the widgets that the timer updates."""
-    gr.Markdown(t("inference.export_about"))
-    half = gr.Checkbox(value=True, elem_id="pack-half", **labels("inference.half_precision"))
-    with gr.Row():
-        model = gr.Button(t("inference.export_model"), elem_id="pack-model")
-        dataset = gr.Button(t("inference.export_dataset"), elem_id="pack-dataset")
-        stop = stop_button(context, EXPORT)
-    status, page = gr.HTML(elem_id="pack-status"), context.page
+def build_export(context: Context) -> None:
+    """Export the selected model or the dataset as one archive."""
+    page = context.page
 
-    def new_archive(project: str, name: str) -> Path:
-        folder = context.page.open(project).exports
-        make_folder(folder)
-        return folder / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
+    def start(request: PanelRequest, name: str, command: Sequence[str], *flags: str) -> None:
+        make_folder(request.project.exports)
+        archive = request.project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
+        target = str(archive.with_suffix("") if "--out" in command else archive)
+        arguments = ["-m", "utils", *command, target, *flags, "--output", str(page.output)]
 
-    def start(project: str, archive: Path, command: Sequence[str], language: str) -> str:
         def task(job: BackgroundJob) -> Path:
-            for line in read_lines(["-m", "utils", *command, "--output", str(page.output)], check=job.check):
+            for line in read_lines(arguments, check=job.check):
                 job.report(message=line)
             return archive
 
-        return start_job(context, project, EXPORT, task, language)
+        context.jobs.start(request.name, EXPORT, task)
 
-    @show_errors
-    def pack_model(project: str, model: str, half: bool, language: str) -> str:  # noqa: FBT001  # by position
+    def export_model(request: PanelRequest) -> None:
+        model = request.text("model")
         if not model:
             raise RunError("No model is selected.", hint="Select one at the top of this tab.")
-        archive = new_archive(project, _archive_name(Path(model)))
-        flags = ["--zip", "--half" if half else "--no-half"]
-        return start(project, archive, ["export", model, "--out", str(archive.with_suffix("")), *flags], language)
+        half = "--half" if request.fields.get("half") else "--no-half"
+        start(request, _archive_name(Path(model)), ["export", model, "--out"], "--zip", half)
 
-    @show_errors
-    def pack_dataset(project: str, language: str) -> str:
-        archive = new_archive(project, "dataset")
-        return start(project, archive, ["dataset", "export", "zip", str(archive), "--project", project], language)
+    def export_dataset(request: PanelRequest) -> None:
+        start(request, "dataset", ["dataset", "export", "zip"], "--project", request.name)
 
-    inputs = [page.project, context.form["model"], half, page.language]
-    model.click(pack_model, inputs, status, api_name="pack_model", **OWN_PROGRESS)
-    dataset.click(pack_dataset, [page.project, page.language], status, api_name="pack_dataset", **OWN_PROGRESS)
-    return {"pack": status, "pack_stop": stop}
+    def stop(request: PanelRequest) -> None:
+        context.jobs.stop(request.name, EXPORT)
 
+    def render(request: PanelRequest) -> str:
+        language = request.language
 
-def export_state(context: Context, snapshot: Snapshot) -> dict[str, Any]:
-    language = snapshot.language
-    job = context.jobs.get(snapshot.name, EXPORT)
-    status, stop = job_status(job, language, lambda archive: t("inference.exported", language, name=archive.name))
-    archives = sorted(_archives(snapshot.project.exports), reverse=True)[:MAX_ARCHIVES]
-    links = downloads((path, f"{path.name} ({size / 1e6:.1f} MB)") for _, path, size in archives)
-    return {"pack": status + (links if archives else note(t("inference.no_exports", language))), "pack_stop": stop}
+        def describe(archive: Path) -> str:
+            return t("inference.exported", language, name=archive.name)
 
+        half = escape(t("inference.half_precision", language))
+        half = f'<label><input type="checkbox" name="half" checked> {half}</label>'
+        keys = ("export_model", "export_dataset")
+        buttons = (views.button(key, t(f"inference.{key}", language)) for key in keys)
+        html = note(t("inference.export_about", language)) + views.row(half, *buttons)
+        html += job_status(context.jobs.get(request.name, EXPORT), language, describe)
+        return html + (archives(request.project.exports.glob("*.zip")) or note(t("inference.no_exports", language)))
 
-def _archives(folder: Path) -> Iterator[tuple[float, Path, int]]:
-    for path in folder.glob("*.zip"):
-        with contextlib.suppress(FileNotFoundError):  # the System drawer may delete one at this moment
-            stat = path.stat()
-            yield stat.st_mtime, path, stat.st_size
+    actions = {"export_model": export_model, "export_dataset": export_dataset, "stop": stop}
+    Panel(page, "export-panel", render, actions, reads={"model": context.model})
 
 
 def _archive_name(model: Path) -> str:

@@ -1,37 +1,37 @@
-"""What the parts of the tab share: the page, the speech session, the form, and small HTML."""
+"""What the parts of the tab share: the page, the speech session, the settings of speech, and small HTML."""
 
 import logging
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from html import escape
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from gradio.blocks import Block
-from gradio.components import Component
 
 from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, RunError
-from utils.core.paths import Project
 from utils.runs.background_jobs import BackgroundJobs
-from utils.speech.models import ListedModel
 from utils.speech.session import SpeechRequest, SpeechSession, Task
-from utils.ui.form import build_form, read_form
 from utils.ui.i18n import phrases, t
-from utils.ui.page import RAW_INPUTS, PageContext
-from utils.ui.views import error_box, file_url, progress_bar
+from utils.ui.page import PageContext, PanelRequest
+from utils.ui.settings_form import SettingsForm, values_of
+from utils.ui.views import error_box
 
-OWN_PROGRESS: dict[str, Any] = {"show_progress": "hidden", **RAW_INPUTS}  # of events that show progress themselves
-
-logger = logging.getLogger(__name__)
-
+BASIC = ("language", "speed")
+GROUPS = {
+    "": BASIC,
+    "inference.voice_settings": tuple(
+        name for name in SpeechConfig.model_fields if name not in {"model", "reference", *BASIC}
+    ),
+}
 SAMPLES = (
     "ሰላም! እንኳን ደህና መጣችሁ።",
     "ዛሬ ሰኞ፣ መስከረም 5 ቀን 2017 ዓ.ም. ነው።",
     "እናቴ ጠዋት ከገበያ ትኩስ ዳቦ ገዝታ ቡና አፈላችልን።",
     "ልጁ በላ፤ ነገር ግን አልጠገበም። ምን ልስጠው?",
 )
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -41,17 +41,14 @@ class Context:
     page: PageContext
     session: SpeechSession  # the model in memory and the queue of requests for it
     jobs: BackgroundJobs  # continue when the visitor leaves
-    form: dict[str, Component] = field(default_factory=dict)  # the widget of each setting of speech
-
-    def build_fields(self, *names: str) -> None:
-        """Lay out the widgets of some settings; without names, of all that are not laid out yet."""
-        rest = [name for name in SpeechConfig.model_fields if name not in self.form]
-        self.form.update(build_form(SpeechConfig, only=names or rest))
+    model: gr.Dropdown
+    reference: gr.Dropdown
+    form: SettingsForm  # all other settings of speech
 
     @property
-    def inputs(self) -> dict[str, Block]:
-        """The inputs of a handler that speaks, by name."""
-        return {"project": self.page.project, "page_language": self.page.language, **self.form}
+    def inputs(self) -> dict[str, Any]:
+        """Return what is read to speak, by the names that ``config`` takes."""
+        return {"model": self.model, "reference": self.reference, "settings": self.form.widget}
 
     def submit(self, task: Task[Any], config: SpeechConfig, owner: str = "") -> SpeechRequest[Any]:
         """Queue a task; it cancels the one that is still running for the same owner."""
@@ -60,14 +57,10 @@ class Context:
         return self.session.submit(task, config, owner=owner)
 
 
-@dataclass(frozen=True)
-class Snapshot:
-    """What the timer shows to one visitor."""
-
-    name: str  # of the project, as entered
-    project: Project
-    models: list[ListedModel]
-    language: str
+def config(fields: Mapping[str, Any]) -> SpeechConfig:
+    """Return the settings of speech from the values of ``Context.inputs``."""
+    values = {**values_of(fields.get("settings")), **{name: fields.get(name) or "" for name in ("model", "reference")}}
+    return SpeechConfig.parse(values, source="The form")
 
 
 def visitor(request: gr.Request | None) -> str:
@@ -75,22 +68,16 @@ def visitor(request: gr.Request | None) -> str:
     return str(request.session_hash) if request is not None and request.session_hash else "program"
 
 
-def settings(values: dict[str, object]) -> SpeechConfig:
-    return read_form({name: values[name] for name in values if name in SpeechConfig.model_fields}, SpeechConfig)
-
-
-def uploaded_file(context: Context, file: object, missing: str) -> Path:
+def uploaded_file(request: PanelRequest, name: str, missing: str) -> Path:
     """Return an uploaded file, as gradio names it to handlers without preprocessing."""
-    name = file.get("path") if isinstance(file, dict) else file
-    if not isinstance(name, str) or not name:
+    file = request.fields.get(name)
+    named = file.get("path") if isinstance(file, dict) else file
+    if not isinstance(named, str) or not named:
         raise ConfigError(missing)
-    path = Path(name).resolve()
-    if not path.is_relative_to(context.page.output.resolve()) or not path.is_file():
+    path = Path(named).resolve()
+    if not path.is_relative_to(request.page.output.resolve()) or not path.is_file():
         raise ConfigError(f"{path.name} was not uploaded to this page.", hint="Upload the file again.")
     return path
-
-
-# --- HTML ---
 
 
 def shown_error(error: BaseException, language: str) -> str:
@@ -98,17 +85,6 @@ def shown_error(error: BaseException, language: str) -> str:
     if not isinstance(error, AmharicTtsError):
         logger.error("A handler of the page failed.", exc_info=error)
     return error_box(error, language)
-
-
-def progress_html(sentence: str, step: int = 0, total: int = 0) -> str:
-    """Show progress, with a bar if the total is known; screen readers do not announce each update."""
-    return f"<p>{escape(sentence)}</p>" + (progress_bar(f"{step} / {total}", step, total) if total else "")
-
-
-def downloads(links: Iterable[tuple[Path, str]]) -> str:
-    """Show links to files, given as (path, label)."""
-    items = (f'<a href="{file_url(path)}" download="{escape(path.name)}">{escape(label)}</a>' for path, label in links)
-    return f'<div class="downloads">{"".join(items)}</div>'
 
 
 def flag_text(flag: str, language: str) -> str:

@@ -1,6 +1,7 @@
-"""The model and the voice: select them, load the model, see what is in memory, add a voice."""
+"""The model and the voice: select them, load the model, see what is in memory, add and save a voice."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -10,86 +11,74 @@ from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.paths import Project
+from utils.runs.background_jobs import BackgroundJob
 from utils.speech.models import ListedModel
+from utils.speech.preview import tokenizer_of
 from utils.speech.session import ActiveModel, SpeechSession
-from utils.ui.form import MULTISELECT, editable_dropdown
-from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, show_errors
-from utils.ui.tabs.inference.context import OWN_PROGRESS, Context, Snapshot, progress_html, shown_error
-from utils.ui.tabs.inference.text import tokenizer_of
-from utils.ui.views import audio_player, cards, error_box, message_box, note
+from utils.ui import views
+from utils.ui.form import editable_dropdown
+from utils.ui.i18n import describe_error, t
+from utils.ui.page import Panel, PanelRequest, notify, show_errors
+from utils.ui.run_panel import job_status, progress_html
+from utils.ui.tabs.inference.context import Context, config
+from utils.ui.views import audio_player, cards, message_box, note
 from utils.workspace import reference_clips
 from utils.xtts.tokenizer import Tokenizer
 
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
+SCORE = "score"  # kind of job
+MAX_CLIPS = 5  # of a voice
 
 
-def build_model(context: Context, advanced: Advanced) -> dict[str, Any]:
-    """Lay out the picker, and what is in memory; return the widgets that the timer updates."""
-    picker = context.form["model"] = editable_dropdown(SpeechConfig, "model", [], None)
-    reason = gr.HTML(elem_id="model-reason")
-    with advanced.section():
-        with gr.Row():
-            context.build_fields("device", "precision")
-        with gr.Row():
-            load = gr.Button(t("inference.load"), visible=False, min_width=120, elem_id="load-model")
-            unload = gr.Button(t("inference.unload"), visible=False, min_width=120, elem_id="unload-model")
-        card = gr.HTML(elem_id="model-card")
+def build_pickers() -> tuple[gr.Dropdown, gr.Dropdown]:
+    """Lay out the choice of a model and of a voice."""
+    model = editable_dropdown(SpeechConfig, "model", [], None)
+    own = [(t("inference.model_voice"), "")]
+    return model, editable_dropdown(SpeechConfig, "reference", own, "")
+
+
+def build_model(context: Context) -> None:
+    """Show why the model cannot speak and, under Advanced, what is in memory, with buttons to load and unload it."""
     session = context.session
 
-    def load_model(model: str | None, device: str, precision: str, language: str) -> Iterator[str]:
-        try:
-            config = SpeechConfig.parse({"model": model or "", "device": device, "precision": precision})
-            for _ in context.submit(lambda _: iter(()), config).events():
-                yield model_html(session, config.model, language)
-            yield model_html(session, config.model, language)
-        except Exception as error:  # noqa: BLE001  # shown
-            yield shown_error(error, language)
+    def load(request: PanelRequest) -> None:
+        for _ in context.submit(lambda _: iter(()), config(request.fields)).events():
+            pass
 
-    @show_errors
-    def unload_model(model: str, language: str) -> str:
-        session.unload()
-        return model_html(session, model, language)
+    def render(request: PanelRequest) -> str:
+        model, language = request.text("model"), request.language
+        reason, preview = t("inference.no_model", language), ""
+        if model:
+            try:
+                reason, preview = "", describe_reading(tokenizer_of(model), language)
+            except AmharicTtsError as error:
+                reason = describe_error(error, language)
+        can = {
+            "load": bool(model) and not session.loading,
+            "unload": session.loaded is not None and not session.loading and not session.users,
+        }
+        buttons = [views.button(action, t(f"inference.{action}", language)) for action in can if can[action]]
+        card = model_html(session, model, language, preview)
+        return f'{note(reason)}<div class="more" id="model-card">{card}{views.row(*buttons)}</div>'
 
-    inputs = [picker, context.form["device"], context.form["precision"], context.page.language]
-    options: dict[str, Any] = {"concurrency_limit": None, **OWN_PROGRESS}
-    load.click(load_model, inputs, card, api_name="load_model", **options)
-    unload.click(unload_model, [inputs[0], inputs[-1]], card, api_name="unload_model", **options)
-    return {"model": picker, "load": load, "unload": unload, "model_reason": reason, "card": card}
+    actions = {"load": load, "unload": lambda _: session.unload()}
+    Panel(context.page, "model-panel", render, actions, reads=context.inputs)
 
 
-def model_state(context: Context, snapshot: Snapshot, model: str, seen: Mapping[str, Any]) -> dict[str, Any]:
-    """Return updates for models, memory and voices.
+def picker_state(
+    context: Context, project: Project, models: list[ListedModel], model: str, seen: Mapping[str, Any], language: str
+) -> dict[str, Any]:
+    """Return updates for the choices of models and voices.
 
     A model that the page selected itself gives way to one of the open project, and that one to the finished model.
     """
-    session, language, root = context.session, snapshot.language, snapshot.project.root
-    picker: dict[str, Any] = {"choices": model_choices(snapshot.models, language)}
+    picker: dict[str, Any] = {"choices": model_choices(models, language)}
     if not model or seen.get("model", {}).get("value") == model:
-        model = picker["value"] = preferred_model(snapshot.models, root, model)
-    reason, preview = t("inference.no_model", language), ""
-    if model:
-        try:
-            reason, preview = "", _describe_reading(tokenizer_of(model), language)
-        except AmharicTtsError as error:
-            reason = describe_error(error, language)
-    is_idle = not session.loading and not session.users
-    return {
-        "model": picker,
-        "load": {"visible": bool(model) and not session.loading},
-        "unload": {"visible": session.loaded is not None and is_idle},
-        "model_reason": note(reason),
-        "card": model_html(session, model, language, preview),
-        "speak": {"visible": bool(model)},
-        "reference": {"choices": voice_choices(context, snapshot.project, language)},
-    }
-
-
-def no_project_state(context: Context, error: AmharicTtsError, language: str) -> dict[str, Any]:
-    """Return updates for when no project is open: nothing can be spoken or selected."""
-    hidden = {name: {"visible": False} for name in ("load", "speak", "restore", "delete", "undo")}
-    card = error_box(error, language) + model_html(context.session, "", language)
-    return {**hidden, "card": card, "chosen": {"choices": [], "value": None}}
+        model = picker["value"] = preferred_model(models, project.root, model)
+    loaded = context.session.loaded
+    voices = reference_clips.choices(project, loaded.synthesizer.voices() if loaded else ())
+    choices = [(t("inference.model_voice", language), ""), *voices]
+    return {"model": picker, "speak": {"visible": bool(model)}, "reference": {"choices": choices}}
 
 
 def model_choices(models: list[ListedModel], language: str) -> list[tuple[str, str]]:
@@ -100,8 +89,7 @@ def _title(model: ListedModel, language: str) -> str:
     parts = [model.name, t(KINDS[model.kind], language)]
     if model.eval_loss is not None:
         parts.append(t("common.evaluation_loss", language, loss=f"{model.eval_loss:.4f}"))
-    parts.append(f"{model.size / 1e9:.2f} GB" if model.size >= 1e8 else f"{model.size / 1e6:.0f} MB")
-    return " · ".join([*parts, *(["★"] if model.is_best else [])])
+    return " · ".join([*parts, views.gigabytes(model.size), *(["★"] if model.is_best else [])])
 
 
 def preferred_model(models: Sequence[ListedModel], project: Path, selected: str) -> str:
@@ -147,16 +135,16 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
         "inference.computes_on": f"{precision.device} · GPT {precision.gpt_reason} · {sound}",
-        "inference.input": _describe_reading(model.tokenizer, language),
+        "inference.input": describe_reading(model.tokenizer, language),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
         "common.training": " · ".join(training),
         "common.in_use": t("inference.users_now", language, count=users) if users else "",
     }
     known = {name: value for name, value in rows.items() if value}
-    return cards(known, language) + message_box("warning", *model.notices)
+    return cards(known, language) + message_box("warning", *model.notices, aloud=False)
 
 
-def _describe_reading(tokenizer: Tokenizer, language: str) -> str:
+def describe_reading(tokenizer: Tokenizer, language: str) -> str:
     """Describe how a model reads its added language, from its metadata."""
     settings = tokenizer.settings
     if settings is None:
@@ -173,99 +161,86 @@ def _describe_reading(tokenizer: Tokenizer, language: str) -> str:
 # --- the voice ---
 
 
-def voice_choices(context: Context, project: Project, language: str) -> list[tuple[str, str]]:
-    """List the voices of the model in memory and of the project as (label, value)."""
-    loaded = context.session.loaded
-    voices = loaded.synthesizer.voices() if loaded else ()
-    own = (t("inference.model_voice", language), "")
-    return [own, *reference_clips.choices(project, voices)]
-
-
-def build_voice(context: Context) -> gr.Dropdown:
-    picker = context.form["reference"] = editable_dropdown(
-        SpeechConfig, "reference", [(t("inference.model_voice"), "")], ""
-    )
-    facts = gr.HTML(elem_id="voice-facts")
-    with gr.Accordion(t("inference.own_voice"), open=False), gr.Row():
-        with gr.Column(min_width=260):
-            files = gr.File(
-                label=t("inference.voice_files"),
-                file_count="multiple",
-                file_types=["audio"],
-                height=150,
-                elem_id="voice-clips",
-            )
-        with gr.Column(min_width=260):
-            recording = gr.Audio(
-                label=t("inference.record_voice"),
-                sources=["microphone"],
-                type="filepath",
-                elem_id="microphone",
-                buttons=[],
-            )
-        with gr.Column(min_width=260):
-            _build_dataset_clips(context, picker)
+def build_voice(context: Context) -> None:
+    """Lay out what is known of the selected voice, and how to make and save another one."""
+    page, picker = context.page, context.reference
 
     @show_errors
-    def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> tuple[Any, str]:
-        opened, paths = context.page.open(project), [paths] if isinstance(paths, str) else paths or []
+    def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> Any:  # noqa: ANN401, ARG001  # an update
+        opened, paths = page.open(project), [paths] if isinstance(paths, str) else paths or []
         added = [reference_clips.add(opened, Path(path)) for path in paths]
-        value: dict[str, Any] = {"value": reference_clips.join_reference(added)} if added else {}
-        return gr.update(choices=voice_choices(context, opened, language), **value), ""
+        return reference_clips.join_reference(added) if added else gr.skip()
 
-    @show_errors
-    def describe_voice(reference: str, language: str) -> Iterator[str]:  # noqa: ARG001  # of its errors
-        """Offer the selected clips for listening, and then say how good they are."""
-        paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
-        files = [path for path in paths if path.is_absolute() and path.is_file()]
-        players = [audio_player(path, path.name) if path.is_relative_to(context.page.output) else "" for path in files]
-        yield "".join(players)
-        facts = [message_box("success", f"{path.name}: {reference_clips.describe(path)}") for path in files]
-        if files:
-            yield "".join(html for pair in zip(players, facts, strict=True) for html in pair)
+    def find_clips(request: PanelRequest) -> None:
+        candidates = reference_clips.candidates(request.project)
 
-    inputs, outputs = [context.page.project, context.page.language], [picker, facts]
-    options: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None}
-    files.upload(add_clips, [files, *inputs], outputs, api_name="use_voice", **options)
-    recording.stop_recording(add_clips, [recording, *inputs], outputs, api_visibility="private", **options)
-    picker.change(
-        describe_voice,
-        [picker, context.page.language],
-        facts,
-        api_visibility="private",
-        show_progress="hidden",
-        concurrency_limit=2,
-        trigger_mode="always_last",
-        **RAW_INPUTS,
-    )
-    return picker
-
-
-def _build_dataset_clips(context: Context, picker: gr.Dropdown) -> None:
-    find = gr.Button(t("inference.find_clips"), elem_id="score-clips")
-    texts = labels("inference.dataset_clips")
-    clips = gr.Dropdown([], max_choices=5, elem_id="dataset-clips", **MULTISELECT, **texts)
-    progress = gr.HTML(elem_id="score-progress")
-
-    def score_clips(project: str, language: str) -> Iterator[tuple[Any, str]]:
-        scored: list[reference_clips.ScoredClip] = []
-        try:
-            candidates = reference_clips.candidates(context.page.open(project))
-            yield gr.skip(), progress_html(t("inference.getting_ready", language))
+        def task(job: BackgroundJob) -> list[reference_clips.ScoredClip]:
+            scored = []
             for clip in reference_clips.score_clips(candidates):
                 scored.append(clip)
-                step, total = len(scored), len(candidates)
-                sentence = t("inference.scoring_clips", language, step=step, total=total)
-                yield gr.skip(), progress_html(sentence, step, total)
-        except Exception as error:  # noqa: BLE001  # shown
-            yield gr.skip(), shown_error(error, language)
-            return
-        best = sorted(scored, key=lambda clip: -clip.score)
-        yield gr.update(choices=[(clip.title, str(clip.path)) for clip in best], value=[]), ""
+                job.report(len(scored), len(candidates))
+            return sorted(scored, key=lambda clip: -clip.score)
 
-    def use_clips(paths: Sequence[str] | None) -> Any:  # noqa: ANN401  # an update
-        return reference_clips.join_reference(paths) if paths else gr.skip()
+        context.jobs.start(request.name, SCORE, task)
 
-    inputs = [context.page.project, context.page.language]
-    find.click(score_clips, inputs, [clips, progress], api_name="score_clips", show_progress="hidden")
-    clips.change(use_clips, clips, picker, **RAW_INPUTS, **PRIVATE_EVENT)
+    def use_clips(request: PanelRequest) -> dict[Any, Any]:
+        found = scored_clips(context, request)
+        chosen = [clip.path for number, clip in enumerate(found) if request.fields.get(f"clip-{number}")]
+        return {picker: reference_clips.join_reference(chosen[:MAX_CLIPS])} if chosen else {}
+
+    def save(request: PanelRequest) -> dict[Any, Any]:
+        reference = reference_clips.save_voice(request.project, request.text("voice"), request.text("reference"))
+        notify(t("inference.voice_saved", request.language, name=request.text("voice")))
+        return {picker: reference}
+
+    def stop(request: PanelRequest) -> None:
+        context.jobs.stop(request.name, SCORE)
+
+    actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save, "stop": stop}
+    reads = {"reference": picker}
+    with gr.Accordion(t("inference.own_voice"), open=False):
+        with gr.Row():
+            types: dict[str, Any] = {
+                "file_types": ["audio"],
+                "file_count": "multiple",
+                "height": 150,
+                "elem_id": "voice-clips",
+            }
+            files = gr.File(label=t("inference.voice_files"), **types)
+            types = {"sources": ["microphone"], "type": "filepath", "elem_id": "microphone", "buttons": []}
+            recording = gr.Audio(label=t("inference.record_voice"), **types)
+        Panel(page, "voice-panel", lambda request: voice_html(context, request), actions, [picker], reads)
+    inputs = [page.project, page.language]
+    events: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None}
+    files.upload(add_clips, [files, *inputs], picker, api_name="use_voice", **events)
+    recording.stop_recording(add_clips, [recording, *inputs], picker, api_visibility="private", **events)
+
+
+def voice_html(context: Context, request: PanelRequest) -> str:
+    """Offer the selected clips for listening, say how good they are, and let the voice be saved under a name."""
+    language, reference = request.language, request.text("reference")
+    paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
+    html = ""
+    for path in (path for path in paths if path.is_absolute() and path.is_file()):
+        html += audio_player(path, path.name) if path.is_relative_to(request.page.output) else ""
+        html += message_box("success", f"{path.name}: {reference_clips.describe(path)}", aloud=False)
+    if html:
+        name = views.text_field("voice", t("inference.voice_name", language), t("inference.voice_name_hint", language))
+        html += views.row(name, views.button("save_voice", t("inference.save_voice", language)))
+    clips = [
+        f'<label><input type="checkbox" name="clip-{number}"> {escape(clip.title)}</label>'
+        for number, clip in enumerate(scored_clips(context, request))
+    ]
+    if clips:
+        boxes = f'<div class="scroll boxes" tabindex="0">{"".join(clips)}</div>'
+        return html + boxes + views.row(views.button("use_clips", t("inference.use_clips", language)))
+    job = context.jobs.get(request.name, SCORE)
+    status = job_status(job, language) if job and (job.is_running or job.error) else ""
+    button = views.button("find_clips", t("inference.find_clips", language))
+    return html + note(t("inference.dataset_clips_hint", language)) + views.row(button) + status
+
+
+def scored_clips(context: Context, request: PanelRequest) -> list[reference_clips.ScoredClip]:
+    """Return the clips of the dataset that suit as a voice, the best first, once they were looked for."""
+    job = context.jobs.get(request.name, SCORE)
+    return job.result if job and isinstance(job.result, list) else []

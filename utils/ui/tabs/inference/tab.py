@@ -13,61 +13,50 @@ from utils.speech.models import list_models
 from utils.speech.session import Check, SpeechSession
 from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, changed_updates, show_errors
-from utils.ui.tabs.inference.background import (
-    batch_state,
-    build_batch,
-    build_compare,
-    build_export,
-    compare_state,
-    export_state,
-)
-from utils.ui.tabs.inference.context import Context, Snapshot
-from utils.ui.tabs.inference.model import build_model, build_voice, model_state, no_project_state
-from utils.ui.tabs.inference.speak import bind_speak, build_speak, build_subtitles
-from utils.ui.tabs.inference.takes import build_history, build_take, build_take_list, history_state
-from utils.ui.tabs.inference.text import build_settings, build_text
+from utils.ui.settings_form import SettingsForm
+from utils.ui.tabs.inference.background import build_compare, build_export, build_file
+from utils.ui.tabs.inference.context import GROUPS, Context
+from utils.ui.tabs.inference.model import build_model, build_pickers, build_voice, picker_state
+from utils.ui.tabs.inference.speak import build_speak
+from utils.ui.tabs.inference.takes import build_takes
+from utils.ui.tabs.inference.text import build_text
+from utils.workspace import takes
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
-CSS = Path(__file__).with_name("tab.css")
 MAX_ACTIVE, MAX_WAITING = 8, 24  # requests of all visitors
 
 
 def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
-        context = Context(page, new_session(page.output), BackgroundJobs())
-        gr.HTML(f"<style>{CSS.read_text(encoding='utf-8')}</style>")
         advanced = Advanced(page, "inference")
         with gr.Row():
             main = gr.Column(scale=3, min_width=340)
             with gr.Column(scale=2, min_width=300):
-                widgets = build_model(context, advanced)
-                widgets["reference"] = build_voice(context)
-                context.build_fields("speed")
+                model, reference = build_pickers()
+                side = gr.Column()
                 advanced.place()
-        more = advanced.section()
-        with more:
-            build_settings(context)
-        with main:  # reads all settings
+        form = SettingsForm(SpeechConfig, GROUPS, "speech")
+        context = Context(page, new_session(page.output), BackgroundJobs(), model, reference, form)
+        with side:
+            build_model(context)
+            build_voice(context)
+        with main:
             text = build_text(context, advanced)
-            chosen = build_take_list()
-            speak = build_speak(chosen)
-            bind_speak(context, speak, text)
-            take = build_take(context, chosen, speak.audio)
-            widgets |= {"speak": speak.speak, "chosen": chosen, **build_history(take, text)}
-        with more:
-            with gr.Accordion(t("common.subtitles"), open=False):
-                build_subtitles(context, speak)
-            with gr.Accordion(t("inference.batch"), open=False):
-                widgets |= build_batch(context)
-            with gr.Accordion(t("inference.compare_models"), open=False):
-                widgets |= build_compare(context)
-            with gr.Accordion(t("inference.export"), open=False):
-                widgets |= build_export(context)
+            widgets = build_speak(context, text)
+            build_takes(context, text, widgets["chosen"], widgets.pop("audio"))
+        with advanced.section():
+            for title, build_part in (
+                ("inference.files", build_file),
+                ("inference.compare_models", build_compare),
+                ("inference.export", build_export),
+            ):
+                with gr.Accordion(t(title), open=False):
+                    build_part(context)
         advanced.connect()
-        _bind_timer(context, widgets)
+        connect_live_widgets(context, {"model": model, "reference": reference, **widgets})
     return tab
 
 
@@ -83,27 +72,22 @@ def new_session(output: Path) -> SpeechSession:
     return SpeechSession(load, MAX_ACTIVE, MAX_WAITING)
 
 
-def _bind_timer(context: Context, widgets: dict[str, Any]) -> None:
-    """Update at each tick what is new to a visitor: models, memory, voices, takes and jobs."""
+def connect_live_widgets(context: Context, widgets: dict[str, Any]) -> None:
+    """Update at each tick what is new to a visitor: models, voices, and a take that somebody else made."""
 
     @show_errors
-    def refresh(
-        seen: dict[str, Any], project: str, model: str | None, take: str | None, comparison: str | None, language: str
-    ) -> list[Any]:
+    def refresh(seen: dict[str, Any], project: str, model: str | None, language: str) -> list[Any]:
         try:
-            snapshot = Snapshot(project, context.page.open(project), list_models(context.page.output), language)
-            state = {
-                **model_state(context, snapshot, model or "", seen),
-                **history_state(snapshot.project, take, language),
-                **batch_state(context, snapshot),
-                **compare_state(context, snapshot, comparison),
-                **export_state(context, snapshot),
-            }
-        except AmharicTtsError as error:
-            state = no_project_state(context, error, language)
+            opened = context.page.open(project)
+            newest = next(iter(takes.names(opened)), "")
+            state = picker_state(context, opened, list_models(context.page.output), model or "", seen, language)
+            state["chosen"] = {"value": newest}
+        except AmharicTtsError:  # shown in the header
+            state = {"speak": {"visible": False}, "chosen": {"value": ""}}
         return changed_updates(seen, state, widgets)
 
     seen, page = gr.State({}), context.page
-    inputs = [seen, page.project, widgets["model"], widgets["chosen"], widgets["comparisons"], page.language]
-    events = [*page.refresh, widgets["model"].change]
-    gr.on(events, refresh, inputs, [seen, *widgets.values()], **RAW_INPUTS, **PRIVATE_EVENT)
+    inputs = [seen, page.project, context.model, page.language]
+    gr.on(
+        [*page.refresh, context.model.change], refresh, inputs, [seen, *widgets.values()], **RAW_INPUTS, **PRIVATE_EVENT
+    )

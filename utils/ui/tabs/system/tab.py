@@ -15,10 +15,10 @@ from utils.core import paths
 from utils.runs.processes import query
 from utils.system.doctor import Finding
 from utils.ui import views
-from utils.ui.form import build_form, read_form
 from utils.ui.i18n import heading, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import RunPanel
+from utils.ui.settings_form import SettingsForm
 from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
 from utils.ui.tabs.system.settings import build_settings
@@ -72,17 +72,16 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
     """Start a run that only counts."""
     with gr.Accordion(t("system.rehearsal"), open=True):
         gr.Markdown(t("system.rehearsal_about"))
-        with gr.Row():
-            form = build_form(RehearsalConfig)
+        form = SettingsForm(RehearsalConfig, {"": [*RehearsalConfig.model_fields]}, "rehearsal")
         button = gr.Button(t("system.start"), variant="primary", elem_id="start-rehearsal")
 
     @show_errors
-    def rehearse(project: str, page_language: str, **values: object) -> tuple[Any, ...]:
-        config = read_form(values, RehearsalConfig)
-        return panel.started(lambda opened: runs.start("rehearse", config, opened), project, page_language)
+    def rehearse(project: str, values: dict[str, object] | None, language: str) -> tuple[Any, ...]:
+        config = RehearsalConfig.parse(values or {}, source="The form")
+        return panel.started(lambda opened: runs.start("rehearse", config, opened), project, language)
 
-    inputs: dict[str, Any] = {"project": page.project, "page_language": page.language, **form}
-    button.click(rehearse, inputs_kwargs=inputs, outputs=panel.outputs, api_name="rehearse", concurrency_limit=None)
+    inputs, options = [page.project, form.widget, page.language], {"api_visibility": "private", **RAW_INPUTS}
+    button.click(rehearse, inputs, panel.outputs, concurrency_limit=None, **options)
 
 
 def build_guides() -> None:

@@ -1,241 +1,248 @@
-"""The live view of the selected run, its export, and the comparison of runs."""
+"""What follows the selected run: the start, charts, samples, the export, and the comparison of runs."""
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import functools
+import time
+from collections.abc import Mapping
+from html import escape
 from typing import Any
 
 import gradio as gr
-import pandas as pd
 
 from utils import runs
-from utils.config import TrainConfig
+from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.ui.form import MULTISELECT
-from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, changed_updates, notify, show_errors
-from utils.ui.run_panel import RunPanel
+from utils.runs.background_jobs import BackgroundJob
+from utils.runs.processes import read_lines
+from utils.training.history import HistoryCache, RunHistory
+from utils.ui import views
+from utils.ui.i18n import describe_error, labels, t, translate
+from utils.ui.page import (
+    PRIVATE_EVENT,
+    RAW_INPUTS,
+    Advanced,
+    PageContext,
+    Panel,
+    PanelRequest,
+    connect_live,
+    notify,
+    show_errors,
+)
+from utils.ui.run_panel import RunPanel, find
+from utils.ui.settings_form import SettingsForm
 from utils.ui.status_strip import next_button
-from utils.ui.tabs.training import queries, render, settings
-from utils.ui.tabs.training.render import CHARTS, ChartRow
-from utils.ui.tabs.training.run_history import HistoryCache, RunHistory
-from utils.ui.tabs.training.settings import TrainForm
+from utils.ui.tabs.training import render, settings
+from utils.ui.tabs.training.render import CHARTS
 from utils.ui.views import gigabytes, message_box, note
+from utils.workspace import training_checks
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 
-START_FIELDS = ("version", "custom_model", "train_csv", "eval_csv")  # decide whether a run can start
-COLUMNS = ["step", "value", "curve"]
 MAIN_CHARTS = ("training.loss_audio", "training.evaluation_loss")
+MAX_SMOOTHING = 0.95
 
 
-class LiveView:
-    """The widgets that follow the selected run, by name; each visitor is sent only what has changed."""
-
-    def __init__(self, form: TrainForm, panel: RunPanel, histories: HistoryCache, widgets: Mapping[str, Any]) -> None:
-        self.form, self.panel, self.histories, self.widgets = form, panel, histories, widgets
-        self.device = queries.CachedQuery("device")
-
-    def connect(self, tab: gr.Tab) -> None:
-        """Refresh on every tick, and when another run is selected."""
-        page, panel, shown = self.form.page, self.panel, gr.State({})
-        start_widgets = [self.form.widgets[name] for name in START_FIELDS]
-        gr.on(
-            [*page.refresh, panel.chosen.change, *(widget.change for widget in start_widgets)],
-            show_errors(self.refresh),
-            [shown, page.project, panel.chosen, page.language, *start_widgets, self.widgets["checkpoint"]],
-            [shown, *self.widgets.values()],
-            **RAW_INPUTS,
-            **PRIVATE_EVENT,
-        )
-        events = [self.widgets["device"].change, self.widgets["active"].change, tab.select, panel.chosen.change]
-        events += [event for event in page.refresh if event is not page.clock.tick]  # too many widgets for every tick
-        gr.on(
-            events,
-            self.hints,
-            panel.inputs,
-            [self.form.hints[name] for name in settings.SWITCHES],
-            trigger_mode="always_last",
-            **RAW_INPUTS,
-            **PRIVATE_EVENT,
-        )
-
-    def refresh(self, shown: dict[str, Any], project: str, run: str | None, language: str, *values: str) -> list[Any]:
-        """Read the disk and return what has changed since this visitor's last refresh."""
-        *start_values, checkpoint = values
-        try:
-            opened = self.form.page.open(project)
-            blocked = settings.start_blocked(opened, dict(zip(START_FIELDS, start_values, strict=True)), language)
-            state = {
-                "device": self._device(language),
-                "train": {"visible": not blocked},
-                "reason": note(blocked),
-                **self._run_updates(opened, run, checkpoint, language),
-            }
-        except AmharicTtsError as error:  # shown in place: this runs on every tick
-            state = {"messages": note(describe_error(error, language))}
-        updates = changed_updates(shown, state, self.widgets)
-        return [frame(update) if isinstance(update, list) else update for update in updates]
-
-    def _device(self, language: str) -> str:
-        device = self.device.get()
-        if self.device.error:
-            return note(describe_error(self.device.error, language))
-        return note(render.device_line(device, language) if device else t("training.detecting_device", language))
-
-    def _run_updates(self, project: Project, name: str | None, checkpoint: str, language: str) -> dict[str, Any]:
-        trainings = settings.list_trainings(project)
-        run = next((item for item in trainings if item.name == name), None)
-        history = self.histories.read(run) if run else RunHistory()
-        return {
-            **{title: render.chart_rows(history, curves, language) for title, curves in CHARTS.items()},
-            "messages": render.messages(history, language),
-            "samples": render.samples(run, history, language) if run else "",
-            "active": render.active_optimizations(run, history, language) if run else "",
-            "live": {"visible": run is not None},
-            "compared": {"choices": [(item.name, item.name) for item in trainings]},
-            **export_updates(run, checkpoint, language),
-        }
-
-    def hints(self, project: str, run: str | None, language: str) -> list[str]:
-        """Return what each optimization does on this device, and what it did in the selected run."""
-        try:
-            trainings = {item.name: item for item in settings.list_trainings(self.form.page.open(project))}
-        except AmharicTtsError:  # shown by the live view
-            trainings = {}
-        effects = self.histories.read(trainings[run]).switches if run in trainings else {}
-        device = self.device.result
-        return [render.switch_hint(name, device, effects.get(name), language) for name in settings.SWITCHES]
+@functools.cache
+def detect_device() -> BackgroundJob:
+    """Ask for the device of this computer in the background, once."""
+    return BackgroundJob(lambda _: training_checks.ask("device"))
 
 
-def frame(rows: Sequence[ChartRow]) -> pd.DataFrame | None:
-    """Return the points of a chart as its value; None for an empty chart."""
-    return pd.DataFrame(rows, columns=COLUMNS) if rows else None
+class TrainPanel(RunPanel):
+    """The runs, with what the selected one warned of, its settings for the form, and its checkpoints to export."""
+
+    def __init__(self, page: PageContext, form: SettingsForm, histories: HistoryCache) -> None:
+        self.form, self.histories = form, histories
+        # The form itself is no output of the actions: those that leave it alone would drop its effects.
+        self.reused = gr.Textbox(visible=False, **labels("runs.run"))
+        super().__init__(page, "training", settings.list_trainings, outputs=[self.reused])
+        inputs = [page.project, self.reused]
+        self.reused.change(show_errors(self._load_settings), inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
+
+    @property
+    def actions(self) -> dict[str, Any]:
+        return {**super().actions, "reuse": self._reuse, "export": self._export}
+
+    def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
+        history = self.histories.read(run)
+        return render.facts(run, state, history, language) + render.messages(history, language)
+
+    def log_of(self, run: runs.Run, language: str) -> str:
+        return render.log(run, language)
+
+    def ask_stop(self, run: runs.Run, language: str) -> str:
+        history = self.histories.read(run)
+        lost = max(0, history.step - history.saved)
+        return t("training.ask_stop", language, name=run.title, saved=history.saved, lost=lost)
+
+    def more(self, run: runs.Run, request: PanelRequest) -> str:
+        """Return the checkpoints, the button that exports one as the finished model, and the way on."""
+        language = request.language
+        reuse = views.button("reuse", t("training.reuse_settings", language), run=run.name)
+        usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
+        if not usable:
+            return f'<div class="more">{reuse}</div>'
+        choices = [(checkpoint_label(item, language), str(item.step)) for item in usable]
+        best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
+        hint, title = t("training.checkpoint_hint", language), t("training.checkpoint", language)
+        chosen = request.text("checkpoint") if request.text("of") == run.name else best
+        options = {"chosen": chosen, "data_of": run.name, "value": best}
+        chooser = views.select_field("checkpoint", title, choices, hint, **options)
+        half = f'<input type="checkbox" name="half"> {t("training.half_precision", language)}'
+        half = f'<label class="more">{half}{note(t("training.half_precision_hint", language))}</label>'
+        export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
+        following = next_button("inference-tab", "strip.next_speak", language)
+        done = request.text("exported") if request.text("of") == run.name else ""
+        return views.row(chooser, half, export, following, f'<span class="more">{reuse}</span>') + done
+
+    def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
+        run = find(request)
+        notify(t("training.settings_loaded", request.language, name=run.title))
+        return {self.reused: f"{run.name}{SEPARATOR}{time.time()}"}
+
+    def _load_settings(self, project: str, reused: str) -> dict[str, object]:
+        run = runs.find_run(self.page.open(project), reused.partition(SEPARATOR)[0])
+        return self.form.value(TrainConfig.load(run.config))
+
+    def _export(self, request: PanelRequest) -> dict[str, str]:
+        arguments = ["checkpoints", "promote", find(request).name, request.text("checkpoint") or "best"]
+        arguments += ["--half"] if request.fields.get("half") else []
+        arguments += ["--project", request.name, "--output", str(self.page.output)]
+        *_, last = read_lines(["-m", "utils", *arguments])
+        return {"exported": message_box("success", translate(last, request.language))}
+
+
+def build_live(panel: TrainPanel, advanced: Advanced) -> dict[str, Any]:
+    """Lay out the charts and the samples of the selected run."""
+    with gr.Row(visible=False) as live:
+        with gr.Column(scale=3, min_width=320):
+            with gr.Row():
+                charts = {title: build_chart(title) for title in MAIN_CHARTS}
+            options: dict[str, Any] = {"step": 0.05, "interactive": True, "elem_id": "smoothing"}
+            smoothing = gr.Slider(0, MAX_SMOOTHING, value=0, **labels("training.smoothing"), **options)
+            with advanced.section(), gr.Row():
+                charts |= {title: build_chart(title) for title in CHARTS if title not in MAIN_CHARTS}
+
+        def render_samples(request: PanelRequest) -> str:
+            run = panel.selected(request.project, request.text("run"))
+            if run is None:
+                return ""
+            history, language = panel.histories.read(run), request.language
+            active = f'<div class="more">{render.active_optimizations(run, history, language)}</div>'
+            title = f"<h3>{t('training.sample_sentences', language)}</h3>"
+            return title + render.samples(run, history, language) + active
+
+        with gr.Column(scale=2, min_width=300):
+            samples = Panel(panel.page, "samples", render_samples, {}, reads={"run": panel.chosen}).html
+    return {"live": live, **charts, "smoothing": smoothing, "samples": samples}
 
 
 def line_plot(title: str, elem_id: str) -> gr.LinePlot:
-    step, value, curve = COLUMNS
-    return gr.LinePlot(
-        x=step,
-        y=value,
-        color=curve,
-        label=t(title),
-        x_title=t("common.step"),
-        y_title=" ",
-        color_title=" ",
-        height=220,
-        min_width=320,
-        elem_id=elem_id,
-    )
-
-
-def build_live(form: TrainForm, panel: RunPanel, advanced: Advanced) -> dict[str, Any]:
-    """Lay out what follows the selected run, and the button that fills the form with its settings."""
-    with gr.Column(visible=False) as live:
-        messages = gr.HTML(elem_id="messages")
-        with gr.Row():
-            charts = {title: build_chart(title) for title in MAIN_CHARTS}
-        with gr.Accordion(t("training.sample_sentences"), open=True):
-            samples = gr.HTML(elem_id="samples")
-        with advanced.section():
-            with gr.Row():
-                charts |= {title: build_chart(title) for title in CHARTS if title not in MAIN_CHARTS}
-            active = gr.HTML(elem_id="what-is-on")
-            button = gr.Button(t("training.reuse_settings"), elem_id="take-settings")
-
-    @show_errors
-    def reuse(project: str, run: str | None, language: str) -> list[Any]:
-        selected = runs.find_run(form.page.open(project), run)
-        notify(t("training.settings_loaded", language, name=selected.name))
-        return settings.form_values(TrainConfig.load(selected.config), keep_paths=False)
-
-    button.click(
-        reuse, panel.inputs, form.outputs, api_name="take_settings", show_progress_on=panel.facts, **RAW_INPUTS
-    )
-    return {"live": live, **charts, "messages": messages, "samples": samples, "active": active}
+    step, value, curve = render.COLUMNS
+    axes: dict[str, Any] = {"x": step, "y": value, "color": curve, "y_title": " ", "color_title": " ", "tooltip": "all"}
+    return gr.LinePlot(label=t(title), x_title=t("common.step"), height=220, min_width=300, elem_id=elem_id, **axes)
 
 
 def build_chart(title: str) -> gr.LinePlot:
     return line_plot(title, title.removeprefix("training.").replace("_", "-") + "-chart")
 
 
-def build_comparison(page: PageContext, histories: HistoryCache) -> gr.Dropdown:
-    with gr.Accordion(t("training.compare_runs"), open=False, elem_id="comparison"):
-        texts = labels("training.runs_to_compare")
-        chosen = gr.Dropdown([], max_choices=render.MAX_COMPARED, elem_id="compared-runs", **MULTISELECT, **texts)
-        chart = line_plot("training.evaluation_loss", "compared-chart")
-        table = gr.HTML(elem_id="compared")
+def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
+    """Refresh the start and the charts; each visitor is sent only what has changed."""
+    page, form = panel.page, panel.form
+
+    def state(
+        project: str, name: str | None, language: str, values: Mapping[str, object] | None, smoothing: float
+    ) -> Mapping[str, Any]:
+        try:
+            opened = page.open(project)
+            runs.start_next(opened, settings.VERB)  # usually done by the run that ended
+            run = panel.selected(opened, name)
+        except AmharicTtsError as error:  # shown in place: this runs on every tick
+            return {"reason": note(describe_error(error, language)), "train": {"visible": False}}
+        history = panel.histories.read(run) if run else RunHistory()
+        return {
+            **start_state(opened, values or {}, language),
+            **{title: chart_state(history, title, smoothing, language) for title in CHARTS},
+            "live": {"visible": run is not None},
+        }
+
+    inputs = [*panel.inputs, form.widget, widgets["smoothing"]]
+    shown = {name: widget for name, widget in widgets.items() if name not in {"smoothing", "samples"}}
+    changes = [panel.chosen.change, form.widget.change, widgets["smoothing"].release]
+    connect_live(page, state, inputs, shown, changes)
+
+
+def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
+    """Show below each optimization what it does on this device, and what it did in the selected run."""
+    page, form = panel.page, panel.form
 
     @show_errors
-    def compare(project: str, names: list[str] | None, language: str) -> tuple[pd.DataFrame | None, str]:
-        opened = page.open(project)
-        selected = [runs.find_run(opened, name) for name in (names or [])[: render.MAX_COMPARED]]
-        compared = [histories.read(run) for run in selected]
-        rows = zip(selected, compared, strict=True)
-        points = [(step, loss, run.name) for run, history in rows for step, loss in history.points("eval")]
-        return frame(points), render.comparison_table(selected, compared, language)
+    def effects(project: str, name: str | None, language: str) -> dict[str, Any]:
+        run, device = panel.selected(page.open(project), name), detect_device().result
+        switches = panel.histories.read(run).switches if run else {}
+        hints = {
+            switch: render.switch_hint(switch, device, switches.get(switch), language)  # type: ignore[arg-type]
+            for switch in settings.SWITCHES
+        }
+        return gr.update() | {"effects": hints}
 
-    gr.on(
-        [chosen.change, page.language.change],
-        compare,
-        [page.project, chosen, page.language],
-        [chart, table],
-        api_name="compare_runs",
-        show_progress="hidden",
-        **RAW_INPUTS,
-    )
-    return chosen
+    events = [event for event in page.refresh if event is not page.clock.tick]  # too much HTML for every tick
+    events += [tab.select, panel.chosen.change, widgets["device"].change, widgets["samples"].change]
+    options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **PRIVATE_EVENT}
+    gr.on(events, effects, panel.inputs, form.widget, **options)
 
 
-def build_export(page: PageContext, panel: RunPanel, advanced: Advanced) -> dict[str, Any]:
-    """Lay out the checkpoints, the button that exports one as the finished model, and the way on."""
-    with gr.Column(visible=False) as box:
-        with gr.Row(elem_classes="beside"):
-            texts = labels("training.checkpoint")
-            checkpoint = gr.Dropdown([], interactive=True, elem_id="checkpoint", min_width=280, **texts)
-            button = gr.Button(t("training.export_model"), elem_id="optimize", min_width=160, scale=0)
-            following = gr.HTML(elem_id="next-inference")
-        with advanced.section():
-            half = gr.Checkbox(interactive=True, elem_id="half", **labels("training.half_precision"))
-        done = gr.HTML(elem_id="optimized")
-
-    @show_errors
-    def export(project: str, run: str | None, step: str | None, half: bool, language: str) -> str:  # noqa: FBT001  # positional in gradio
-        opened = page.open(project)
-        selected = runs.find_run(opened, run)
-        number = int(str(step)) if str(step).isdecimal() else 0
-        result = queries.ask("export", run=str(selected.folder), step=number, ready=str(opened.ready), half=half)
-        sentence = t(
-            "training.exported",
-            language,
-            step=number,
-            run=selected.name,
-            folder=result["folder"],
-            size=gigabytes(int(result["size"])),
-            voice=Path(result["voice"]).name or t("training.base_model", language),
-        )
-        return message_box("success", sentence)
-
-    button.click(
-        export,
-        [page.project, panel.chosen, checkpoint, half, page.language],
-        done,
-        api_name="optimize_model",
-        show_progress="minimal",
-        **RAW_INPUTS,
-    )
-    return {"export": box, "checkpoint": checkpoint, "next": following}
+def start_state(project: Project, values: Mapping[str, object], language: str) -> dict[str, Any]:
+    """Return whether a run can be started, and on which device."""
+    detected = detect_device()
+    device: Any = detected.result
+    if detected.error:
+        line = describe_error(detected.error, language)
+    else:
+        line = render.device_line(device, language) if device else t("training.detecting_device", language)
+    blocked, active = settings.start_blocked(project, values, language), runs.active_run(project, settings.VERB)
+    queued = t("training.will_be_queued", language, name=active.title) if active else ""
+    return {
+        "device": note(line),
+        "train": {"visible": not blocked, "value": t("training.queue" if active else "training.train_model", language)},
+        "reason": note(blocked or queued),
+    }
 
 
-def export_updates(run: runs.Run | None, chosen: object, language: str) -> dict[str, Any]:
-    """Return the checkpoints of a run, and whether there are any."""
-    usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info] if run else []
-    steps = [str(item.step) for item in usable]
-    choices: dict[str, object] = {"choices": [(checkpoint_label(item, language), str(item.step)) for item in usable]}
-    if chosen not in steps:
-        choices["value"] = next((str(item.step) for item in usable if item.is_best), steps[0] if steps else None)
-    following = next_button("inference-tab", "strip.next_speak", language)
-    return {"export": {"visible": bool(steps)}, "checkpoint": choices, "next": following}
+def chart_state(history: RunHistory, title: str, smoothing: float, language: str) -> dict[str, Any]:
+    curves = {t(label, language): history.points(name) for name, label in CHARTS[title].items()}
+    return {"value": render.chart(curves, min(smoothing or 0, MAX_SMOOTHING))}
+
+
+def build_comparison(page: PageContext, histories: HistoryCache) -> None:
+    """Lay out a box for each run, and a chart and a table of those that are ticked."""
+
+    def ticked(request: PanelRequest) -> list[runs.Run]:
+        listed = settings.list_trainings(request.project)
+        return [run for run in listed if request.fields.get(f"compare-{run.name}")][: render.MAX_COMPARED]
+
+    def compare(request: PanelRequest) -> dict[Any, Any]:
+        curves = {run.title: histories.read(run).points("eval") for run in ticked(request)}
+        return {chart: gr.update(value=render.chart(curves), visible=len(curves) > 1)}
+
+    def show(request: PanelRequest) -> str:
+        listed, language = settings.list_trainings(request.project), request.language
+        if len(listed) < 2:
+            return ""
+        boxes = [
+            f"<label><input {views.attributes(type='checkbox', name=f'compare-{run.name}', data_act='compare')}> "
+            f"{escape(run.title)}</label>"
+            for run in listed
+        ]
+        chosen = ticked(request)
+        table = render.comparison_table(chosen, [histories.read(run) for run in chosen], language)
+        inner = f'<div class="scroll boxes" tabindex="0">{"".join(boxes)}</div>{table}'
+        return f'<div class="more">{views.details(t("training.compare_runs", language), inner, "comparison")}</div>'
+
+    chart = line_plot("training.evaluation_loss", "compared-chart")
+    chart.visible = False
+    Panel(page, "comparison-panel", show, {"compare": compare}, [chart])
 
 
 def checkpoint_label(checkpoint: Checkpoint, language: str) -> str:

@@ -1,6 +1,8 @@
 """What the tab shows of runs and of this device, as HTML; does not import gradio."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from html import escape
 from pathlib import Path
@@ -9,14 +11,14 @@ from utils.config import TrainConfig, read_yaml
 from utils.core.errors import ConfigError
 from utils.core.events import Event, as_number, format_event, read_tail
 from utils.runs import ACTIVE, Run, State, Status
-from utils.ui.i18n import field_title, t
-from utils.ui.tabs.training.queries import Result
-from utils.ui.tabs.training.run_history import RunHistory, Sample
+from utils.training.history import Points, RunHistory, Sample
+from utils.ui.i18n import field_title, phrases, t, translate
 from utils.ui.views import (
     audio_player,
     cards,
     cell,
     details,
+    gigabytes,
     message_list,
     newest_events,
     note,
@@ -25,6 +27,7 @@ from utils.ui.views import (
     table,
     time_left,
 )
+from utils.workspace.training_checks import DiskForecast, PresetPeak, Result
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
 MAX_COMPARED = 6
@@ -32,13 +35,6 @@ NOT_COMPARED = {"output_path"}
 OPEN_STEPS = 2  # whose samples are shown expanded
 MAX_STEPS = 30
 LOG_BYTES, LOG_LINES = 32_768, 60
-
-CSS = """
-.samples audio { width: 100%; max-width: 420px; height: 40px; display: block; }
-.samples h4, .samples summary { font-size: var(--text-sm); font-weight: 600; margin: 10px 0 4px; }
-.samples p { margin: 6px 0 2px; overflow-wrap: anywhere; }
-.hint.effect b { color: #047857; } .dark .hint.effect b { color: #6ee7b7; }
-"""
 
 # The charts: title, and the label of each curve by its name in the history.
 CHARTS = {
@@ -50,7 +46,7 @@ CHARTS = {
     "training.memory_gib": {"memory": "training.memory_gib"},
 }
 
-ChartRow = tuple[float, float, str]  # step, value, label of the curve
+COLUMNS = {"step": "quantitative", "value": "quantitative", "curve": "nominal"}
 
 
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
@@ -94,18 +90,29 @@ def figures(history: RunHistory, language: str) -> str:
     return cards(shown, language)
 
 
-def chart_rows(history: RunHistory, curves: dict[str, str], language: str) -> list[ChartRow]:
-    return [(step, value, t(label, language)) for name, label in curves.items() for step, value in history.points(name)]
+def chart(curves: dict[str, Points], smoothing: float = 0.0) -> dict[str, object] | None:
+    """Return the value of a chart of labelled curves; None for an empty one."""
+    rows = [[step, value, label] for label, points in curves.items() for step, value in smoothed(points, smoothing)]
+    return {"columns": list(COLUMNS), "datatypes": COLUMNS, "mark": "line", "data": rows} if rows else None
+
+
+def smoothed(points: Points, weight: float) -> Iterable[tuple[float, float]]:
+    """Yield a running mean, in which each earlier point has ``weight`` times the influence of the next."""
+    total = influence = 0.0
+    for step, value in points:
+        total, influence = weight * total + value, weight * influence + 1
+        yield step, total / influence
 
 
 def messages(history: RunHistory, language: str) -> str:
     parts = []
     if history.warnings:
-        newest_first = list(dict.fromkeys(reversed(history.warnings)))
+        newest_first = [translate(text, language) for text in dict.fromkeys(reversed(history.warnings))]
         parts.append(message_list("warning", t("training.warnings", language), newest_first))
     if history.problem_count:
         title = t("training.problems", language, count=history.problem_count)
-        parts.append(details(title, message_list("warning", "", reversed(history.problems))))
+        problems = [translate(text, language) for text in reversed(history.problems)]
+        parts.append(details(title, message_list("warning", "", problems), "problems"))
     return "".join(parts)
 
 
@@ -122,7 +129,7 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
     parts = [(cell(name), cell(state)) for name, state in history.active.items()]
     active = table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
     memory = note(f"{t('training.memory_estimate', language)}: {history.memory}") if history.memory else ""
-    return details(t("training.active_optimizations", language), changed + active + memory) + files
+    return details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
 
 
 def samples(run: Run, history: RunHistory, language: str) -> str:
@@ -136,23 +143,46 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
     shown = []
     for number, step in enumerate(newest):
         title = f"{t('common.step', language)} {step}"
-        players = "".join(_player(run, sample, title) for sample in steps[step])
-        shown.append(f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else details(title, players))
+        players = "".join(_player(run, sample, title, language) for sample in steps[step])
+        shown.append(
+            f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else details(title, players, f"samples-{step}")
+        )
     return f'<div class="samples">{"".join(shown)}</div>'
 
 
-def _player(run: Run, sample: Sample, title: str) -> str:
-    path = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
-    return f"<p>{escape(sample.text)}</p>{audio_player(path, f'{title}: {sample.text}')}"
+def _player(run: Run, sample: Sample, title: str, language: str) -> str:
+    """Return a sentence with the players of what the model said and, if there is one, of the recording."""
+    said = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
+    sounds = {"inference.model": said}
+    recording = run.project.root / sample.recording
+    if sample.recording and recording.is_file() and recording.is_relative_to(run.project.root):
+        sounds["training.recording"] = recording
+    players = "".join(
+        f"<div><small>{escape(t(key, language))}</small>"
+        f"{audio_player(path, f'{title}, {t(key, language)}: {sample.text}')}</div>"
+        for key, path in sounds.items()
+    )
+    return f'<p>{escape(sample.text)}</p><div class="pair">{players}</div>'
 
 
-def log(run: Run) -> str:
-    """Return the newest events as lines, followed by the end of the run's output."""
-    lines = []
-    for event in newest_events(run, LOG_BYTES)[-LOG_LINES:]:
-        values = {name: short(value) if isinstance(value, float) else value for name, value in event.items()}
-        lines.append(clock(event) + format_event(values))
+def log(run: Run, language: str) -> str:
+    """Return the newest events as sentences, followed by the end of the run's output."""
+    events = [event for event in newest_events(run, LOG_BYTES) if event["kind"] != "progress" or "part" in event]
+    lines = [clock(event) + event_line(event, language) for event in events[-LOG_LINES:]]
     return "\n\n".join(filter(None, ("\n".join(lines), read_tail(run.log).strip())))
+
+
+def event_line(event: Event, language: str) -> str:
+    """Return an event as a sentence."""
+    key = f"event.{event['kind']}"
+    if key not in phrases():
+        message = str(event.get("message") or "")
+        return translate(message, language) if message else format_event(event)
+    values = defaultdict[str, object](lambda: "–")
+    for name, value in event.items():
+        values[name] = short(value) if isinstance(value, float) else translate(str(value), language)
+    values["status"] = t(f"status.{event.get('status')}", language)
+    return t(key, language).format_map(values).strip()
 
 
 def clock(event: Event) -> str:
@@ -203,6 +233,59 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], langu
     return table([t("training.setting", language), *(run.name for run in runs)], rows)
 
 
+def command(text: str, language: str) -> str:
+    """Return the command that starts the same run."""
+    return note(t("runs.command_hint", language)) + f'<pre class="scroll command" tabindex="0">{escape(text)}</pre>'
+
+
+def disk_forecast(result: DiskForecast, language: str) -> str:
+    """Return the forecast as text, with advice where the disk is too small."""
+    sizes = {
+        name: value if name in {"updates", "saves"} else gigabytes(value) for name, value in asdict(result).items()
+    }
+    text = t("training.disk_needed" if result.updates else "training.disk_per_checkpoint", language, **sizes)
+    return f"{text} {t('training.disk_full', language)}" if result.most > result.free else text
+
+
+def memory_tables(plan: Result, presets: Iterable[PresetPeak], language: str) -> str:
+    """Return the memory estimate: whether it fits, its parts, and the presets on this device."""
+
+    def gib(size: float) -> str:
+        return f"{size / 2**30:.2f} GiB"
+
+    def mark(key: str, peak: int) -> tuple[str, str]:
+        fits = peak <= plan["available"]
+        return t(
+            f"training.{key if fits else key.replace('fits', 'does_not_fit')}", language
+        ), "pass" if fits else "fail"
+
+    def preset_row(name: str, batch: int, steps: int, peak: int) -> list[str]:
+        verdict, kind = mark("fits", peak)
+        sign = "✓" if kind == "pass" else "✗"
+        texts = t(f"preset.{name}.title", language), f"{batch} × {steps}", gib(peak)
+        return [*map(cell, texts), cell(f"{sign} {verdict}", classes=f"mark {kind}")]
+
+    def titles(*names: str) -> list[str]:
+        return [t(f"training.{name}", language) for name in names]
+
+    verdict, kind = mark("it_fits", plan["peak"])
+    sizes = {"batch": plan["batch"], "peak": gib(plan["peak"]), "name": plan["device"], "room": gib(plan["available"])}
+    tuned = plan["tuned"]
+    advice = t("training.memory_advice", language, **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
+    parts = [
+        map(cell, (translate(name, language), gib(size), translate(text, language)))
+        for name, size, text in plan["parts"]
+    ]
+    rows = [preset_row(*preset) for preset in presets]
+    return (
+        f"<p><b class='{kind}'>{verdict}</b></p>"
+        + note(t("training.memory_needed", language, **sizes))
+        + note(advice)
+        + table(titles("part", "size", "meaning"), map(list, parts))
+        + table(titles("preset", "batch", "peak", "on_this_device"), rows)
+    )
+
+
 def device_line(device: Result, language: str) -> str:
     memory = f"{device['memory'] / 2**30:.1f} GiB"
     if device["kind"] == "cuda":
@@ -212,7 +295,12 @@ def device_line(device: Result, language: str) -> str:
 
 def switch_hint(field: str, device: Result | None, effect: tuple[int, str] | None, language: str) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
-    html = note(t(device_hints(device)[field] if device else "training.detecting_device", language))
+    html = note(
+        t(
+            device_hints(device).get(field, "training.here_any_device") if device else "training.detecting_device",
+            language,
+        )
+    )
     if effect:
         changed = t("training.changed_in_run", language, count=effect[0])
         html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(effect[1])}</p>'
@@ -220,7 +308,7 @@ def switch_hint(field: str, device: Result | None, effect: tuple[int, str] | Non
 
 
 def device_hints(device: Result) -> dict[str, str]:
-    """Return the id of the phrase that says what a switch does on a device, by the name of its field."""
+    """Return the id of the phrase that says what a switch does on a device, unless it works on every one."""
     on_gpu = device["kind"] == "cuda"
     half = {"no": "training.here_no_half", "fp16": "training.here_fp16", "bf16": "training.here_bf16"}
     optimizers = "training.here_all_optimizers"
@@ -233,15 +321,9 @@ def device_hints(device: Result) -> dict[str, str]:
         "enable_sdpa": "training.here_sdpa_gpu" if on_gpu else "training.here_sdpa_cpu",
         "enable_mixed_precision": half[device["half"]],
         "enable_ema": "training.here_ema",
-        "warmup_steps": "training.here_any_device",
         "use_compile": "training.here_compiler" if device["compiler"] else "training.here_no_compiler",
         "enable_tf32": "training.here_tf32" if device["tf32"] else "training.here_no_tf32",
         "optimizer": optimizers,
-        "enable_lora": "training.here_any_device",
-        "freeze_first_n_gpt_layers": "training.here_any_device",
-        "freeze_conditioning": "training.here_any_device",
-        "enable_fused_optimizer": "training.here_any_device",
-        "enable_fused_gelu": "training.here_any_device",
         "enable_byte_dropout": "training.here_cpu_only" if on_gpu else "training.here_with_sdpa",
         "offload_optimizer": "training.here_offload" if on_gpu else "training.here_no_offload",
         "step_in_backward": "training.here_accumulation_1",

@@ -69,6 +69,7 @@ class Sample:
     step: int
     text: str
     file: str
+    recording: str = ""  # the sentence as it was recorded, if the dataset has it
 
 
 @dataclass
@@ -160,7 +161,7 @@ class RunHistory:
             case "saved":
                 self.saved = step
             case "sample":
-                sample = Sample(step, str(event.get("text") or ""), str(event.get("file") or ""))
+                sample = Sample(step, *(str(event.get(name) or "") for name in ("text", "file", "recording")))
                 self.samples = [other for other in self.samples if other.file != sample.file] + [sample]
 
     def _add_points(self, names: dict[str, str], step: int, event: Event) -> None:

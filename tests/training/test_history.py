@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from utils.runs import Run, State, Status
+from utils.training.history import MAX_POINTS, EventReader, HistoryCache, RunHistory
 from utils.ui import views
 from utils.ui.tabs.training import render
-from utils.ui.tabs.training.run_history import MAX_POINTS, EventReader, HistoryCache, RunHistory
 
 
 def train(step: int, audio: object = 1.0, **more: object) -> dict[str, object]:
@@ -105,7 +105,7 @@ def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> 
     assert (history.step, history.total, history.read) == (2, 9, 1.0)
     assert (history.switches, history.samples) == ({}, [])
     assert 'max="9"' in render.facts(run, run.current_state(), history, "en")
-    assert render.log(run)
+    assert render.log(run, "en")
     assert views.run_facts(run, run.current_state(), "en")
 
 

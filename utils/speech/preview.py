@@ -1,0 +1,69 @@
+"""How a model reads a text, known from its vocabulary alone: while somebody types, without loading the model."""
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.config import SpeechConfig
+from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.speech.planning import find_unspeakable, plan
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.tokenizer import TokenizedText, Tokenizer
+
+MAX_LETTERS = 20_000  # read while somebody types
+
+
+@dataclass(frozen=True)
+class TextPreview:
+    """How a model reads a text."""
+
+    readings: tuple[TokenizedText, ...] = ()  # of each sentence
+    unreadable: tuple[str, ...] = ()  # characters because of which the text is refused
+    skipped: tuple[str, ...] = ()  # characters without sound
+    max_tokens: int = 0  # of a sentence
+    error: AmharicTtsError | None = None  # why the text cannot be spoken
+    is_complete: bool = True  # whether all of the text was read
+
+
+def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
+    """Read a text; one that cannot be spoken is read nevertheless, with the reason."""
+    pack, part, error = tokenizer.pack(language), text[:MAX_LETTERS], None
+    try:
+        readings = tuple(
+            sentence.tokenized for sentence in plan(part, tokenizer, SpeechConfig(language=language)).sentences
+        )
+    except TextError as problem:
+        error = problem
+        try:
+            sentences = pack.split(part)
+            readings = tuple(reading for one in sentences for reading in tokenizer.tokenize_parts(one, language))
+        except TextError:  # refused by the normalisation itself: there is nothing to show
+            readings = ()
+    problems = find_unspeakable(part, tokenizer, language) if part.strip() else ()
+    unreadable = dict.fromkeys(problem.characters for problem in problems if problem.refused)
+    skipped = dict.fromkeys(problem.characters for problem in problems if not problem.refused)
+    is_complete = part == text
+    return TextPreview(readings, tuple(unreadable), tuple(skipped), pack.token_limit, error, is_complete)
+
+
+def tokenizer_of(model: str) -> Tokenizer:
+    """Open the vocabulary of a model by its folder, without loading the model."""
+    if not model.strip():
+        raise ConfigError("No model is selected.", hint="Select one in the list, or train one first.")
+    folder = Path(model).expanduser()
+    versions = tuple(_modified(folder / name) for name in (VOCABULARY_FILE, SETTINGS_FILE))
+    if not versions[0]:
+        raise ConfigError("The vocabulary of this model is unknown until it is loaded.", hint="Press Load.")
+    return _open_tokenizer(folder, versions)
+
+
+@functools.lru_cache(maxsize=8)
+def _open_tokenizer(folder: Path, versions: tuple[int, ...]) -> Tokenizer:  # noqa: ARG001  # opened again after a change
+    return Tokenizer.load_current(folder)
+
+
+def _modified(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return 0

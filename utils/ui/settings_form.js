@@ -1,0 +1,60 @@
+// Keeps the inputs of a settings form and its value, a dict of the settings by name, the same.
+const inputs = () => [...element.querySelectorAll("[name]")];
+const read = (input) =>
+  input.type === "checkbox" ? input.checked : input.type !== "number" ? input.value : input.value === "" ? null : Number(input.value);
+const fallback = (input) => ("default" in input.dataset ? JSON.parse(input.dataset.default) : props.value[input.name]);
+const isChanged = (input) => props.value[input.name] !== fallback(input);
+
+function show() {
+  for (const input of inputs()) {
+    const value = props.value[input.name];
+    if (input.type === "checkbox") input.checked = Boolean(value);
+    else if (read(input) !== value) {  // else somebody may be typing
+      if (input.tagName === "SELECT" && ![...input.options].some((option) => option.value === value)) input.add(new Option(value));
+      input.value = value ?? "";
+    }
+    const slider = element.querySelector(`[data-slider="${input.name}"]`);
+    if (slider) slider.value = input.value;
+    const setting = input.closest(".setting"), effect = setting.querySelector("[data-effect]");
+    setting.classList.toggle("changed", isChanged(input));
+    const html = props.effects?.[input.name] ?? "";
+    if (effect.shown !== html || !effect.innerHTML) effect.innerHTML = effect.shown = html;
+  }
+  const names = inputs().filter((input) => isChanged(input)).map((input) => input.labels[0].textContent);
+  const changed = element.querySelector("[data-changed]");
+  if (changed) {
+    changed.textContent = names.join(", ");
+    changed.parentElement.hidden = !names.length;
+  }
+}
+
+element.addEventListener("input", ({ target }) => {
+  if (target.type === "search") {
+    const wanted = target.value.trim().toLowerCase();
+    for (const setting of element.querySelectorAll(".more .setting")) {
+      setting.hidden = !setting.textContent.toLowerCase().includes(wanted);
+    }
+    for (const group of element.querySelectorAll(".more:has(.setting)")) {
+      group.hidden = !group.querySelector(".setting:not([hidden])");
+    }
+    return;
+  }
+  const input = target.dataset.slider ? element.querySelector(`[name="${target.dataset.slider}"]`) : target;
+  if (input !== target) input.value = target.value;
+  props.value = { ...props.value, [input.name]: read(input) };
+  show();
+});
+element.addEventListener("click", ({ target }) => {
+  const { reset, random } = target.dataset;
+  if (random) props.value = { ...props.value, [random]: Math.floor(Math.random() * 2 ** 32) };
+  else if (reset !== undefined)
+    props.value = { ...props.value, ...Object.fromEntries(inputs().map((input) => [input.name, fallback(input)])) };
+  else return;  // a box that is ticked changes only after this
+  show();
+});
+watch(["value", "effects"], show);
+new MutationObserver(() => {
+  props.language = document.documentElement.lang;  // any property renders the template again
+  setTimeout(show);
+}).observe(document.documentElement, { attributeFilter: ["lang"] });
+show();

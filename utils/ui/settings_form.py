@@ -1,0 +1,154 @@
+"""A form of many settings in one component, generated from the fields of a config.
+
+Gradio builds, watches and searches a tree of widgets for each setting, shown or not; here the browser's own inputs do
+the work. The value is a dict of the settings by name, in events and for programs, which may leave out any of them.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import gradio as gr
+from pydantic import AfterValidator
+
+from utils.config import Config
+from utils.core.errors import ConfigError
+from utils.core.languages import canonical
+from utils.ui.form import bounds, fine_step, language_choices, range_text
+from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, t
+
+MAX_SLIDER_STEPS = 64  # more is too fine for a finger
+SCRIPT = Path(__file__).with_name("settings_form.js")
+
+
+def values_of(value: object) -> dict[str, Any]:
+    """Return the value of a form; a program may send anything."""
+    if value is not None and not isinstance(value, Mapping):
+        raise ConfigError("The settings have to be a dict of values by name.", hint='Such as {"seed": 1}.')
+    return dict(value or {})
+
+
+class SettingsForm:
+    """The form.
+
+    Args:
+        config: Declares the fields.
+        groups: Names of fields by the id of their group's title. Those of a group without a title come first; the
+            others can be searched and reset, and are shown while the switch ``Advanced`` of the tab is on.
+        name: Prefix of the ids.
+        sliders: Maximum of each number that is to have a slider, where the field has no bound that suits one.
+        fixed: Fields that the button "Reset" leaves alone.
+        suggestions: Common values of text fields, as (label, value).
+    """
+
+    def __init__(
+        self,
+        config: type[Config],
+        groups: Mapping[str, Sequence[str]],
+        name: str,
+        *,
+        sliders: Mapping[str, int] | None = None,
+        fixed: Sequence[str] = (),
+        suggestions: Mapping[str, Sequence[tuple[str, str]]] | None = None,
+    ) -> None:
+        self.config, self.groups, self.name, self.sliders, self.fixed = config, groups, name, sliders or {}, fixed
+        self.suggestions = suggestions or {}
+        self.fields = [field for group in groups.values() for field in group]
+        # Both languages are in the template: an update of a hidden widget, also one that skips it, drops properties.
+        forms = json.dumps({language: self.render(language) for language in LANGUAGES}, ensure_ascii=False)
+        self.widget = gr.HTML(
+            self.value(config()),
+            html_template=f"${{(forms => forms[document.documentElement.lang] ?? forms.en)({forms})}}",
+            js_on_load=SCRIPT.read_text(encoding="utf-8"),
+            apply_default_css=False,
+            elem_id=f"{name}-form",
+            effects={},  # HTML below some fields
+        )
+
+    def value(self, settings: Config) -> dict[str, object]:
+        """Return what the form shows of some settings."""
+        return settings.model_dump(mode="json", include=set(self.fields))
+
+    def render(self, language: str) -> str:
+        """Return the HTML of the form."""
+
+        def fields(names: Sequence[str]) -> str:
+            return "".join(self._field(field, language) for field in names)
+
+        titled = {title: names for title, names in self.groups.items() if title}
+        html = f'<div class="settings">{fields(self.groups.get("", ()))}</div>'
+        if titled:
+            html += _toolbar(language)
+        for title, names in titled.items():
+            html += f'<div class="more"><h3>{escape(t(title, language))}</h3>'
+            html += f'<div class="settings">{fields(names)}</div></div>'
+        return html
+
+    def _field(self, field: str, language: str) -> str:
+        element, title = f"{self.name}-{field}", escape(field_title(self.config, field, language))
+        declared = self.config.model_fields[field]
+        default = "" if field in self.fixed else f" data-default='{escape(json.dumps(declared.default))}'"
+        widget = self._input(
+            field, f'id="{element}-input" name="{field}" aria-describedby="{element}-hint"{default}', language
+        )
+        label = f'<label id="{element}-label" for="{element}-input">{title}</label>'
+        head = f'<span class="switch">{widget}{label}</span>' if declared.annotation is bool else label + widget
+        limits = bounds(declared)
+        hint = field_text(self.config, field, "description", language)
+        hint += f" [{range_text(limits)}]" if limits else ""
+        hint = f'<p class="hint" id="{element}-hint">{escape(hint)}</p>'
+        return f'<div class="setting" id="{element}">{head}{hint}<div data-effect></div></div>'
+
+    def _input(self, field: str, attributes: str, language: str) -> str:
+        """Return the input of a field; the config checks its bounds, so that all errors are reported together."""
+        declared = self.config.model_fields[field]
+        kind = declared.annotation
+        if kind is bool:
+            return f'<input type="checkbox" {attributes}>'
+        if get_origin(kind) is Literal:
+            return (
+                f"<select {attributes}>{_options(choice_labels(field, get_args(kind)).in_language(language))}</select>"
+            )
+        if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in declared.metadata):
+            choices = f'<datalist id="{self.name}-languages">{_options(language_choices())}</datalist>'
+            return f'<input type="text" list="{self.name}-languages" {attributes}>{choices}'
+        if field in self.suggestions:
+            choices = _options(self.suggestions[field])
+            offered = f'<datalist id="{self.name}-{field}s">{choices}</datalist>'
+            return f'<input type="text" list="{self.name}-{field}s" {attributes}>{offered}'
+        if kind not in {int, float}:
+            return f'<input type="text" {attributes}>'
+        return self._number(field, attributes, language)
+
+    def _number(self, field: str, attributes: str, language: str) -> str:
+        """Return an input for a number, with a slider where its range suits one."""
+        declared = self.config.model_fields[field]
+        kind, limits = declared.annotation, bounds(declared)
+        low, high = (limits.get(one, limits.get(other)) for one, other in (("ge", "gt"), ("le", "lt")))
+        edges = "".join(f' {edge}="{value:.15g}"' for edge, value in (("min", low), ("max", high)) if value is not None)
+        number = f'<input type="number" step="{1 if kind is int else "any"}"{edges} {attributes}>'
+        if field == "seed":
+            dice = escape(t("inference.random_seed", language))
+            return f'<span class="slider">{number}<button type="button" data-random="seed">{dice}</button></span>'
+        maximum = self.sliders.get(field, high)
+        if low is None or maximum is None or (field not in self.sliders and maximum - low > MAX_SLIDER_STEPS):
+            return number
+        step = 1 if kind is int else fine_step(maximum - low)
+        slider = f'<input type="range" step="{step}" min="{low:g}" max="{maximum:g}" data-slider="{field}"'
+        return f'<span class="slider">{slider} aria-labelledby="{self.name}-{field}-label">{number}</span>'
+
+
+def _toolbar(language: str) -> str:
+    """Return the search, the button that resets, and the place where changed settings are named."""
+    search, reset, changed = (escape(t(f"training.{key}", language)) for key in ("search", "reset", "changed_settings"))
+    return (
+        f'<div class="toolbar more"><input type="search" placeholder="{search}" aria-label="{search}">'
+        f'<button type="button" data-reset>{reset}</button>'
+        f'<p class="hint" hidden>{changed} <span data-changed></span></p></div>'
+    )
+
+
+def _options(choices: Sequence[tuple[str, str]]) -> str:
+    return "".join(f'<option value="{escape(value)}">{escape(label)}</option>' for label, value in choices)

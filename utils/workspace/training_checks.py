@@ -1,0 +1,270 @@
+"""What can be said of a training before it starts: device, dataset, memory and disk space.
+
+Queries that need torch are answered by a child process, because the page itself never loads torch. The child is
+``python -m utils.workspace.training_checks NAME``. It reads arguments as JSON from stdin and prints the result as one
+line of JSON.
+"""
+
+import contextlib
+import functools
+import importlib.util
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from utils.config import TrainConfig
+from utils.core import paths
+from utils.core.errors import AmharicTtsError
+from utils.core.languages import canonical
+from utils.core.paths import Project
+from utils.dataset import metadata
+from utils.runs.processes import query
+from utils.xtts.files import SETTINGS_FILE, TINY, VOCABULARY_FILE
+
+if TYPE_CHECKING:
+    from utils.dataset.clip import Clip
+    from utils.xtts.tokenizer import Tokenizer
+
+TIMEOUT = 900.0  # seconds; for a check of 50,000 clips
+MAX_NAMED = 5  # clips that a finding names
+
+LITTLE_HOURS = 2.0  # below it, configs/small_dataset.yaml is recommended
+LITTLE_DATA = "This is a small dataset. Choose the preset for under 2 hours, or record more."
+LONG_CLIPS = "They are excluded. Raise the maximum audio length, or segment the recordings again."
+LONG_TEXTS = "They are excluded. Raise the maximum text length, or segment the recordings again."
+UNKNOWN = "Write these characters as words, or turn on Amharic G2P."
+NO_VOCABULARY = "It is downloaded with the model at the first start. Check again after that."
+INVALID_LINES = "These lines are skipped. Correct the metadata or create the dataset again."
+
+HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
+PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
+EMBEDDED = 9_118_662  # of the tiny base model's
+MOMENTS = {"adamw": 2 * WIDE, "adamw_8bit": 2, "adafactor": 0}  # bytes per weight
+
+Result = dict[str, Any]
+PresetPeak = tuple[str, int, int, int]  # name, batch size, accumulated batches, peak in bytes
+
+
+# In the page
+
+
+def ask(name: str, **arguments: object) -> Result:
+    """Run a query of ``QUERIES`` in a child process; its error is raised here."""
+    text = json.dumps(arguments, default=lambda config: config.model_dump(mode="json"))
+    return query(["-m", __name__, name], read_result, timeout=TIMEOUT, text=text)
+
+
+def read_result(output: str) -> Result:
+    """Read the last line that the child printed; raise the error in it."""
+    result = json.loads(output.strip().splitlines()[-1])
+    if (error := result.get("error")) is not None:
+        raise AmharicTtsError(str(error), hint=str(result.get("hint", "")))
+    return dict(result)
+
+
+@functools.lru_cache(maxsize=16)
+def preset_peaks(names: tuple[str, ...], version: str, custom_model: str, max_audio_length: float) -> list[PresetPeak]:
+    """Ask for the memory of presets with this model and these clips, which takes many seconds."""
+    same = {"version": version, "custom_model": custom_model, "max_audio_length": max_audio_length}
+    return list(map(tuple, ask("presets", names=names, same=same)["peaks"]))
+
+
+# The disk space of a run
+
+
+@dataclass(frozen=True)
+class DiskForecast:
+    """What a run will write; sizes in bytes."""
+
+    updates: int  # optimizer steps of the run; 0 when the dataset is not known
+    saves: int  # checkpoints
+    checkpoint: int
+    resume: int
+    most: int  # at a time
+    free: int  # now
+
+
+def forecast_disk(config: TrainConfig, project: Project) -> DiskForecast:
+    """Return an upper bound; frozen weights and adapters need less."""
+    parameters = EMBEDDED if config.version == TINY and not config.custom_model else PUBLISHED
+    clips = _count_lines(Path(config.train_csv or project.dataset / metadata.FILES["train"]))
+    updates = math.ceil(clips / (config.batch_size * config.grad_acumm)) * config.num_epochs
+    updates = min(updates, config.max_steps or updates)
+    saves = math.ceil(updates / config.save_step)
+    kept = min(config.save_n_checkpoints + 1, max(1, saves)) + 1  # with the best, and one being written
+    checkpoint = parameters * HALF
+    resume = parameters * (WIDE + MOMENTS[config.optimizer] + WIDE * config.enable_ema)
+    folder = next(path for path in (project.root, *project.root.absolute().parents) if path.exists())
+    free = shutil.disk_usage(folder).free
+    return DiskForecast(updates, saves, checkpoint, resume, kept * checkpoint + 2 * resume, free)
+
+
+def _count_lines(path: Path) -> int:
+    """Count the lines of a list below its header; 0 when it does not exist."""
+    try:
+        with path.open("rb") as file:
+            return max(0, sum(1 for line in file if line.strip()) - 1)
+    except OSError:
+        return 0
+
+
+# In the child
+
+
+def device() -> Result:
+    import torch
+
+    from utils.training import memory
+    from utils.training.speedups.gpu import CAPABILITY
+    from utils.xtts.device import choose_precision
+
+    detected = memory.Device.detect(TrainConfig())
+    on_gpu = detected.kind == "cuda"
+    return {
+        "kind": detected.kind,
+        "name": detected.name,
+        "memory": detected.memory,
+        "half": choose_precision(detected.kind).dtype,
+        "tf32": on_gpu and torch.cuda.get_device_capability() >= CAPABILITY,
+        "compiler": any(shutil.which(name) for name in ("c++", "g++", "clang++", "cl")),
+        "bitsandbytes": importlib.util.find_spec("bitsandbytes") is not None,
+    }
+
+
+def plan(config: dict[str, object]) -> Result:
+    """Estimate the memory of a run, and of the largest batch that fits, on this device."""
+    from utils.training import memory
+
+    settings = TrainConfig.parse(config, source="The form")
+    device = memory.Device.detect(settings)
+    configured = memory.estimate(settings, device)
+    result: Result = {
+        "device": device.name,
+        "batch": memory.batch_description(settings),
+        "peak": configured.peak,
+        "available": configured.available,
+        "parts": [[name, size, memory.PARTS[name]] for name, size in configured.parts.items() if size],
+        "tuned": None,
+    }
+    try:
+        fitted, tuned = memory.fit_batch(settings, device)
+        result["tuned"] = {"batch": fitted.batch_size, "steps": fitted.grad_acumm, "peak": tuned.peak}
+    except memory.NotEnoughMemoryError as error:
+        result["advice"] = error.hint
+    return result
+
+
+def presets(names: list[str], same: dict[str, object]) -> Result:
+    """Estimate presets with the model and the clips of the form; one that the model does not support is left out."""
+    from utils.training import memory
+
+    device, peaks = memory.Device.detect(TrainConfig()), []
+    for name in names:
+        config = memory.changed(TrainConfig.load(paths.CONFIGS / f"{name}.yaml"), same)
+        with contextlib.suppress(AmharicTtsError):  # such as more frozen layers than a small model has
+            peaks.append((name, config.batch_size, config.grad_acumm, memory.estimate(config, device).peak))
+    return {"peaks": peaks}
+
+
+def check(config: dict[str, object], project: str) -> Result:
+    """Return findings about the dataset of a run, each as name, verdict, detail and cure."""
+    settings = TrainConfig.parse(config, source="The form")
+    clips = metadata.read_clips(settings, Project(Path(project)))
+    hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
+    hours /= 60
+    longest = max(clip.span.seconds for clip in clips.clips)
+    too_long = [clip for clip in clips.clips if clip.span.seconds > settings.max_audio_length]
+    findings = [
+        _finding(
+            "Training clips",
+            f"{len(clips.train)} clips, {hours:.2f} hours, longest {longest:.1f} s",
+            LITTLE_DATA if hours < LITTLE_HOURS else "",
+        ),
+        _finding("Evaluation clips", f"{len(clips.eval)} clips, {minutes:.1f} minutes"),
+        _count("Clips that are too long", too_long, LONG_CLIPS),
+        *_token_findings(settings, clips.train, clips.clips, Project(Path(project))),
+    ]
+    if clips.problems:
+        problems = f"{len(clips.problems)}: {' '.join(clips.problems[:MAX_NAMED])}"
+        findings.append(_finding("Invalid lines", problems, INVALID_LINES))
+    there = metadata.read_language(clips.folder)
+    if canonical(there) != settings.language:
+        detail = f"The dataset language is {there}, but {settings.language} is selected."
+        findings.append(_finding("Language", detail, "Choose the language of the recordings."))
+    return {"findings": findings}
+
+
+def _finding(name: str, detail: str, cure: str = "", verdict: str = "warn") -> tuple[str, str, str, str]:
+    return name, verdict if cure else "pass", detail, cure
+
+
+def _count(name: str, clips: Sequence["Clip"], cure: str) -> tuple[str, str, str, str]:
+    return _finding(name, f"{len(clips)}: {_names(clips)}", cure) if clips else _finding(name, "none")
+
+
+def _names(clips: Sequence["Clip"]) -> str:
+    return ", ".join(clip.audio for clip in clips[:MAX_NAMED])
+
+
+def _token_findings(
+    config: TrainConfig, train: Sequence["Clip"], clips: Sequence["Clip"], project: Project
+) -> list[tuple[str, str, str, str]]:
+    name = "Characters without a token ([UNK])"
+    tokenizer, missing = _tokenizer(config, train, project)
+    if tokenizer is None:
+        return [_finding(name, f"Not checked: {missing} does not exist yet.", NO_VOCABULARY)]
+    texts = [(clip, tokenizer.tokenize(clip.text, config.language)) for clip in clips]
+    lacking = [clip for clip, text in texts if text.unknown]
+    long = [clip for clip, text in texts if len(text.ids) > config.max_text_length]
+    if lacking:
+        symbols = " ".join(dict.fromkeys(symbol for _, text in texts for symbol in text.unknown))
+        detail, cure = f"{symbols} in {len(lacking)} clips: {_names(lacking)}", UNKNOWN
+        unknown = _finding(name, detail, cure, "fail")
+    else:
+        most = max((len(text.ids) for _, text in texts), default=0)
+        unknown = _finding(name, f"none; the longest text has {most} tokens")
+    return [unknown, _count("Texts that are too long", long, LONG_TEXTS)]
+
+
+def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -> tuple["Tokenizer | None", str]:
+    """Return the tokenizer as training would make it, or the path of the missing vocabulary."""
+    from utils.training.preparation import text_mode, tokenizer_for
+    from utils.xtts import pronunciations
+    from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
+    from utils.xtts.vocabulary import Vocabulary
+
+    texts = (clip.text for clip in clips)
+    mode, backend, corrected = text_mode(config), config.g2p_backend, pronunciations.overrides(project)
+    own = Path(config.custom_model).expanduser() if config.custom_model else None
+    folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
+    if own and (folder / SETTINGS_FILE).is_file():
+        return Tokenizer.load(folder).with_pronunciations(corrected), ""
+    if not own and config.version == TINY:
+        return tokenizer_for(paths.TINY_MODEL, config.language, texts, mode, backend, corrected), ""
+    if not (folder / VOCABULARY_FILE).is_file():
+        return None, str(folder / VOCABULARY_FILE)
+    base = Vocabulary.load(folder / VOCABULARY_FILE)
+    options: Any = {"mode": mode, "backend": backend, "overrides": corrected}
+    return prepare_tokenizer(base, config.language, texts=texts, allow_missing=True, **options), ""
+
+
+QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, presets, check)}
+
+
+def main(arguments: list[str]) -> int:
+    """Answer one query; an error is a result too."""
+    try:
+        result = QUERIES[arguments[0]](**json.load(sys.stdin))
+    except AmharicTtsError as error:
+        result = {"error": error.message, "hint": error.hint}
+    sys.stdout.write(f"\n{json.dumps(result, ensure_ascii=False)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
