@@ -23,7 +23,14 @@ Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tin
 class TrainConfig(Config):
     """How to fine-tune a model."""
 
-    earlier = {"reference": "same_clip", "find_batch_size": False, "score_sentences": 0, "score_model": ""}  # noqa: RUF012  # pydantic knows it as a class variable
+    earlier = {  # noqa: RUF012  # pydantic knows it as a class variable
+        "reference": "same_clip",
+        "find_batch_size": False,
+        "score_sentences": 0,
+        "score_model": "",
+        "text_mode": "latin",
+        "g2p_backend": "rules",
+    }
 
     custom_model: Text = setting(
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
