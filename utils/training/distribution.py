@@ -47,11 +47,17 @@ class Ranks:
         self.count: int = accelerator.num_processes
         self.is_first: bool = accelerator.is_main_process
 
-    def sum(self, values: Sequence[float] | Tensor) -> list[float]:
-        tensor = torch.as_tensor(values, dtype=torch.float32, device=self.accelerator.device)
+    def sum(self, values: Sequence[float]) -> list[float]:
+        if self.count == 1:  # without a detour over the device
+            return list(values)
+        summed: list[float] = self.reduce(torch.tensor(values, device=self.accelerator.device)).tolist()
+        return summed
+
+    def reduce(self, values: Tensor) -> Tensor:
+        """Sum a tensor over all processes, on the device."""
         if self.count > 1:
-            torch.distributed.all_reduce(tensor)
-        return [float(value) for value in tensor.tolist()]
+            torch.distributed.all_reduce(values)
+        return values
 
     def prepare(self, model: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
         """Wrap both for several processes and mixed precision. A sharded model is returned as it is."""

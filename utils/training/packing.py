@@ -215,12 +215,23 @@ class PackedGpt(nn.Module):
 
     def forward(self, batch: PackedBatch) -> LossSums:
         gpt, parts = self.gpt, batch.parts
-        hidden = gpt.gpt(inputs_embeds=self._embed(batch), attention_mask=None, use_cache=False).last_hidden_state
-        flat = hidden.flatten(0, 1)
+        flat = self._layers(self._embed(batch)).flatten(0, 1)
         return LossSums(
             self._loss(gpt.text_head, flat, parts.text_index, parts.text_targets),
             self._loss(gpt.mel_head, flat, parts.counted_index, parts.counted_targets),
         )
+
+    def _layers(self, hidden: Tensor) -> Tensor:
+        """Run the GPT-2. transformers' own forward asks the device for each batch whether its rows are packed."""
+        gpt2, mask = self.gpt.gpt, None
+        if gpt2.config._attn_implementation == "eager":  # noqa: SLF001  # the fused kernels know that they are causal
+            length, lowest = hidden.shape[1], torch.finfo(hidden.dtype).min
+            mask = torch.full((length, length), lowest, dtype=hidden.dtype, device=hidden.device).triu(1)[None, None]
+        hidden = gpt2.drop(hidden)
+        for block in gpt2.h:
+            hidden = block(hidden, None, mask)
+        output: Tensor = gpt2.ln_f(hidden)
+        return output
 
     def _embed(self, batch: PackedBatch) -> Tensor:
         """Put the embeddings of prompt, text and audio into the matrix; the rest is zero."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
@@ -66,10 +67,15 @@ class TrainStep:
         self.model.train()
         self._end_text_warmup(update.number)
         rate = float(self.schedule.get_last_lr()[0])
-        text, audio = self.ranks.sum(self._gradients(update))
+        sums = self.ranks.reduce(self._gradients(update))
         if self.text_warmup is not None:
             self.text_warmup.drop_gradients()
-        norm = self._clip_gradients()
+        norm_on_device = self._gradient_norm()
+        # The only time in an update that the host waits for the device.
+        text, audio, norm = torch.cat([sums, norm_on_device.to(sums).reshape(1)]).tolist()
+        if norm > self.config.gradient_clip and not self.config.step_in_backward:
+            # torch's clip_grad_norm_ multiplies every gradient, even by 1
+            clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm_on_device)
         means = text / update.text_count, audio / update.audio_count
         loss = self.config.text_loss_weight * means[0] + means[1]
         status = self._apply(loss, norm, self.clip_names(update))
@@ -108,21 +114,19 @@ class TrainStep:
             sums += torch.stack([losses.text.detach(), losses.audio.detach()])
         return sums
 
-    def _clip_gradients(self) -> float:
-        """Clip the gradient and return its norm before clipping."""
+    def _gradient_norm(self) -> Tensor:
+        """Return the norm of the gradient, which is not clipped yet."""
         if self.config.step_in_backward:
-            return float(unwrap_optimizer(self.optimizer).last_norm)  # type: ignore[attr-defined]
+            norm: Tensor = unwrap_optimizer(self.optimizer).last_norm  # type: ignore[attr-defined]
+            return norm
         self.ranks.accelerator.unscale_gradients()
         norm = get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
-        value = float(norm.full_tensor() if isinstance(norm, DTensor) else norm)
-        if value > self.config.gradient_clip:  # torch's clip_grad_norm_ multiplies every gradient, even by 1
-            clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm)
-        return value
+        return norm.full_tensor() if isinstance(norm, DTensor) else norm
 
     def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> StepStatus:
         scaler = self.ranks.accelerator.scaler
-        scale = float(scaler.get_scale()) if scaler is not None else None
         applied = math.isfinite(loss) and math.isfinite(norm)
+        scale = None if applied or scaler is None else float(scaler.get_scale())  # asks the device
         if applied or scaler is not None:  # the scaler skips infinite gradients itself and lowers its scale
             self.optimizer.step()
         if applied:
@@ -167,16 +171,17 @@ class Evaluator:
         self.model.eval()
         packed = accelerator.unwrap_model(self.model)
         smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # so that runs can be compared
-        totals = torch.zeros(4, device=accelerator.device)
+        totals, counts = torch.zeros(2, device=accelerator.device), np.zeros(2)
         try:
             with torch.no_grad(), uncompiled():
                 for batch in self.batches():
                     sums = self.model(batch.to(accelerator.device))
-                    counts = totals.new_tensor([batch.text_count, batch.audio_count])
-                    totals += torch.cat([torch.stack([sums.text, sums.audio]).float(), counts])
+                    totals += torch.stack([sums.text, sums.audio]).float()
+                    counts += batch.text_count, batch.audio_count
         finally:
             packed.label_smoothing = smoothing
             self.model.train(was_training)
-        text, audio, text_count, audio_count = self.ranks.sum(totals)
+        text, audio = self.ranks.reduce(totals).tolist()
+        text_count, audio_count = self.ranks.sum(counts.tolist())
         means = text / text_count, audio / audio_count
         return EvalLosses(*means, self.text_weight * means[0] + means[1])

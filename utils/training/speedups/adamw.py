@@ -187,9 +187,9 @@ class StepInBackward(Optimizer):
             weight.register_post_accumulate_grad_hook(partial(self._update, number))
 
     @property
-    def last_norm(self) -> float:
-        """Norm of the whole gradient before clipping; not finite if any element is not."""
-        return math.sqrt(float(torch.stack(self._squares).sum())) if self._squares else 0.0
+    def last_norm(self) -> Tensor:
+        """Norm of the whole gradient before clipping, on its device; not finite if any element is not."""
+        return torch.stack(self._squares).sum().sqrt() if self._squares else torch.zeros(())
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - as torch
         """Return the closure's loss; its backward pass has updated the weights."""
