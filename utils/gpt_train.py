@@ -27,9 +27,11 @@ from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composit
 from utils.runs import Run
 from utils.runs.job import Job, StopRequested
 from utils.runs.monitor import idle_gpu_warning
+from utils.runs.processes import ChildError, read_lines
 from utils.runs.progress import EventPrinter
 from utils.training import memory, preparation
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
+from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.codec_audit import audit_codec
@@ -49,6 +51,7 @@ from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
 from utils.xtts import checkpoints, hub
+from utils.xtts.certificate import read as read_certificate
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device, free_memory
 from utils.xtts.export import promote
@@ -138,6 +141,7 @@ def find_training(project: Project, name: str) -> Run:
 def train(job: Job, config: TrainConfig) -> TrainResult:
     """Perform a run from start to end, or continue it where it was saved."""
     # 1. Devices and data. The first process prepares the data; the others find it ready.
+    config = certified(job, config)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
     ranks = Ranks(make_accelerator(config, optimizations.get_mixed_precision_config().dtype, job.run))
@@ -299,6 +303,23 @@ def make_scorer(job: Job, config: TrainConfig) -> Scorer:
         return scores if whole is None else {**scores, "composite": whole}
 
     return score
+
+
+def certified(job: Job, config: TrainConfig) -> TrainConfig:
+    """Test the GPU before its first run, in a process of its own, and replace the settings that failed on it."""
+    device = choose_device("auto")
+    if device == "cuda" and config.num_processes == 1 and read_certificate(device) is None:
+        emit_change(job, Change("gpu_certificate", 0, "testing this GPU before its first run"))
+        try:
+            for _ in read_lines(["-m", "utils", "doctor", "--gpu"], check=job.stop_if_requested):
+                pass
+        except ChildError as error:  # also where a check failed
+            warn(job, f"Not everything works on this GPU; see python -m utils doctor --gpu. {error}")
+    config, changes = safe_config(config, device)
+    for change in changes:
+        emit_change(job, change)
+        warn(job, change.detail)
+    return config
 
 
 def publish_first_voice(job: Job, reference: Path) -> None:

@@ -12,11 +12,21 @@ MARKS = {"pass": "ok  ", "warn": "warn", "fail": "FAIL"}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print a JSON list instead of a table")
+    parser.add_argument(
+        "--gpu",
+        nargs="?",
+        choices=["cuda", "cpu"],
+        const="cuda",
+        help="test every kernel and switch on the GPU (at most three minutes) and write gpu-certificate.json and .md; "
+        "training and speech then avoid what failed. cpu tests the processor instead",
+    )
     add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; the exit code is 1 if a check failed."""
+    if arguments.gpu:
+        return _certify(arguments.gpu, as_json=arguments.json)
     findings = []
     for finding in examine(arguments.output):
         findings.append(finding)
@@ -26,3 +36,17 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps([dataclasses.asdict(finding) for finding in findings], ensure_ascii=False, indent=1))
     return int(any(finding.verdict == "fail" for finding in findings))
+
+
+def _certify(name: str, *, as_json: bool) -> int:
+    import torch
+
+    from utils.core.paths import GPU_CERTIFICATE
+    from utils.training.certificate import run as certify
+    from utils.xtts.device import choose_device
+
+    certificate = certify(torch.device(choose_device(name)))
+    print(GPU_CERTIFICATE.read_text(encoding="utf-8") if as_json else certificate.markdown)
+    if not as_json:
+        print(f"Written to {GPU_CERTIFICATE} and {GPU_CERTIFICATE.with_suffix('.md').name}.")
+    return int(bool(certificate.failed))

@@ -14,6 +14,7 @@ CONSTRAINTS = ROOT / "constraints.txt"
 MODELS = OUTPUT / ".models"  # one folder per published version
 SETTINGS = OUTPUT / ".settings"  # user choices and measurements of this machine
 LICENCE_CONSENT = SETTINGS / "licence-consent.json"
+GPU_CERTIFICATE = SETTINGS / "gpu-certificate.json"  # what was tested on the GPU; beside it as .md
 PRECISIONS = SETTINGS / "precision.json"  # measured speed of each precision
 VOICES = OUTPUT / ".cache" / "voices"  # computed voices of reference clips
 TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built

@@ -5,6 +5,7 @@ state of a column predicts the next code, and the same vector is the latent that
 computes it again in a second pass over the finished sentence; here nothing is computed twice.
 """
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,9 @@ from utils.speech.layers import GraphedStep, KeyValueCache, LayerNorm, LayerStac
 from utils.speech.precision import require
 from utils.speech.sampling import BeamSearch, Sampler, random_numbers
 from utils.speech.types import Sentence
+from utils.xtts.certificate import DECODING, failure
+
+logger = logging.getLogger(__name__)
 
 Generations = Generator[list["Generation"], None, None]
 
@@ -55,6 +59,10 @@ class Decoder:
         self.norm = LayerNorm.of(gpt.final_norm, self.device)
         self.head = linear(gpt.mel_head.weight.to(self.device), gpt.mel_head.bias.to(self.device), precision)
         self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
+        self.uses_graphs = self.device.type == "cuda"
+        if self.uses_graphs and (problem := failure(self.device, [DECODING])):
+            logger.warning("Speech runs without CUDA graphs. %s", problem)
+            self.uses_graphs = False
 
     def _table(self, embedding: nn.Embedding) -> Tensor:
         return embedding.weight.detach().to(self.device, torch.float32, copy=True)
@@ -88,7 +96,7 @@ class Decoder:
         limits = [self._limit(sentence) for sentence in sentences]
         numbers = [random_numbers(each.seed, limit) for each, limit in zip(sentences, limits, strict=True)]
         rows = list(range(len(sentences)))  # the sentence of each row of the batch
-        step = GraphedStep(self.stack) if self.device.type == "cuda" else self.stack.step
+        step = GraphedStep(self.stack) if self.uses_graphs else self.stack.step
         with torch.inference_mode():
             sampler = Sampler(config, len(rows), len(self.codes), self.used_codes, self.device)
             cache, latents = self._prefill(sentences, prompt)

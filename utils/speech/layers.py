@@ -352,7 +352,7 @@ class GraphedStep:
 
     def __init__(self, stack: LayerStack) -> None:
         self.stack = stack
-        self.graph: torch.cuda.CUDAGraph | None = None
+        self.graph: Callable[[], None] | None = None  # computes ``hidden``; on a CPU without recording
         self.recorded: Tensor | None = None  # the first layer of the cache that the graph belongs to
 
     def __call__(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
@@ -363,7 +363,7 @@ class GraphedStep:
         self.column.fill_(cache.end)
         self.mask[..., cache.end] = 0
         assert self.graph is not None  # noqa: S101  # for the type checker
-        self.graph.replay()
+        self.graph()
         cache.end += 1
         return self.hidden.clone()
 
@@ -372,13 +372,22 @@ class GraphedStep:
         self.recorded = cache.layers[0]
         self.rows, self.mask = rows.clone(), cache.mask_until(cache.end + 1)
         self.column = torch.full((1,), cache.end, device=rows.device)
-        stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            for _ in range(WARM_UP):
-                self.stack.fixed_step(self.rows, cache.layers, self.column, self.mask)
-        torch.cuda.current_stream().wait_stream(stream)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+
+        def compute() -> None:
             self.hidden = self.stack.fixed_step(self.rows, cache.layers, self.column, self.mask)
-        self.graph = graph
+
+        self.graph = compute if rows.device.type == "cpu" else _graph_of(compute)
+
+
+def _graph_of(compute: Callable[[], None]) -> Callable[[], None]:
+    """Record what a function does on the GPU, and return what repeats it."""
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(WARM_UP):
+            compute()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        compute()
+    return graph.replay

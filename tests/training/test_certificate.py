@@ -1,0 +1,159 @@
+"""The certificate of a GPU, with the CPU as the device under test: what works passes, and planted faults are found."""
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from utils import gpt_train
+from utils.cli import doctor
+from utils.config import TrainConfig
+from utils.core import paths
+from utils.speech.layers import GraphedStep
+from utils.training import certificate
+from utils.training.certificate import certify, difference, safe_config
+from utils.training.ema import Ema
+from utils.training.guards import MicroBatches
+from utils.xtts import certificate as stored
+from utils.xtts.certificate import DECODING, Certificate, Check
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(certificate, "SIZES", certificate.SIZES[:1])  # without the wide layer
+    path = tmp_path / "gpu-certificate.json"
+    monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
+    return path
+
+
+def failed(names: set[str], monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Run the checks of these names on a small model."""
+    switches = tuple(switch for switch in certificate.SWITCHES if switch.name in names)
+    monkeypatch.setattr(certificate, "SWITCHES", switches)
+    return {check.name for check in certify(CPU) if not check.passed}
+
+
+@pytest.mark.slow
+def test_everything_passes_on_a_cpu_and_is_written(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert doctor.run(argparse.Namespace(gpu="cpu", json=True)) == 0
+    names = {check["name"] for check in json.loads(capsys.readouterr().out)["checks"]}
+    assert {"fused attention", "mixed precision", "fused AdamW", "gradient checkpointing", DECODING} <= names
+    assert "checks passed" in path.with_suffix(".md").read_text(encoding="utf-8")
+    found = stored.read(CPU)
+    assert found is not None
+    assert not found.failed
+
+
+def plant_noisy_attention(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(F, "scaled_dot_product_attention", lambda query, *_, **__: torch.randn_like(query))
+
+
+def plant_stale_graph(patch: pytest.MonkeyPatch) -> None:
+    """The graph reads the first row that it was recorded with, forever."""
+    record = GraphedStep._record
+
+    def recorded(step: GraphedStep, rows: Tensor, cache: Any) -> None:
+        record(step, rows, cache)
+        compute, first = step.graph, rows.clone()
+        assert compute is not None
+
+        def replay() -> None:
+            step.rows.copy_(first)
+            compute()
+
+        step.graph = replay
+
+    patch.setattr(GraphedStep, "_record", recorded)
+
+
+def plant_lost_clips(patch: pytest.MonkeyPatch) -> None:
+    halves = MicroBatches.split
+    patch.setattr(MicroBatches, "split", lambda self, batches: halves(self, batches)[: -1 if self.splits else None])
+
+
+def plant_an_average_that_changes_the_weights(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Ema, "update", lambda self: [weight.data.mul_(0.9) for weight in self.weights.values()])
+
+
+@pytest.mark.parametrize(
+    ("plant", "name"),
+    [
+        (plant_noisy_attention, "fused attention"),
+        (plant_stale_graph, DECODING),
+        (plant_lost_clips, "recovery from a full memory"),
+        (plant_an_average_that_changes_the_weights, "averaged weights"),
+    ],
+)
+def test_a_planted_fault_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        plant(patch)
+        assert name in failed({name}, monkeypatch)
+
+
+def test_numbers_that_are_not_finite_never_pass() -> None:
+    assert difference([1.0, float("nan")], [1.0, 2.0]) == float("inf")
+    assert difference([1.0, 2.2], [1.0, 2.0]) == pytest.approx(0.1)
+
+
+def write(*failing: str) -> None:
+    checks = tuple(Check(name, passed=False, detail="differs by 3.0e+00") for name in failing)
+    Certificate(stored.machine(CPU), "2026-11-24", checks).write(paths.GPU_CERTIFICATE)
+
+
+def test_a_switch_that_failed_is_replaced_and_the_reason_is_said() -> None:
+    write("mixed precision", "offloaded AdamW")
+    config, changes = safe_config(TrainConfig(enable_mixed_precision=True), CPU)
+    assert not config.enable_mixed_precision
+    assert [change.name for change in changes] == ["enable_mixed_precision"]  # the other one was not wanted
+    assert "differs by 3.0e+00" in changes[0].detail
+
+
+def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: Path) -> None:
+    write("mixed precision")
+    path.write_text(path.read_text().replace("torch 2", "torch 1"))
+    assert safe_config(TrainConfig(), CPU)[1] == []
+    path.write_text("{")
+    assert stored.read(CPU) is None
+
+
+class Job:
+    """Keeps the events of a run."""
+
+    def __init__(self) -> None:
+        self.events = self
+        self.emitted: list[dict[str, object]] = []
+
+    def emit(self, kind: str, **fields: object) -> None:
+        self.emitted.append({"kind": kind, **fields})
+
+    def stop_if_requested(self) -> None:
+        pass
+
+
+def test_the_first_run_on_a_gpu_tests_it_and_later_runs_avoid_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[list[str]] = []
+
+    def read_lines(arguments: list[str], **_: object) -> list[str]:
+        started.append(arguments)
+        write("fused attention")
+        return []
+
+    monkeypatch.setattr(gpt_train, "choose_device", lambda _name: "cuda")
+    monkeypatch.setattr(stored, "machine", lambda _device: "cpu")
+    monkeypatch.setattr(certificate, "read", stored.read)
+    monkeypatch.setattr(gpt_train, "read_lines", read_lines)
+    for _ in range(2):
+        job: Any = Job()
+        assert not gpt_train.certified(job, TrainConfig(enable_sdpa=True)).enable_sdpa
+        assert any("fused attention failed on this GPU" in str(event) for event in job.emitted)
+    assert started == [["-m", "utils", "doctor", "--gpu"]]

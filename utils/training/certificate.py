@@ -1,0 +1,310 @@
+"""Test the user's own GPU: every kernel and switch against plain fp32, with speed and memory.
+
+A switch passes if a few updates with it give the losses and gradients of the reference: eager attention, fp32, plain
+AdamW. What fails is replaced in later runs (``safe_config``). A CPU can be tested too, so that every line runs in CI.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from utils.config import TrainConfig
+from utils.core import paths
+from utils.core.events import Change
+from utils.speech.layers import GraphedStep, LayerStack
+from utils.training.data_loader import Update
+from utils.training.distribution import Ranks
+from utils.training.ema import Ema
+from utils.training.memory import changed
+from utils.training.model_size import ModelSize, random_gpt
+from utils.training.optimizers import make_optimizer, make_schedule
+from utils.training.packing import MEL_BANDS, Example, PackedBatch, PackedGpt, SpecialTokens, pack
+from utils.training.speedups import gpu
+from utils.training.speedups.attention import every_kernel
+from utils.training.speedups.dropout import set_dropout
+from utils.training.step import TrainStep
+from utils.training_optimizations import TrainingOptimizer
+from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
+from utils.xtts.device import choose_precision, free_memory
+
+SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
+UPDATES = 4
+STEPS = 40  # of decoding
+LENGTHS = (90, 60, 30)  # columns that the rows of decoding begin with
+PLAIN: dict[str, Any] = {
+    "enable_sdpa": False,
+    "enable_mixed_precision": False,
+    "enable_tf32": False,
+    "enable_fused_optimizer": False,
+    "enable_fused_gelu": False,
+    "enable_grad_checkpoint": False,
+    "enable_byte_dropout": False,
+    "dropout": 0,
+    "enable_ema": False,
+    "enable_lora": False,
+    "use_compile": False,
+    "attention_kernel": "auto",
+    "optimizer": "adamw",
+    "offload_optimizer": False,
+    "step_in_backward": False,
+    "label_smoothing": 0,
+    "learning_rate": 1e-3,
+    "warmup_steps": 0,
+    "grad_acumm": 1,
+    "batch_size": 4,
+    "gradient_clip": 1.0,
+}
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A setting that is compared with the reference, and what replaces it where it fails."""
+
+    name: str
+    on: Mapping[str, object]
+    off: Mapping[str, object]
+    tolerance: float = 1e-3  # relative, of losses and norms
+    needs: str = ""  # "cuda", or a package
+    reference: Mapping[str, object] = field(default_factory=dict)  # besides the plain settings
+
+
+SWITCHES = (
+    Switch("fused attention", {"enable_sdpa": True}, {"enable_sdpa": False}),
+    *(
+        Switch(
+            f"{kernel} attention",
+            {"enable_sdpa": True, "attention_kernel": kernel},
+            {"attention_kernel": "auto"},
+            needs="cuda",
+        )
+        for kernel in ("efficient", "math")
+    ),
+    Switch(
+        "fused attention in mixed precision",
+        {"enable_sdpa": True, "enable_mixed_precision": True},
+        {"enable_sdpa": False},
+        0.1,
+    ),
+    Switch("mixed precision", {"enable_mixed_precision": True}, {"enable_mixed_precision": False}, 0.1),
+    Switch("TF32", {"enable_tf32": True}, {"enable_tf32": False}, 0.02, "cuda"),
+    Switch("fused GELU", {"enable_fused_gelu": True}, {"enable_fused_gelu": False}),
+    Switch("fused AdamW", {"enable_fused_optimizer": True}, {"enable_fused_optimizer": False}),
+    Switch("8-bit AdamW", {"optimizer": "adamw_8bit"}, {"optimizer": "adamw"}, 0.02, "bitsandbytes"),
+    Switch("offloaded AdamW", {"offload_optimizer": True}, {"offload_optimizer": False}),
+    Switch("gradient checkpointing", {"enable_grad_checkpoint": True}, {"enable_grad_checkpoint": False}),
+    Switch("averaged weights", {"enable_ema": True}, {"enable_ema": False}),
+    Switch(
+        "LoRA with fused attention",
+        {"enable_sdpa": True, "enable_lora": True},
+        {"enable_sdpa": False},
+        reference={"enable_lora": True, "lora_dropout": 0},
+    ),
+    Switch("torch.compile", {"enable_sdpa": True, "use_compile": True}, {"use_compile": False}, needs="cuda"),
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a few updates gave."""
+
+    numbers: tuple[float, ...]  # loss and norm of the gradient of each update
+    milliseconds: float
+    mebibytes: float
+
+
+def certify(device: torch.device) -> Iterator[Check]:
+    """Run every check that this device can run."""
+    sizes = SIZES
+    references: dict[tuple[ModelSize, str], Measured] = {}
+
+    def reference(size: ModelSize, settings: Mapping[str, object]) -> Measured:
+        key = size, str(settings)
+        if key not in references:
+            references[key] = updates(size, device, settings)
+        return references[key]
+
+    yield _checked("plain fp32 as on the CPU", lambda: _same_as_cpu(sizes[0], reference(sizes[0], {})))
+    for switch in SWITCHES:
+        if switch.needs and switch.needs != device.type and (switch.needs == "cuda" or find_spec(switch.needs) is None):
+            continue
+
+        def compare(switch: Switch = switch) -> Check:
+            pairs = []
+            for size in sizes:
+                measured = updates(size, device, {**switch.reference, **switch.on})
+                pairs.append((measured, reference(size, switch.reference)))
+            return _compared(switch.name, pairs, switch.tolerance)
+
+        yield _checked(switch.name, compare)
+    yield _checked("recovery from a full memory", lambda: _recovers(sizes[0], device, reference(sizes[0], {})))
+    yield _checked(DECODING, lambda: _decodes(sizes[-1], device))
+
+
+def run(device: torch.device) -> Certificate:
+    """Run every check and write the certificate."""
+    certificate = Certificate(machine(device), datetime.now(UTC).date().isoformat(), tuple(certify(device)))
+    certificate.write(paths.GPU_CERTIFICATE)
+    return certificate
+
+
+def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainConfig, list[Change]]:
+    """Replace the settings that failed on this device, and say which and why."""
+    certificate = read(device)
+    changes = []
+    for switch in SWITCHES if certificate else ():
+        reason = certificate.failed.get(switch.name) if certificate else None
+        wanted = {name: getattr(config, name) for name in switch.on}
+        if reason and all(wanted[name] == value for name, value in switch.on.items()):
+            config = changed(config, switch.off)
+            safe = ", ".join(f"{name}={value}" for name, value in switch.off.items())
+            detail = f"{switch.name} failed on this GPU, so {safe} is used: {reason}"
+            changes.append(Change(next(iter(switch.off)), 0, detail))
+    return config, changes
+
+
+def updates(
+    size: ModelSize, device: torch.device, settings: Mapping[str, object], *, is_full: bool = False
+) -> Measured:
+    """Train a few updates from the same start; with ``is_full``, memory runs out in the first one."""
+    config = TrainConfig.parse({**PLAIN, **settings})
+    with _restored(device), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(0)
+        gpt = _gpt(size, device)
+        set_dropout(gpt, 0)
+        TrainingOptimizer(config, device).apply(gpt)
+        step, batch = _step(gpt, config, device), _batch(gpt, config.batch_size)
+        if is_full:
+            step.model.register_forward_pre_hook(_fill_memory(device))
+        results, seconds = [], []
+        for number in range(UPDATES):
+            start = time.perf_counter()
+            results.append(step.run(Update([batch], batch.text_count, batch.audio_count, batch.clips, number)))
+            seconds.append(time.perf_counter() - start)
+        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
+    numbers = tuple(number for result in results for number in (result.loss, result.norm))
+    return Measured(numbers, 1000 * min(seconds[1:]), peak / 2**20)
+
+
+def _gpt(size: ModelSize, device: torch.device) -> nn.Module:
+    gpt = random_gpt(size)
+    for name, weight in gpt.named_parameters():
+        if "proj_out" in name:  # coqui starts them at zero, which would hide an error in the encoder's attention
+            nn.init.normal_(weight, std=0.05)
+    return gpt.to(device)
+
+
+def _step(gpt: nn.Module, config: TrainConfig, device: torch.device) -> TrainStep:
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(reset_partial_state=True)  # noqa: SLF001  # the next check has another precision
+    precision = choose_precision(device, wanted=config.enable_mixed_precision).dtype
+    ranks = Ranks(Accelerator(cpu=device.type == "cpu", mixed_precision=precision))
+    model = PackedGpt(gpt)
+    optimizer, _ = make_optimizer(model, config, device)
+    schedule = make_schedule(optimizer, "constant", UPDATES, 0, 0)
+    ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
+    return TrainStep(config, ranks, *ranks.prepare(model, optimizer), schedule, ema, lambda _message: None)
+
+
+def _batch(gpt: nn.Module, clips: int) -> PackedBatch:
+    random = np.random.default_rng(0)
+    examples = [
+        Example(
+            random.integers(1, 90, 12 + 9 * number).astype(np.int32),
+            random.integers(0, 1000, 40 + 15 * number).astype(np.int16),
+            random.standard_normal((100, MEL_BANDS)).astype(np.float16),
+        )
+        for number in range(clips)
+    ]
+    return pack(examples, SpecialTokens.from_model(gpt))
+
+
+@contextmanager
+def _restored(device: torch.device) -> Iterator[None]:
+    """Undo the choices that apply to the whole process."""
+    before = gpu.tf32_state()
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    try:
+        with every_kernel():
+            yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before.values()
+        free_memory()
+
+
+def _fill_memory(device: torch.device) -> Callable[..., None]:
+    has_failed = False
+
+    def fill(*_: object) -> None:
+        nonlocal has_failed
+        if not has_failed:
+            has_failed = True
+            if device.type == "cuda":
+                torch.empty(2**46, dtype=torch.uint8, device=device)
+            raise torch.OutOfMemoryError("There is memory for 64 TiB.")
+
+    return fill
+
+
+def _checked(name: str, check: Callable[[], Check]) -> Check:
+    try:
+        return check()
+    except Exception as error:  # noqa: BLE001  # whatever a driver or a kernel raises is the result
+        return Check(name, passed=False, detail=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
+
+
+def _compared(name: str, pairs: Sequence[tuple[Measured, Measured]], tolerance: float) -> Check:
+    worst = max(difference(one.numbers, other.numbers) for one, other in pairs)
+    slower = pairs[-1][0].milliseconds / pairs[-1][1].milliseconds
+    detail = f"differs by {worst:.1e} of at most {tolerance:.0e}; {slower:.2f} x the time of the reference"
+    widest = pairs[-1][0]
+    return Check(name, worst <= tolerance, detail, widest.milliseconds, widest.mebibytes)
+
+
+def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
+    """Return the largest relative difference; infinite if anything is not finite."""
+    left, right = np.array(numbers), np.array(others)
+    if not (np.isfinite(left).all() and np.isfinite(right).all()):
+        return float("inf")
+    return float((np.abs(left - right) / np.maximum(np.abs(right), 1e-6)).max())
+
+
+def _same_as_cpu(size: ModelSize, measured: Measured) -> Check:
+    return _compared("plain fp32 as on the CPU", [(measured, updates(size, torch.device("cpu"), {}))], 1e-2)
+
+
+def _recovers(size: ModelSize, device: torch.device, reference: Measured) -> Check:
+    measured = updates(size, device, {}, is_full=True)
+    return _compared("recovery from a full memory", [(measured, reference)], 1e-3)
+
+
+@torch.inference_mode()
+def _decodes(size: ModelSize, device: torch.device) -> Check:
+    """Compare recorded steps with plain ones, while rows leave the batch."""
+    torch.manual_seed(0)
+    gpt: Any = _gpt(size, device)
+    stack = LayerStack(gpt.gpt, "fp32", device, consume=False)
+    graphed, worst, seconds = GraphedStep(stack), 0.0, 0.0
+    caches = [stack.cache(list(LENGTHS), STEPS) for _ in range(2)]
+    for number in range(STEPS):
+        if number in (STEPS // 3, 2 * STEPS // 3):
+            for cache in caches:
+                cache.select(list(range(len(cache.starts) - 1)))
+        rows = torch.randn(len(caches[0].starts), stack.dim).to(device)
+        start = time.perf_counter()
+        recorded = graphed(rows, caches[0]).cpu()
+        seconds = time.perf_counter() - start
+        plain = stack.step(rows, caches[1]).cpu()
+        worst = max(worst, float((recorded - plain).abs().max() / plain.abs().max()))
+    return Check(DECODING, worst <= 1e-3, f"differs by {worst:.1e} of at most 1e-03", 1000 * seconds)

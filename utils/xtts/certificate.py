@@ -1,0 +1,84 @@
+"""What was tested on this computer's GPU, and which settings failed; speech and training read it before they start.
+
+``utils.training.certificate`` runs the tests and writes it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from pydantic import TypeAdapter
+
+from utils.core import paths
+from utils.core.storage import make_folder, read_json, write_atomically
+
+DECODING = "CUDA graphs for speech"  # name of the check that the decoder asks for
+
+
+@dataclass(frozen=True)
+class Check:
+    """The result of one test on the GPU."""
+
+    name: str
+    passed: bool
+    detail: str  # what was compared, or what went wrong
+    milliseconds: float = 0.0  # of an update, or of a step of decoding
+    mebibytes: float = 0.0  # the most that torch allocated
+
+    @property
+    def row(self) -> str:
+        result = "passed" if self.passed else "**failed**"
+        return f"| {self.name} | {result} | {self.milliseconds:.1f} | {self.mebibytes:.0f} | {self.detail} |"
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """All tests of a device; it is valid for this device, driver and torch only."""
+
+    machine: str
+    date: str
+    checks: tuple[Check, ...]
+
+    @property
+    def failed(self) -> dict[str, str]:
+        """Return the names of the tests that failed, and why."""
+        return {check.name: check.detail for check in self.checks if not check.passed}
+
+    @property
+    def markdown(self) -> str:
+        passed = sum(check.passed for check in self.checks)
+        head = f"# GPU certificate\n\n{self.machine}, {self.date}: {passed} of {len(self.checks)} checks passed.\n"
+        table = "| check | result | ms | MiB | detail |\n|---|---|---:|---:|---|"
+        return "\n".join([head, table, *(check.row for check in self.checks), ""])
+
+    def write(self, path: Path) -> None:
+        """Write the file that is read again, and one to paste into an issue."""
+        make_folder(path.parent)
+        write_atomically(path, TypeAdapter(Certificate).dump_json(self, indent=1).decode())
+        write_atomically(path.with_suffix(".md"), self.markdown)
+
+
+def machine(device: torch.device | str) -> str:
+    """Return what a certificate is valid for."""
+    kind = torch.device(device)
+    if kind.type != "cuda":
+        return f"{kind.type}, torch {torch.__version__}"
+    gpu, driver = torch.cuda.get_device_properties(kind), torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # noqa: SLF001
+    return f"{gpu.name} (compute capability {gpu.major}.{gpu.minor}, CUDA driver {driver}), torch {torch.__version__}"
+
+
+def read(device: torch.device | str, path: Path | None = None) -> Certificate | None:
+    """Return the certificate of this device; None if there is none, or if it was written for another one."""
+    try:
+        certificate = TypeAdapter(Certificate).validate_python(read_json(path or paths.GPU_CERTIFICATE))
+    except (OSError, ValueError):  # missing or damaged: the tests can be repeated
+        return None
+    return certificate if certificate.machine == machine(device) else None
+
+
+def failure(device: torch.device | str, names: Iterable[str]) -> str:
+    """Return why one of these tests failed on this device; empty if none did, or if they were never run."""
+    certificate = read(device) if torch.device(device).type == "cuda" else None
+    failed = certificate.failed if certificate else {}
+    return next((f"{name}: {failed[name]}" for name in names if name in failed), "")
