@@ -57,14 +57,16 @@ def test_the_distribution_is_that_of_transformers(generator: Any, config: Speech
     wanted = transformers_probabilities(generator, scores()[0], used, config)
     torch.testing.assert_close(ours, wanted, atol=1e-6, rtol=1e-5)
     for number in (0.0, 1 - 2**-53):  # the smallest and the largest random number
-        (code,), _ = Sampler(config, 1, CODES, used, CPU).choose(scores(), [number])
+        (code,), _ = Sampler(config, 1, CODES, used, CPU).choose(scores(), torch.tensor([number]))
         assert ours[code] > 0
 
 
 def test_codes_come_as_often_as_they_are_likely(generator: Any) -> None:
     config = SpeechConfig(temperature=1.0, top_k=8, top_p=0.9, repetition_penalty=1.0)
     rows = 4000
-    codes = Sampler(config, rows, CODES, [], CPU).choose(scores().expand(rows, -1), random_numbers(5, rows))[0]
+    codes = Sampler(config, rows, CODES, [], CPU).choose(
+        scores().expand(rows, -1), torch.tensor(random_numbers(5, rows))
+    )[0]
     shares = torch.bincount(codes, minlength=CODES) / rows
     wanted = transformers_probabilities(generator, scores()[0], [], config)
     torch.testing.assert_close(shares, wanted, atol=0.03, rtol=0)

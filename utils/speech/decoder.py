@@ -94,20 +94,21 @@ class Decoder:
             return
         generations = [Generation() for _ in sentences]
         limits = [self._limit(sentence) for sentence in sentences]
-        numbers = [random_numbers(each.seed, limit) for each, limit in zip(sentences, limits, strict=True)]
         rows = list(range(len(sentences)))  # the sentence of each row of the batch
         step = GraphedStep(self.stack) if self.uses_graphs else self.stack.step
         with torch.inference_mode():
             sampler = Sampler(config, len(rows), len(self.codes), self.used_codes, self.device)
+            drawn = [random_numbers(each.seed, max(limits)) for each in sentences]  # a shorter list begins a longer one
+            numbers = torch.tensor(drawn, dtype=torch.float32).to(self.device)
             cache, latents = self._prefill(sentences, prompt)
         for position in range(max(limits)):
             self.on_step()
             with torch.inference_mode():
-                drawn = [0.0 if generations[row].finished else numbers[row][position] for row in rows]
-                codes, logprobs = sampler.choose(self._scores(latents), drawn)
-                for row, code, latent, logprob in zip(rows, codes.tolist(), latents, logprobs.tolist(), strict=True):
+                codes, logprobs = sampler.choose(self._scores(latents), numbers[:, position])
+                chosen = torch.stack((codes.float(), logprobs)).tolist()  # the only wait for the device in a step
+                for row, code, logprob, latent in zip(rows, *chosen, latents, strict=True):
                     if not generations[row].finished:
-                        self._add(generations[row], code, latent, logprob, limits[row])
+                        self._add(generations[row], int(code), latent, logprob, limits[row])
             yield generations
             running = [index for index, row in enumerate(rows) if not generations[row].finished]
             if not running:
@@ -116,7 +117,7 @@ class Decoder:
                 if self._worth_shrinking(len(running), len(rows)):
                     rows = [rows[index] for index in running]
                     selected = torch.tensor(running, device=self.device)
-                    codes = codes[selected]
+                    codes, numbers = codes[selected], numbers[selected]
                     sampler.used = sampler.used[selected]
                     cache.select(running)
                 latents = self._next(codes, position + 1, cache, step)

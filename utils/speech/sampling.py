@@ -49,7 +49,7 @@ class Sampler:
         chances = chances.masked_fill(before >= self.top_p, 0.0)
         return chances / chances.sum(1, keepdim=True), codes
 
-    def choose(self, scores: Tensor, numbers: Sequence[float]) -> tuple[Tensor, Tensor]:
+    def choose(self, scores: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """Choose a code for each row, mark it as used, and return the codes and the model's log-probability of each.
 
         ``numbers`` has a random number from [0, 1) for each row: the same number and scores give the same code.
@@ -59,7 +59,7 @@ class Sampler:
         else:
             chances, order = self.probabilities(scores)
             reached = chances.cumsum(1)
-            goal = torch.tensor(numbers, dtype=reached.dtype, device=reached.device).unsqueeze(1) * reached[:, -1:]
+            goal = numbers[:, None] * reached[:, -1:]
             codes = order.gather(1, (reached < goal).sum(1, keepdim=True))
         self.used.scatter_(1, codes, value=True)
         logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
