@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.dataset.test_recognisers import make_ctc
+from tests.dataset.tiny_ctc import make_ctc
 from tests.xtts.small_dvae import write_dvae
 from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
