@@ -59,7 +59,9 @@ class OurSide:
         self.warnings: list[str] = []
         self.stepper = TrainStep(config, self.ranks, self.model, prepared, schedule, ema, self.warnings.append)
         pin = device.type == "cuda"
-        loader = UpdateLoader(self.source, self.plan, self.tokens, self.share, workers=config.num_workers, pin=pin)
+        loader = UpdateLoader(
+            self.source, self.plan, self.tokens, self.share, workers=max(0, config.num_workers), pin=pin
+        )
         self.updates, self.waited = loader.run(0, LAST), 0.0
         self.acted = [f"{one.name}: {one.detail}" for one in [*acted, change]]
 

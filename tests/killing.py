@@ -95,5 +95,6 @@ def kill_everywhere(folder: Path, prepare: Work, work: Work, minimum: int = 30) 
     for point in range(1, points + 1):
         killed = folder / f"killed-{point}"
         prepare(killed)
-        assert exit_code_of_child(killed, work, point) == -signal.SIGKILL, point
+        code = exit_code_of_child(killed, work, point)
+        assert code == -signal.SIGKILL, f"at touch {point} it ended with {code}"
         yield killed

@@ -76,9 +76,9 @@ def test_every_second_is_accounted_for_and_only_new_recordings_are_processed(tmp
     assert "step 3/3 · 100 %" in text
     assert re.search(r"Input 0\.3 min: in use 0\.\d", text)
     assert "broken.wav cannot be decoded" in text
-    assert "2 recordings added, 0 known, 1 not used" in text
+    assert "Recordings: 2 added, 0 known, 1 not used" in text
     assert prepare(*words) == 0
-    assert "0 recordings added, 2 known, 1 not used" in capsys.readouterr().out
+    assert "Recordings: 0 added, 2 known, 1 not used" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -206,6 +206,6 @@ def test_a_ctc_model_transcribes_recordings_without_text(tmp_path: Path, capsys:
     model = make_ctc(tmp_path, adapters=False)
     words = ("--recogniser", "ctc", "--recogniser-model", model, "--device", "cpu", "--min-confidence", "0")
     assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *words) == 0
-    assert "prepared added=1" in capsys.readouterr().out
+    assert "Recordings: 1 added" in capsys.readouterr().out
     clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()
     assert any(clip.text and clip.scores.confidence is not None for clip in clips)

@@ -212,7 +212,7 @@ def test_a_recogniser_that_cannot_be_loaded_leaves_its_column_empty(
 ) -> None:
     fake(one=FakeModel())
     assert command(tmp_path, "--sentences", texts, "--asr", str(tmp_path / "nothing" / "here")) == 0
-    assert "CER and WER are empty: Whisper" in capsys.readouterr().out
+    assert "CER and WER are empty: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

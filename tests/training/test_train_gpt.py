@@ -40,7 +40,7 @@ def test_the_example_of_readme_works(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (run,) = list_runs(Project(tmp_path / "output" / "mine"))
     assert figures(run, "step") == [1, 2, 3, 4, 5]
     assert [str(event["file"]) for event in events(run, "sample")]
-    assert events(run, "sample")[0]["recording"] == str(run.project.dataset / "wavs" / "eval0.wav")
+    assert events(run, "sample")[0]["recording"] == "dataset/wavs/eval0.wav"
 
 
 @pytest.mark.slow

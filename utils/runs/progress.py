@@ -24,7 +24,7 @@ FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as t
     "found": "{recordings} recordings found, {problems} problems",
     "bad": "Not used: {path}: {reason}",
     "split": "train: {train}; eval: {eval}. {message}",
-    "prepared": "{clips} clips in use; {added} recordings added, {known} known, {bad} not used",
+    "prepared": "Clips in use: {clips}. Recordings: {added} added, {known} known, {bad} not used",
 }
 
 
