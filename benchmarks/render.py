@@ -64,7 +64,7 @@ def front_page(every: Sequence[Finding]) -> str:
     if on_gpu := claims(every, "cuda"):
         parts += [claim_table(on_gpu), measured_on(on_gpu)]
     else:
-        parts.append(f"On a GPU: **{NOT_YET}**, no GPU was available. `{ON_GPU}` measures it.")
+        parts.append(f"On a GPU: **{NOT_YET}**, because no GPU was available. `{ON_GPU}` measures it.")
     pictures = [f"![{plots.SPEED_TITLE}]({SPEED})", f"![{plots.MEMORY_TITLE}]({MEMORY})"]
     return "\n\n".join([*parts, *pictures])
 
