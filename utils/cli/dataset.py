@@ -45,9 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument("--dry-run", action="store_true", help="show what would happen")
 
     action = add("lengths", lengths)
-    action.add_argument("--add", action="store_true", help="add joined and short clips made of neighbours")
-    action.add_argument("--share", type=float, default=0.2, help="of the training clips, of each kind (default: 0.2)")
-    action.add_argument("--max-seconds", type=float, default=AUTO_SECONDS, help="of a joined clip (default: 15)")
+    action.add_argument("--add", action="store_true", help="add joined and short clips made from neighbouring clips")
+    action.add_argument(
+        "--share",
+        type=float,
+        default=0.2,
+        help="clips of each kind to add, as a share of the training clips (default: 0.2)",
+    )
+    action.add_argument(
+        "--max-seconds", type=float, default=AUTO_SECONDS, help="maximum length of a joined clip (default: 15)"
+    )
 
     action = add("resplit", resplit)
     action.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
@@ -169,11 +176,11 @@ def resplit(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def lengths(folder: Path, arguments: argparse.Namespace) -> int:
-    """Show which lengths a model will learn, and gaps; with --add, fill them with clips made of neighbours."""
+    """Show which lengths a model will learn, and gaps; with --add, fill them with clips made from neighbours."""
     if arguments.add:
         made = length_mix.add_lengths(folder, share=arguments.share, max_seconds=arguments.max_seconds).clips
         short = sum(clip.span.seconds < length_mix.SHORT for clip in made)
-        print(f"Added {len(made) - short} joined and {short} short clips. To take them back: dataset undo.")
+        print(f"Added {len(made) - short} joined and {short} short clips. To undo this: dataset undo.")
     kept = open_store(folder).clips("status = 'kept' AND split = 'train'")
     measured = statistics.Lengths(tuple(clip.span.seconds for clip in kept))
     for name, count in measured.counts().get("seconds", {}).items():

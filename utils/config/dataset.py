@@ -31,11 +31,11 @@ class DatasetConfig(Config):
         setting("none", "Corpus", "Published Amharic recordings to download; their licences are in the data guide.")
     )
     hours: float = setting(
-        0.0, "Hours", "Read this much of a corpus or of each dataset of the hub; 0 = all of it.", ge=0, le=100_000
+        0.0, "Hours", "Read this many hours of a corpus or of each hub dataset; 0 = all of it.", ge=0, le=100_000
     )
     language: Language = setting("am", "Language", "Language spoken in the recordings.")
-    cookies: Text = setting("", "Cookies", "File cookies.txt of a browser, for links that need you to be logged in.")
-    proxy: Proxy = setting("", "Proxy", "Proxy for links, such as socks5://127.0.0.1:1080; blank = that of the system.")
+    cookies: Text = setting("", "Cookies", "The cookies.txt file of a browser, for links that require a login.")
+    proxy: Proxy = setting("", "Proxy", "Proxy for links, such as socks5://127.0.0.1:1080; blank = the system proxy.")
     speaker: Text = setting("speaker", "Default speaker name", "Used for recordings without a speaker name.")
 
     segmenter: Literal["vad", "energy"] = setting(
@@ -59,7 +59,7 @@ class DatasetConfig(Config):
         1.0, "Minimum clip length (s)", "Shorter clips are excluded.", ge=0.3, le=MODEL_SECONDS
     )
     max_seconds: float = setting(
-        11.6, "Maximum clip length (s)", "Longer speech is split. The model holds 28 s.", ge=1.0, le=MODEL_SECONDS
+        11.6, "Maximum clip length (s)", "Longer speech is split. The model allows 28 s.", ge=1.0, le=MODEL_SECONDS
     )
     padding_seconds: float = setting(0.15, "Padding (s)", "Silence kept before and after the speech.", ge=0.0, le=0.5)
     min_pause_seconds: float = setting(
@@ -79,8 +79,8 @@ class DatasetConfig(Config):
     recogniser: Literal["auto", "whisper", "ctc", "none"] = setting(
         "auto",
         "Recogniser",
-        "Transcribes recordings without text: the best for the language (auto), Whisper, or a CTC model (w2v-BERT, "
-        "MMS). With none they are excluded.",
+        "Transcribes recordings without text: the best one for the language (auto), Whisper, or a CTC model (w2v-BERT, "
+        "MMS). With none, they are excluded.",
     )
     recogniser_model: Text = setting(
         "", "Recogniser model", "Whisper size, hub name or folder; blank = the recommended one for the language."
@@ -91,14 +91,14 @@ class DatasetConfig(Config):
     check_texts: bool = setting(
         True,
         "Check texts",
-        "Align the texts that came with the audio with what is heard: clips whose text does not match are excluded, "
-        "and clips are cut where their words are. Long recordings with a transcript without times need it.",
+        "Align texts that came with the audio with what is heard: clips whose text does not match are excluded, and "
+        "clips are cut by their words. Required for long recordings whose transcript has no times.",
     )
     device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for transcription.")
     compute_type: Literal["auto", "int8", "int8_float16", "float16", "bfloat16", "float32"] = setting(
         "auto",
         "Number format",
-        "Number format of the recogniser; auto is float16 on a GPU. Models of transformers have no int8.",
+        "Number format of the recogniser; auto is float16 on a GPU. Models of transformers do not support int8.",
     )
 
     min_speech_ratio: float = setting(
@@ -108,7 +108,7 @@ class DatasetConfig(Config):
         10.0, "Minimum SNR (dB)", "Minimum signal-to-noise ratio, measured in the pauses.", ge=-20, le=100
     )
     max_clipping: float = setting(
-        0.002, "Maximum clipping", "Maximum share of samples at full scale, or on a plateau below it.", ge=0, le=1
+        0.002, "Maximum clipping", "Maximum share of samples at full scale or on a plateau below it.", ge=0, le=1
     )
     min_chars_per_second: float = setting(
         1.0, "Minimum characters per second", "Slower clips probably lack text.", ge=0, le=100

@@ -69,7 +69,7 @@ class ServeConfig(SpeakerConfig):
     api_key_file: Text = setting(
         "",
         "API key file",
-        "File with the key that clients must send; blank = the variable AMHARIC_TTS_API_KEY. "
+        "File with the key that clients must send; blank = the environment variable AMHARIC_TTS_API_KEY. "
         "Required when other computers can reach the address.",
     )
     origins: Text = setting(
@@ -90,6 +90,6 @@ class ServeConfig(SpeakerConfig):
         16, "Queued requests", "Maximum number of waiting requests; one text is spoken at a time.", ge=0, le=1000
     )
     clients: int = setting(
-        64, "Open requests", "Maximum number of requests being answered, slow readers included.", ge=1, le=1000
+        64, "Open requests", "Maximum number of requests being answered, including slow readers.", ge=1, le=1000
     )
     seconds: float = setting(600.0, "Request timeout (s)", "Longer requests are cancelled.", gt=0, le=86_400)

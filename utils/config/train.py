@@ -45,11 +45,11 @@ class TrainConfig(Config):
     text_mode: Literal["latin", "ipa", "fidel"] = setting(
         "latin",
         "Text mode",
-        "What the model reads: phonemes in Latin letters, IPA, or the letters of the language (fidel). Without Amharic "
-        "G2P it is fidel.",
+        "What the model reads: phonemes in Latin letters (latin) or IPA, or the letters of the language (fidel). "
+        "Without Amharic G2P, it is fidel.",
     )
     g2p_backend: Literal["rules", "epitran"] = setting(
-        "rules", "G2P rules", "How Amharic becomes phonemes: with the rules of this program, or by the package epitran."
+        "rules", "G2P rules", "How Amharic is converted to phonemes: built-in rules, or the package epitran."
     )
     train_csv: Text = setting("", "Training list", "Path to metadata_train.csv; blank = the project's list.")
     eval_csv: Text = setting("", "Evaluation list", "Path to metadata_eval.csv; blank = the project's list.")
@@ -66,21 +66,21 @@ class TrainConfig(Config):
     batch_tokens: int = setting(
         0,
         "Tokens per batch",
-        "Fill batches up to this many positions, padding included, instead of by clips; 0 = by clips.",
+        "Fill batches up to this many positions, including padding; 0 = by number of clips.",
         ge=0,
         le=1_000_000,
     )
     max_audio_length: float = setting(
         AUTO_SECONDS,
         "Maximum clip length (s)",
-        "Longer clips are excluded, never cut. The model holds 28 s.",
+        "Longer clips are excluded, never cut. The model allows 28 s.",
         ge=1,
         le=MODEL_SECONDS,
     )
     max_text_length: int = setting(
         MODEL_TOKENS,
         "Maximum text length (tokens)",
-        "Clips with longer text are excluded, never cut. The model holds 402 tokens.",
+        "Clips with longer text are excluded, never cut. The model allows 402 tokens.",
         ge=10,
         le=MODEL_TOKENS,
     )
@@ -88,7 +88,7 @@ class TrainConfig(Config):
         "auto",
         "Reference",
         "What the model hears as the voice: a part of the same clip, another clip of the speaker, or (auto) another "
-        "clip where a part of the same one would cover more than half of it.",
+        "clip only if a part of the same one would cover more than half of it.",
     )
     mask_reference: bool = setting(
         True,
@@ -98,12 +98,12 @@ class TrainConfig(Config):
     find_batch_size: bool = setting(
         False,
         "Find the batch size",
-        "Find the largest batch that fits before the start; clips per step (batch size x accumulation) stay the same.",
+        "Before the start, find the largest batch that fits; clips per step (batch size x accumulation) stay the same.",
     )
     num_workers: int = setting(
         -1,
         "Data loading workers",
-        "Processes that load training data; -1 = as many as the computer needs, 0 = a thread of the training process.",
+        "Processes that load training data; -1 = chosen for this computer, 0 = a thread of the training process.",
         ge=-1,
         le=64,
     )
@@ -170,7 +170,7 @@ class TrainConfig(Config):
         True, "Fused GELU", "Compute each GELU activation in one kernel; faster and uses less memory."
     )
     optimizer: Literal["adamw", "adamw_8bit", "adafactor"] = setting(
-        "adamw", "Optimizer", "adamw_8bit needs a GPU and bitsandbytes; adafactor uses least memory."
+        "adamw", "Optimizer", "adamw_8bit needs a GPU and bitsandbytes; adafactor uses the least memory."
     )
     offload_optimizer: bool = setting(
         False, "Optimizer on the CPU", "Keep the optimizer state in RAM and update the weights there."
@@ -178,7 +178,7 @@ class TrainConfig(Config):
     step_in_backward: bool = setting(
         False,
         "Optimizer step in backward",
-        "Apply and free each gradient at once. Needs gradient accumulation 1; clips each weight by itself.",
+        "Apply and free each gradient at once. Needs gradient accumulation 1; clips each gradient separately.",
     )
     use_compile: bool = setting(
         False, "torch.compile", "Compile the GPT layers for a few fixed lengths; the first steps take minutes."
@@ -197,7 +197,7 @@ class TrainConfig(Config):
     )
 
     freeze_first_n_gpt_layers: int = setting(
-        0, "Frozen GPT layers", "The first layers of the GPT that are not trained.", ge=0, le=30
+        0, "Frozen GPT layers", "Number of first GPT layers that are not trained.", ge=0, le=30
     )
     freeze_conditioning: bool = setting(False, "Freeze conditioning", "Don't train the speaker encoder.")
     enable_lora: bool = setting(
@@ -220,12 +220,12 @@ class TrainConfig(Config):
     )
 
     save_step: int = setting(
-        1000, "Save every (steps)", "Steps between two saves; each epoch and save_minutes also save.", ge=1
+        1000, "Save every (steps)", "Steps between two saves; epochs and save_minutes also trigger saves.", ge=1
     )
     save_minutes: float = setting(
         10.0,
         "Save every (minutes)",
-        "Most work that a crash can lose, in minutes; 0 = by steps and epochs.",
+        "Maximum work that a crash can lose, in minutes; 0 = save by steps and epochs only.",
         ge=0,
         le=1440,
     )
