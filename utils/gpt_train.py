@@ -346,7 +346,7 @@ def emit_references(job: Job, plan: UpdatePlan) -> None:
     """Record how much of the audio is learned while it is heard."""
     shares = plan.reference_shares()
     message = (
-        f"Reference: {shares['other_clip']:.0%} of the clips hear another clip of the speaker. "
+        f"Reference: {shares['other_clip']:.0%} of the clips use another clip of the speaker. "
         f"{shares['masked']:.0%} of the audio is heard and not learned (masked), "
         f"{shares['heard_unmasked']:.0%} is heard and learned."
     )

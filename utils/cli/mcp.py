@@ -92,7 +92,7 @@ class Tools:
         """Turn a recording, or a folder of recordings, into clips with text. Returns at once; see the tool status."""
         path = resolve_inside(self.folder, recordings)
         if not path.exists() or SEPARATOR in str(path):
-            raise DataError(f"There is no {recordings} in {self.folder}.", hint="Give a file or folder in it.")
+            raise DataError(f"There is no {recordings} in {self.folder}.", hint="Give a file or folder inside it.")
         run = runs.start("prepare", DatasetConfig(inputs=str(path)), project(project_name, self.output))
         return f"{run.name} has started."
 
@@ -107,7 +107,7 @@ class Tools:
     def _reference(self, voice: str) -> str:
         """Return the voice itself, or the path of the audio file in the folder that it names."""
         if SEPARATOR in voice:
-            raise ConfigError("A voice is one name or one file.")
+            raise ConfigError("A voice must be one name or one file.")
         path = resolve_inside(self.folder, voice or ".")
         return str(path) if path.is_file() else voice
 

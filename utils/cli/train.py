@@ -34,8 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     is_named = arguments.project or arguments.output != OUTPUT
     if is_named and hasattr(arguments, "output_path"):
         raise ConfigError(
-            "--output-path is the folder of the project, which --project and --output name too.",
-            hint="Give --project, with --output if it is elsewhere, or --output-path alone.",
+            "--output-path names the project folder, and so do --project and --output.",
+            hint="Use --project (with --output if it is elsewhere), or --output-path alone.",
         )
     config = read_flags(arguments, CONFIG)
     opened = project(arguments.project or "default", arguments.output) if is_named else config.project

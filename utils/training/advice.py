@@ -114,7 +114,9 @@ def _published(material: Material) -> Iterator[Recommendation]:
     source = UPSTREAM if clips == 252 else f"{NEW_LANGUAGE} (16 to 32), {UPSTREAM} (252)"
     yield Recommendation("batch_size", min(clips, 8), "", "divides the clips per step")
     yield Recommendation("grad_acumm", max(1, round(clips / 8)), f"{clips} clips per step", source)
-    yield Recommendation("find_batch_size", material.gpu_gib is not None, "the largest part that fits", "measured then")
+    yield Recommendation(
+        "find_batch_size", material.gpu_gib is not None, "the largest batch that fits", "measured at the start"
+    )
     yield Recommendation("num_epochs", epochs, f"{updates * epochs} updates", f"{NEW_LANGUAGE} (5 epochs of 100 h)")
     longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(material.longest)))
     yield Recommendation("max_audio_length", longest, "lengths never trained are not spoken well", "ttts#11")
@@ -123,7 +125,9 @@ def _published(material: Material) -> Iterator[Recommendation]:
     yield Recommendation("text_loss_weight", 0.01, "", UPSTREAM)
     yield Recommendation("weight_decay", 1e-2, "", f"{UPSTREAM}; {NEW_LANGUAGE}")
     yield Recommendation("freeze_first_n_gpt_layers", 0, "", NOT_MEASURED)
-    yield Recommendation("enable_ema", updates * epochs > 2000, "both weights are evaluated", NOT_MEASURED)
+    yield Recommendation(
+        "enable_ema", updates * epochs > 2000, "weights with and without EMA are evaluated", NOT_MEASURED
+    )
 
 
 def _missing(material: Material) -> Iterator[str]:

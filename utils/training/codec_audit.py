@@ -43,12 +43,12 @@ def audit_codec(job: Job, encoder: AudioEncoder, clips: ClipLists, features: Fea
         used, perplexity = code_usage(features, stored, encoder.codebook.n_embed)
         audited |= {"error_db": round(error, 2), "sample_error_db": round(expected, 2), "codes_used": round(used, 4)}
         message = (
-            f"The codec loses {error:.1f} dB of the clips ({expected:.1f} dB of the sample speech); "
-            f"they use {used:.0%} of its codes."
+            f"Codec error: {error:.1f} dB on the clips ({expected:.1f} dB on the sample speech). "
+            f"The clips use {used:.0%} of its codes."
         )
         job.events.emit("codec", message=message, perplexity=round(perplexity, 1), **audited)
         if error > WORSE * expected:
-            warning = f"{message} It cannot represent this audio well: look for noise, music or a narrow band."
+            warning = f"{message} It represents this audio badly: look for noise, music or a narrow frequency band."
             job.events.emit("warning", message=warning)
     write_atomically(path, json.dumps(audited))
 

@@ -136,7 +136,7 @@ class TrainingLoop:
         """Warn once if the training waits for its data."""
         if data_share > SLOW_DATA and self.throughput.updates == SLOW_DATA_AFTER:
             message = (
-                f"The training waits for its clips {data_share:.0%} of the time. "
+                f"Training waits for clips {data_share:.0%} of the time. "
                 "Raise num_workers, or move the dataset to a faster disk."
             )
             self.job.events.emit("warning", message=message)

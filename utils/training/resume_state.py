@@ -70,7 +70,7 @@ def save(folder: Path, snapshot: Snapshot) -> None:
 def load(folder: Path) -> Snapshot:
     """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
     if not can_resume(folder):
-        raise DamagedError(f"{folder} holds no complete resume state.", hint="Start a new run.")
+        raise DamagedError(f"{folder} contains no complete resume state.", hint="Start a new run.")
     folders.repair(folder, RESUME_STATE)
     about = folders.read_manifest(folder, RESUME_STATE)
     try:

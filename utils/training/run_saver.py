@@ -331,5 +331,5 @@ def _load_weights(gpt: nn.Module, folder: Path) -> None:
     state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)
     expected = merged_state(gpt)
     if {name: part.shape for name, part in expected.items()} != {name: part.shape for name, part in state.items()}:
-        raise DamagedError(f"{folder} holds the weights of a different model.")
+        raise DamagedError(f"{folder} contains the weights of a different model.")
     gpt.load_state_dict(state, strict=False)  # a weight with two names is stored under one of them

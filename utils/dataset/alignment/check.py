@@ -210,8 +210,8 @@ def learn(
         return None, f"Texts were not checked: {len(lessons)} clips are too few to learn what a wrong text looks like."
     if not limits.usable:
         return None, (
-            "Texts were not checked: they fit their sound no better than the texts of other clips. "
-            "The recogniser may not know this voice or language; or the texts belong to other clips."
+            "Texts were not checked: they match their audio no better than the texts of other clips do. "
+            "The recogniser may not know this voice or language, or the texts may belong to other clips."
         )
     return _save(folder / FOLDER, settings.language, models, limits), ""
 
