@@ -68,7 +68,7 @@ CORPORA = {
     "common-voice": Corpus(
         "hf:mozilla-foundation/common_voice_17_0:am",
         "Common Voice, Amharic",
-        "few hours",
+        "a few hours",
         "CC0-1.0",
         f"gated: {ACCEPT}",
     ),
