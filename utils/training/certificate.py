@@ -267,7 +267,7 @@ def _checked(name: str, check: Callable[[], Check]) -> Check:
 def _compared(name: str, pairs: Sequence[tuple[Measured, Measured]], tolerance: float) -> Check:
     worst = max(difference(one.numbers, other.numbers) for one, other in pairs)
     slower = pairs[-1][0].milliseconds / pairs[-1][1].milliseconds
-    detail = f"differs by {worst:.1e} of at most {tolerance:.0e}; {slower:.2f} x the time of the reference"
+    detail = f"differs by {worst:.1e} (limit {tolerance:.0e}); {slower:.2f} x the time of the reference"
     widest = pairs[-1][0]
     return Check(name, worst <= tolerance, detail, widest.milliseconds, widest.mebibytes)
 
@@ -307,4 +307,4 @@ def _decodes(size: ModelSize, device: torch.device) -> Check:
         seconds = time.perf_counter() - start
         plain = stack.step(rows, caches[1]).cpu()
         worst = max(worst, float((recorded - plain).abs().max() / plain.abs().max()))
-    return Check(DECODING, worst <= 1e-3, f"differs by {worst:.1e} of at most 1e-03", 1000 * seconds)
+    return Check(DECODING, worst <= 1e-3, f"differs by {worst:.1e} (limit 1e-03)", 1000 * seconds)
