@@ -5,12 +5,16 @@ import multiprocessing
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
+
+from utils.core.paths import ROOT
 
 TOUCHES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "shutil.rmtree")
 COUNT = "points"  # a file that holds how often undisturbed work touched the disk
@@ -65,6 +69,22 @@ class HalfWriting(io.FileIO):
             super().write(content[: len(content) // 2])
             os.kill(os.getpid(), signal.SIGKILL)
         return super().write(content) or 0
+
+
+def rerun_alone(request: pytest.FixtureRequest) -> bool:
+    """Run a test of forks in a process of its own; return whether that was done.
+
+    Other tests leave threads and open libraries in this worker, and a fork of it may crash (seen twice in CI).
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return False
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
+    words = ["-m", "pytest", "-n", "0", "-q", "-m", "slow or not slow", request.node.nodeid]
+    ended = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout
+    return True
 
 
 def run_until_kill(folder: Path, work: Work, kill_at: int) -> None:

@@ -10,7 +10,7 @@ import pytest
 import soundfile
 
 from tests.dataset.building import SETTINGS, built, recordings
-from tests.killing import kill_everywhere
+from tests.killing import kill_everywhere, rerun_alone
 from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset.clip import Source
@@ -37,7 +37,9 @@ def read_whole(project: Project) -> dict[str, Source]:
     return contents.recordings
 
 
-def test_a_build_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path) -> None:
+def test_a_build_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    if rerun_alone(request):
+        return
     scan = recordings(tmp_path / "in", 2, seconds=7)
     for folder in kill_everywhere(tmp_path, Path.mkdir, lambda folder: built(scan, Project(folder)), minimum=40):
         project, expected = Project(folder), Store(Project(tmp_path / "undisturbed").dataset).read().clips
