@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +38,7 @@ from utils.training.codec_audit import audit_codec
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
+from utils.training.first_batch import FirstBatch
 from utils.training.launcher import is_member
 from utils.training.loop import TrainingLoop
 from utils.training.metrics import Throughput, Tracker
@@ -161,7 +162,8 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     tracker = Tracker(config, ranks.accelerator, job.run, partial(warn, job))
     loop = build_loop(job, config, ranks, data, gpt, tracker)
     active = optimizations.what_is_on(gpt)
-    job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in active.items()), parts=active)
+    emit_active(job, active)
+    FirstBatch(loop.step, lambda observed: emit_active(job, active | observed))
     emit_memory_estimate(job, config, free, size, ClipSize.longest(loop.loader.plan.lengths))
 
     # 4. Train, from the last save if there is one.
@@ -260,6 +262,10 @@ def build_loop(
     eval_batch = partial(eval_batches, eval_clips, tokens, spec, heard)
     evaluator = Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema)
     return TrainingLoop(saver, loader, evaluator, total, tracker.log)
+
+
+def emit_active(job: Job, parts: Mapping[str, str | int]) -> None:
+    job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in parts.items()), parts=parts)
 
 
 def find_batch_size(job: Job, config: TrainConfig, data: TrainingData, free: memory.Device) -> TrainConfig:

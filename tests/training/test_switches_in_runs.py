@@ -15,7 +15,7 @@ from utils.core.paths import Project
 from utils.training.data_loader import Update
 from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.step import TrainStep
-from utils.xtts import checkpoints, model
+from utils.xtts import checkpoints, device, model
 from utils.xtts.adapters import add_lora, load_adapter, merged_state
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
@@ -28,26 +28,54 @@ MUST_CHANGE = set(
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "first_batch"),
     [
-        {"enable_grad_checkpoint": True, "enable_ema": True, "label_smoothing": 0.1, "num_workers": 1},
-        {"enable_sdpa": False, "enable_fused_gelu": False, "enable_byte_dropout": False, "use_amharic_g2p": False},
-        {"enable_lora": True, "use_dora": True, "lora_targets": "attention", "enable_mixed_precision": True},
-        {"freeze_first_n_gpt_layers": 2, "freeze_conditioning": True, "enable_fused_optimizer": False},
-        {"optimizer": "adafactor", "batch_tokens": 600},
-        {"offload_optimizer": True, "embedding_warmup_steps": 2},
-        {"step_in_backward": True, "grad_acumm": 1, "batch_size": 4},
+        (
+            {"enable_grad_checkpoint": True, "enable_ema": True, "label_smoothing": 0.1, "num_workers": 1},
+            {"EMA": "decay 0.999, 114 weights", "label smoothing": "0.1", "attention calls of gpt": "4 x byte dropout"},
+        ),
+        (
+            {"enable_sdpa": False, "enable_fused_gelu": False, "enable_byte_dropout": False, "use_amharic_g2p": False},
+            {"attention calls of gpt": "4 x unfused", "activation": "NewGELUActivation"}
+            | {"attention calls of conditioning_encoder": "6 x unfused", "dropout calls of gpt": "12 x random numbers"},
+        ),
+        (
+            {"enable_lora": True, "use_dora": True, "lora_targets": "attention", "attention_kernel": "math"}
+            | {"enable_byte_dropout": False},
+            {"attention calls of gpt": "4 x math", "attention calls of conditioning_encoder": "6 x math"},
+        ),
+        (
+            {"freeze_first_n_gpt_layers": 2, "freeze_conditioning": True, "enable_fused_optimizer": False},
+            {"optimizer": "AdamW", "dropout calls of gpt": "12 x random bytes"},
+        ),
+        ({"optimizer": "adafactor", "batch_tokens": 600}, {"optimizer": "Adafactor", "EMA": "off"}),
+        ({"offload_optimizer": True, "embedding_warmup_steps": 2}, {"optimizer": "OffloadedAdamW (fused)"}),
+        ({"step_in_backward": True, "grad_acumm": 1, "batch_size": 4}, {"optimizer": "StepInBackward (fused)"}),
     ],
     ids=" ".join,
 )
-def test_switches_act_and_the_run_learns(tmp_path: Path, dataset: Path, changes: dict[str, Any]) -> None:
+def test_switches_act_and_the_run_learns(
+    tmp_path: Path, dataset: Path, changes: dict[str, Any], first_batch: dict[str, str]
+) -> None:
     run = trained(tmp_path, dataset, **changes)
     reported = {event["name"]: int(str(event["changed"])) for event in events(run, "optimization")}
     assert all(reported[name] > 0 for name in changes.keys() & MUST_CHANGE)
+    used = events(run, "what_is_on")[-1]["parts"]
+    assert isinstance(used, dict)
+    assert {name: used[name] for name in first_batch} == first_batch
     losses = figures(run, "loss", "evaluation")
     assert losses[-1] < losses[0]
     state = checkpoints.read_state(checkpoints.find(run.folder, "newest").folder)
     assert {"gpt.h.0.attn.c_attn.weight", "mel_head.weight"} <= state.keys()
+
+
+def test_mixed_precision_is_read_from_the_first_batch(
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "processor_flags", lambda: frozenset({"avx512_bf16"}))
+    used = events(trained(tmp_path, dataset, enable_mixed_precision=True, max_steps=1), "what_is_on")[-1]["parts"]
+    assert isinstance(used, dict)
+    assert (used["autocast"], used["gradient scaler"]) == ("bfloat16", "off")
 
 
 def test_compiled_layers_learn_the_same_and_only_the_lengths_of_updates_are_compiled(

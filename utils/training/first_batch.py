@@ -1,0 +1,115 @@
+"""What the first batch of a run really used: read while it is computed, not from the settings."""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from utils.training.speedups.attention import CONDITIONING
+from utils.training.speedups.blocks import compiled
+from utils.training.step import TrainStep, unwrap_optimizer
+
+ATTENTION = {  # one operator of each kind of attention that occurs once per call
+    "aten._scaled_dot_product_flash_attention.default": "flash",
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": "flash",
+    "aten._scaled_dot_product_efficient_attention.default": "efficient",
+    "aten._scaled_dot_product_cudnn_attention.default": "cudnn",
+    "flash_attn._flash_attn_forward.default": "flash_attention_2",
+    "aten._safe_softmax.default": "math",
+    "aten._softmax.default": "unfused",
+    "aten.new_full.default": "byte dropout",
+}
+DROPOUT = {
+    "aten.randint.low": "random bytes",
+    "aten.bernoulli_.float": "random numbers",
+    "aten.native_dropout.default": "a fused kernel",
+}
+
+
+class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Counts the operators of each part of the model."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.part = ""
+        self.calls: Counter[tuple[str, str]] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        self.calls[self.part, str(func)] += 1
+        return func(*args, **(kwargs or {}))
+
+    def counts(self, part: str, names: dict[str, str]) -> str:
+        """Return how often a part of the model called each of these operators."""
+        found = [f"{calls} x {label}" for name, label in names.items() if (calls := self.calls[part, name])]
+        return ", ".join(found) or "none"
+
+
+class FirstBatch:
+    """Observes the first batch that is trained, reports it, and removes itself.
+
+    Args:
+        step: What performs the updates.
+        report: Called once with what was used, by name.
+    """
+
+    def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], None]) -> None:
+        self.step, self.report = step, report
+        self.model: Any = step.ranks.accelerator.unwrap_model(step.model)
+        self.operators = None if compiled(self.model.gpt) else _Operators()  # it would turn compilation off
+        self.autocast = ""
+        present = {name for name, _ in self.model.gpt.named_children()}
+        self.parts = {name: name for name in CONDITIONING if name in present} | {"gpt": "gpt.h.0"}
+        self._hooks = [
+            self.model.register_forward_pre_hook(self._begin),
+            self.model.register_forward_hook(self._end, always_call=True),
+        ]
+        for label, path in self.parts.items():  # the GPT-2 is called layer by layer
+            entered = self.model.gpt.get_submodule(path).register_forward_pre_hook(partial(self._enter, label))
+            self._hooks.append(entered)
+
+    def _enter(self, part: str, *_: object) -> None:
+        device = self.step.ranks.accelerator.device.type
+        dtype = str(torch.get_autocast_dtype(device)).removeprefix("torch.")
+        self.autocast = dtype if torch.is_autocast_enabled(device) else "off"
+        if self.operators:
+            self.operators.part = part
+
+    def _begin(self, model: nn.Module, _batch: object) -> None:
+        if model.training and self.operators:
+            self.operators.__enter__()  # type: ignore[no-untyped-call]
+
+    def _end(self, model: nn.Module, _batch: object, _losses: object) -> None:
+        if not model.training:  # the evaluation of the base model comes first
+            return
+        if self.operators:
+            self.operators.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        for hook in self._hooks:
+            hook.remove()
+        self.report(self._state() | self._operations())
+
+    def _operations(self) -> dict[str, str]:
+        if not (operators := self.operators):
+            return {"attention calls": "not counted: the layers are compiled"}
+        return {
+            **{f"attention calls of {part}": operators.counts(part, ATTENTION) for part in self.parts},
+            "dropout calls of gpt": operators.counts("gpt", DROPOUT),
+        }
+
+    def _state(self) -> dict[str, str]:
+        """Read the objects of the run."""
+        step, scaler = self.step, self.step.ranks.accelerator.scaler
+        optimizer, ema = unwrap_optimizer(step.optimizer), step.ema
+        kernel = " (fused)" if optimizer.param_groups[0].get("fused") else ""
+        activations = {type(block.mlp.act).__name__ for block in self.model.gpt.gpt.h}
+        return {
+            "autocast": self.autocast,
+            "gradient scaler": f"{scaler.get_scale():g}" if scaler else "off",
+            "optimizer": f"{type(optimizer).__name__}{kernel}",
+            "EMA": f"decay {ema.decay:g}, {len(ema.shadow)} weights" if ema else "off",
+            "activation": ", ".join(sorted(activations)),
+            "label smoothing": f"{self.model.label_smoothing:g}",
+        }
