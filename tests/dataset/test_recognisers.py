@@ -161,7 +161,7 @@ def test_disagreement_is_the_share_of_different_letters(first: str, second: str,
 
 @pytest.mark.parametrize("adapters", [False, True])
 def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples], adapters: bool) -> None:
-    from utils.dataset.recognisers.ctc import Ctc
+    from utils.dataset.recognisers.transformers_models import Ctc
 
     recogniser = Ctc(RecogniserSpec(str(make_ctc(tmp_path, adapters=adapters)), "cpu"))
     transcripts = recogniser.transcribe(clips, "am")

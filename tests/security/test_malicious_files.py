@@ -16,7 +16,7 @@ from tests.xtts.small_dvae import write_dvae
 from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
 from utils.dataset.recognisers import RecogniserSpec
-from utils.dataset.recognisers.ctc import Ctc
+from utils.dataset.recognisers.transformers_models import Ctc
 from utils.speech.loading import read_from_file
 from utils.speech.voices import VoiceCache, own_names
 from utils.xtts.codec import AudioEncoder

@@ -18,8 +18,8 @@ from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
-from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
-from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.dataset.recognisers.choice import CTC_PREFIX
+from utils.dataset.recognisers.isolated import open_recogniser
 from utils.runs.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
@@ -64,7 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     clear = CLEAR if sys.stdout.isatty() else ""
     with ExitStack() as stack:
         try:
-            recogniser = load_recogniser(arguments.asr, config, stack)
+            recogniser = None  # it starts in its own process once all models have spoken
+            if arguments.asr:
+                opened = open_recogniser(arguments.asr, config.language, warn, device=config.device)
+                recogniser = stack.enter_context(opened)
             report = evaluate(models, sentences, folder, config, recogniser, print_progress)
         except KeyboardInterrupt:
             print(f"{clear}Interrupted. Finished so far:\n\n{text(load(folder))}\n\n{folder}", flush=True)
@@ -90,17 +93,8 @@ def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "li
     return [dataclasses.replace(sentence, reference=config.reference or sentence.reference) for sentence in selected]
 
 
-def load_recogniser(model: str, config: SpeechConfig, stack: ExitStack) -> IsolatedRecogniser | None:
-    """Return the recogniser, which starts in its own process once all models have spoken."""
-    if not model:
-        return None
-
-    def warn(message: str) -> None:
-        print(message, file=sys.stderr)
-
-    kind: Kind = "ctc" if model.startswith(CTC_PREFIX) else "auto"
-    spec = choose(kind, model.removeprefix(CTC_PREFIX), config.language, device=config.device, warn=warn)
-    return stack.enter_context(IsolatedRecogniser(spec, warn=warn))
+def warn(message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 def print_progress(progress: "EvaluationProgress") -> None:

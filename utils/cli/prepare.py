@@ -9,6 +9,7 @@ import importlib.util
 import sys
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
@@ -20,8 +21,9 @@ from utils.dataset import build, sources, statistics
 from utils.dataset.corpora import CORPUS, HUB, note_corpus
 from utils.dataset.download import INSTALL, Access
 from utils.dataset.pipeline import needs_transcription
-from utils.dataset.recognisers.choice import Kind, choose
-from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.dataset.recognisers import Recogniser
+from utils.dataset.recognisers.choice import Kind
+from utils.dataset.recognisers.isolated import open_recogniser
 from utils.dataset.store import Store
 from utils.runs.job import Job
 from utils.system import packages
@@ -103,12 +105,20 @@ def work(job: Job, config: DatasetConfig) -> None:
         reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in scan.problems[:5])
         raise DataError(f"There is nothing to prepare. {reasons}", hint="Give audio or video files, or their folder.")
     job.events.emit("found", recordings=len(scan.recordings), problems=len(scan.problems))
+
+    def warn(message: str) -> None:
+        job.events.emit("warning", message=message)
+
     with ExitStack() as stack:
+
+        def recogniser(kind: Kind, model: str) -> Recogniser:
+            options: dict[str, Any] = {"device": config.device, "compute_type": config.compute_type}
+            return stack.enter_context(open_recogniser(model, config.language, warn, kind=kind, **options))
+
         first = second = None
         if config.recogniser != "none" and any(map(needs_transcription, scan.recordings)):
-            first = _recogniser(job, config, config.recogniser, config.recogniser_model, stack)
-            if config.second_model:
-                second = _recogniser(job, config, "auto", config.second_model, stack)
+            first = recogniser(config.recogniser, config.recogniser_model)
+            second = recogniser("auto", config.second_model) if config.second_model else None
         report = build.build(
             scan,
             project,
@@ -122,13 +132,3 @@ def work(job: Job, config: DatasetConfig) -> None:
     job.events.emit("ledger", message=statistics.account(contents).render())
     job.events.emit("split", **statistics.split_counts(Store(project.dataset)), message=report.note)
     job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
-
-
-def _recogniser(job: Job, config: DatasetConfig, kind: Kind, model: str, stack: ExitStack) -> IsolatedRecogniser:
-    """Return a recogniser in its own process, which loads its model for the first clip."""
-
-    def warn(message: str) -> None:
-        job.events.emit("warning", message=message)
-
-    spec = choose(kind, model, config.language, device=config.device, compute_type=config.compute_type, warn=warn)
-    return stack.enter_context(IsolatedRecogniser(spec, warn=warn))

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from utils.core.errors import AmharicTtsError
 
 if TYPE_CHECKING:
-    import torch
-
     from utils.media.audio import Samples
 
 RATE = 16_000  # samples per second of what recognisers take
 MIN_SAMPLES = RATE // 10  # shorter clips are padded with silence
 WHISPER = "utils.dataset.recognisers.whisper:Whisper"
-CTC = "utils.dataset.recognisers.ctc:Ctc"
-TRANSFORMERS = "utils.dataset.recognisers.transformers_whisper:TransformersWhisper"
+CTC = "utils.dataset.recognisers.transformers_models:Ctc"
+TRANSFORMERS = "utils.dataset.recognisers.transformers_models:TransformersWhisper"
 
 Device = Literal["auto", "cuda", "cpu"]
 
@@ -62,18 +60,6 @@ class RecogniserSpec:
     def name(self) -> str:
         """Return the display name."""
         return f"{self.factory.rpartition(':')[2]} {self.model}"
-
-
-def torch_placement(spec: RecogniserSpec) -> "tuple[str, torch.dtype]":
-    """Return the device and the number format of a model of transformers; int8 is for CTranslate2 only."""
-    import torch
-
-    device: str = spec.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    formats = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
-    automatic = torch.float16 if device == "cuda" else torch.float32
-    return device, formats.get(spec.compute_type, automatic)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,8 @@ from typing import Any, Self
 
 from utils.core.batching import batched
 from utils.core.errors import AmharicTtsError
-from utils.dataset.recognisers import RATE, RecogniserSpec, RecognitionError, Transcript
+from utils.dataset.recognisers import RATE, Device, RecogniserSpec, RecognitionError, Transcript
+from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
 from utils.dataset.workers import Worker
 from utils.media.audio import Samples
 
@@ -122,6 +123,22 @@ class IsolatedRecogniser:
             self._missing = error
             raise
         return self._process
+
+
+def open_recogniser(
+    model: str,
+    language: str,
+    warn: Callable[[str], None],
+    *,
+    kind: Kind = "auto",
+    device: Device = "auto",
+    compute_type: str = "auto",
+) -> IsolatedRecogniser:
+    """Return the recogniser that a setting names, such as ``large-v3`` or ``ctc:MODEL``."""
+    if model.startswith(CTC_PREFIX):
+        kind, model = "ctc", model.removeprefix(CTC_PREFIX)
+    spec = choose(kind, model, language, device=device, compute_type=compute_type, warn=warn)
+    return IsolatedRecogniser(spec, warn=warn)
 
 
 class _RecogniserProcess:

@@ -52,11 +52,7 @@ class Whisper:
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
         """Transcribe clips of up to 30 s; if memory runs out, in batches of half the size."""
-        longest = max((clip.size for clip in clips), default=0) / RATE
-        if longest > WINDOW_SECONDS:
-            raise RecognitionError(
-                f"A clip of {longest:.1f} s is too long for {self.name}; the maximum is {WINDOW_SECONDS} s."
-            )
+        check_lengths(clips, self.name)
         code = languages.find(language).whisper_code  # None makes Whisper detect a language that it does not know
         if not self._model.model.is_multilingual and code != "en":
             raise RecognitionError(
@@ -102,6 +98,12 @@ class Whisper:
         middle = quarter + PAUSE_SAMPLES // 2 + int(power.argmin())
         first, second = self._batch([clip[:middle], clip[middle:]], code)
         return Transcript(f"{first.text} {second.text}".strip(), min(first.confidence, second.confidence))
+
+
+def check_lengths(clips: Sequence[Samples], name: str) -> None:
+    longest = max((clip.size for clip in clips), default=0) / RATE
+    if longest > WINDOW_SECONDS:
+        raise RecognitionError(f"A clip of {longest:.1f} s is too long for {name}; the maximum is {WINDOW_SECONDS} s.")
 
 
 def _model_folder(model: str) -> Path:
