@@ -20,7 +20,7 @@ from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.evaluation.evaluate import LoadedModel, Vector
-from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distances
+from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distance
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
@@ -141,7 +141,7 @@ def _heard(sound: Samples) -> Cepstra:
 def _nearest(one: Cepstra, known: Sequence[Cepstra]) -> int:
     if not len(one):
         return -1
-    return int(np.argmin(warped_distances(one, known)))
+    return int(np.argmin([warped_distance(one, each) for each in known]))
 
 
 def share(found: Iterable[bool]) -> float:

@@ -27,7 +27,7 @@ from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder
-from utils.evaluation.metrics import mel_cepstra, warped_distances
+from utils.evaluation.metrics import mel_cepstra, warped_distance
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
@@ -247,7 +247,8 @@ def _retrieval(said: Sequence[Heard], progress: Progress) -> dict[str, Any]:
                 continue
             tried += 1
             known = [wanted, *matched]
-            distances = warped_distances(_cepstra(one.samples), [_cepstra(each) for each in known])
+            spoken = _cepstra(one.samples)
+            distances = [warped_distance(spoken, _cepstra(each)) for each in known]
             right["by_sound"] += int(np.argmin(distances)) == 0
             right["by_length"] += int(np.argmin([abs(each.size - one.samples.size) for each in known])) == 0
     found = {kind: _rounded(count / max(1, tried)) for kind, count in right.items()}

@@ -4,7 +4,6 @@ The page shows a pair by its ``token`` and plays ``left`` and ``right`` under ne
 the model. A vote stores the names of the models, so it stays valid when the report grows.
 """
 
-import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -113,9 +112,9 @@ def tally(votes: Iterable[Vote]) -> list[Tally]:
 
 def binomial_p_value(wins: int, losses: int) -> float:
     """Return the probability of a result at least as clear by coin tosses (exact, two-sided)."""
-    tosses, fewer = wins + losses, min(wins, losses)
-    tail = sum(math.comb(tosses, heads) for heads in range(fewer + 1))
-    return float(min(1.0, 2 * tail / 2**tosses))
+    from scipy.stats import binomtest
+
+    return float(binomtest(wins, wins + losses).pvalue) if wins + losses else 1.0
 
 
 def remaining_pairs(pairs: Sequence[BlindPair], votes: Iterable[Vote], voter: str = "") -> list[BlindPair]:

@@ -22,7 +22,6 @@ from utils.media.rates import OUTPUT_RATE
 from utils.xtts.language_packs import LanguagePack, pack_for
 
 Cepstra = npt.NDArray[np.float32]
-Distances = npt.NDArray[np.float64]
 WINDOW, HOP = 1024, 240  # samples: 43 ms every 10 ms
 BANDS, MAX_FREQUENCY = 40, 8000.0  # Hz
 ORDER = 13  # cepstra, without the first, which is loudness
@@ -75,73 +74,40 @@ def mel_cepstral_distance(first: Samples, second: Samples) -> float | None:
     with published results. None when one recording is empty.
     """
     one, other = mel_cepstra(first), mel_cepstra(second)
-    if not one.size or not other.size:
-        return None
-    return float(TO_DECIBELS * warped_distances(one, [other])[0])
+    return float(TO_DECIBELS * warped_distance(one, other)) if one.size and other.size else None
 
 
 def mel_cepstra(samples: Samples) -> Cepstra:
+    """Return cepstra 1 to 13 of each frame, scaled so that they are amplitudes of cosines."""
+    from scipy.fft import dct
+
     if samples.size < WINDOW:
         return np.zeros((0, ORDER), np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(samples, WINDOW)[::HOP]
     power = np.square(np.abs(np.fft.rfft(frames * np.hanning(WINDOW).astype(np.float32), axis=1)))
-    bands = power @ _mel_filters().T
+    bands = power @ _mel_filters()
     lowest = max(float(bands.max()) * 10 ** (-FLOOR / 10), 1e-12)
-    return np.asarray(np.log(np.maximum(bands, lowest)) / 2 @ _cosines().T, np.float32)
+    cepstra = dct(np.log(np.maximum(bands, lowest)) / 2, axis=1) / BANDS
+    return np.asarray(cepstra[:, 1 : ORDER + 1], np.float32)
 
 
-def warped_distances(first: Cepstra, others: Sequence[Cepstra]) -> Distances:
-    """Return the mean distance along the cheapest time-warping path from one sequence to each of the others.
+def warped_distance(first: Cepstra, second: Cepstra) -> float:
+    """Return the mean distance along the cheapest time-warping path; an empty sequence is infinitely far."""
+    from librosa.sequence import dtw
+    from scipy.spatial.distance import cdist
 
-    Each anti-diagonal depends only on the two before it, so it is computed at once and for all others together.
-    Beside its cost, every cell stores the length of its path. An empty sequence is infinitely far.
-    """
-    rows, columns = len(first), max(map(len, others))
-    costs = np.full((len(others), rows, columns), np.inf)
-    for index, other in enumerate(others):
-        costs[index, :, : len(other)] = frame_distances(first, other)
-    costs = costs[:, :, ::-1]
-    result = np.full(len(others), np.inf)
-    ends = rows + np.array([len(other) for other in others]) - 2  # the diagonal of each last cell
-    before, last = ((np.full((len(others), rows + 1), np.inf), np.zeros((len(others), rows + 1))) for _ in range(2))
-    before[0][:, 0] = 0.0  # every path starts here
-    for number in range(rows + columns - 1):
-        low, high = max(0, number - columns + 1), min(rows, number + 1)
-        # row i is stored at i + 1, so index i of the last diagonal is the cell above
-        best = tuple(part[:, low + 1 : high + 1] for part in last)
-        for step in (tuple(part[:, low:high] for part in diagonal) for diagonal in (last, before)):
-            shorter = step[0] < best[0]
-            best = np.where(shorter, step[0], best[0]), np.where(shorter, step[1], best[1])
-        new = np.full_like(last[0], np.inf), np.zeros_like(last[1])
-        new[0][:, low + 1 : high + 1] = best[0] + costs.diagonal(columns - 1 - number, 1, 2)
-        new[1][:, low + 1 : high + 1] = best[1] + 1
-        done = ends == number
-        result[done] = new[0][done, rows] / new[1][done, rows]
-        before, last = last, new
-    return result
-
-
-def frame_distances(first: Cepstra, second: Cepstra) -> Distances:
-    squares = np.square(first).sum(1)[:, None] + np.square(second).sum(1)[None] - 2 * first @ second.T
-    return np.asarray(np.sqrt(np.maximum(squares, 0)), np.float64)
+    if not first.size or not second.size:
+        return float("inf")
+    costs, path = dtw(C=cdist(first, second))
+    return float(costs[-1, -1] / len(path))
 
 
 @functools.cache
 def _mel_filters() -> Cepstra:
-    """Return triangular filters evenly spaced in mel, one a row."""
-    top = 2595 * np.log10(1 + MAX_FREQUENCY / 700)
-    edges = 700 * (10 ** (np.linspace(0, top, BANDS + 2) / 2595) - 1)
-    frequencies = np.fft.rfftfreq(WINDOW, 1 / OUTPUT_RATE)
-    left, middle, right = edges[:-2, None], edges[1:-1, None], edges[2:, None]
-    rising, falling = (frequencies - left) / (middle - left), (right - frequencies) / (right - middle)
-    return np.asarray(np.maximum(0, np.minimum(rising, falling)), np.float32)
+    """Return triangular filters evenly spaced in mel, one a column."""
+    from torchaudio.functional import melscale_fbanks
 
-
-@functools.cache
-def _cosines() -> Cepstra:
-    """Return rows 1 to 13 of the DCT-II, scaled so that the cepstra are amplitudes of cosines."""
-    orders, bands = np.arange(1, ORDER + 1)[:, None], np.arange(BANDS)[None] + 0.5
-    return np.asarray(2 / BANDS * np.cos(np.pi * orders * bands / BANDS), np.float32)
+    return np.asarray(melscale_fbanks(WINDOW // 2 + 1, 0.0, MAX_FREQUENCY, BANDS, OUTPUT_RATE).numpy())
 
 
 @dataclass(frozen=True)
