@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import functools
 import json
 import math
 import os
@@ -11,11 +12,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, TypeVar, cast
 
 from utils.core.errors import StorageError
 from utils.core.paths import TINY_MODEL
 
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 PARTIAL = ".partial"
@@ -65,6 +67,30 @@ def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
         raise ValueError("too deeply nested") from error
     except UnicodeDecodeError as error:  # its own message would quote the whole file
         raise ValueError(f"not UTF-8 text at byte {error.start}") from error
+
+
+def cached_while_unchanged(maxsize: int) -> Callable[[F], F]:
+    """Remember what a function returns for files, the paths among its arguments, until one of them changes."""
+
+    def decorate(function: F) -> F:
+        cached = functools.lru_cache(maxsize)(lambda _versions, *args: function(*args))
+
+        @functools.wraps(function)
+        def call(*args: Any) -> Any:  # noqa: ANN401  # as the function declares it
+            return cached(tuple(file_version(each) for each in args if isinstance(each, Path)), *args)
+
+        return cast("F", call)
+
+    return decorate
+
+
+def file_version(path: Path) -> tuple[int, int]:
+    """Return what changes with the content of a file: its size and time; zeros if it does not exist."""
+    try:
+        status = path.stat()
+    except OSError:
+        return 0, 0
+    return status.st_size, status.st_mtime_ns
 
 
 def write_atomically(path: Path, text: str) -> None:

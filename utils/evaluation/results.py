@@ -1,6 +1,5 @@
 """What was measured of one sentence by one model, and the log of measurements that makes an evaluation resumable."""
 
-import functools
 import hashlib
 import json
 import math
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
 from utils.core.events import EventLog, iter_events
-from utils.core.storage import make_folder
+from utils.core.storage import cached_while_unchanged, make_folder
 
 LOG_FILE = "measurements.jsonl"
 VERSION = 1  # increase when measuring changes; older measurements are then repeated
@@ -142,14 +141,10 @@ def digest(*parts: object) -> str:
 
 def file_digest(path: str) -> str:
     """Hash the content of a file; a name that is not a file is returned as it is."""
-    file = Path(path)
-    if not path or not file.is_file():
-        return path
-    stat = file.stat()
-    return _file_digest(file, stat.st_size, stat.st_mtime_ns)
+    return _hash_file(Path(path)) if path and Path(path).is_file() else path
 
 
-@functools.lru_cache(maxsize=4096)
-def _file_digest(path: Path, size: int, time: int) -> str:  # noqa: ARG001  part of the cache key
+@cached_while_unchanged(4096)
+def _hash_file(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=12)).hexdigest()

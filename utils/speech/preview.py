@@ -1,11 +1,11 @@
 """How a model reads a text, known from its vocabulary alone: while somebody types, without loading the model."""
 
-import functools
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.core.storage import cached_while_unchanged
 from utils.speech.planning import find_unspeakable, plan
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
@@ -51,19 +51,11 @@ def tokenizer_of(model: str) -> Tokenizer:
     if not model.strip():
         raise ConfigError("No model is selected.", hint="Select one in the list, or train one first.")
     folder = Path(model).expanduser()
-    versions = tuple(_modified(folder / name) for name in (VOCABULARY_FILE, SETTINGS_FILE))
-    if not versions[0]:
+    if not (folder / VOCABULARY_FILE).is_file():
         raise ConfigError("The vocabulary of this model is unknown until it is loaded.", hint="Press Load.")
-    return _open_tokenizer(folder, versions)
+    return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)
 
 
-@functools.lru_cache(maxsize=8)
-def _open_tokenizer(folder: Path, versions: tuple[int, ...]) -> Tokenizer:  # noqa: ARG001  # opened again after a change
-    return Tokenizer.load_current(folder)
-
-
-def _modified(path: Path) -> int:
-    try:
-        return path.stat().st_mtime_ns
-    except OSError:
-        return 0
+@cached_while_unchanged(8)
+def _open_tokenizer(vocabulary: Path, _settings: Path) -> Tokenizer:
+    return Tokenizer.load_current(vocabulary.parent)

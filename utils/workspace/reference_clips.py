@@ -1,6 +1,5 @@
 """Reference clips of a project: uploads and recordings, and the best clips of its dataset."""
 
-import functools
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ from utils.core.batching import evenly_spaced
 from utils.core.errors import AudioError, DataError
 from utils.core.folders import hash_file
 from utils.core.paths import Project, resolve_inside, validate_name
-from utils.core.storage import link_or_copy_atomically, make_folder
+from utils.core.storage import cached_while_unchanged, link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
 
@@ -102,18 +101,18 @@ def candidates(project: Project) -> list[tuple[Path, str]]:
 def score_clips(clips: Sequence[tuple[Path, str]]) -> Iterator[ScoredClip]:
     """Score clips and yield those that can be used."""
     for path, text in clips:
-        score, reason, error = _score(path, path.stat().st_mtime_ns)
+        score, reason, error = _score(path)
         if not error:
             yield ScoredClip(path, score, reason, text)
 
 
 def describe(path: Path) -> str:
     """Describe how good a reference a clip is."""
-    return _score(path, path.stat().st_mtime_ns)[1]
+    return _score(path)[1]
 
 
-@functools.lru_cache(maxsize=2048)
-def _score(path: Path, changed: int) -> tuple[float, str, str]:  # noqa: ARG001  # scored again after a change
+@cached_while_unchanged(2048)
+def _score(path: Path) -> tuple[float, str, str]:
     from utils.speech.reference_choice import score
 
     result = score(path)

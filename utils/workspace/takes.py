@@ -5,7 +5,6 @@ takes/<name>/take.json   its sentences, settings and model
 takes/.deleted/          the newest deleted takes, which can be restored
 """
 
-import functools
 import json
 import secrets
 import shutil
@@ -20,7 +19,14 @@ import numpy as np
 from utils.config import SpeechConfig
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project, resolve_inside, validate_name
-from utils.core.storage import make_folder, read_json, storage_error, timestamp_name, write_atomically
+from utils.core.storage import (
+    cached_while_unchanged,
+    make_folder,
+    read_json,
+    storage_error,
+    timestamp_name,
+    write_atomically,
+)
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS
@@ -112,11 +118,7 @@ def take_folder(project: Project, name: object) -> Path:
 
 
 def load(project: Project, name: object) -> Take:
-    path = take_folder(project, name) / METADATA
-    try:
-        return _parse(path, path.stat().st_mtime_ns)
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
+    return _parse(take_folder(project, name) / METADATA)
 
 
 def names(project: Project) -> list[str]:
@@ -247,13 +249,15 @@ def _write(project: Project, take: Take, samples: Samples) -> Take:
     return take
 
 
-@functools.lru_cache(maxsize=512)
-def _parse(path: Path, changed: int) -> Take:  # noqa: ARG001  # read again after a change
+@cached_while_unchanged(512)
+def _parse(path: Path) -> Take:
     try:
         data = read_json(path)
         data.pop("format")
         pieces = tuple(_parse_sentence(piece) for piece in data.pop("pieces"))
         return Take(**data | {"pieces": pieces, "notes": tuple(data["notes"])})
+    except OSError as error:
+        raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is damaged.", hint="Delete this take.") from error
 

@@ -7,7 +7,6 @@ are relative to it, so a copied project reads its own recordings.
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from utils.core.errors import AmharicTtsError, DataError
 from utils.core.folders import hash_file
 from utils.core.paths import RECORDINGS, Project, resolve_inside
 from utils.core.storage import (
+    cached_while_unchanged,
     file_lock,
     link_or_copy_atomically,
     make_folder,
@@ -209,8 +209,8 @@ def pair_files(files: Iterable[Path]) -> InputPreview:
     return InputPreview(tuple(pairs), tuple(unmatched))
 
 
-@lru_cache(maxsize=1024)
-def length_of(path: Path, version: int) -> float:  # noqa: ARG001  # a changed file is read again
+@cached_while_unchanged(1024)
+def length_of(path: Path) -> float:
     """Return the seconds of a media file from its header; 0 when it cannot be read."""
     try:
         return audio.probe(path).seconds
@@ -218,8 +218,8 @@ def length_of(path: Path, version: int) -> float:  # noqa: ARG001  # a changed f
         return 0.0
 
 
-@lru_cache(maxsize=1024)
-def count_lines(path: Path, version: int) -> int:  # noqa: ARG001  # a changed file is read again
+@cached_while_unchanged(1024)
+def count_lines(path: Path) -> int:
     """Return the number of lines of a subtitle file; 0 when it cannot be read."""
     try:
         return len(read_cues(path)[0])

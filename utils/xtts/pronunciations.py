@@ -4,7 +4,6 @@ Training stores them with the model, in ``text.json``. Preview and speech add wh
 that a correction is heard at once.
 """
 
-import functools
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import NamedTuple
 from utils.core import languages
 from utils.core.errors import DataError, TextError
 from utils.core.paths import Project
-from utils.core.storage import file_lock, make_folder, write_atomically
+from utils.core.storage import cached_while_unchanged, file_lock, make_folder, write_atomically
 from utils.xtts.language_packs import pack_for
 
 HEADER = ("written", "spoken", "note")
@@ -111,13 +110,9 @@ def project_file(model: Path) -> Path | None:
 
 def current(path: Path | None) -> dict[str, str]:
     """Return the pronunciations in a file now; it is read again when it has changed."""
-    try:
-        changed = path.stat().st_mtime_ns if path else 0
-    except OSError:
-        changed = 0
-    return _read_once(path, changed) if path and changed else NONE
+    return _overrides_in(path) if path else NONE
 
 
-@functools.lru_cache(maxsize=16)
-def _read_once(path: Path, changed: int) -> dict[str, str]:  # noqa: ARG001  # read again after a change
+@cached_while_unchanged(16)
+def _overrides_in(path: Path) -> dict[str, str]:
     return as_overrides(read_pronunciations(path))

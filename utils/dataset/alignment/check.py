@@ -9,7 +9,6 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,7 +16,7 @@ import torch
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.storage import make_folder, read_json, write_atomically
+from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.alignment.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
 from utils.dataset.alignment.model import EMBEDDED, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
 from utils.dataset.alignment.recut import cut_words, trim
@@ -56,7 +55,7 @@ class TextCheck:
         return _rows(self._models(), path, recording)
 
     def _models(self) -> tuple[PhoneRecogniser, ...]:
-        return _load(self.folder, self.language, (self.folder / LIMITS).stat().st_mtime_ns)
+        return _load(self.folder / LIMITS, self.language)
 
     def cut(
         self, rows: Rows, recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
@@ -140,9 +139,10 @@ def _rows(models: Sequence[PhoneRecogniser], path: Path, recording: str) -> Rows
     return emit_blocks(models, audio.stream(path, RATE, BLOCK_SECONDS), side(recording, 0.0))
 
 
-@lru_cache(maxsize=2)
-def _load(folder: Path, language: str, changed: int) -> tuple[PhoneRecogniser, ...]:  # noqa: ARG001  a cache key
-    return tuple(load_recogniser(folder / f"{number}.safetensors", units_of(language)) for number in (0, 1))
+@cached_while_unchanged(2)
+def _load(limits: Path, language: str) -> tuple[PhoneRecogniser, ...]:
+    """Load both recognisers; those of an earlier build have other limits."""
+    return tuple(load_recogniser(limits.with_name(f"{number}.safetensors"), units_of(language)) for number in (0, 1))
 
 
 # --- learning ---

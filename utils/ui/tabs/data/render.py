@@ -74,9 +74,9 @@ def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
     for pair in found.pairs:
         text = t(text_source(pair), language)
         if pair.subtitles:
-            lines = uploads.count_lines(pair.subtitles[0].path, pair.subtitles[0].path.stat().st_mtime_ns)
+            lines = uploads.count_lines(pair.subtitles[0].path)
             text = t("data.subtitle_lines", language, count=lines, name=pair.subtitles[0].path.name)
-        length = minutes(uploads.length_of(pair.media, pair.media.stat().st_mtime_ns), language)
+        length = minutes(uploads.length_of(pair.media), language)
         rows[pair.media] = _source(pair.media.name, f"{length} · {text}", language, uploads.UPLOADS)
         for file in pair.subtitles:
             meaning = t("data.subtitles_of", language, name=pair.media.name)
