@@ -1,19 +1,23 @@
 """List, compare or delete checkpoints, or make one the finished model."""
 
 import argparse
+import math
+from collections import defaultdict
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from utils import runs
 from utils.cli.runs import add_project
 from utils.core.errors import RunError
 from utils.core.paths import Project, project
-from utils.training import checkpoint_diff
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import Checkpoint, Which
+from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
 
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
+LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
 SETTINGS_SHOWN = 40  # characters of a value
 
 
@@ -55,16 +59,16 @@ def compare(opened: Project, arguments: argparse.Namespace) -> int:
         raise RunError("compare needs two steps.", hint="Usage: checkpoints compare RUN STEP STEP.")
     first = _find(opened, arguments.name, arguments.steps[0])
     second = _find(opened, arguments.with_run or arguments.name, arguments.steps[1])
-    difference = checkpoint_diff.compare(first, second)
+    found = difference(first, second)
     print(f"{_title(first)} | {_title(second)}")
-    for name, (left, right) in difference.losses.items():
+    for name, (left, right) in found.losses.items():
         print(f"{name}: {_number(left)} | {_number(right)}")
-    for name, (before, after) in difference.settings.items():
+    for name, (before, after) in found.settings.items():
         print(f"{name}: {str(before)[:SETTINGS_SHOWN]} | {str(after)[:SETTINGS_SHOWN]}")
-    for part, (length, share) in difference.moved.items():
+    for part, (length, share) in found.moved.items():
         print(f"{part}: weights changed by {length:.4g} (norm), {share:.3%}")
-    if difference.mismatched:
-        print(f"Not comparable: {len(difference.mismatched)} weights, such as {difference.mismatched[0]}.")
+    if found.mismatched:
+        print(f"Not comparable: {len(found.mismatched)} weights, such as {found.mismatched[0]}.")
     return 0
 
 
@@ -125,6 +129,56 @@ def _number(value: float | None) -> str:
 
 def _title(checkpoint: Checkpoint) -> str:
     return f"{checkpoint.run.name} step {checkpoint.step}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Differences between two checkpoints."""
+
+    settings: dict[str, tuple[object, object]]  # those that differ, with both values; None if one has no such setting
+    losses: dict[str, tuple[float | None, float | None]]  # and the scores of the spoken sentences
+    moved: dict[str, tuple[float, float]]  # norm of the difference by part, absolute and relative to the weights' norm
+    mismatched: tuple[str, ...]  # weights that only one of them has, or with a different shape
+
+
+def difference(first: Checkpoint, second: Checkpoint) -> Comparison:
+    """Return how two checkpoints differ, one weight at a time."""
+    before, after = _info(first), _info(second)
+    names = sorted(before.settings.keys() | after.settings.keys())
+    settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
+    return Comparison(
+        {name: pair for name, pair in settings.items() if pair[0] != pair[1]},
+        {name: (getattr(before, name), getattr(after, name)) for name in LOSSES}
+        | {name: (first.scores.get(name), second.scores.get(name)) for name in sorted({*first.scores, *second.scores})},
+        *_moved(first, second),
+    )
+
+
+def _info(checkpoint: Checkpoint) -> CheckpointInfo:
+    if checkpoint.info is None:
+        raise RunError(checkpoint.error, hint="Choose another checkpoint.")
+    return checkpoint.info
+
+
+def _moved(first: Checkpoint, second: Checkpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
+    squares: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    from safetensors import safe_open
+
+    with ExitStack() as stack:
+        one: Any = stack.enter_context(safe_open(first.folder / MODEL, framework="pt"))
+        two: Any = stack.enter_context(safe_open(second.folder / MODEL, framework="pt"))
+        shared = sorted(set(one.keys()) & set(two.keys()))
+        mismatched = set(one.keys()) ^ set(two.keys())
+        for name in shared:
+            before, after = one.get_tensor(name).float(), two.get_tensor(name).float()
+            if before.shape != after.shape:
+                mismatched.add(name)
+                continue
+            part = squares[name.partition(".")[0]]
+            part[0] += float((after - before).square().sum())
+            part[1] += float(before.square().sum())
+    moved = {part: (math.sqrt(gap), math.sqrt(gap / (own or 1.0))) for part, (gap, own) in squares.items()}
+    return moved, tuple(sorted(mismatched))
 
 
 ACTIONS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
