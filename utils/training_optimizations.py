@@ -17,7 +17,7 @@ from utils.core.events import Change
 from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
-from utils.xtts.modules import GPT
+from utils.xtts.modules import CONDITIONING, GPT
 
 GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model
 
@@ -139,7 +139,7 @@ class TrainingOptimizer:
         parts = attention.report(gpt, self.device, self.precision.torch_dtype).items()
         layers, encoder = blocks.checkpointed(gpt)
         gpt2_layers = list(gpt.get_submodule("gpt.h").children())
-        conditioning = [weight for name in attention.CONDITIONING for weight in gpt.get_submodule(name).parameters()]
+        conditioning = [weight for name in CONDITIONING for weight in gpt.get_submodule(name).parameters()]
         return {
             **{f"attention of {name}": f"{layers} x {kind} ({kernel})" for name, (layers, kind, kernel) in parts},
             "kernels allowed": ", ".join(sorted(attention.allowed_kernels())),

@@ -43,11 +43,10 @@ from utils.xtts.model import (
     strip_prefix,
 )
 from utils.xtts.model import fingerprint as model_fingerprint
-from utils.xtts.modules import fuse
+from utils.xtts.modules import CONDITIONING, fuse
 from utils.xtts.tensors import read_tensors
 from utils.xtts.tokenizer import Tokenizer
 
-CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # the parts of the GPT that encode a voice
 TEXT_ROWS = "text_embedding.weight"  # one row per token
 LAYER = re.compile(r"gpt\.h\.(\d+)\.")
 LAYERS_AT_ONCE = 4  # 200 MB of the published model; each mapping of the file costs a tenth of a second

@@ -39,28 +39,18 @@ SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=20
 UPDATES = 4
 STEPS = 40  # of decoding
 LENGTHS = (90, 60, 30)  # columns that the rows of decoding begin with
-PLAIN: dict[str, Any] = {
+PLAIN: dict[str, Any] = {  # other optimizations are off by default
     "enable_sdpa": False,
     "enable_mixed_precision": False,
     "enable_tf32": False,
     "enable_fused_optimizer": False,
     "enable_fused_gelu": False,
-    "enable_grad_checkpoint": False,
     "enable_byte_dropout": False,
     "dropout": 0,
-    "enable_ema": False,
-    "enable_lora": False,
-    "use_compile": False,
-    "attention_kernel": "auto",
-    "optimizer": "adamw",
-    "offload_optimizer": False,
-    "step_in_backward": False,
-    "label_smoothing": 0,
     "learning_rate": 1e-3,
     "warmup_steps": 0,
     "grad_acumm": 1,
     "batch_size": 4,
-    "gradient_clip": 1.0,
 }
 
 

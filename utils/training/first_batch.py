@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from utils.training.speedups.attention import CONDITIONING
 from utils.training.speedups.blocks import compiled
 from utils.training.step import TrainStep, unwrap_optimizer
+from utils.xtts.modules import CONDITIONING
 
 ATTENTION = {  # one operator of each kind of attention that occurs once per call
     "aten._scaled_dot_product_flash_attention.default": "flash",

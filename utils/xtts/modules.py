@@ -52,6 +52,7 @@ class FusedAttend(Attend):  # type: ignore[misc]
         return F.scaled_dot_product_attention(q, k, v, attn_mask, dropout_p=self.dropout if self.training else 0.0)
 
 
+CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # the parts of the GPT that encode a voice
 FUSED: dict[type[nn.Module], type[nn.Module]] = {AttentionBlock: FusedAttentionBlock, Attend: FusedAttend}
 PLAIN = {fused: plain for plain, fused in FUSED.items()}
 

@@ -22,7 +22,6 @@ from utils.training.speedups.dropout import DroppingAttention
 from utils.xtts import modules
 
 FUSED, EAGER, FLASH_2 = "sdpa", "eager", "flash_attention_2"  # as transformers names them
-CONDITIONING = ("conditioning_encoder", "conditioning_perceiver")  # parts of coqui's GPT; XTTS v1 has no perceiver
 BACKENDS = {
     SDPBackend.FLASH_ATTENTION: "flash",
     SDPBackend.EFFICIENT_ATTENTION: "efficient",
@@ -114,7 +113,7 @@ def _gpt2_implementation(attentions: list[Any]) -> str:
 
 def _conditioning_parts(gpt: nn.Module) -> dict[str, nn.Module]:
     children = dict(gpt.named_children())
-    return {name: children[name] for name in CONDITIONING if name in children}
+    return {name: children[name] for name in modules.CONDITIONING if name in children}
 
 
 def choose_kernel(

@@ -5,6 +5,7 @@ from torch import nn
 from utils.core.errors import SpeedupError
 from utils.core.events import Change
 from utils.xtts.adapters import TEXT_ROWS
+from utils.xtts.modules import CONDITIONING
 
 
 def freeze_first_layers(gpt: nn.Module, count: int) -> Change:
@@ -22,7 +23,7 @@ def freeze_first_layers(gpt: nn.Module, count: int) -> Change:
 
 def freeze_conditioning(gpt: nn.Module) -> Change:
     """Freeze the conditioning encoder and the perceiver (the speaker encoder of the GPT)."""
-    parts = [gpt.get_submodule(name) for name in ("conditioning_encoder", "conditioning_perceiver")]
+    parts = [gpt.get_submodule(name) for name in CONDITIONING]
     weights = sum(weight.requires_grad for part in parts for weight in part.parameters())
     return Change("freeze_conditioning", weights, f"{sum(map(_freeze, parts)):,} parameters of the speaker encoder")
 
