@@ -1,4 +1,4 @@
-"""Recommend settings for a dataset and a device, each with its source."""
+"""Recommend settings for a dataset and a device, with their sources."""
 
 import argparse
 import dataclasses

@@ -201,15 +201,12 @@ def merge_next(folder: Path, name: str) -> Edit:
                 f"Together they last {span.seconds:.1f} s; the maximum is {MAX_SECONDS:.0f} s.",
                 hint="Trim one of them first.",
             )
-        path = Path(clip.source)
-        if not path.is_file() or content_hash(path) != clip.recording:
+        if not has_recording(clip):
             raise DataError(
-                f"The recording {path} is missing or was changed, so the pause between the clips cannot be read.",
+                f"The recording {clip.source}, which has the pause between the clips, is missing or was changed.",
                 hint="Restore it.",
             )
-        samples = audio.centred(next(read_spans(path, [span])))
-        samples = levelled(samples, RATE, loudness(samples, RATE))
-        merged = new_clip(folder, clip, span, samples, f"{clip.text} {other.text}".strip())
+        merged = clip_of(folder, clip, span, f"{clip.text} {other.text}".strip())
         session.put([clip.excluded(MERGED), other.excluded(MERGED), merged])
     return Edit("merge", (session.after[merged.id],))
 
@@ -218,6 +215,18 @@ def next_clip(store: Store, clip: Clip) -> Clip | None:
     """Return the kept clip that follows another one in its recording."""
     condition = "recording = ? AND status = 'kept' AND id <> ? AND start >= ? AND \"end\" > ? ORDER BY start LIMIT 1"
     return next(iter(store.clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
+
+
+def has_recording(clip: Clip) -> bool:
+    """Return whether the recording of a clip is still the one that it was cut from."""
+    path = Path(clip.source)
+    return path.is_file() and content_hash(path) == clip.recording
+
+
+def clip_of(folder: Path, clip: Clip, span: Span, text: str) -> Clip:
+    """Cut a new clip out of the recording of another one."""
+    samples = audio.centred(next(read_spans(Path(clip.source), [span])))
+    return new_clip(folder, clip, span, levelled(samples, RATE, loudness(samples, RATE)), text)
 
 
 def part_of(folder: Path, clip: Clip, start: float, end: float, text: str) -> Clip:

@@ -25,7 +25,7 @@ ROWS_PER_BATCH = 16  # rows with audio inside are large
 def is_dataset(path: Path) -> bool:
     """Return whether a path is a list, a table, or a folder that holds one."""
     if path.is_dir():
-        return bool(_lists(path) or _tables(path))
+        return bool(_lists(path)[0] or _tables(path))
     return path.suffix.lower() in LISTS | TABLES or bool(LIST_NAME.fullmatch(path.name))
 
 
@@ -36,7 +36,7 @@ def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None
     """
     if not path.is_dir():
         return _without_repeats([_read_file(path, speaker, workspace)])
-    lists, unused = _lists(path), _unused_lists(path)
+    lists, unused = _lists(path)
     files = lists or _tables(path) or sorted(file for folder in path.rglob("*/") for file in _tables(folder))
     if not files:
         raise DataError(
@@ -60,24 +60,17 @@ def read_table_parts(path: Path, workspace: Path, *, speaker: str) -> Iterator[S
         yield _without_repeats([_read_table(path, [batch], workspace, find_file, speaker)])
 
 
-def _lists(folder: Path) -> list[Path]:
-    """Return the lists of a folder: metadata.csv, or those with a known name, or else those with a known header."""
+def _lists(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the lists of a folder, and those that are not used beside metadata.csv.
+
+    They are metadata.csv, or those with a known name, or else those with a known header.
+    """
     files = sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     by_name = [path for path in files if LIST_NAME.fullmatch(path.name)]
-    if whole := [path for path in by_name if WHOLE_LIST.fullmatch(path.name)]:
-        return whole[:1]
-    listed = (path for path in files if path.suffix.lower() in LISTS and not REJECTED.fullmatch(path.stem))
-    return by_name or [path for path in listed if _has_header(path)]
-
-
-def _unused_lists(folder: Path) -> list[Path]:
-    """Return the other lists beside metadata.csv."""
-    used = _lists(folder)
-    if not any(WHOLE_LIST.fullmatch(path.name) for path in used):
-        return []
-    files = (path for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
-    others = (path for path in files if LIST_NAME.fullmatch(path.name) or path.suffix.lower() in LISTS)
-    return sorted(path for path in others if path not in used)
+    by_suffix = [path for path in files if path.suffix.lower() in LISTS]
+    if whole := next((path for path in by_name if WHOLE_LIST.fullmatch(path.name)), None):
+        return [whole], sorted({*by_name, *by_suffix} - {whole})
+    return by_name or [path for path in by_suffix if not REJECTED.fullmatch(path.stem) and _has_header(path)], []
 
 
 def _has_header(path: Path) -> bool:

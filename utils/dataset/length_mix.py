@@ -12,13 +12,8 @@ from pathlib import Path
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.core.errors import DataError
 from utils.dataset import vad
-from utils.dataset.build import content_hash
 from utils.dataset.clip import Clip, Span
-from utils.dataset.editor import Edit, editing, new_clip, part_of
-from utils.dataset.pipeline import read_spans
-from utils.media import audio
-from utils.media.loudness import levelled, loudness
-from utils.media.rates import RATE
+from utils.dataset.editor import Edit, clip_of, editing, has_recording, part_of
 
 MAX_PAUSE = 1.0  # seconds between clips that are joined: a speaker takes a breath
 MIN_PAUSE = 0.25  # between two phrases that become clips of their own
@@ -78,15 +73,12 @@ def _follows(first: Clip, second: Clip) -> bool:
 
 def _joined(folder: Path, clips: Sequence[Clip], max_seconds: float) -> Iterator[Clip]:
     intact: dict[str, bool] = {}
-    for group in groups_to_join(clips, max_seconds):
-        path = Path(group[0].source)
-        if group[0].recording not in intact:  # the pause between two clips is only in the recording
-            intact[group[0].recording] = path.is_file() and content_hash(path) == group[0].recording
-        if intact[group[0].recording]:
-            span = Span(group[0].span.start, group[-1].span.end)
-            samples = audio.centred(next(read_spans(path, [span])))
-            samples = levelled(samples, RATE, loudness(samples, RATE))
-            yield new_clip(folder, group[0], span, samples, " ".join(clip.text for clip in group))
+    for first, *others in groups_to_join(clips, max_seconds):
+        if first.recording not in intact:  # the pause between two clips is only in the recording
+            intact[first.recording] = has_recording(first)
+        if intact[first.recording]:
+            text = " ".join(clip.text for clip in (first, *others))
+            yield clip_of(folder, first, Span(first.span.start, others[-1].span.end), text)
 
 
 def _short(folder: Path, clips: Sequence[Clip]) -> Iterator[Clip]:

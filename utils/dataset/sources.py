@@ -9,6 +9,7 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,22 +132,18 @@ def _possible_names(path: Path) -> Iterator[tuple[str, str]]:
             return
 
 
+@dataclass
 class _Scan:
-    def __init__(
-        self,
-        language: str,
-        speaker: str,
-        workspace: Path | None,
-        on_progress: Callable[[str, float], None],
-        access: Access,
-        hours: float,
-    ) -> None:
-        self.language, self.speaker, self.workspace, self.on_progress = language, speaker, workspace, on_progress
-        self.access, self.hours = access, hours
-        self.media: dict[Path, None] = {}  # in order, each once
-        self.subtitles: dict[Path, None] = {}
-        self.datasets: list[ScanResult] = []
-        self.problems: list[Problem] = []
+    language: str
+    speaker: str
+    workspace: Path | None
+    on_progress: Callable[[str, float], None]
+    access: Access
+    hours: float
+    media: dict[Path, None] = field(default_factory=dict)  # in order, each once
+    subtitles: dict[Path, None] = field(default_factory=dict)
+    datasets: list[ScanResult] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
     def add(self, name: str) -> None:
         path = Path(name)

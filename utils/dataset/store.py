@@ -322,6 +322,7 @@ def read_1_0(folder: Path) -> tuple[list[Source], list[Clip]]:
         row = dict(zip(COLUMNS_1_0, cells, strict=True))
         row |= {name: row.get(name) or None for name in scores}
         row["status"] = row["status"].replace("aside", "excluded")
+        row["reason"] = row["reason"].replace("taken back", "undone")
         rows.append([row.get(name, "") for name in COLUMNS])
     with _line_of(folder / MANIFEST):
         return sources, [clip_of_row(row) for row in rows]

@@ -1,7 +1,5 @@
 """Speech for whole files: subtitles, each cue at its time, and one audio file for each line of a text file."""
 
-import csv
-import io
 import shutil
 import time
 import zipfile
@@ -9,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from utils.config import SpeechConfig
 from utils.core.batching import batched
@@ -21,7 +19,7 @@ from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, JobProgress
-from utils.speech.session import RequestCancelledError, SpeechSession, Started
+from utils.speech.session import RequestCancelledError, SpeechRequest, SpeechSession, Started
 from utils.speech.subtitles import fit_to_cues
 from utils.workspace import takes
 from utils.workspace.takes import RecordedTake, Take, TakeSentence
@@ -30,6 +28,7 @@ from utils.xtts.tokenizer import TokenizedText
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
+T = TypeVar("T")
 FOLDER, TABLE = "batches", "list.csv"
 MAX_LINES = 10_000
 COLUMNS = ("number", "file", "text", "seconds", "seed", "flags", "fault")
@@ -75,17 +74,23 @@ def speak_subtitles(
     job: BackgroundJob, session: SpeechSession, project: Project, path: Path, config: SpeechConfig
 ) -> Take | None:
     """Speak subtitles and save the take."""
-    began, recorded = time.monotonic(), None
-    with closing(session.submit(lambda model: dub(model, path, config), config).events()) as events:
+    began = time.monotonic()
+    recorded = _follow(job, session.submit(lambda model: dub(model, path, config), config))
+    if not isinstance(recorded, RecordedTake):
+        return None
+    return takes.save(project, replace(recorded.take, took=time.monotonic() - began), recorded.samples)
+
+
+def _follow(job: BackgroundJob, request: SpeechRequest[T]) -> T | None:
+    """Report the progress of a request in a job, and return its last event."""
+    last = None
+    with closing(request.events()) as events:
         for event in events:
             job.check()
             if isinstance(event, JobProgress):
                 job.report(event.step, event.total)
-            elif isinstance(event, RecordedTake):
-                recorded = event
-    if recorded is None:
-        return None
-    return takes.save(project, replace(recorded.take, took=time.monotonic() - began), recorded.samples)
+            last = event or last
+    return last
 
 
 def read_lines(path: Path) -> list[str]:
@@ -125,15 +130,8 @@ def speak_lines(
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    result = None
-    with closing(session.submit(task, config).events()) as events:
-        for event in events:
-            job.check()
-            if isinstance(event, JobProgress):
-                job.report(event.step, event.total)
-            elif isinstance(event, SpokenBatch):
-                result = event
-    return result
+    result = _follow(job, session.submit(task, config))
+    return result if isinstance(result, SpokenBatch) else None
 
 
 def _speak_batch(
@@ -165,11 +163,10 @@ def _speak_batch(
 
 def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:
     """Write the list and pack it with the audio files."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_atomically(folder / TABLE, "\ufeff" + table.getvalue())  # the mark tells spreadsheets that it is UTF-8
+    import pandas as pd
+
+    table = pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, lineterminator="\n")
+    write_atomically(folder / TABLE, f"\ufeff{table}")  # the mark tells spreadsheets that it is UTF-8
     archive = folder.with_name(f"{folder.name}.zip")
     with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as packed:
         for path in sorted(folder.iterdir()):

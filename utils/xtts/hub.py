@@ -23,7 +23,6 @@ REPOSITORY = "coqui/XTTS-v2"
 LICENCE = "Coqui Public Model License 1.0.0"
 VARIABLE = "COQUI_TOS_AGREED"  # the same as in coqui-tts
 SHA256, GIT_SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
-BLOCK = 1 << 22
 
 OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
 
@@ -82,11 +81,8 @@ class HubFile:
 
 
 def _hash_file(path: Path, algorithm: str, prefix: bytes = b"") -> str:
-    digest = hashlib.new(algorithm, prefix, usedforsecurity=False)
     with path.open("rb") as file:
-        while block := file.read(BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, prefix, usedforsecurity=False)).hexdigest()
 
 
 def file_info(name: str, revision: str, endpoint: str | None = None) -> HubFile | None:

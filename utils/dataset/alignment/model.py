@@ -103,7 +103,3 @@ def _spell_with_letters(model: PhoneRecogniser) -> None:
     model.head.load_state_dict(
         {name: torch.stack([values[numbers].mean(0) for numbers in sources]) for name, values in old.items()}
     )
-
-
-def parameters(model: nn.Module) -> int:
-    return sum(parameter.numel() for parameter in model.parameters())
