@@ -12,7 +12,11 @@ from benchmarks.render import figures, surroundings
 HERE = of_device("cpu")
 PROGRAMS = {one.words.split()[0]: one for one in HERE}  # of several with one program the last, which is the quickest
 ELSEWHERE = {"training.py", "phone_error.py", "serving.py"}  # tested here, in tests/amharic and in tests/server
-TOYS = [one for program, one in PROGRAMS.items() if program not in ELSEWHERE]
+TOYS = [
+    pytest.param(one, id=one.name, marks=pytest.mark.long if program == "speech.py" else pytest.mark.slow)
+    for program, one in PROGRAMS.items()
+    if program not in ELSEWHERE
+]
 
 
 def test_the_others_run_when_one_fails_and_the_end_says_which(
@@ -28,8 +32,7 @@ def test_the_others_run_when_one_fails_and_the_end_says_which(
     assert "quick           done" in said
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("one", TOYS, ids=lambda one: one.name)
+@pytest.mark.parametrize("one", TOYS)
 def test_every_toy_works_and_leaves_a_finding_that_can_be_shown(one: Benchmark, tmp_path: Path) -> None:
     assert runner.main(["--toy", "--only", one.name, "--results", str(tmp_path)]) == 0
     (found,) = findings(tmp_path)

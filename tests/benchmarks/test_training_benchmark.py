@@ -37,7 +37,7 @@ def run(words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None
     training.main()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_comparison_runs_and_both_sides_begin_with_the_same_loss(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,7 +60,7 @@ def test_every_engine_makes_the_same_dataset_and_reports_progress(
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-@pytest.mark.parametrize("settings", [SETTINGS, PROCESSES, RAY], ids=["serial", "processes", "ray"])
+@pytest.mark.parametrize("settings", [SETTINGS, PROCESSES], ids=["serial", "processes"])
 def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: DatasetConfig) -> None:
     scan = recordings(tmp_path / "in", 4)
 

@@ -167,7 +167,7 @@ ROUNDS, SEED = int(os.environ.get("SOAK_ROUNDS", "0")), os.environ.get("SOAK_SEE
 CAMPAIGN = [(fault, number) for number in range(ROUNDS) for fault in FAULTS] or [(training_asked_to_stop, 0)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("fault", "number"), CAMPAIGN, ids=[f"{fault.__name__}-{number}" for fault, number in CAMPAIGN]

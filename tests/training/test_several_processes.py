@@ -15,6 +15,7 @@ from utils.runs import Run, Status, list_runs
 from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
+TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m")
 QUICK = running.QUICK | {"max_steps": 4, "save_step": 2, "dropout": 0}
 
 
@@ -37,10 +38,9 @@ def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
 @pytest.mark.parametrize(
     ("words", "launcher"),
     [
-        (("--num-processes=2", "--sharding=fsdp", "--tracker=tensorboard"), ()),
-        ((), ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "-m")),
+        pytest.param(("--num-processes=2", "--sharding=fsdp", "--tracker=tensorboard"), (), id="fsdp"),
+        pytest.param((), TORCHRUN, id="torchrun", marks=pytest.mark.long),
     ],
-    ids=["fsdp", "torchrun"],
 )
 def test_two_processes_come_to_the_same_curve(
     tmp_path: Path, dataset: Path, alone: Run, words: tuple[str, ...], launcher: tuple[str, ...]
