@@ -236,6 +236,12 @@ def test_a_gate_and_an_unknown_name_are_explained(site: Site, tmp_path: Path) ->
         read_corpus("corpus:fluers", tmp_path)
 
 
+def test_without_a_connection_the_download_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.HfApi", functools.partial(HfApi, endpoint="http://127.0.0.1:9"))  # nobody
+    with pytest.raises(DownloadError, match="cannot be downloaded"):
+        read_corpus("corpus:fleurs", tmp_path)
+
+
 def test_the_corpora_of_a_dataset_are_remembered_with_their_licences(site: Site, tmp_path: Path) -> None:
     assert note_corpus("corpus:fleurs", tmp_path).licence == "CC-BY-4.0"
     assert note_corpus("hf:google/WaxalNLP:amh_asr", tmp_path).licence == "cc-by-4.0"

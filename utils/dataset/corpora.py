@@ -214,14 +214,14 @@ def _split_order(file: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _hub_errors(name: str) -> Iterator[None]:
-    import httpx
+    import httpx2
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, HFValidationError
 
     try:
         yield
     except GatedRepoError as error:
         raise DownloadError(f"hf:{name} is gated: {ACCEPT}.", hint="Then start again.") from error
-    except (OSError, HfHubHTTPError, HFValidationError, httpx.HTTPError) as error:
+    except (OSError, HfHubHTTPError, HFValidationError, httpx2.HTTPError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         hint = "Check the name and your connection; the download resumes where it stopped."
         raise DownloadError(f"hf:{name} cannot be downloaded: {reason}.", hint=hint) from error

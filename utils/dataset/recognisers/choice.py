@@ -119,7 +119,7 @@ def _is_converted(model: str) -> bool:
 
 def _is_available(known: Recommended) -> bool:
     """Return whether a model is in the cache of the Hugging Face hub, or on the hub."""
-    import httpx
+    import httpx2
     from huggingface_hub import file_exists, try_to_load_from_cache
     from huggingface_hub.errors import HfHubHTTPError
 
@@ -128,5 +128,5 @@ def _is_available(known: Recommended) -> bool:
         return True
     try:
         return file_exists(name, "config.json")
-    except (OSError, httpx.HTTPError, HfHubHTTPError):  # no connection
+    except (OSError, httpx2.HTTPError, HfHubHTTPError):  # no connection
         return False
