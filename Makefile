@@ -1,9 +1,9 @@
 # On Windows run the commands themselves, with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check quick coverage lint format test test-slow test-gpu bench bench-toy bench-pages docs
+.PHONY: check quick coverage readme lint format test test-slow test-gpu bench bench-toy bench-pages docs
 
-check: lint coverage    ## all checks and tests
+check: lint coverage readme   ## all checks and tests
 	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
 
 quick: lint test        ## checks before a commit: ruff, mypy, unit tests
@@ -14,9 +14,12 @@ lint:
 	$(PY) -m mypy
 
 coverage:       ## all tests that do not measure time, with line coverage
-	$(PY) -m pytest --cov --cov-report= -m "not browser and not alone and not gpu and not network"
+	$(PY) -m pytest --cov --cov-report= -m "not browser and not alone and not gpu and not network and not readme"
 	$(PY) -m pytest --cov --cov-report= --cov-append -n 0 -m "browser and not alone"
 	$(PY) -m coverage report --skip-covered --fail-under=90
+
+readme:         ## the commands of README as written, in a fresh checkout
+	$(PY) -m pytest -n 0 -m readme
 
 format:         ## fix what ruff can fix
 	$(PY) -m ruff check --fix .
@@ -26,7 +29,7 @@ test:           ## the fast tests
 	$(PY) -m pytest
 
 test-slow:      ## fast, slow and browser tests
-	$(PY) -m pytest -m "not browser and not alone and not gpu and not network"
+	$(PY) -m pytest -m "not browser and not alone and not gpu and not network and not readme"
 	$(PY) -m pytest -n 0 -m "(browser or alone) and not gpu and not network"
 
 test-gpu:       ## on a machine with a CUDA device
