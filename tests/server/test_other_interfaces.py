@@ -4,10 +4,12 @@ import asyncio
 import io
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import av
 import pytest
+from openai import BadRequestError, OpenAI
 from wyoming.audio import AudioChunk
 from wyoming.client import AsyncTcpClient
 from wyoming.event import Event
@@ -77,6 +79,18 @@ def test_names_of_openai_are_the_default_voice(server: Served) -> None:
     sounds = [server.speak(voice=name, response_format="pcm") for name in ("default", "alloy", "nova")]
     assert [sound.status_code for sound in sounds] == [200] * 3
     assert server.speak(voice="nobody").status_code == 400
+
+
+def test_the_client_of_openai_speaks_streams_and_reads_errors(server: Served) -> None:
+    with OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+        assert [model.id for model in client.models.list()] == [server.http.get("/v1/models").json()["data"][0]["id"]]
+        speak = partial(client.audio.speech.create, model="tts-1", voice="alloy")
+        assert seconds(speak(input="one two").content) == pytest.approx(2 * CHUNK.size / 24_000, abs=0.1)  # mp3
+        streaming = client.audio.speech.with_streaming_response.create
+        with streaming(model="tts-1", voice="alloy", input="one two", response_format="pcm", speed=1.0) as stream:
+            assert b"".join(stream.iter_bytes()) == server.speak(response_format="pcm").content
+        with pytest.raises(BadRequestError, match=UNREADABLE):
+            speak(input=UNREADABLE)
 
 
 def test_metrics_and_readiness(open_server: Served) -> None:
