@@ -42,8 +42,8 @@ def test_a_text_becomes_a_sound_file(speak: Speak, tmp_path: Path, name: str) ->
 
 @pytest.mark.slow
 def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "book.txt").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
-    words = ["--file", "book.txt", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]
+    (tmp_path / "book.md").write_text("# ምዕራፍ አንድ\n\nሰላም ለዓለም። እንዴት ነህ?\n\n🙂", encoding="utf-8")
+    words = ["--file", "book.md", "--out", "book.wav", "--captions", "book.srt", "--chapters", "book.json"]
     assert speak(*words) == 0
     output = capsys.readouterr()
     assert "book.wav: " in output.out
@@ -85,19 +85,28 @@ def test_a_stream_goes_to_the_standard_output(
 
 
 @pytest.mark.slow
-def test_what_was_spoken_before_ctrl_c_is_written(
+def test_what_was_spoken_before_ctrl_c_is_written_and_the_same_command_continues(
     speak: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    original = Synthesizer.utterances
+    words = ["ሰላም። እንዴት ነህ? ደህና ነኝ።", "--batch-size", "2", "--out"]
+    assert speak(*words, "whole.wav") == 0
+    original, spoken = Synthesizer.utterances, list[str]()
 
     def interrupted(*arguments: Any) -> Iterator[Any]:
-        yield from original(*arguments)
-        raise KeyboardInterrupt
+        for utterance in original(*arguments):
+            spoken.append(utterance.sentence.text)
+            yield utterance
+            if len(spoken) == 2:
+                raise KeyboardInterrupt
 
     monkeypatch.setattr(Synthesizer, "utterances", interrupted)
-    assert speak("ሰላም", "--out", "half.wav") == 130
-    assert soundfile.info(tmp_path / "half.wav").duration > 0
+    assert speak(*words, "half.wav") == 130
+    assert 0 < soundfile.info(tmp_path / "half.wav").duration < soundfile.info(tmp_path / "whole.wav").duration
     assert "interrupted" in capsys.readouterr().out
+    assert speak(*words, "half.wav") == 0
+    assert len(spoken) == 3  # the third sentence alone was missing
+    assert (tmp_path / "half.wav").read_bytes() == (tmp_path / "whole.wav").read_bytes()
+    assert not list(tmp_path.glob(".half*"))
 
 
 @pytest.mark.parametrize(

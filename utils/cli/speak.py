@@ -1,28 +1,30 @@
 """Speak a text, a file, or subtitles in their time, into an audio file or a pipe.
 
 speak "ሰላም ለዓለም" --reference me.wav --out hello.wav
-speak --file book.txt --out book.mp3 --captions book.srt
+speak --file book.epub --out book.m4b --captions book.srt
 speak --srt film.srt --out film.wav
 speak "ሰላም" --stream | aplay
 """
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.errors import TextError
+from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
-from utils.dataset.text_files import read_any_encoding
 from utils.media.audio import Samples
 from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.finished_sentences import FinishedSentences
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 
 if TYPE_CHECKING:
+    from utils.speech.planning import SpeechPlan
     from utils.speech.synthesizer import Synthesizer
     from utils.speech.types import Utterance
 
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     source = parser.add_mutually_exclusive_group()
     source.add_argument("text", nargs="?", default="", help="the text; - reads it from standard input")
-    source.add_argument("--file", type=Path, metavar="TEXT", help="text file of any length")
+    source.add_argument("--file", type=Path, metavar="TEXT", help="a text of any length: .txt, .md, .epub or .docx")
     source.add_argument("--srt", type=Path, metavar="SUBTITLES", help="subtitle file; each cue is spoken at its time")
     parser.add_argument("--out", type=Path, default=Path("speech.wav"), help="audio file (default: speech.wav)")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="write the time of each sentence: .srt or .vtt")
@@ -54,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 def read_input(arguments: argparse.Namespace) -> str:
     """Read the text from the arguments, a file or standard input."""
     if arguments.file:
-        return read_any_encoding(arguments.file)[0]
+        return read_document(arguments.file)
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise TextError("The text is empty.", hint='Add the text: python -m utils speak "ሰላም".')
@@ -74,19 +76,24 @@ def load(config: SpeechConfig) -> "Synthesizer":
 
 
 def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
-    """Speak a text into a file, sentence by sentence; after Ctrl-C, what is finished is written."""
+    """Speak a text into a file, sentence by sentence.
+
+    After Ctrl-C, what is finished is written. The same command continues there, also after a crash.
+    """
     format_of(arguments.out)  # before the long work
     synthesizer = load(config)
     plan = synthesizer.plan(text, config)
-    done: list[Utterance] = []
+    finished = FinishedSentences(
+        arguments.out, synthesizer.model.fingerprint, synthesizer.voice(config.reference).key, config
+    )
     interrupted = False
     try:
-        for utterance in synthesizer.utterances(plan, config):
-            done.append(utterance)
-            log(f"{len(done)}/{len(plan.sentences)}  {utterance.seconds:.1f} s  {utterance.sentence.text[:60]}")
+        speak_missing(synthesizer, plan, finished, config)
     except KeyboardInterrupt:
         interrupted = True
-        log(f"Interrupted after {len(done)} of {len(plan.sentences)}.")
+    done = [finished.load(sentence) for sentence in plan.sentences if sentence in finished]
+    if interrupted:
+        log(f"Interrupted after {len(done)} of {len(plan.sentences)}. The same command continues.")
     if not done:
         return EXIT_INTERRUPTED
     speech = synthesizer.join(done, config, plan.notes)
@@ -96,10 +103,33 @@ def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int
         write_captions(arguments.captions, captions(speech))
     if arguments.chapters:
         write_chapters(arguments.chapters, marks)
-    for message in (*speech.notes, *speech.flags):
+    for message in (*speech.notes, *doubtful(done)):
         log(message)
     print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
-    return EXIT_INTERRUPTED if interrupted else 0
+    if interrupted:
+        return EXIT_INTERRUPTED
+    finished.remove()
+    return 0
+
+
+def speak_missing(
+    synthesizer: "Synthesizer", plan: "SpeechPlan", finished: FinishedSentences, config: SpeechConfig
+) -> None:
+    """Speak and store the sentences that are not stored yet."""
+    missing = tuple(sentence for sentence in plan.sentences if sentence not in finished)
+    if count := len(plan.sentences) - len(missing):
+        log(f"{count} of {len(plan.sentences)} sentences are already spoken.")
+    utterances = synthesizer.utterances(plan._replace(sentences=missing), config)
+    for number, (sentence, utterance) in enumerate(zip(missing, utterances, strict=True), count + 1):
+        finished.add(sentence, utterance)
+        log(f"{number}/{len(plan.sentences)}  {utterance.seconds:.1f} s  {sentence.text[:60]}")
+
+
+def doubtful(utterances: Iterable["Utterance"]) -> Iterator[str]:
+    """Describe the sentences that the guards found something wrong with."""
+    for each in utterances:
+        if each.flags:
+            yield f"Listen to line {each.sentence.line}: {', '.join(each.flags)}: {each.sentence.text[:60]}"
 
 
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:

@@ -1,0 +1,108 @@
+"""Read the text of a book: EPUB, Word (.docx), Markdown or plain text. Headings become lines that begin with #."""
+
+import posixpath
+import re
+import zipfile
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote
+
+from utils.core.errors import DataError
+from utils.dataset.text_files import read_any_encoding
+
+MAX_BYTES = 200 << 20  # of one unpacked file: a text is smaller, a decompression bomb is not
+BLOCKS = frozenset({"p", "div", "li", "br", "tr", "blockquote", "section", "td", "dt", "dd", "w:p", "w:br", "w:tab"})
+HEADING = re.compile(r"h[1-6]")
+WORD_HEADING = re.compile(r"(?i)heading *\d|title")
+UNREAD = frozenset({"head", "style", "script", "rt", "w:instrtext", "w:deltext"})  # rt: pronunciations above a text
+
+
+def read_document(path: Path) -> str:
+    """Return the text of a document of any kind that is known by its extension."""
+    readers = {".epub": _epub, ".docx": _docx}
+    if not (reader := readers.get(path.suffix.lower())):
+        return read_any_encoding(path)[0]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            text = "\n\n".join(filter(None, reader(archive)))
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise DataError(
+            f"{path} cannot be read: {error}.", hint="Open and save it again, or save it as text."
+        ) from error
+    if not text:
+        raise DataError(f"{path} has no text.", hint="If its pages are images, it needs character recognition first.")
+    return text
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> str:
+    if archive.getinfo(name).file_size > MAX_BYTES:
+        raise ValueError(f"{name} is larger than {MAX_BYTES >> 20} MB")
+    return archive.read(name).decode("utf-8-sig", errors="replace")
+
+
+def _docx(archive: zipfile.ZipFile) -> Iterator[str]:
+    yield _Text.of(_read(archive, "word/document.xml"))
+
+
+def _epub(archive: zipfile.ZipFile) -> Iterator[str]:
+    """Yield the chapters in reading order."""
+    (package,) = _attributes(_read(archive, "META-INF/container.xml"), "rootfile")[:1] or [{"full-path": ""}]
+    opf = _read(archive, package["full-path"])
+    files = {item["id"]: item["href"] for item in _attributes(opf, "item") if "nav" not in item.get("properties", "")}
+    for entry in _attributes(opf, "itemref"):
+        if (href := files.get(entry["idref"])) and entry.get("linear") != "no":
+            folder = posixpath.dirname(package["full-path"])
+            yield _Text.of(_read(archive, posixpath.normpath(posixpath.join(folder, unquote(href)))))
+
+
+def _attributes(xml: str, tag: str) -> list[dict[str, str]]:
+    """Return the attributes of every element with this name, whatever its prefix."""
+    found: list[dict[str, str]] = []
+
+    class Elements(HTMLParser):
+        def handle_starttag(self, name: str, attrs: list[tuple[str, str | None]]) -> None:
+            if name.rpartition(":")[2] == tag:
+                found.append({key: value or "" for key, value in attrs})
+
+    Elements().feed(xml)
+    return found
+
+
+class _Text(HTMLParser):
+    """Collects the paragraphs of XHTML or of Word's XML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.paragraphs = [""]
+        self.unread = 0
+
+    @classmethod
+    def of(cls, document: str) -> str:
+        parser = cls()
+        parser.feed(document)
+        parser.close()
+        lines = (" ".join(paragraph.split()) for paragraph in parser.paragraphs)
+        return "\n\n".join(line for line in lines if line.strip("# "))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.unread += tag in UNREAD
+        if HEADING.fullmatch(tag):
+            self.paragraphs.append("# ")
+        elif tag == "w:pstyle" and WORD_HEADING.match(dict(attrs).get("w:val") or ""):
+            self.paragraphs[-1] = "# "
+        elif tag in BLOCKS:
+            self.paragraphs.append("")
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in UNREAD:
+            self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        self.unread -= tag in UNREAD and self.unread > 0
+        if tag in BLOCKS or HEADING.fullmatch(tag):
+            self.paragraphs.append("")
+
+    def handle_data(self, data: str) -> None:
+        if not self.unread:
+            self.paragraphs[-1] += data
