@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import av
 import pytest
@@ -20,6 +21,13 @@ from tests.server.fake_server import CHUNK, ENDLESS, UNREADABLE, Served, served
 
 WYOMING = 10_293
 PAGE = "http://localhost:8000"
+OPENAI_FORMATS: tuple[Literal["mp3", "opus", "aac", "flac", "wav"], ...] = ("mp3", "opus", "aac", "flac", "wav")
+    "mp3",
+    "opus",
+    "aac",
+    "flac",
+    "wav",
+)  # and pcm
 SETTINGS = {"temperature": "0.5", "speed": "2", "repetition_penalty": 5, "top_p": 0.9, "top_k": 30, "length_penalty": 1}
 
 
@@ -85,7 +93,9 @@ def test_the_client_of_openai_speaks_streams_and_reads_errors(server: Served) ->
     with OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
         assert [model.id for model in client.models.list()] == [server.http.get("/v1/models").json()["data"][0]["id"]]
         speak = partial(client.audio.speech.create, model="tts-1", voice="alloy")
-        assert seconds(speak(input="one two").content) == pytest.approx(2 * CHUNK.size / 24_000, abs=0.1)  # mp3
+        for form in OPENAI_FORMATS:
+            sound = speak(input="one two", response_format=form).content
+            assert seconds(sound) == pytest.approx(2 * CHUNK.size / 24_000, abs=0.1)
         streaming = client.audio.speech.with_streaming_response.create
         with streaming(model="tts-1", voice="alloy", input="one two", response_format="pcm", speed=1.0) as stream:
             assert b"".join(stream.iter_bytes()) == server.speak(response_format="pcm").content
