@@ -22,12 +22,6 @@ from tests.server.fake_server import CHUNK, ENDLESS, UNREADABLE, Served, served
 WYOMING = 10_293
 PAGE = "http://localhost:8000"
 OPENAI_FORMATS: tuple[Literal["mp3", "opus", "aac", "flac", "wav"], ...] = ("mp3", "opus", "aac", "flac", "wav")
-    "mp3",
-    "opus",
-    "aac",
-    "flac",
-    "wav",
-)  # and pcm
 SETTINGS = {"temperature": "0.5", "speed": "2", "repetition_penalty": 5, "top_p": 0.9, "top_k": 30, "length_penalty": 1}
 
 
