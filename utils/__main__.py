@@ -13,6 +13,7 @@ from pathlib import Path
 from utils.core.errors import AmharicTtsError
 
 COMMANDS = Path(__file__).with_name("cli")
+FORMER = {"check-lengths": ["dataset", "lengths"]}  # accepted for one more version
 USAGE_ERROR = 2
 OUTPUT_ERRORS = {errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF}
 
@@ -25,7 +26,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if unreadable := [word for word in words if any("\ud800" <= character <= "\udfff" for character in word)]:
         sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
         return USAGE_ERROR
-    verb, *rest = words
+    verb, *rest = *FORMER.get(words[0], words[:1]), *words[1:]
     if verb not in (verbs := known_verbs()):
         sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
         return USAGE_ERROR

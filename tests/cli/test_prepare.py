@@ -1,4 +1,4 @@
-"""`python -m utils prepare`, `dataset` and `check-lengths`, as a person types them."""
+"""`python -m utils prepare` and `dataset`, as a person types them."""
 
 import re
 import signal
@@ -106,8 +106,10 @@ def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_
     assert dataset("stats", "--plot", str(tmp_path / "p.png")) == 0
     assert "recordings           3" in capsys.readouterr().out
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
-    assert main(["check-lengths", "--vocab", vocabulary, "--output", str(output)]) == 0
+    assert dataset("lengths", "--vocab", vocabulary) == 0
     text = capsys.readouterr().out
+    assert main(["check-lengths", "--vocab", vocabulary, "--output", str(output)]) == 0
+    assert capsys.readouterr().out == text
     assert re.search(r"seconds +50 % \d", text)
     assert re.search(r"tokens +50 % \d", text)
     assert "suggested            --max-audio-length" in text

@@ -1,6 +1,7 @@
 """Check, count, edit, filter, merge and export a dataset. Every edit can be undone."""
 
 import argparse
+import dataclasses
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument("--dry-run", action="store_true", help="show what would happen")
 
     action = add("lengths", lengths)
+    action.epilog = "Add --vocab or --model to count tokens too. Exit code 1: a file cannot be read."
+    action.add_argument("path", type=Path, nargs="?", help="list or dataset folder (default: the project's dataset)")
     action.add_argument("--add", action="store_true", help="add joined and short clips made from neighbouring clips")
     action.add_argument(
         "--share",
@@ -55,6 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument(
         "--max-seconds", type=float, default=AUTO_SECONDS, help="maximum length of a joined clip (default: 15)"
     )
+    add_vocabulary(action)
 
     action = add("resplit", resplit)
     action.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
@@ -176,17 +180,18 @@ def resplit(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def lengths(folder: Path, arguments: argparse.Namespace) -> int:
-    """Show which lengths a model will learn, and gaps; with --add, fill them with clips made from neighbours."""
+    """Show the lengths of the clips, gaps, and a max_audio_length; with --add, fill the gaps from neighbours."""
     if arguments.add:
         made = length_mix.add_lengths(folder, share=arguments.share, max_seconds=arguments.max_seconds).clips
         short = sum(clip.span.seconds < length_mix.SHORT for clip in made)
         print(f"Added {len(made) - short} joined and {short} short clips. To undo this: dataset undo.")
-    kept = open_store(folder).clips("status = 'kept' AND split = 'train'")
-    measured = statistics.Lengths(tuple(clip.span.seconds for clip in kept))
-    for name, count in measured.counts().get("seconds", {}).items():
-        print(f"{name:>6} s  {count} clips")
-    print(*measured.gaps(), sep="\n")
-    return 0
+    rows, measured = statistics.measure_lengths(arguments.path or folder)
+    if arguments.vocab or arguments.model:
+        tokenizer = open_tokenizer(arguments, (row.text for row in rows))
+        counts = tuple(len(tokenizer.tokenize(row.text, arguments.language).ids) for row in rows)
+        measured = dataclasses.replace(measured, tokens=counts)
+    print(measured.render())
+    return int(bool(measured.unreadable))
 
 
 def export(folder: Path, arguments: argparse.Namespace) -> int:
