@@ -83,7 +83,7 @@ def test_each_sentence_adds_sounds_and_none_is_suggested_again() -> None:
     sounds = []
     for _ in range(4):
         read.append(voice_recordings.next_sentence(read))
-        takes = [voice_recordings.Take(Path("x"), text, 1.0) for text in read]
+        takes = [voice_recordings.RecordedTake(Path("x"), text, 1.0) for text in read]
         sounds.append(voice_recordings.progress(takes).sounds)
     assert len(set(read)) == 4
     assert sounds == sorted(sounds)

@@ -10,7 +10,7 @@ from tests.dataset.recordings import babble
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.dataset.recognisers import RecognitionError, Transcript
-from utils.evaluation.evaluate import Candidate, LoadedModel, Vector
+from utils.evaluation.evaluate import Candidate, EvaluatedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.guards import SpeechLimits, sounds
@@ -26,7 +26,7 @@ def tokenized(text: str, language: str = "am") -> TokenizedText:
 
 
 @dataclass
-class FakeModel(LoadedModel):
+class FakeModel(EvaluatedModel):
     """Babbles for the usual length of a text times ``pace``; refuses questions."""
 
     pace: float = 1.0

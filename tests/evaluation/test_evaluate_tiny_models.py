@@ -9,7 +9,7 @@ from tools import random_model
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.evaluation.blind_test import blind_pairs
-from utils.evaluation.evaluate import LoadedModel, candidates, unique_names
+from utils.evaluation.evaluate import EvaluatedModel, candidates, unique_names
 from utils.evaluation.report import load
 from utils.media import audio
 from utils.speech.synthesizer import Synthesizer
@@ -51,7 +51,7 @@ def test_two_models_are_evaluated(
 def test_a_voice_is_similar_to_itself(models: list[Path], tmp_path: Path) -> None:
     reference = tmp_path / "reference.wav"
     audio.save(reference, babble(6.0), 16_000)
-    model = LoadedModel(Synthesizer.load(models[0], "cpu", "fp32", cache=tmp_path / "cache"))
+    model = EvaluatedModel(Synthesizer.load(models[0], "cpu", "fp32", cache=tmp_path / "cache"))
     embedding = model.voice_of(audio.load(reference, 24_000))
     assert float(embedding @ embedding) == pytest.approx(1.0, abs=1e-4)
     assert float(model.voice(str(reference)) @ embedding) > 0.98

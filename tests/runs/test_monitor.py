@@ -12,7 +12,7 @@ import pynvml
 import pytest
 
 from utils.runs import monitor
-from utils.runs.monitor import GIB, Gpu, read, read_once
+from utils.runs.monitor import GIB, GpuMonitor, read, read_once
 
 
 class RefusedError(Exception):
@@ -59,7 +59,7 @@ def all_cards_visible(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("refused", ["", "nvmlInit", *sorted({function for function, _ in FIELDS.values()})])
 def test_what_the_driver_refuses_is_none_and_the_rest_is_read(refused: str, tmp_path: Path) -> None:
     assert not refused or callable(getattr(pynvml, refused))
-    reading = read(Gpu(FakeNvml(refused)), tmp_path)
+    reading = read(GpuMonitor(FakeNvml(refused)), tmp_path)
     expected = {
         name: None if refused in (function, "nvmlInit") else value for name, (function, value) in FIELDS.items()
     }
@@ -79,7 +79,7 @@ def test_the_card_that_cuda_would_use_is_read(
 ) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
     nvml = FakeNvml()
-    assert (Gpu(nvml).percent() is None) == (handle is None)
+    assert (GpuMonitor(nvml).percent() is None) == (handle is None)
     assert nvml.calls[1:2] == ([handle] if handle else [])
 
 

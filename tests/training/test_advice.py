@@ -9,11 +9,11 @@ from tests.dataset.building import built, recordings
 from utils.__main__ import main
 from utils.config import TrainConfig
 from utils.core.paths import CONFIGS, Project
-from utils.training.advice import Material, advise
+from utils.training.advice import TrainingData, advise
 
 
-def material(minutes: float = 600, gib: float | None = 24.0, **values: object) -> Material:
-    return Material(minutes, round(minutes * 10), 2, 11.0, gpu_gib=gib)._replace(**values)  # type: ignore[arg-type]
+def data(minutes: float = 600, gib: float | None = 24.0, **values: object) -> TrainingData:
+    return TrainingData(minutes, round(minutes * 10), 2, 11.0, gpu_gib=gib)._replace(**values)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("minutes", [1, 45, 240, 1200, 6000])
@@ -21,7 +21,7 @@ def material(minutes: float = 600, gib: float | None = 24.0, **values: object) -
 @pytest.mark.parametrize("version", ["tiny", "v2.0.2"])
 @pytest.mark.parametrize("language", ["am", "de"])
 def test_every_value_is_valid_and_has_a_source(minutes: float, gib: float | None, version: str, language: str) -> None:
-    advice = advise(material(minutes, gib, version=version, language=language))
+    advice = advise(data(minutes, gib, version=version, language=language))
     assert all(item.source for item in advice.recommendations)
     assert advice.config.version == version
     assert (CONFIGS / f"{advice.preset}.yaml").is_file()
@@ -29,13 +29,13 @@ def test_every_value_is_valid_and_has_a_source(minutes: float, gib: float | None
 
 
 def test_values_follow_data_and_device() -> None:
-    small, large = advise(material(60)).config, advise(material(6000, 80.0)).config
+    small, large = advise(data(60)).config, advise(data(6000, 80.0)).config
     assert (small.enable_lora, large.enable_lora) == (True, False)
     assert small.batch_size * small.grad_acumm == 16
     assert large.batch_size * large.grad_acumm == pytest.approx(252, abs=4)
-    assert advise(material(gib=6.0)).config.enable_lora
-    assert advise(material(longest=25.0)).config.max_audio_length == 25
-    tiny = advise(material(version="tiny"))
+    assert advise(data(gib=6.0)).config.enable_lora
+    assert advise(data(longest=25.0)).config.max_audio_length == 25
+    tiny = advise(data(version="tiny"))
     assert (tiny.preset, tiny.config.learning_rate) == ("tiny_cpu", 3e-4)
 
 

@@ -48,8 +48,8 @@ def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatc
         downloads.withdraw_consent()
 
 
-ABSENT, WHOLE = (downloads.BaseModel("v2.0.2", files, 0, is_begun=False) for files in (0, len(HUB_FILES)))
-BEGUN = downloads.BaseModel("v2.0.2", 2, 0, is_begun=True)
+ABSENT, WHOLE = (downloads.StoredModel("v2.0.2", files, 0, is_begun=False) for files in (0, len(HUB_FILES)))
+BEGUN = downloads.StoredModel("v2.0.2", 2, 0, is_begun=True)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,11 @@ BEGUN = downloads.BaseModel("v2.0.2", 2, 0, is_begun=True)
     ],
 )
 def test_each_state_has_its_buttons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: downloads.BaseModel, status: runs.Status, offered: list[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    model: downloads.StoredModel,
+    status: runs.Status,
+    offered: list[str],
 ) -> None:
     run = add_run(Project(tmp_path), "20260101-000000-download-model", status) if status else None
     if run:

@@ -19,7 +19,7 @@ from tools.tiny_voice.speakers import SAMPLE_SPEAKER, SPEAKERS, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
-from utils.evaluation.evaluate import LoadedModel, Vector
+from utils.evaluation.evaluate import EvaluatedModel, Vector
 from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distance
 from utils.media import audio
 from utils.media.audio import Samples, resample
@@ -167,7 +167,7 @@ def compare_fine_tuned(
     first, last = (speak(model, texts, {SAMPLE_SPEAKER: str(reference)}, progress)[0] for model in models)
     wanted, speaker_encoder = (
         audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE, end=SAMPLE_SECONDS),
-        LoadedModel(models[0]),
+        EvaluatedModel(models[0]),
     )
     voice, pitch = speaker_encoder.voice_of(wanted), _pitch(wanted)
     return {
@@ -195,7 +195,7 @@ def _usual(distances: Sequence[float]) -> float | None:
     return round(median, 4) if math.isfinite(median) else None
 
 
-def _strange(speaker_encoder: LoadedModel, wanted: Vector, said: Sequence[SpokenSentence]) -> list[float]:
+def _strange(speaker_encoder: EvaluatedModel, wanted: Vector, said: Sequence[SpokenSentence]) -> list[float]:
     """Return how far each voice is from the one that was wanted: 1 minus the cosine."""
     return [FAR if one.is_empty else 1 - float(wanted @ speaker_encoder.voice_of(one.spoken)) for one in said]
 

@@ -23,7 +23,7 @@ WORD = re.compile(rf"[{ETHIOPIC}]{{2}}")
 DOT = re.compile(r"\.")
 BEFORE_DIGIT = re.compile(r"\s?[0-9]")
 ENDINGS = re.compile("(?:[ችቹቻውዋንምናስያኛ]|ዎች|ዎቹ|ታችን|ታቸው|ችን|ቸው|ነት){0,3}")
-MOST_STROKES = 5
+MAX_STROKES = 5
 MORE_LETTER_NAMES = ("ደብልዩ", "ደብሊዩ", "ዩ", "ዜድ")
 PREFIXES = ("እስከ", "እንደ", "ስለ", "ወደ", "በየ", "ከየ", "ለየ", "የ", "በ", "ከ", "ለ")
 
@@ -61,7 +61,7 @@ def _read_verse(match: re.Match[str]) -> str:
 def expand(written: str) -> str:
     """Write out one candidate; anything else keeps its words, separated by a stop or a space."""
     plain = written.rstrip("./").replace("/", ".")
-    if plain.count(".") > MOST_STROKES:
+    if plain.count(".") > MAX_STROKES:
         return _unknown(written, plain)
     for prefix in ("", *(prefix for prefix in PREFIXES if plain.startswith(prefix) and len(plain) > len(prefix))):
         rest = plain[len(prefix) :]
@@ -104,7 +104,7 @@ def _run_on(plain: str) -> str:
 
 def _cuts(plain: str) -> list[tuple[str, str]]:
     """Part letters with dots in two at every dot."""
-    return [(plain[: dot.start()], plain[dot.end() :]) for dot in DOT.finditer(plain)][:MOST_STROKES]
+    return [(plain[: dot.start()], plain[dot.end() :]) for dot in DOT.finditer(plain)][:MAX_STROKES]
 
 
 def _name(plain: str) -> str:

@@ -29,7 +29,7 @@ class Prefix(NamedTuple):
     marked: str
     kind: str
     swallowed: str
-    least: int
+    min_consonants: int
     certain: bool
 
 
@@ -37,7 +37,7 @@ class Suffix(NamedTuple):
     """A chain of suffixes as it is said, for a stem of so many consonants; a certain one needs no known stem."""
 
     marked: str
-    least: int
+    min_consonants: int
     certain: bool
 
 
@@ -141,7 +141,7 @@ def _fits(prefix: Prefix | None, entry: Entry, codes: str, suffix: Suffix) -> bo
             return False
     elif written in _NEGATIVE - _COMMANDS:
         return False
-    return _consonants(codes) >= max(suffix.least, prefix.least if prefix else 0)
+    return _consonants(codes) >= max(suffix.min_consonants, prefix.min_consonants if prefix else 0)
 
 
 def _consonants(codes: str) -> int:
@@ -173,7 +173,7 @@ def _by_affix(word: str, endings: list[_Ending]) -> Marking | None:
         rest = stem[: len(stem) - len(ending)]
         suffix = readings.get((False, _context(rest))) if rest else None
         # ፍጥነት and እምነት are no *ፍጥ-ነት, *እም-ነት: a stem without a vowel needs a consonant more.
-        if suffix and suffix.certain and _consonants(rest) >= suffix.least + VOWEL_CODES.isdisjoint(rest):
+        if suffix and suffix.certain and _consonants(rest) >= suffix.min_consonants + VOWEL_CODES.isdisjoint(rest):
             stem, end = rest, suffix.marked
             break
     if not before and not end:
@@ -209,10 +209,10 @@ def _shapes() -> dict[str, list[tuple[re.Pattern[str], str]]]:
 def prefixes() -> tuple[dict[str, list[Prefix]], list[int]]:
     """Return the prefixes by the way they are written, and the lengths of those, the longest first."""
     known: dict[str, list[Prefix]] = {}
-    for phones, kind, swallowed, least, certain, _ in rows("prefixes.tsv", columns=6):
+    for phones, kind, swallowed, min_consonants, certain, _ in rows("prefixes.tsv", columns=6):
         marked = encode(phones)
         written, lost = marked.replace(":", ""), encode(swallowed.replace("∅", ""))
-        known.setdefault(written, []).append(Prefix(written, marked, kind, lost, int(least), certain == "yes"))
+        known.setdefault(written, []).append(Prefix(written, marked, kind, lost, int(min_consonants), certain == "yes"))
     return known, sorted(set(map(len, known)), reverse=True)
 
 
@@ -237,17 +237,18 @@ def suffixes() -> tuple[dict[str, Readings], int]:
 
 
 def _chained(first: Suffix, second: Suffix) -> Suffix:
-    return Suffix(first.marked + second.marked, max(first.least, second.least), first.certain or second.certain)
+    min_consonants = max(first.min_consonants, second.min_consonants)
+    return Suffix(first.marked + second.marked, min_consonants, first.certain or second.certain)
 
 
 def _singles(*, is_verb: bool) -> list[tuple[int, str, str, Suffix]]:
     singles = []
-    for slot, kind, after, phones, least, certain, _ in rows("suffixes.tsv", columns=7):
+    for slot, kind, after, phones, min_consonants, certain, _ in rows("suffixes.tsv", columns=7):
         if kind not in {"noun", "verb"}:
             raise TableError(f"suffixes.tsv: {phones}: the stem is {kind!r}; write noun or verb")
         if (kind == "verb") == is_verb:
             marked = encode(phones)
             context = encode(after[1:]) if after.startswith("-") else after
             written = marked.replace(":", "").replace("I", "")  # the ɨ of a suffix is heard, not written
-            singles.append((int(slot), context, written, Suffix(marked, int(least), certain == "yes")))
+            singles.append((int(slot), context, written, Suffix(marked, int(min_consonants), certain == "yes")))
     return singles

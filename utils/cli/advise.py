@@ -13,7 +13,7 @@ from utils.core.storage import write_atomically
 from utils.dataset.metadata import CREATE, read_language
 from utils.dataset.store import open_store
 from utils.runs import monitor
-from utils.training.advice import Advice, Material, advise
+from utils.training.advice import Advice, TrainingData, advise
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,22 +33,22 @@ def run(arguments: argparse.Namespace) -> int:
     gib = monitor.read_once(dataset).gpu_memory_total_gib if arguments.gpu_gib is None else arguments.gpu_gib
     speakers = len({clip.speaker for clip in clips})
     language, version = read_language(dataset), arguments.version
-    material = Material(sum(seconds) / 60, len(clips), speakers, max(seconds), language, gib or None, version)
-    advice = advise(material)
+    data = TrainingData(sum(seconds) / 60, len(clips), speakers, max(seconds), language, gib or None, version)
+    advice = advise(data)
     if arguments.out:
         write_atomically(arguments.out, advice.config.to_yaml())
     if arguments.json:
         values = {**dataclasses.asdict(advice), "recommendations": [item._asdict() for item in advice.recommendations]}
         print(json.dumps(values, ensure_ascii=False, indent=1))
     else:
-        print(render(material, advice))
+        print(render(data, advice))
     return 0
 
 
-def render(material: Material, advice: Advice) -> str:
-    device = f"{material.gpu_gib:.0f} GiB GPU" if material.gpu_gib else "no GPU"
+def render(data: TrainingData, advice: Advice) -> str:
+    device = f"{data.gpu_gib:.0f} GiB GPU" if data.gpu_gib else "no GPU"
     lines = [
-        f"{material.minutes:.0f} minutes, {material.clips} clips, {material.speakers} speakers; {device}",
+        f"{data.minutes:.0f} minutes, {data.clips} clips, {data.speakers} speakers; {device}",
         f"{advice.promise} [{advice.promise_source}]",
         *advice.gaps,
         f"\nNearest preset: configs/{advice.preset}.yaml\n",

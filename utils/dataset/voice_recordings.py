@@ -33,7 +33,7 @@ MAX_COMPARED = 500  # texts; more hardly change which sentence adds most
 
 
 @dataclass(frozen=True, slots=True)
-class Take:
+class RecordedTake:
     """One sentence as it was read; the text is in a file beside the audio."""
 
     path: Path
@@ -43,7 +43,7 @@ class Take:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PhonemeCoverage:
     """How many of the sounds of the language the takes contain."""
 
     takes: int
@@ -58,7 +58,7 @@ def folder(project: Project) -> Path:
     return project.recordings / FOLDER
 
 
-def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> Take:
+def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> RecordedTake:
     """Save a take; one that is silent, or too long for a clip, is refused."""
     text = " ".join(sentence.split())
     if not text:
@@ -70,19 +70,19 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> T
         path = parent / f"take-{max(_files(parent), default=0) + 1:04d}.flac"
         write_atomically(path.with_suffix(".txt"), f"{text}\n")  # first: sound without text would be transcribed
         audio.save(path, samples, rate)
-    return Take(path, text, samples.size / rate, warning)
+    return RecordedTake(path, text, samples.size / rate, warning)
 
 
-def takes(project: Project) -> list[Take]:
+def takes(project: Project) -> list[RecordedTake]:
     """Return the takes of a project in the order in which they were read."""
     saved = []
     for path in _files(folder(project)).values():
         text = path.with_suffix(".txt")
-        saved.append(Take(path, read_text(text).strip() if text.is_file() else "", header_seconds(path) or 0.0))
+        saved.append(RecordedTake(path, read_text(text).strip() if text.is_file() else "", header_seconds(path) or 0.0))
     return saved
 
 
-def undo_last(project: Project) -> Take:
+def undo_last(project: Project) -> RecordedTake:
     """Delete the newest take; clips that were made of it stay in the dataset."""
     if not (saved := takes(project)):
         raise DataError("There is no recording to delete.", hint="Record a sentence first.")
@@ -96,10 +96,11 @@ def undo_last(project: Project) -> Take:
     return last
 
 
-def progress(saved: Collection[Take]) -> Progress:
+def progress(saved: Collection[RecordedTake]) -> PhonemeCoverage:
     """Return how many of the sounds of Amharic some takes contain."""
     missing = prompts.missing_sounds(take.text for take in saved)
-    return Progress(len(saved), sum(take.seconds for take in saved), len(PHONES) - len(missing), len(PHONES), missing)
+    seconds = sum(take.seconds for take in saved)
+    return PhonemeCoverage(len(saved), seconds, len(PHONES) - len(missing), len(PHONES), missing)
 
 
 def next_sentence(read: Iterable[str], skipped: Collection[str] = ()) -> str:

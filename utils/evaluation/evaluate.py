@@ -61,7 +61,7 @@ class EvaluationProgress(NamedTuple):
 OnProgress = Callable[[EvaluationProgress], object]
 
 
-class LoadedModel:
+class EvaluatedModel:
     """A synthesizer with its speaker encoder; ``encoder`` is the fingerprint of the latter."""
 
     def __init__(self, synthesizer: Synthesizer) -> None:
@@ -96,7 +96,7 @@ class Candidate:
 
     name: str  # unique
     fingerprint: str  # changes when a file of the model changes
-    load: Callable[[], AbstractContextManager[LoadedModel]]
+    load: Callable[[], AbstractContextManager[EvaluatedModel]]
 
 
 def candidates(models: Sequence[str], config: SpeechConfig, output: Path = OUTPUT) -> list[Candidate]:
@@ -124,8 +124,8 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
 
 
 @contextmanager
-def _load(path: Path, config: SpeechConfig) -> Iterator[LoadedModel]:
-    model = LoadedModel(Synthesizer.load(path, config.device, config.precision))
+def _load(path: Path, config: SpeechConfig) -> Iterator[EvaluatedModel]:
+    model = EvaluatedModel(Synthesizer.load(path, config.device, config.precision))
     try:
         yield model
     finally:
@@ -195,7 +195,7 @@ def _speak_all(log: ResultsLog, tasks: Sequence[_Task], config: SpeechConfig, on
                 on_progress(EvaluationProgress(candidate.name, done, total, task.sentence.text))
 
 
-def _speak(model: LoadedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
+def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
     """Speak one sentence, save its audio, and measure everything that needs no transcript."""
     sentence = task.sentence
     utterance = EvaluatedUtterance(

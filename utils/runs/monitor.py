@@ -46,11 +46,11 @@ def read_once(folder: Path = Path()) -> Reading:
 
     It takes a tenth of a second, because CPU load is measured between two moments.
     """
-    with Gpu() as gpu:
+    with GpuMonitor() as gpu:
         return read(gpu, folder)
 
 
-def read(gpu: "Gpu", folder: Path) -> Reading:
+def read(gpu: "GpuMonitor", folder: Path) -> Reading:
     """Take a reading with an open GPU."""
     cpu = psutil.cpu_percent(interval=0.1)
     ram = psutil.virtual_memory()
@@ -80,7 +80,7 @@ def _process_ram_gib() -> float | None:
     return total / GIB or None
 
 
-class Gpu:
+class GpuMonitor:
     """The first GPU that this process may use, read through NVML; what the driver refuses is None."""
 
     def __init__(self, nvml: Any = None) -> None:  # noqa: ANN401 - nvidia-ml-py ships no types
@@ -103,7 +103,7 @@ class Gpu:
         except nvml.NVMLError as error:
             logger.debug("No GPU readings: %s", error)
 
-    def __enter__(self) -> "Gpu":
+    def __enter__(self) -> "GpuMonitor":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -142,7 +142,7 @@ def idle_gpu_warning(
 
     def watch() -> None:
         loads: list[float] = []
-        with Gpu(nvml) as gpu:
+        with GpuMonitor(nvml) as gpu:
             while (load := gpu.percent()) is not None and len(loads) < readings and not ended.wait(seconds):
                 loads.append(load)
         if len(loads) == readings and (mean := sum(loads) / readings) < IDLE_PERCENT:

@@ -27,7 +27,7 @@ FULL_GIB = 11.0  # below it, the weights, gradients and moments of the full mode
 UPDATES = 3000  # wanted at least, within the bounds of the epochs
 
 
-class Material(NamedTuple):
+class TrainingData(NamedTuple):
     """What is known of the data and the device."""
 
     minutes: float
@@ -63,26 +63,26 @@ class Advice:
         return TrainConfig.parse({item.setting: item.value for item in self.recommendations})
 
 
-def advise(material: Material) -> Advice:
-    promise, source = next((text, source) for limit, text, source in PROMISES if material.minutes <= limit)
-    items = list(_tiny(material) if material.version == "tiny" else _published(material))
-    return Advice(preset_for(material), items, promise, source, list(_missing(material)))
+def advise(data: TrainingData) -> Advice:
+    promise, source = next((text, source) for limit, text, source in PROMISES if data.minutes <= limit)
+    items = list(_tiny(data) if data.version == "tiny" else _published(data))
+    return Advice(preset_for(data), items, promise, source, list(_missing(data)))
 
 
-def preset_for(material: Material) -> str:
+def preset_for(data: TrainingData) -> str:
     """Return the preset of a device, or for little data."""
-    if material.version == "tiny" or material.gpu_gib is None:
+    if data.version == "tiny" or data.gpu_gib is None:
         return "tiny_cpu"
-    if material.minutes < 120:
+    if data.minutes < 120:
         return "small_dataset"
-    return next((name for name, least in TIERS.items() if material.gpu_gib >= least), "lora_6gb")
+    return next((name for name, least in TIERS.items() if data.gpu_gib >= least), "lora_6gb")
 
 
-def _tiny(material: Material) -> Iterator[Recommendation]:
-    epochs = min(100, max(3, round(130 * 8 / max(1, material.clips))))
+def _tiny(data: TrainingData) -> Iterator[Recommendation]:
+    epochs = min(100, max(3, round(130 * 8 / max(1, data.clips))))
     measured = "configs/tiny_cpu.yaml, measured by the demo"
     yield Recommendation("version", "tiny", "the embedded voice", "chosen")
-    yield Recommendation("language", material.language, "of the dataset", "chosen")
+    yield Recommendation("language", data.language, "of the dataset", "chosen")
     yield Recommendation("learning_rate", 3e-4, "a small model takes a higher rate than XTTS v2", measured)
     yield Recommendation("batch_size", 8, "fits any computer", measured)
     yield Recommendation("grad_acumm", 1, "few clips need many updates", measured)
@@ -90,23 +90,23 @@ def _tiny(material: Material) -> Iterator[Recommendation]:
     yield Recommendation("warmup_steps", 4, "the run is short", measured)
 
 
-def _published(material: Material) -> Iterator[Recommendation]:
-    is_new = not languages.find(material.language).in_xtts
-    has_little = material.minutes < 120
-    lora = has_little or (material.gpu_gib or 0) < FULL_GIB
-    clips = next(clips for limit, clips in BATCHES if material.minutes <= limit)
-    updates = max(1, material.clips // clips)
+def _published(data: TrainingData) -> Iterator[Recommendation]:
+    is_new = not languages.find(data.language).in_xtts
+    has_little = data.minutes < 120
+    lora = has_little or (data.gpu_gib or 0) < FULL_GIB
+    clips = next(clips for limit, clips in BATCHES if data.minutes <= limit)
+    updates = max(1, data.clips // clips)
     epochs = min(20, max(5, math.ceil(UPDATES / updates)))
-    yield Recommendation("version", material.version, "", "chosen")
-    yield Recommendation("language", material.language, "of the dataset", "chosen")
-    if material.language == AMHARIC.code:
+    yield Recommendation("version", data.version, "", "chosen")
+    yield Recommendation("language", data.language, "of the dataset", "chosen")
+    if data.language == AMHARIC.code:
         why = "sounds in Latin letters need no random embeddings"
         yield Recommendation(setting="use_amharic_g2p", value=True, reason=why, source="GPT-SoVITS#2173, ZipVoice#50")
     if lora:
         why = "less than two hours overfit" if has_little else f"full tuning needs {FULL_GIB:g} GiB"
         source = NOT_MEASURED if has_little else "memory-plan"
         yield Recommendation(setting="enable_lora", value=True, reason=why, source=source)
-        rank = 64 if material.minutes > 600 else 16
+        rank = 64 if data.minutes > 600 else 16
         yield Recommendation("lora_rank", rank, "best opinion scores at 64 with 26 h", "Khmer, arXiv 2606.26618")
         yield Recommendation("learning_rate", 1e-4, "adapters take a higher rate", NOT_MEASURED)
     else:
@@ -115,10 +115,10 @@ def _published(material: Material) -> Iterator[Recommendation]:
     yield Recommendation("batch_size", min(clips, 8), "", "divides the clips per step")
     yield Recommendation("grad_acumm", max(1, round(clips / 8)), f"{clips} clips per step", source)
     yield Recommendation(
-        "find_batch_size", material.gpu_gib is not None, "the largest batch that fits", "measured at the start"
+        "find_batch_size", data.gpu_gib is not None, "the largest batch that fits", "measured at the start"
     )
     yield Recommendation("num_epochs", epochs, f"{updates * epochs} updates", f"{NEW_LANGUAGE} (5 epochs of 100 h)")
-    longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(material.longest)))
+    longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(data.longest)))
     yield Recommendation("max_audio_length", longest, "lengths never trained are not spoken well", "ttts#11")
     yield Recommendation("reference", "auto", "masking cannot protect short clips", NOT_MEASURED)
     yield Recommendation("embedding_warmup_steps", 500 if is_new else 0, "new text embeddings first", NOT_MEASURED)
@@ -130,12 +130,12 @@ def _published(material: Material) -> Iterator[Recommendation]:
     )
 
 
-def _missing(material: Material) -> Iterator[str]:
-    if material.gpu_gib is None and material.version != "tiny":
+def _missing(data: TrainingData) -> Iterator[str]:
+    if data.gpu_gib is None and data.version != "tiny":
         yield "Without a GPU, XTTS v2 takes weeks. Rent one, or choose the tiny voice to learn the steps."
-    if material.minutes < 120:
+    if data.minutes < 120:
         yield "More clean speech helps more than any setting: 30 h clean beat 500 h of mixed quality (F5-TTS#817)."
-    if material.speakers == 1 and material.minutes > 3000:
+    if data.speakers == 1 and data.minutes > 3000:
         yield "People report several dozen speakers for a new language."
-    if material.longest < 10:
+    if data.longest < 10:
         yield "No clip is over 10 s: add longer ones, or join neighbours with: dataset lengths --add."

@@ -24,7 +24,7 @@ RECENT_BYTES = 16_384  # of the log, from which the speed is taken
 STALE_SECONDS = 60  # after which the speed says nothing
 
 
-class BaseModel(NamedTuple):
+class StoredModel(NamedTuple):
     """A base model on disk."""
 
     version: str
@@ -37,7 +37,7 @@ class BaseModel(NamedTuple):
         return self.files == len(HUB_FILES)
 
 
-class DownloadProgress(NamedTuple):
+class DownloadState(NamedTuple):
     """How far a download is."""
 
     part: str  # the current file
@@ -72,10 +72,10 @@ def licence_text() -> str:
     return read_text(path)
 
 
-def base_model(version: str) -> BaseModel:
+def base_model(version: str) -> StoredModel:
     folder = paths.TINY_MODEL if version == TINY else paths.MODELS / version
     files = sum((folder / name).is_file() for name in HUB_FILES)
-    return BaseModel(version, files, size_of(folder), bool(_unfinished_files(version)))
+    return StoredModel(version, files, size_of(folder), bool(_unfinished_files(version)))
 
 
 def _unfinished_files(version: str) -> list[Path]:
@@ -138,7 +138,7 @@ def delete(version: str, output: Path) -> int:
     return size
 
 
-def progress(run: runs.Run) -> DownloadProgress | None:
+def progress(run: runs.Run) -> DownloadState | None:
     """Read the progress of a download from its last events; damaged figures count as none."""
     events = [
         (as_number(event.get("time")) or 0.0, step, event)
@@ -151,4 +151,4 @@ def progress(run: runs.Run) -> DownloadProgress | None:
     total = as_number(event.get("total")) or 0.0
     is_stale = now <= begun or time.time() - now > STALE_SECONDS
     rate = 0.0 if is_stale else max(0.0, done - first) / (now - begun)
-    return DownloadProgress(str(event.get("part", "")), done, int(total), (total - done) / rate if rate else None)
+    return DownloadState(str(event.get("part", "")), done, int(total), (total - done) / rate if rate else None)

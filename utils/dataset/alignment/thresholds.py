@@ -13,7 +13,7 @@ from utils.dataset.alignment.aligner import Alignment, Rows, SpokenWord, align, 
 from utils.dataset.alignment.units import Word
 
 FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the best that is possible
-MOST_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
+MAX_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
 OTHERS = 4  # texts of other clips that each clip is compared with
 MIN_CLIPS = 12  # fewer say nothing about a project
 MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judge
@@ -87,7 +87,7 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     share = min(1.0, float(np.mean(ours < np.quantile(others, aim.surely_wrong))) / aim.surely_wrong)
     # In a sample of this size; one clip may always be wrong.
     uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)) / 2)
-    for found in [found for found in FOUND if found >= aim.min_found and share < MOST_WRONG]:
+    for found in [found for found in FOUND if found >= aim.min_found and share < MAX_WRONG]:
         edge = float(np.quantile(others, found))
         lost = float(np.mean(ours < edge)) - share * found
         right = ours[ours >= edge]

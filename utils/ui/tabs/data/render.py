@@ -10,7 +10,7 @@ from utils.dataset import voice_recordings
 from utils.dataset.bulk_edits import MergePlan
 from utils.dataset.queries import Total
 from utils.dataset.statistics import Ledger, Statistics, percentile, suggested_max_length
-from utils.dataset.voice_recordings import Progress
+from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.runs import ACTIVE, Run, State
 from utils.ui import views
 from utils.ui.i18n import t, translate
@@ -126,7 +126,7 @@ def text_source(pair: MediaPair) -> str:
     return "data.its_text_file" if pair.has_transcript else "data.speech_recognition"
 
 
-def recording_progress(progress: Progress, language: str) -> str:
+def recording_progress(progress: PhonemeCoverage, language: str) -> str:
     """Show how many sentences were recorded, and which phonemes are still missing."""
     values = {"count": progress.takes, "time": minutes(progress.seconds, language)}
     label = t("data.takes_progress", language, **values, sounds=progress.sounds, total=progress.total)

@@ -13,7 +13,7 @@ from utils.ui.i18n import describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
 from utils.workspace import downloads
-from utils.workspace.downloads import BaseModel
+from utils.workspace.downloads import StoredModel
 from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, licence_accepted
 
@@ -80,7 +80,7 @@ def _licence(request: PanelRequest) -> str:
     return note(t("system.licence_summary", language)) + note(state) + views.row(*parts) + shown
 
 
-def _row(model: BaseModel, run: runs.Run | None, language: str) -> list[str]:
+def _row(model: StoredModel, run: runs.Run | None, language: str) -> list[str]:
     """Show a version with what can be done with it."""
     begun = "incomplete" if model.files or model.is_begun else "not_installed"
     state = t(f"system.{'installed' if model.is_whole else begun}", language)
@@ -95,7 +95,7 @@ def _row(model: BaseModel, run: runs.Run | None, language: str) -> list[str]:
     return [*cells, f"<td>{buttons}</td>"]
 
 
-def available_actions(model: BaseModel, run: runs.Run | None) -> list[str]:
+def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:
     """Return what can be done with a version; ``run`` is the last download."""
     is_busy = run is not None and run.current_state().status in runs.ACTIVE
     if is_busy:
