@@ -1,19 +1,27 @@
 """Scores of checkpoints: known damage lowers the right one, and what is not measured is left out."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from tests.dataset.recordings import generated, recording
+from utils.dataset.alignment.check import FOLDER, LIMITS
+from utils.dataset.alignment.thresholds import Limits
 from utils.dataset.recognisers import Transcript
+from utils.dataset.subtitles import read_cues
 from utils.evaluation import voice_scores
-from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composite
+from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composite, find_phone_judge
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.training.checkpoint_samples import SpokenSentence
+from utils.workspace import sample_project
 
 TEXTS = ("ሰላም ለሁላችሁም", "ቡና እንጠጣ", "ልጆቹ በትምህርት ቤት ይማራሉ")
 
@@ -88,3 +96,61 @@ def test_what_is_not_measured_is_left_out(spoken: list[SpokenSentence]) -> None:
     assert composite(alone, 1.0, 2.0) is None  # nothing tells this from noise
     assert composite({"intelligibility": 0.5}, 1.0, None) == 0.5
     assert composite({"intelligibility": 0.5, "endings": 1.0}, 1.0, 2.0) == pytest.approx(0.45 / 0.7, abs=1e-4)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> list[SpokenSentence]:
+    """Sentences of the sample project, with a copy as their recording."""
+    folder = tmp_path_factory.mktemp("sample")
+    sound = audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE)
+    sentences = []
+    for number, cue in enumerate(read_cues(sample_project.DATA / sample_project.SUBTITLE_FILE)[0][:12]):
+        part = sound[round(cue.span.start * OUTPUT_RATE) : round(cue.span.end * OUTPUT_RATE)]
+        audio.save(folder / f"{number}.wav", part, OUTPUT_RATE)
+        sentences.append(SpokenSentence(cue.text, part, folder / "0.wav", folder / f"{number}.wav"))
+    return sentences
+
+
+@pytest.mark.parametrize(
+    ("damage", "bounds"),
+    [
+        (lambda sentence: sentence, (0.85, 1.0)),
+        (lambda sentence: sentence._replace(samples=sentence.samples[: sentence.samples.size // 2]), (0.3, 0.65)),
+        (lambda sentence: sentence._replace(samples=with_noise(sentence.samples)), (0.2, 0.75)),
+        (lambda sentence: sentence._replace(samples=with_noise(0 * sentence.samples)), (0.0, 0.25)),
+    ],
+    ids=["whole", "cut", "noisy", "noise alone"],
+)
+def test_the_embedded_recogniser_hears_damage(
+    sample: list[SpokenSentence],
+    damage: Callable[[SpokenSentence], SpokenSentence],
+    bounds: tuple[float, float],
+    tmp_path: Path,
+) -> None:
+    judge = find_phone_judge("Amharic", tmp_path)
+    assert judge is not None
+    damaged = [damage(sentence) for sentence in sample]
+    assert bounds[0] <= VoiceScorer("am", judge)(damaged)["intelligibility"] <= bounds[1]
+
+
+def test_the_embedded_recogniser_hears_shuffled_texts(sample: list[SpokenSentence], tmp_path: Path) -> None:
+    """And the numbers that a training draws next are the same whether it judged or not."""
+    numbers = torch.random.get_rng_state()
+    texts = reversed([sentence.text for sentence in sample])
+    shuffled = [sentence._replace(text=text) for sentence, text in zip(sample, texts, strict=True)]
+    assert VoiceScorer("am", find_phone_judge("am", tmp_path))(shuffled)["intelligibility"] < 0.25
+    assert torch.equal(torch.random.get_rng_state(), numbers)
+
+
+def test_another_language_has_a_judge_only_where_its_texts_were_checked(tmp_path: Path) -> None:
+    assert find_phone_judge("ti", tmp_path) is None
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / LIMITS).write_text(json.dumps(asdict(Limits(-3.0, -4.0, 5.0, 0.1, 0.2))))
+    judge = find_phone_judge("ti", tmp_path)
+    assert judge is not None
+    assert judge.weights.parent == tmp_path / FOLDER
+
+
+def with_noise(samples: Samples) -> Samples:
+    noise = np.random.default_rng(0).standard_normal(samples.size).astype(np.float32)
+    return samples + noise * float(np.sqrt((samples**2).mean()) or 0.1)

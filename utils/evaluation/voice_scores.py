@@ -19,9 +19,16 @@ from functools import cache
 from pathlib import Path
 from typing import Protocol
 
+import jiwer
 import numpy as np
 import numpy.typing as npt
+import torch
 
+from utils.core.languages import AMHARIC, canonical
+from utils.dataset.alignment.aligner import emit
+from utils.dataset.alignment.check import saved_check
+from utils.dataset.alignment.model import EMBEDDED, load_recogniser
+from utils.dataset.alignment.units import units_of
 from utils.dataset.recognisers import RATE as RECOGNISER_RATE
 from utils.dataset.recognisers import Recogniser
 from utils.evaluation.metrics import error_rates
@@ -62,6 +69,37 @@ class TranscriptJudge:
         transcripts = self.recogniser.transcribe(clips, language)
         rates = [error_rates(text, heard.text, language) for text, heard in zip(texts, transcripts, strict=True)]
         return [rate.cer if rate else None for rate in rates]
+
+
+class PhoneJudge:
+    """Judges by the phone error of the small recogniser that also checks texts (see ``find_phone_judge``)."""
+
+    def __init__(self, weights: Path) -> None:
+        self.weights = weights
+
+    @property
+    def name(self) -> str:
+        return f"phone recogniser {self.weights.stem}"
+
+    def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
+        units = units_of(language)
+        with torch.random.fork_rng([]):  # building a model draws numbers, and a training must not notice
+            model = load_recogniser(self.weights, units)
+        errors: list[float | None] = []
+        for samples, text in zip(clips, texts, strict=True):
+            best = emit(model, samples).argmax(1)
+            heard = best[np.diff(best, prepend=0) != 0]
+            expected = [unit for word in units.words(text) for unit in word.units]
+            written, spoken = (" ".join(map(str, numbers)) for numbers in (expected, heard[heard > 0]))
+            errors.append(float(jiwer.wer(written, spoken)) if expected else None)
+        return errors
+
+
+def find_phone_judge(language: str, dataset: Path) -> PhoneJudge | None:
+    """Return the recogniser that a project learnt when its texts were checked, or the embedded one for Amharic."""
+    if learnt := saved_check(dataset, language):
+        return PhoneJudge(learnt.folder / "0.safetensors")
+    return PhoneJudge(EMBEDDED) if canonical(language) == AMHARIC.code else None
 
 
 class VoiceScorer:
