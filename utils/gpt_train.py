@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -20,20 +20,20 @@ from utils.core.paths import Project
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
 from utils.dataset.features import Features
-from utils.dataset.metadata import ClipLists
+from utils.dataset.metadata import ClipLists, OtherClips
 from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
 from utils.dataset.recognisers.isolated import IsolatedRecogniser
-from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composite
+from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
 from utils.runs import Run
 from utils.runs.job import Job, StopRequested
 from utils.runs.monitor import idle_gpu_warning
 from utils.runs.processes import ChildError, read_lines
 from utils.runs.progress import EventPrinter
 from utils.training import memory, preparation
-from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
+from utils.training.batches import BatchSpec, Replay, UpdatePlan, compile_lengths
 from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
-from utils.training.clips import ClipLimits, select_clips
+from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
 from utils.training.codec_audit import audit_codec
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
@@ -44,8 +44,8 @@ from utils.training.loop import TrainingLoop
 from utils.training.metrics import Throughput, Tracker
 from utils.training.model_size import ClipSize, ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer, make_schedule
-from utils.training.packing import PackedGpt, SpecialTokens
-from utils.training.preparation import BaseModel
+from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
+from utils.training.preparation import BaseModel, choose_clips
 from utils.training.references import Partners
 from utils.training.run_saver import RunSaver, Scorer
 from utils.training.speedups.dropout import set_dropout
@@ -190,6 +190,13 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     return TrainResult(job.run.folder, best_folder, loop.state.update, *losses, loop.throughput.seconds)
 
 
+class OtherData(NamedTuple):
+    """Clips of another language, and their features."""
+
+    clips: OtherClips
+    features: Features
+
+
 class TrainingData(NamedTuple):
     """What a run needs before its model is loaded."""
 
@@ -197,6 +204,7 @@ class TrainingData(NamedTuple):
     base: BaseModel
     tokenizer: Tokenizer
     features: Features
+    others: list[OtherData]
 
 
 def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
@@ -206,11 +214,17 @@ def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
     for problem in clips.problems:
         job.events.emit("problem", message=problem)
     base = preparation.find_base(job, config)
-    tokenizer = preparation.fixed_tokenizer(job, config, base, clips.train)
+    others = metadata.other_clips_of_run(job.run.folder, config, job.run.project)
+    tokenizer = preparation.fixed_tokenizer(job, config, base, clips.train, [other.language for other in others])
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
     features = preparation.encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)
     audit_codec(job, encoder, clips, features)
-    return TrainingData(clips, base, tokenizer, features)
+    encode = partial(preparation.encode_clips, job, encoder=encoder, tokenizer=tokenizer)
+    mixed = [
+        OtherData(other, encode(other.lists.folder, clips=other.lists.clips, language=other.language))
+        for other in others
+    ]
+    return TrainingData(clips, base, tokenizer, features, mixed)
 
 
 def build_loop(
@@ -218,9 +232,10 @@ def build_loop(
 ) -> TrainingLoop:
     device = ranks.accelerator.device
     limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
-    train_clips = preparation.choose_clips(job, data.features, data.clips.train, limits, "train")
-    eval_clips = preparation.choose_clips(job, data.features, data.clips.eval, limits, "eval")
-    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count, train_clips.clips)
+    train_clips = choose_clips(job, data.features, data.clips.train, limits, "train")
+    eval_clips = choose_clips(job, data.features, data.clips.eval, limits, "eval")
+    train_clips, replay = mix_clips(job, config, train_clips, data.others, limits)
+    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count, train_clips.clips, replay)
     emit_references(job, plan)
     total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
     grid = compile_lengths(train_clips.lengths) if config.use_compile else ()
@@ -250,7 +265,7 @@ def build_loop(
         tokenizer=data.tokenizer,
         per_epoch=len(plan),
         samples=CheckpointSamples(job, config, data.clips, device),
-        scorer=make_scorer(job, config) if config.score_sentences else None,
+        scorer=make_scorer(job, config, data.clips.folder) if config.score_sentences else None,
     )
     loading = UnslothStyleOptimizations(device).dataloader_settings()
     workers = int(loading["num_workers"] or 0) if config.num_workers < 0 else config.num_workers
@@ -258,14 +273,40 @@ def build_loop(
     loader = UpdateLoader(train_clips, plan, tokens, spec, workers=workers, pin=pin, ahead=ahead)
     message = f"{workers} workers" if workers else "a thread of the training process"
     job.events.emit("loading", message=f"Clips are read by {message}.", workers=workers, pinned=pin)
-    heard = Partners(eval_clips.clips, eval_clips.lengths.frames).draw(0, 0) if plan.partners else None
-    eval_batch = partial(eval_batches, eval_clips, tokens, spec, heard)
-    evaluator = Evaluator(wrapped, eval_batch, ranks, config.text_loss_weight, ema)
+
+    def batches_of(clips: FeatureSource) -> Callable[[], Iterator[PackedBatch]]:
+        heard = Partners(clips.clips, clips.lengths.frames).draw(0, 0) if plan.partners else None
+        return partial(eval_batches, clips, tokens, spec, heard)
+
+    others = {
+        clips.language: batches_of(choose_clips(job, features, clips.lists.eval, limits, f"eval {clips.language}"))
+        for clips, features in data.others
+    }
+    evaluator = Evaluator(wrapped, batches_of(eval_clips), ranks, config.text_loss_weight, ema, others)
     return TrainingLoop(saver, loader, evaluator, total, tracker.log)
 
 
 def emit_active(job: Job, parts: Mapping[str, str | int]) -> None:
     job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in parts.items()), parts=parts)
+
+
+def mix_clips(
+    job: Job, config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits
+) -> tuple[FeatureSource, Replay | None]:
+    """Join the training clips of a run with those of other languages, if it trains on them."""
+    if not others or not config.replay_share:
+        return own, None
+    mixed = [
+        choose_clips(job, features, clips.lists.train, limits, f"train {clips.language}") for clips, features in others
+    ]
+    sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in others]
+    replay = Replay.of_share(config.replay_share, len(own.clips), sizes, weights)
+    shares = [f"{count} of {clips.language}" for (clips, _), count in zip(others, replay.counts, strict=True)]
+    message = (
+        f"Each epoch has {len(own.clips)} clips of {config.language} and, from other datasets, {', '.join(shares)}."
+    )
+    job.events.emit("replay", message=message, counts=replay.counts)
+    return JoinedSource([own, *mixed]), replay
 
 
 def find_batch_size(job: Job, config: TrainConfig, data: TrainingData, free: memory.Device) -> TrainConfig:
@@ -292,13 +333,18 @@ def find_batch_size(job: Job, config: TrainConfig, data: TrainingData, free: mem
     return found
 
 
-def make_scorer(job: Job, config: TrainConfig) -> Scorer:
-    """Return what scores the spoken sentences; the recogniser has a process of its own, for each evaluation anew."""
+def make_scorer(job: Job, config: TrainConfig, dataset: Path) -> Scorer:
+    """Return what scores the spoken sentences; the recogniser has a process of its own, for each evaluation anew.
+
+    Without one, the phone recogniser that checks texts judges, if it knows the language.
+    """
 
     def score(spoken: Sequence[SpokenSentence], loss: float, base_loss: float | None) -> dict[str, float]:
         with ExitStack() as stack:
-            judge = None
-            if config.score_model:
+            judge: Judge | None = None
+            if not config.score_model:
+                judge = find_phone_judge(config.language, dataset)
+            else:
                 kind: Kind = "ctc" if config.score_model.startswith(CTC_PREFIX) else "auto"
                 name = config.score_model.removeprefix(CTC_PREFIX)
                 spec = choose(kind, name, config.language, warn=partial(warn, job))

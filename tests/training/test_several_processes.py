@@ -9,6 +9,8 @@ import pytest
 from tests.random_base import random_base
 from tests.training import running
 from tests.training.running import figures, trained
+from tests.training.trainable import write_dataset
+from utils.config import TrainConfig
 from utils.config.flags import flag
 from utils.core.paths import ROOT, Project
 from utils.runs import Run, Status, list_runs
@@ -50,6 +52,24 @@ def test_two_processes_come_to_the_same_curve(
         assert figures(together, "loss", kind) == pytest.approx(figures(alone, "loss", kind), rel=1e-4)
     assert figures(together, "step") == [1, 2, 3, 4]
     assert not checkpoints.find(together.folder, "best").error
+
+
+def test_two_processes_mix_languages_and_resume_where_they_were(tmp_path: Path, dataset: Path) -> None:
+    """Every clip of the speaker is heard as another one, and a third of the clips is of another dataset."""
+    other = write_dataset(tmp_path / "other", train=5, held_back=2, seed=9)
+    changes = {"reference": "other_clip", "replay_data": str(other), "replay_share": 0.3, "lr_scheduler": "constant"}
+    whole = trained(tmp_path / "whole", dataset, **QUICK, **changes)
+    flags = [f"{flag(name)}={value}" for name, value in changes.items()]
+    run = train_by_command(tmp_path / "two", dataset, "--num-processes=2", "--grad-acumm=1", *flags, "--max-steps=2")
+    longer = TrainConfig.load(run.config).model_copy(update={"max_steps": 4})
+    run.config.write_text(longer.to_yaml())
+    words = ["runs", "resume", run.name, "--project=two", f"--output={tmp_path}"]
+    done = subprocess.run([sys.executable, "-m", "utils", *words], cwd=ROOT, timeout=280, check=False)
+    assert done.returncode == 0, run.log.read_text()[-2000:]
+    for name, kind in (("loss", "train"), ("loss", "evaluation"), ("loss_other_languages", "evaluation")):
+        expected = figures(whole, name, kind)
+        assert figures(run, name, kind)[-1] == pytest.approx(expected[-1], rel=1e-4)
+    assert figures(run, "step") == [1, 2, 3, 4]
 
 
 def test_the_error_of_one_process_is_the_cause_of_the_run(tmp_path: Path, dataset: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from utils import runs
 from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import TrainConfig
+from utils.config.base import SEPARATOR
 from utils.config.flags import add_flags, command_line, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, Project, project
@@ -56,6 +57,8 @@ def complete(config: TrainConfig, opened: Project) -> TrainConfig:
     for field in ("custom_model", "train_csv", "eval_csv"):
         if named := getattr(config, field):
             paths[field] = str(Path(named).resolve())
+    weights = config.replay_weights.items()
+    paths["replay_data"] = SEPARATOR.join(f"{folder.resolve()}={weight:g}" for folder, weight in weights)
     return config.model_copy(update=paths)
 
 

@@ -1,11 +1,12 @@
 """Settings of a fine-tuning run, of downloading its base model, and of a test run."""
 
+import math
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import ValidatorFunctionWrapHandler, WrapValidator, model_validator
+from pydantic import ValidatorFunctionWrapHandler, WrapValidator, field_validator, model_validator
 
-from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, Config, Language, Text, setting
+from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARATOR, Config, Language, Text, setting
 from utils.core import paths
 from utils.core.paths import Project
 
@@ -30,6 +31,8 @@ class TrainConfig(Config):
         "score_model": "",
         "text_mode": "latin",
         "g2p_backend": "rules",
+        "replay_data": "",
+        "replay_share": 0.05,
     }
 
     custom_model: Text = setting(
@@ -53,6 +56,19 @@ class TrainConfig(Config):
     )
     train_csv: Text = setting("", "Training list", "Path to metadata_train.csv; blank = the project's list.")
     eval_csv: Text = setting("", "Evaluation list", "Path to metadata_eval.csv; blank = the project's list.")
+    replay_data: Text = setting(
+        "",
+        "Datasets of other languages",
+        "Dataset folders whose clips are mixed in, so that the model keeps or learns their languages, separated by |. "
+        "FOLDER=2 gets twice as many clips as the others. They are evaluated too.",
+    )
+    replay_share: float = setting(
+        0.05,
+        "Share of other languages",
+        "Share of the clips of each step that comes from these datasets; 0 = only evaluate on them.",
+        ge=0,
+        le=0.9,
+    )
     output_path: Text = setting(
         "output", "Project folder", "Contains the dataset, runs and finished models. The page uses the open project."
     )
@@ -250,7 +266,8 @@ class TrainConfig(Config):
     score_model: Text = setting(
         "",
         "Recogniser for scores",
-        "Whisper size or folder, or ctc:MODEL, that measures how intelligible the sentences are; blank = none.",
+        "Whisper size or folder, or ctc:MODEL, that measures how intelligible the sentences are; blank = the built-in "
+        "phone recogniser, for Amharic and where the texts of the dataset were checked.",
     )
     early_stopping_patience: int = setting(
         0, "Early stopping", "Stop after this many evaluations without improvement; 0 = never.", ge=0, le=1000
@@ -266,6 +283,21 @@ class TrainConfig(Config):
         root = paths.OUTPUT if is_default else Path(self.output_path).resolve()
         return paths.project("default", root) if root == paths.OUTPUT and not paths.is_project(root) else Project(root)
 
+    @property
+    def replay_weights(self) -> dict[Path, float]:
+        """The datasets of other languages, and how many clips each gives in comparison."""
+        parts = (part.strip().partition("=") for part in self.replay_data.split(SEPARATOR) if part.strip())
+        return {Path(folder.strip()): float(weight or 1) for folder, _, weight in parts}
+
+    @field_validator("replay_data")
+    @classmethod
+    def weights_of_datasets(cls, value: str) -> str:
+        """Refuse a weight that is not a positive number."""
+        parts = (part.partition("=") for part in value.split(SEPARATOR))
+        if not all(0 < float(weight) < math.inf for _, mark, weight in parts if mark):
+            raise ValueError("a weight must be positive, as in FOLDER=2")
+        return value
+
     @model_validator(mode="after")
     def settings_that_agree(self) -> Self:
         """Refuse combinations that cannot work; nothing is switched off silently."""
@@ -274,6 +306,7 @@ class TrainConfig(Config):
             (self.find_batch_size and self.num_processes > 1, "find_batch_size works with one process only"),
             (self.find_batch_size and self.batch_tokens > 0, "find_batch_size needs batch_tokens 0"),
             (self.find_batch_size and in_backward, "find_batch_size does not work with step_in_backward"),
+            (bool(self.replay_data) and self.batch_tokens > 0, "replay_data needs batch_tokens 0"),
             (in_backward and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1"),
             (in_backward and self.num_processes > 1, "step_in_backward works with one process only"),
             (in_backward and self.batch_tokens > 0, "step_in_backward needs batch_tokens 0"),

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import MODEL_TOKENS, TrainConfig
+from utils.core import languages
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project, resolve_inside
 from utils.core.storage import file_lock, read_json, read_text, write_atomically
@@ -29,7 +30,7 @@ logger = logging.getLogger(__name__)
 HEADER = "audio_file|text|speaker_name"
 LANGUAGE_FILE, WAVS = "lang.txt", "wavs"
 FILES: dict[Split, str] = {"train": "metadata_train.csv", "eval": "metadata_eval.csv"}
-RUN_CLIPS = "clips.json"  # in the folder of a training
+RUN_CLIPS, OTHER_CLIPS = "clips.json", "clips-{number}.json"  # in the folder of a training
 CREATE = "Create a dataset with: python -m utils prepare."
 ROUNDING = 0.02  # seconds by which a header may differ from the store
 DELAY = 1.0  # seconds after the last edit
@@ -155,6 +156,14 @@ class ClipLists:
         return resolve_inside(self.folder, max(self.eval, key=lambda clip: clip.span.seconds).audio)
 
 
+class OtherClips(NamedTuple):
+    """The clips of another language that are mixed into a run, and how many of them compared with other datasets."""
+
+    lists: ClipLists
+    language: str
+    weight: float
+
+
 def fingerprint(clips: list[Clip]) -> str:
     """Hash the audio, texts and sides of clips in their order: the course of a run depends on them."""
     digest = hashlib.blake2b(digest_size=8)
@@ -196,15 +205,46 @@ def read_clips(config: TrainConfig, project: Project) -> ClipLists:
 def clips_of_run(run: Path, config: TrainConfig, project: Project) -> ClipLists:
     """Return the clips that a run started with; those of its lists when it has not started yet."""
     path = run / RUN_CLIPS
-    if not path.is_file():
-        return read_clips(config, project)
+    return _stored_clips(path, project.dataset) if path.is_file() else read_clips(config, project)
+
+
+def other_clips_of_run(run: Path, config: TrainConfig, project: Project) -> list[OtherClips]:
+    """Return the clips of other languages that a run started with; they are stored with it when it first starts."""
+    others = []
+    for number, (name, weight) in enumerate(config.replay_weights.items(), 1):
+        folder = project_dataset(name)
+        path = run / OTHER_CLIPS.format(number=number)
+        if path.is_file():
+            clips = _stored_clips(path, folder)
+        else:
+            write_lists(folder)
+            lists = {"train_csv": str(folder / FILES["train"]), "eval_csv": str(folder / FILES["eval"])}
+            clips = read_clips(config.model_copy(update=lists), project)
+            train, evaluation = ([_named_apart(clip, number) for clip in side] for side in (clips.train, clips.eval))
+            clips = dataclasses.replace(clips, train=tuple(train), eval=tuple(evaluation))
+            _store_clips(path, clips)
+        others.append(OtherClips(clips, languages.canonical(read_language(folder)), weight))
+    return others
+
+
+def project_dataset(folder: Path) -> Path:
+    """Return the dataset of a project, or the folder itself if it is one."""
+    return folder / "dataset" if (folder / "dataset").is_dir() else folder
+
+
+def _named_apart(clip: Clip, number: int) -> Clip:
+    """Rename the speaker, because two datasets may give the same name to different people."""
+    return dataclasses.replace(clip, speaker=f"{number}/{clip.speaker}")
+
+
+def _stored_clips(path: Path, folder: Path) -> ClipLists:
     try:
         stored = read_json(path)
         clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(str, stored["problems"]))
     except (LookupError, TypeError, ValueError) as error:
         raise DataError(f"{path} is damaged.", hint="Start a new run from one of its checkpoints.") from error
     train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)
-    return ClipLists(project.dataset, train, evaluation, problems)
+    return ClipLists(folder, train, evaluation, problems)
 
 
 def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None:
@@ -214,8 +254,12 @@ def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None
     """
     path = run / RUN_CLIPS
     if not (config.train_csv or config.eval_csv or path.exists()):
-        rows = [[columns[name] for name in COLUMNS] for columns in map(columns_of, clips.clips)]
-        write_atomically(path, json.dumps({"problems": clips.problems, "clips": rows}, ensure_ascii=False))
+        _store_clips(path, clips)
+
+
+def _store_clips(path: Path, clips: ClipLists) -> None:
+    rows = [[columns[name] for name in COLUMNS] for columns in map(columns_of, clips.clips)]
+    write_atomically(path, json.dumps({"problems": clips.problems, "clips": rows}, ensure_ascii=False))
 
 
 def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: list[str]) -> Iterator[Clip]:

@@ -34,8 +34,12 @@ def describe(event: Event) -> str:
     if kind in HIDDEN:
         return ""
     if kind == "evaluation":
-        losses = {"loss": "evaluation loss", "loss_without_ema": "without EMA"}
-        shown = [f"{name} {value:.3f}" for key, name in losses.items() if (value := as_number(event.get(key)))]
+        names = {
+            "loss": "evaluation loss",
+            "loss_without_ema": "without EMA",
+            "loss_other_languages": "other languages",
+        }
+        shown = [f"{name} {value:.3f}" for key, name in names.items() if (value := as_number(event.get(key)))]
         return " · ".join([f"step {event.get('step')}", *shown])
     if kind == "scores":
         named = {name: as_number(event[name]) for name in event if name not in {"time", "kind", "step"}}

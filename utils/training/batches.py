@@ -68,13 +68,40 @@ class _Epoch(NamedTuple):
     shuffle: Integers
 
 
+@dataclass(frozen=True)
+class Replay:
+    """Clips of other datasets, which follow those of the run: how many each has, and gives to an epoch."""
+
+    sizes: tuple[int, ...]
+    counts: tuple[int, ...]
+
+    @classmethod
+    def of_share(cls, share: float, clips: int, sizes: Sequence[int], weights: Sequence[float]) -> Self:
+        """Divide a share of all clips by weights, beside so many clips of the run itself."""
+        total = clips * share / (1 - share) / sum(weights)
+        return cls(tuple(sizes), tuple(round(total * weight) for weight in weights))
+
+    def draw(self, seed: int, epoch: int) -> Integers:
+        """Return the clips of an epoch, counted from the first of them. Each comes again when all others did."""
+        drawn, first = [], 0
+        for number, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):
+            start, end = epoch * count, (epoch + 1) * count
+            passes = range(start // size, -(-end // size))
+            orders = [np.random.default_rng([seed, one, 2, number]).permutation(size) for one in passes]
+            drawn.append(first + np.concatenate([*orders, np.zeros(0, np.int64)])[start % size :][:count])
+            first += size
+        clips: Integers = np.random.default_rng([seed, epoch, 3]).permutation(np.concatenate(drawn))
+        return clips
+
+
 class UpdatePlan:
     """The updates of a run.
 
     Each has a number of clips or, if ``positions`` is not 0, of positions, over all processes and accumulated batches.
+    With a ``replay``, every update has the same share of its clips, rounded.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # keywords
         self,
         lengths: ClipLengths,
         clips: int,
@@ -84,17 +111,25 @@ class UpdatePlan:
         mask_reference: bool = True,
         partners: Partners | None = None,
         prefer_partners: bool = False,
+        replay: Replay | None = None,
     ) -> None:
         if not lengths.samples.size:
             raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
         self.lengths, self.clips, self.positions = lengths, clips, positions
         self.seed, self.mask_reference = seed, mask_reference
         self.partners, self.prefer_partners = partners, prefer_partners
+        self.replay = replay or Replay((), ())
+        self.own = lengths.samples.size - sum(self.replay.sizes)  # clips of the run itself
         self._planned = lru_cache(maxsize=2)(self._plan)
 
     @classmethod
     def from_config(
-        cls, config: TrainConfig, lengths: ClipLengths, processes: int = 1, clips: Sequence[Clip] = ()
+        cls,
+        config: TrainConfig,
+        lengths: ClipLengths,
+        processes: int = 1,
+        clips: Sequence[Clip] = (),
+        replay: Replay | None = None,
     ) -> Self:
         """Plan a run; without the clips themselves, each is its own reference."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
@@ -111,12 +146,13 @@ class UpdatePlan:
             mask_reference=config.mask_reference,
             partners=Partners(clips, lengths.frames) if clips and config.reference != "same_clip" else None,
             prefer_partners=config.reference == "other_clip",
+            replay=replay,
         )
 
     def __len__(self) -> int:
         if self.positions:  # rounded down: an update is then longer than any clip, so none is empty
             return max(1, int(self.lengths.positions.sum() / (self.positions * FILL)))
-        return math.ceil(self.lengths.samples.size / self.clips)
+        return math.ceil((self.own + sum(self.replay.counts)) / self.clips)
 
     __iter__ = None  # the plan is endless, so iterating over it would never end
 
@@ -139,7 +175,7 @@ class UpdatePlan:
     def _plan(self, epoch: int) -> _Epoch:
         """Plan an epoch. Random numbers are drawn in the same order on every machine."""
         random = np.random.default_rng([self.seed, epoch])
-        clips, bounds = self._ordered(random.permutation(self.lengths.samples.size))
+        clips, bounds = self._ordered(self._mixed(random.permutation(self.own), epoch))
         lengths = self.lengths.select(clips)
         shortest = np.minimum.reduceat(lengths.frames, bounds[:-1]) // HALF_SECOND_FRAMES
         shortest_wanted = OTHER_REFERENCE if self.prefer_partners else REFERENCE[0]
@@ -176,20 +212,36 @@ class UpdatePlan:
         epoch = self._planned(0)
         own = epoch.references == epoch.clips
         covered = np.repeat(epoch.frames, np.diff(epoch.bounds)) // CODE_FRAMES
-        masked, codes = np.diff(epoch.masked)[:, 0], self.lengths.codes.sum()
+        masked, codes = np.diff(epoch.masked)[:, 0], self.lengths.codes[epoch.clips].sum()
         return {
             "other_clip": float(1 - own.mean()),
             "masked": float(masked.sum() / codes),
             "heard_unmasked": float((covered * (own & (masked == 0))).sum() / codes),
         }
 
+    def _mixed(self, own: Integers, epoch: int) -> Integers:
+        """Place clips of other datasets among those of the run, at even distances."""
+        if not any(self.replay.counts):
+            return own
+        others = self.own + self.replay.draw(self.seed, epoch)
+        ends = np.arange(own.size + others.size + 1) * others.size // (own.size + others.size)
+        is_other = np.diff(ends) > 0
+        mixed = np.zeros(is_other.size, np.int64)
+        mixed[is_other], mixed[~is_other] = others, own
+        return mixed
+
     def _ordered(self, shuffled: Integers) -> tuple[Integers, Integers]:
-        """Sort shuffled clips by length within windows, and return them with the bounds of the updates."""
+        """Sort shuffled clips by length within windows, and return them with the bounds of the updates.
+
+        Those of other datasets are sorted among themselves, so that no update gets more of them than another.
+        """
         updates = self._update_of(shuffled) if self.positions else np.arange(shuffled.size) // self.clips
         windows = updates // WINDOW
         # Every second window is sorted in reverse, so that updates on the border have clips of similar length.
         lengths = self.lengths.positions[shuffled] * (1 - 2 * (windows % 2))
-        clips = shuffled[np.lexsort((lengths, windows))]
+        clips = shuffled.copy()
+        for places in (np.flatnonzero(shuffled < self.own), np.flatnonzero(shuffled >= self.own)):
+            clips[places] = shuffled[places][np.lexsort((lengths[places], windows[places]))]
         edges = np.arange(len(self) + 1)
         if self.positions:
             return clips, np.searchsorted(self._update_of(clips), edges)

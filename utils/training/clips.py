@@ -99,6 +99,22 @@ class FeatureSource:
         return Example(stored.ids, stored.codes[: self.lengths.codes[clip]], mel[start : start + frames])
 
 
+class JoinedSource(FeatureSource):
+    """Several sources as one; the clips of each follow those of the one before."""
+
+    def __init__(self, parts: Sequence[FeatureSource]) -> None:
+        self.parts = parts
+        self.clips = [clip for part in parts for clip in part.clips]
+        self.lengths = ClipLengths(*map(np.concatenate, zip(*(part.lengths for part in parts), strict=True)))
+        self.ends = np.cumsum([len(part.clips) for part in parts])
+
+    def read(self, clip: int, reference: int, start: int, frames: int) -> Example:
+        """Read a clip; its reference is of the same source."""
+        number = int(np.searchsorted(self.ends, clip, side="right"))
+        first = int(self.ends[number]) - len(self.parts[number].clips)
+        return self.parts[number].read(clip - first, reference - first, start, frames)
+
+
 def _read_lengths(features: Features, clips: Sequence[Clip]) -> ClipLengths:
     table = np.array([features.lengths(clip) for clip in clips], np.int64).reshape(-1, 4)
     lengths = ClipLengths(*np.ascontiguousarray(table.T))

@@ -25,7 +25,13 @@ TRAIN = {  # curves by the names of the event's values
     "samples_per_second": "speed",
     "memory_gb": "memory",
 }
-EVALUATION = {"loss": "eval", "loss_audio": "eval_audio", "loss_text": "eval_text", "loss_without_ema": "eval_raw"}
+EVALUATION = {
+    "loss": "eval",
+    "loss_audio": "eval_audio",
+    "loss_text": "eval_text",
+    "loss_without_ema": "eval_raw",
+    "loss_other_languages": "eval_others",
+}
 
 Points = list[tuple[float, float]]
 

@@ -87,14 +87,17 @@ def download_progress(job: Job) -> Callable[[base_models.DownloadProgress], None
     return report
 
 
-def fixed_tokenizer(job: Job, config: TrainConfig, base: BaseModel, clips: Sequence[Clip]) -> Tokenizer:
-    """Create the tokenizer of a run when it first starts; load the same one later."""
+def fixed_tokenizer(
+    job: Job, config: TrainConfig, base: BaseModel, clips: Sequence[Clip], others: Sequence[str] = ()
+) -> Tokenizer:
+    """Create the tokenizer of a run, with the tokens of other languages, when it first starts; load it later."""
     folder = job.run.folder / TOKENIZER_FOLDER
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         texts = (clip.text for clip in clips)
         own = pronunciations.overrides(job.run.project)
-        tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own).save(folder)
+        tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own)
+        tokenizer.with_languages(others).save(folder)
     loaded = Tokenizer.load(folder)
     for notice in loaded.notices:
         job.events.emit("warning", message=notice)

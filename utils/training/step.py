@@ -1,8 +1,8 @@
 """One update: forward, backward, clip, apply; and the loss on the evaluation clips."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ from utils.training.packing import PackedBatch
 from utils.training.speedups.blocks import uncompiled
 from utils.training.speedups.freezing import TextRowsOnly
 from utils.xtts.device import free_memory
+
+OTHER_LANGUAGES = "loss_other_languages"  # in the event of an evaluation
 
 
 class StepResult(NamedTuple):
@@ -157,16 +159,22 @@ class Evaluator:
     ranks: Ranks
     text_weight: float
     ema: Ema | None = None
+    others: Mapping[str, Callable[[], Iterable[PackedBatch]]] = field(default_factory=dict)  # of other languages
 
     def evaluate(self) -> tuple[EvalLosses, dict[str, float]]:
         """Evaluate the weights that will be exported; with an average, also report the loss without it."""
         raw = self.losses()
         if self.ema is None:
-            return raw, {}
+            return raw, self._other_losses()
         with self.ema.swapped():
-            return self.losses(), {"loss_without_ema": raw.loss}
+            return self.losses(), {"loss_without_ema": raw.loss, **self._other_losses()}
 
-    def losses(self) -> EvalLosses:
+    def _other_losses(self) -> dict[str, float]:
+        """Return the loss on each other language, and the mean of them: it rises when they are forgotten."""
+        losses = {f"loss_{language}": self.losses(batches).loss for language, batches in self.others.items()}
+        return {**losses, OTHER_LANGUAGES: sum(losses.values()) / len(losses)} if losses else {}
+
+    def losses(self, batches: Callable[[], Iterable[PackedBatch]] | None = None) -> EvalLosses:
         accelerator, was_training = self.ranks.accelerator, self.model.training
         self.model.eval()
         packed = accelerator.unwrap_model(self.model)
@@ -174,7 +182,7 @@ class Evaluator:
         totals, counts = torch.zeros(2, device=accelerator.device), np.zeros(2)
         try:
             with torch.no_grad(), uncompiled():
-                for batch in self.batches():
+                for batch in (batches or self.batches)():
                     sums = self.model(batch.to(accelerator.device))
                     totals += torch.stack([sums.text, sums.audio]).float()
                     counts += batch.text_count, batch.audio_count

@@ -35,7 +35,7 @@ from utils.xtts.files import (
 from utils.xtts.model import GPT_PREFIX, RELOAD_HINT, compare, fingerprint, meta_gpt, read_config, read_state_dict
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.vocabulary import START, STOP
+from utils.xtts.vocabulary import START, STOP, Vocabulary
 
 SHARED = (SPEAKERS_FILE, DVAE_FILE, MEL_FILE)  # copied from the base, for its voices and for further training
 EXPORTED_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE, *SHARED)
@@ -137,7 +137,8 @@ def _copy_shared(source: Path, target: Path) -> None:
 def _config(base: Path, tokenizer: Tokenizer) -> dict[str, Any]:
     """Return the config.json of the base with the language and text rows of the new model."""
     config: dict[str, Any] = read_json(base / CONFIG_FILE)
-    added = [tokenizer.settings.language] if tokenizer.settings else []
+    new = tokenizer.vocabulary.special - Vocabulary.load(base / VOCABULARY_FILE).special
+    added = [*([tokenizer.settings.language] if tokenizer.settings else []), *sorted(token[1:-1] for token in new)]
     known = config.get("languages") or [language.code for language in languages.XTTS_LANGUAGES]
     vocabulary = tokenizer.vocabulary
     rows = {"gpt_number_text_tokens": vocabulary.size, "tokenizer_file": ""}

@@ -109,6 +109,15 @@ class Tokenizer:
         changes = {"overrides": merged, "front_end": fingerprint(pack)}
         return Tokenizer(self.vocabulary, self.settings.model_copy(update=changes))
 
+    def with_languages(self, codes: Iterable[str]) -> "Tokenizer":
+        """Return a tokenizer that has the tokens of these languages too, which are read in the same mode."""
+        vocabulary = self.vocabulary
+        for code in codes:
+            vocabulary = vocabulary.with_language(languages.find(code).token)
+        if self.settings is None or vocabulary is self.vocabulary:
+            return self
+        return Tokenizer(vocabulary, self.settings.model_copy(update={"vocabulary": vocabulary.hash}))
+
     def save(self, folder: Path) -> None:
         self.vocabulary.save(folder)
         if self.settings:

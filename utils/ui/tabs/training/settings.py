@@ -37,7 +37,10 @@ SWITCHES = (*BOXES[:-1], *MORE_SWITCHES)  # whose effect a run reports
 FREQUENCY = "save_step"
 GROUPS = {
     "": ("version", "num_epochs", FREQUENCY, *BOXES),
-    "training.model_and_data": ("custom_model", "language", "text_mode", "g2p_backend", "train_csv", "eval_csv"),
+    "training.model_and_data": (
+        *("custom_model", "language", "text_mode", "g2p_backend", "train_csv", "eval_csv"),
+        *("replay_data", "replay_share"),
+    ),
     "training.advanced_learning": (
         *("batch_size", "grad_acumm", "max_audio_length", "learning_rate", "max_steps", "lr_scheduler"),
         *("warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip", "dropout", "label_smoothing"),

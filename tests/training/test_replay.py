@@ -1,0 +1,126 @@
+"""Clips of other languages in a run: their share of every update, whoever splits it, and the loss on them."""
+
+import dataclasses
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.dataset.building import clip as made_clip
+from tests.training.made_clips import MadeClips, made_lengths
+from tests.training.running import events, figures, resume, same, trained, weights
+from tests.training.trainable import write_dataset
+from utils.config import TrainConfig
+from utils.core.errors import ConfigError
+from utils.training.batches import BatchSpec, Replay, UpdatePlan, split_batches
+from utils.training.clips import JoinedSource
+from utils.xtts import checkpoints
+from utils.xtts.vocabulary import Vocabulary
+
+OWN, SIZES = 100, (30, 9)
+LENGTHS = made_lengths(OWN + sum(SIZES), seed=4)
+CLIPS = [
+    dataclasses.replace(made_clip(number), speaker="own" if number < OWN else f"other{number >= OWN + SIZES[0]}")
+    for number in range(OWN + sum(SIZES))
+]
+
+
+def plan_of(share: float, weights: tuple[float, float] = (2, 1), processes: int = 1, **changes: object) -> UpdatePlan:
+    config = TrainConfig.parse({"reference": "other_clip", "batch_size": 8, "grad_acumm": 2, "seed": 5, **changes})
+    replay = Replay.of_share(share, OWN, SIZES, weights)
+    return UpdatePlan.from_config(config, LENGTHS, processes, CLIPS, replay)
+
+
+@given(share=st.floats(0.01, 0.9), weights=st.tuples(st.floats(0.1, 9), st.floats(0.1, 9)), seed=st.integers(0, 999))
+def test_every_update_has_the_share_and_every_clip_comes_equally_often(
+    share: float, weights: tuple[float, float], seed: int
+) -> None:
+    plan = plan_of(share, weights, seed=seed)
+    for epoch in range(3):
+        updates = [plan[number] for number in range(epoch * len(plan), (epoch + 1) * len(plan))]
+        seen = Counter(clip for update in updates for clip in update.clips.tolist())
+        assert {clip for clip in seen if clip < OWN} == set(range(OWN))
+        assert all(seen[clip] == 1 for clip in range(OWN))
+        counts = [sum(seen[clip] for clip in part) for part in (range(OWN, OWN + 30), range(OWN + 30, OWN + 39))]
+        assert tuple(counts) == plan.replay.counts
+        for update in updates:
+            others = int((update.clips >= OWN).sum())
+            assert abs(others - share * update.clips.size) <= 1.5
+            assert all(
+                CLIPS[one].speaker == CLIPS[two].speaker
+                for one, two in zip(update.clips, update.references, strict=True)
+            )
+    drawn = Counter(clip for number in range(3 * len(plan)) for clip in plan[number].clips.tolist() if clip >= OWN)
+    for part in (range(OWN, OWN + 30), range(OWN + 30, OWN + 39)):
+        times = [drawn[clip] for clip in part]
+        assert max(times) - min(times) <= 1
+
+
+@pytest.mark.parametrize(("batch_size", "grad_acumm", "processes"), [(16, 1, 1), (2, 8, 1), (8, 1, 2)])
+def test_the_clips_do_not_depend_on_how_an_update_is_split(batch_size: int, grad_acumm: int, processes: int) -> None:
+    plan = plan_of(0.2, processes=processes, batch_size=batch_size, grad_acumm=grad_acumm)
+    for number in (0, 5, 3 * len(plan) + 2):  # also where a run is resumed
+        one, other = plan[number], plan_of(0.2)[number]
+        assert all(np.array_equal(*part) for part in zip(vars(one).values(), vars(other).values(), strict=True))
+        specs = [BatchSpec(batch_size, rank=rank, world=processes) for rank in range(processes)]
+        split = [clip for spec in specs for part in split_batches(one, spec) for clip in part.clips.tolist()]
+        assert sorted(split) == sorted(one.clips.tolist())
+
+
+def test_without_other_clips_the_plan_is_that_of_a_run_alone() -> None:
+    alone = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS)
+    none = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS, Replay((), ()))
+    assert all(np.array_equal(*part) for part in zip(vars(alone[7]).values(), vars(none[7]).values(), strict=True))
+
+
+def test_joined_sources_read_the_clips_of_each() -> None:
+    first, second = made_lengths(4), made_lengths(3, seed=1)
+    parts = MadeClips(first), MadeClips(second)
+    for part, clips in zip(parts, (CLIPS[:4], CLIPS[4:7]), strict=True):
+        part.clips = clips
+    joined = JoinedSource(parts)
+    assert np.array_equal(joined.lengths.ids, [*first.ids, *second.ids])
+    assert np.array_equal(joined.read(5, 6, 0, 9).mel, parts[1].read(1, 2, 0, 9).mel)
+    assert parts[1].read_clips == [1, 1]
+
+
+@pytest.mark.parametrize(("data", "message"), [("a=0", "positive"), ("a|b=-1", "positive"), ("a=much", "much")])
+def test_a_weight_that_is_none_is_refused(data: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        TrainConfig.parse({"replay_data": data})
+
+
+def test_datasets_are_named_with_their_weights() -> None:
+    assert TrainConfig(replay_data="a|b c = 2 |").replay_weights == {Path("a"): 1, Path("b c"): 2}
+
+
+@pytest.mark.slow
+def test_a_run_of_two_languages_is_exact_and_reports_the_loss_on_both(tmp_path: Path, dataset: Path) -> None:
+    other = write_dataset(tmp_path / "other" / "dataset", train=5, held_back=2, seed=9)
+    (other / "lang.txt").write_text("ti\n")
+    changes = {"replay_data": str(other.parent), "replay_share": 0.3, "reference": "other_clip", "dropout": 0}
+    whole = trained(tmp_path / "whole", dataset, **changes)
+    assert figures(whole, "loss_ti", "evaluation")[-1] < figures(whole, "loss_ti", "evaluation")[0]
+    assert figures(whole, "loss_ti", "evaluation") == figures(whole, "loss_other_languages", "evaluation")
+    vocabulary = Vocabulary.load(checkpoints.find(whole.folder, "best").folder / "vocab.json")
+    assert {"[am]", "[ti]"} <= vocabulary.ids.keys()
+    (event,) = events(whole, "replay")
+    assert event["counts"] == [5]
+
+    run = trained(tmp_path / "half", dataset, **changes, max_steps=3, lr_scheduler="constant", warmup_steps=0)
+    plain = trained(tmp_path / "plain", dataset, **changes, lr_scheduler="constant", warmup_steps=0)
+    (other / "metadata_train.csv").unlink()  # the run has its own list
+    resume(run, TrainConfig.load(run.config).model_copy(update={"max_steps": 6}))
+    assert same(weights(run), weights(plain))
+
+
+@pytest.mark.slow
+def test_without_a_share_the_other_language_is_only_evaluated(tmp_path: Path, dataset: Path) -> None:
+    other = write_dataset(tmp_path / "other", train=2, held_back=2, seed=9)
+    run = trained(tmp_path / "run", dataset, replay_data=str(other), replay_share=0, max_steps=2)
+    alone = trained(tmp_path / "alone", dataset, max_steps=2)
+    assert same(weights(run), weights(alone))
+    assert len(figures(run, "loss_am", "evaluation")) == 2
