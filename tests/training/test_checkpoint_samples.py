@@ -5,14 +5,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from tests.training.running import events, same, trained, weights
 from utils import gpt_train
 from utils.config import SpeechConfig
+from utils.core.errors import RunError
 from utils.media.encoding import to_pcm16
 from utils.speech.synthesizer import Synthesizer
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import checkpoint_folder
+from utils.xtts.export import promote
+from utils.xtts.model import gpt_state
 
 pytestmark = pytest.mark.slow
 TEXT = "ሰላም ለዓለም።"
@@ -63,3 +67,16 @@ def test_a_run_scores_what_it_speaks_and_without_a_recogniser_the_loss_decides(t
     assert {"endings", "duration"} <= events(run, "scores")[0].keys()
     assert checkpoints.best_step(run.folder) == 2
     assert not checkpoints.find(run.folder, 2).samples
+
+
+def test_the_weights_without_the_average_can_be_promoted_too(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path, dataset, enable_ema=True, max_steps=3, save_step=3)
+    found = checkpoints.find(run.folder, "newest")
+    folders = [promote(found, tmp_path / str(raw), without_ema=raw) for raw in (False, True)]
+    averaged, raw = (gpt_state(folder)["mel_head.weight"] for folder in folders)
+    trained_last = weights(run)["mel_head.weight"]
+    assert torch.equal(raw, trained_last.half().float())
+    assert not torch.allclose(averaged, trained_last, atol=1e-4)
+    (found.folder / checkpoints.WITHOUT_EMA).unlink()
+    with pytest.raises(RunError, match="without_ema"):
+        promote(found, tmp_path / "again", without_ema=True)

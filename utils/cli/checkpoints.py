@@ -28,6 +28,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("steps", nargs="*", default=[], help="step number, best or newest; compare takes two")
     parser.add_argument("--with-run", default="", help="with compare: run of the second checkpoint")
     parser.add_argument("--half", action="store_true", help="with promote: store the GPT in half precision")
+    parser.add_argument(
+        "--without-ema", action="store_true", help="with promote: weights without the moving average (enable_ema)"
+    )
     parser.add_argument("--reference", type=Path, help="with promote: reference clip (default: that of the samples)")
 
 
@@ -96,7 +99,7 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     if arguments.reference and not arguments.reference.is_file():
         raise RunError(f"There is no clip {arguments.reference}.")
     voice = arguments.reference or training_reference(chosen)
-    folder = make_ready(chosen, voice, half=arguments.half)
+    folder = make_ready(chosen, voice, half=arguments.half, without_ema=arguments.without_ema)
     print(f"{_title(chosen)} is now {folder}; its voice is that of {voice or 'the base model'}.")
     return 0
 

@@ -98,12 +98,15 @@ def training_reference(checkpoint: Checkpoint) -> Path | None:
         return None
 
 
-def make_ready(checkpoint: Checkpoint, reference: Path | None = None, *, half: bool = False) -> Path:
+def make_ready(
+    checkpoint: Checkpoint, reference: Path | None = None, *, half: bool = False, without_ema: bool = False
+) -> Path:
     """Make a checkpoint the voice of its project; its reference is by default the clip of the samples."""
     from utils.xtts.export import promote
 
     ready = Project(checkpoint.run.parent.parent).ready
-    return promote(checkpoint, ready, reference or training_reference(checkpoint), half=half)
+    voice = reference or training_reference(checkpoint)
+    return promote(checkpoint, ready, voice, half=half, without_ema=without_ema)
 
 
 def open_model(

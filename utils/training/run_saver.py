@@ -32,8 +32,8 @@ from utils.training.resume_state import Snapshot
 from utils.training.step import StepResult, TrainStep, unwrap_optimizer
 from utils.xtts import checkpoints
 from utils.xtts.adapters import adapted_layers, adapter_settings, adapter_state, load_adapter, merged_state
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, CheckpointInfo
-from utils.xtts.tensors import read_tensors, write_tensors
+from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, WITHOUT_EMA, CheckpointInfo
+from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
 Scorer = Callable[[Sequence[SpokenSentence], float, float | None], dict[str, float]]
@@ -221,6 +221,9 @@ class RunSaver:
 
     def _write_extras(self, folder: Path) -> None:
         self.tokenizer.save(folder)
+        if self.step.ema is not None:
+            with self.step.ema.swapped():  # for the second time, so back to the weights of the training
+                write_tensors(folder / WITHOUT_EMA, merged_state(self.gpt), half_dtype)
         if any(adapted_layers(self.gpt)):
             write_tensors(folder / ADAPTER, adapter_state(self.gpt))
             names = [name for name in TrainConfig.model_fields if name.startswith("lora_") or name == "use_dora"]

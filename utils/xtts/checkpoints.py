@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 FOLDER, SAMPLES = "checkpoints", "samples"
 RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/training/resume_state.py
 MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
+WITHOUT_EMA = "model_without_ema.safetensors"  # beside averaged weights: those of the training itself
 ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, next to the merged weights or alone
 PREFIX = "step_"
 SCORES = "scores.json"  # beside the samples
@@ -184,15 +185,16 @@ def delete(checkpoint: Checkpoint) -> None:
 def verify(folder: Path, weights: str) -> None:
     """Compare the weights, the vocabulary and the settings of a checkpoint with their hashes."""
     names = folders.read_manifest(folder, MANIFEST)["files"]
-    folders.verify_hashes(folder, MANIFEST, [name for name in names if name == weights or name not in {MODEL, ADAPTER}])
+    others = {MODEL, ADAPTER, WITHOUT_EMA} - {weights}
+    folders.verify_hashes(folder, MANIFEST, [name for name in names if name not in others])
 
 
-def read_state(folder: Path, kind: "torch.dtype | None" = None) -> "dict[str, Tensor]":
+def read_state(folder: Path, kind: "torch.dtype | None" = None, weights: str = MODEL) -> "dict[str, Tensor]":
     """Read the weights of a checkpoint after verifying their hash, optionally converted to a dtype."""
     from utils.xtts.tensors import read_tensors
 
-    verify(folder, MODEL)
-    state = read_tensors(folder / MODEL)
+    verify(folder, weights)
+    state = read_tensors(folder / weights)
     if kind is not None:
         for name, tensor in state.items():
             if tensor.is_floating_point():

@@ -17,7 +17,7 @@ from utils.core.storage import NO_SPACE_HINT, link_or_copy, read_json, require_s
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts import pronunciations
-from utils.xtts.checkpoints import Checkpoint, read_state
+from utils.xtts.checkpoints import MODEL, WITHOUT_EMA, Checkpoint, read_state
 from utils.xtts.codec import read_tensors_only
 from utils.xtts.files import (
     ABOUT_FILE,
@@ -42,7 +42,14 @@ EXPORTED_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFER
 DUPLICATES = ("gpt_inference.", "gpt.wte.")  # second names of the same weights
 
 
-def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, *, half: bool = False) -> Path:
+def promote(
+    checkpoint: Checkpoint,
+    ready: Path,
+    reference: Path | None = None,
+    *,
+    half: bool = False,
+    without_ema: bool = False,
+) -> Path:
     """Export a checkpoint as the project's voice; the previous one is replaced when the new one is complete.
 
     Args:
@@ -50,6 +57,7 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, 
         ready: Target folder.
         reference: Reference clip of the voice; None keeps that of the base model.
         half: Store the GPT in half precision.
+        without_ema: Use the weights of the training itself instead of their moving average.
     """
     about = checkpoint.info
     if about is None:
@@ -60,6 +68,9 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, 
             f"{base} is no longer the model that this checkpoint was trained from.",
             hint="Restore it: the other parts of the voice come from there.",
         )
+    weights = WITHOUT_EMA if without_ema and about.is_average else MODEL
+    if not (checkpoint.folder / weights).is_file():
+        raise RunError(f"{checkpoint.folder} has no {weights}.", hint="Only the averaged weights were saved.")
     tokenizer = Tokenizer.load(checkpoint.folder)
     corrected = pronunciations.current(pronunciations.project_file(checkpoint.folder))
     if about.vocabulary_hash and tokenizer.vocabulary.hash != about.vocabulary_hash:
@@ -69,7 +80,8 @@ def promote(checkpoint: Checkpoint, ready: Path, reference: Path | None = None, 
     losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
     origin = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
     tokenizer = tokenizer.with_pronunciations(corrected)
-    return write_ready(ready, base, read_state(checkpoint.folder), tokenizer, reference, origin, half=half)
+    state = read_state(checkpoint.folder, weights=weights)
+    return write_ready(ready, base, state, tokenizer, reference, origin, half=half)
 
 
 def write_ready(
