@@ -24,10 +24,10 @@ from utils.core.errors import AmharicTtsError, RunError, SpeedupError, Vocabular
 from utils.core.folders import DamagedError, hash_file, read_manifest
 from utils.core.languages import find
 from utils.core.paths import OUTPUT, Project
-from utils.core.storage import make_folder, read_json, symlink_or_copy
+from utils.core.storage import read_json
 from utils.speech.models import TRAINED_FILES, find_model, missing_files
 from utils.xtts import checkpoints, files, pronunciations
-from utils.xtts.base_models import ModelSource
+from utils.xtts.base_models import ModelSource, find_files, link_files
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
 from utils.xtts.files import ModelFileError
 from utils.xtts.model import (
@@ -50,7 +50,6 @@ from utils.xtts.tokenizer import Tokenizer
 TEXT_ROWS = "text_embedding.weight"  # one row per token
 LAYER = re.compile(r"gpt\.h\.(\d+)\.")
 LAYERS_AT_ONCE = 4  # 200 MB of the published model; each mapping of the file costs a tenth of a second
-OPTIONAL_FILES = (files.SETTINGS_FILE, files.SPEAKERS_FILE, files.REFERENCE_FILE, files.ABOUT_FILE)
 ANOTHER = "Choose another checkpoint."
 
 ReadWeights = Callable[[Sequence[str]], Mapping[str, Tensor]]
@@ -238,21 +237,11 @@ def _with_usual_names(path: Path, source: ModelSource) -> Path:
             f"{folder} has no {' and no '.join(missing)}.",
             hint="Add the file that was saved with the model, or choose another model.",
         )
-    weights = (
-        path if path.is_file() else next(file for name in files.MODEL_FILE_NAMES if (file := folder / name).is_file())
-    )
-    if weights.name == files.MODEL_FILE:
+    found = find_files(path)
+    if found[files.MODEL_FILE].name == files.MODEL_FILE:
         return folder
-    key = hashlib.blake2b(str(weights.resolve()).encode(), digest_size=6).hexdigest()
-    linked = source.models / f".opened-{key}"
-    make_folder(linked)
-    symlink_or_copy(weights, linked / files.MODEL_FILE)
-    for name in (*files.REQUIRED_FILES, *OPTIONAL_FILES):
-        if (folder / name).is_file():
-            symlink_or_copy(folder / name, linked / name)
-        else:
-            (linked / name).unlink(missing_ok=True)
-    return linked
+    key = hashlib.blake2b(str(found[files.MODEL_FILE].resolve()).encode(), digest_size=6).hexdigest()
+    return link_files(source.models / f".opened-{key}", found)
 
 
 # --- checkpoints and adapters ---

@@ -5,13 +5,14 @@ Every base model is returned as a folder in the layout of the hub, with files th
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_json, require_space, symlink_or_copy, write_atomically
 from utils.xtts.files import (
+    ABOUT_FILE,
     DVAE_FILE,
     HUB_FILES,
     MEL_FILE,
@@ -29,6 +30,7 @@ from utils.xtts.hub import HubFile, UnreachableError, download, file_info, requi
 from utils.xtts.model import match_gpt, read_state_dict, require_match, require_vocoder
 
 ADDED_LATER = (DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # older versions use those of the newest
+OTHER_FILES = (*HUB_FILES[1:], SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE)  # besides the weights
 NEWEST = "main"
 VERIFIED_FILE = "verified.json"
 
@@ -136,34 +138,39 @@ class VerifiedFiles:
 
 def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
     """Return a folder for a custom model; what it lacks comes from a published version."""
-    files = _custom_files(path)
+    files = find_files(path)
+    if path.is_dir() and (lacking := [name for name in REQUIRED_FILES if name not in files]):
+        hint = "Copy the file that was saved together with the model."
+        raise ModelFileError(f"{path} has no {' and no '.join(lacking)}.", hint=hint)
     folder = files[MODEL_FILE].parent
     missing = [name for name in HUB_FILES if name not in files]
     if missing or files[MODEL_FILE].name != MODEL_FILE:
         base = _version_folder(version, missing, source)
         files |= {name: base / name for name in missing}
         key = hashlib.blake2b(f"{path.resolve()} {version}".encode(), digest_size=6).hexdigest()
-        folder = source.models / f"custom-{key}"
-        make_folder(folder)
-        with file_lock(source.models / f".{folder.name}.lock"):
-            for name in (*HUB_FILES, SETTINGS_FILE, REFERENCE_FILE):
-                if name in files:
-                    symlink_or_copy(files[name], folder / name)
-                else:
-                    (folder / name).unlink(missing_ok=True)
+        folder = link_files(source.models / f"custom-{key}", files)
     require_match(match_gpt(folder), str(path))
     require_vocoder(read_state_dict(folder / MODEL_FILE), path)
     return folder
 
 
-def _custom_files(path: Path) -> dict[str, Path]:
+def find_files(path: Path) -> dict[str, Path]:
+    """Return the files of a model, given its folder or its weights, by their usual names."""
     folder = path if path.is_dir() else path.parent
     candidates = [path] if path.is_file() else [folder / name for name in MODEL_FILE_NAMES]
     model = next((candidate for candidate in candidates if candidate.is_file()), None)
     if model is None:
         raise ModelFileError(f"{path} has no {MODEL_FILE}.", hint="Give the folder or the .pth of an XTTS v2 model.")
-    if path.is_dir() and (missing := [name for name in REQUIRED_FILES if not (folder / name).is_file()]):
-        hint = "Copy the file that was saved together with the model."
-        raise ModelFileError(f"{path} has no {' and no '.join(missing)}.", hint=hint)
-    names = (*HUB_FILES[1:], SETTINGS_FILE, REFERENCE_FILE)
-    return {MODEL_FILE: model, **{name: folder / name for name in names if (folder / name).is_file()}}
+    return {MODEL_FILE: model, **{name: folder / name for name in OTHER_FILES if (folder / name).is_file()}}
+
+
+def link_files(folder: Path, files: Mapping[str, Path]) -> Path:
+    """Make a folder of links to the files of a model, under their usual names."""
+    make_folder(folder)
+    with file_lock(folder.with_name(f".{folder.name}.lock")):
+        for name in (MODEL_FILE, *OTHER_FILES):
+            if name in files:
+                symlink_or_copy(files[name], folder / name)
+            else:
+                (folder / name).unlink(missing_ok=True)
+    return folder
