@@ -116,17 +116,27 @@ def tokenizer_for(
     mode: TextMode | None = None,
     backend: Backend = "rules",
     overrides: Mapping[str, str] = pronunciations.NONE,
+    *,
+    allow_missing: bool = False,
 ) -> Tokenizer:
     """Return the tokenizer of a base that was trained here for the language, or prepare a new one.
 
     Some tokenizers are learned from the texts. Without a mode, it is that of the base, or the default. A base keeps its
-    backend and its pronunciations; those of the project are added.
+    backend and its pronunciations; those of the project are added. With ``allow_missing``, for reports, a vocabulary
+    that lacks letters is not an error.
     """
     known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
     if known is None or known.settings is None or known.settings.language != language:
         published = Vocabulary.load(base / VOCABULARY_FILE)
-        chosen = mode or "latin"
-        return prepare_tokenizer(published, language, mode=chosen, backend=backend, overrides=overrides, texts=texts)
+        return prepare_tokenizer(
+            published,
+            language,
+            mode=mode or "latin",
+            backend=backend,
+            overrides=overrides,
+            texts=texts,
+            allow_missing=allow_missing,
+        )
     if mode not in (None, known.settings.mode):
         raise ConfigError(
             f"text_mode: {base} was trained to read {known.settings.mode}, not {mode}.",

@@ -24,7 +24,7 @@ from utils.core.languages import canonical
 from utils.core.paths import Project
 from utils.dataset import metadata
 from utils.runs.processes import query
-from utils.xtts.files import SETTINGS_FILE, TINY, VOCABULARY_FILE
+from utils.xtts.files import TINY, VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
@@ -235,22 +235,17 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
     """Return the tokenizer as training would make it, or the path of the missing vocabulary."""
     from utils.training.preparation import text_mode, tokenizer_for
     from utils.xtts import pronunciations
-    from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
-    from utils.xtts.vocabulary import Vocabulary
 
-    texts = (clip.text for clip in clips)
-    mode, backend, corrected = text_mode(config), config.g2p_backend, pronunciations.overrides(project)
-    own = Path(config.custom_model).expanduser() if config.custom_model else None
-    folder = (own if own.is_dir() else own.parent) if own else paths.MODELS / config.version
-    if own and (folder / SETTINGS_FILE).is_file():
-        return Tokenizer.load(folder).with_pronunciations(corrected), ""
-    if not own and config.version == TINY:
-        return tokenizer_for(paths.TINY_MODEL, config.language, texts, mode, backend, corrected), ""
-    if not (folder / VOCABULARY_FILE).is_file():
-        return None, str(folder / VOCABULARY_FILE)
-    base = Vocabulary.load(folder / VOCABULARY_FILE)
-    options: Any = {"mode": mode, "backend": backend, "overrides": corrected}
-    return prepare_tokenizer(base, config.language, texts=texts, allow_missing=True, **options), ""
+    if config.custom_model:
+        own = Path(config.custom_model).expanduser()
+        base = own if own.is_dir() else own.parent
+    else:
+        base = paths.TINY_MODEL if config.version == TINY else paths.MODELS / config.version
+    if not (base / VOCABULARY_FILE).is_file():
+        return None, str(base / VOCABULARY_FILE)
+    texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project)
+    mode, backend = text_mode(config), config.g2p_backend
+    return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 
 
 QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, presets, check)}
