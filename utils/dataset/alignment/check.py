@@ -18,7 +18,7 @@ from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.alignment.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
-from utils.dataset.alignment.model import EMBEDDED, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
+from utils.dataset.alignment.model import EMBEDDED, RATE, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
 from utils.dataset.alignment.recut import cut_words, trim
 from utils.dataset.alignment.thresholds import Judged, Limits, calibrate, word_score
 from utils.dataset.alignment.training import adapt
@@ -39,7 +39,6 @@ LESSON_SECONDS = 1800.0  # at most, of the clips that are learnt from
 MIN_LESSON_SECONDS = 120.0  # less is not learnt from
 CLEAR = (0.03, 0.25)  # shares of wrong texts and words that may be missed without learning
 LONG_SENTENCE = 20  # words; a text without punctuation is divided
-RATE = 16_000
 
 
 @dataclass(frozen=True)
