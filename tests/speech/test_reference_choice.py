@@ -50,14 +50,14 @@ def test_of_two_clips_the_one_with_the_better_property_comes_first(
     better, other = rank([clip(tmp_path, "worse.wav", **worse), clip(tmp_path, "better.wav", melody=5.0)])
     assert (better.path.name, other.path.name) == ("better.wav", "worse.wav")
     assert better.total > other.total
-    assert re.fullmatch(r"9\.0 s, clean \(\d+ dB\), lively pitch", better.sentence)
-    assert reason in other.sentence
+    assert re.fullmatch(r"9\.0 s, clean \(\d+ dB\), lively pitch", better.explanation)
+    assert reason in other.explanation
 
 
 def test_only_the_first_30_seconds_are_judged(tmp_path: Path) -> None:
     sound = np.concatenate([talk(30.0), np.random.default_rng(0).uniform(-1, 1, 10 * RATE).astype(np.float32)])
     soundfile.write(tmp_path / "long.wav", sound, RATE)
-    assert score(tmp_path / "long.wav").sentence.startswith("40.0 s (the first 30 are used), clean (")
+    assert score(tmp_path / "long.wav").explanation.startswith("40.0 s (the first 30 are used), clean (")
 
 
 def test_unusable_clips_come_last_with_their_reason(tmp_path: Path) -> None:
@@ -67,8 +67,8 @@ def test_unusable_clips_come_last_with_their_reason(tmp_path: Path) -> None:
     (tmp_path / "text.mp3").write_text("no sound")
     names = ["silent.wav", "short.wav", "text.mp3", "absent.wav"]
     first, *rest = rank([*(tmp_path / name for name in names), good])
-    assert (first.path, first.fault) == (good, "")
-    faults = {each.path.name: each.fault for each in rest}
+    assert (first.path, first.error) == (good, "")
+    errors = {each.path.name: each.error for each in rest}
     wanted = ["is silent.", "is only 0.50 s long.", "cannot be decoded", "does not exist."]
-    assert all(part in faults[name] for name, part in zip(names, wanted, strict=True))
+    assert all(part in errors[name] for name, part in zip(names, wanted, strict=True))
     assert all(each.total == 0 for each in rest)

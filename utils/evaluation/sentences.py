@@ -93,4 +93,4 @@ def _references(speaker: str, rows: Sequence[Row]) -> list[str]:
     measured.sort(reverse=True)
     shortest, longest = REFERENCE_SECONDS
     good = [path for seconds, path in measured if shortest <= seconds <= longest] or [path for _, path in measured]
-    return [str(clip.path) for clip in rank(good[:MAX_RANKED]) if not clip.fault][:2]
+    return [str(clip.path) for clip in rank(good[:MAX_RANKED]) if not clip.error][:2]

@@ -34,8 +34,8 @@ class ReferenceScore(NamedTuple):
 
     path: Path
     total: float = 0.0  # from 0 to 1
-    sentence: str = ""  # the reasons, for the user
-    fault: str = ""  # why it cannot be used; empty when it can
+    explanation: str = ""  # the reasons, for the user
+    error: str = ""  # why it cannot be used; empty when it can
 
 
 # Each property maps to a mark from 0.05 at its worst to 1 at its best, with a weight. By judgement, not measured: noise
@@ -51,7 +51,7 @@ SCALES = (
 
 def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
     scores = [score(Path(path)) for path in paths]
-    return sorted(scores, key=lambda each: (bool(each.fault), -each.total))
+    return sorted(scores, key=lambda each: (bool(each.error), -each.total))
 
 
 def score(path: Path) -> ReferenceScore:
@@ -63,7 +63,7 @@ def score(path: Path) -> ReferenceScore:
         if np.abs(samples).max() < SILENT:
             raise AudioError(f"{path} is silent.")
     except AmharicTtsError as error:
-        return ReferenceScore(path, sentence=error.message, fault=error.message)
+        return ReferenceScore(path, explanation=error.message, error=error.message)
     speech = segments_from(track_speech(iter([audio.resample(samples, rate, SPEECH_RATE)])), DatasetConfig())
     measured = measure(samples, rate, speech, "")
     pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
@@ -76,7 +76,7 @@ def score(path: Path) -> ReferenceScore:
     for value, (worst, best, weight) in zip(values, SCALES, strict=True):
         logs += weight * math.log(np.interp(((value or 0.0) - worst) / (best - worst), (0, 1), (0.05, 1)))
     total = math.exp(logs / sum(weight for _, _, weight in SCALES))
-    return ReferenceScore(path, total, _sentence(seconds, measured, spread))
+    return ReferenceScore(path, total, _explain(seconds, measured, spread))
 
 
 def pitches(samples: Samples, rate: int) -> Floats:
@@ -120,7 +120,7 @@ def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)
 
 
-def _sentence(seconds: float, measured: Scores, spread: float | None) -> str:
+def _explain(seconds: float, measured: Scores, spread: float | None) -> str:
     parts = [f"{seconds:.1f} s" if seconds >= GOOD_SECONDS / 2 else f"only {seconds:.1f} s"]
     if seconds > MAX_SECONDS:
         parts[0] += f" (the first {MAX_SECONDS:.0f} are used)"

@@ -1,5 +1,6 @@
 """Disk usage of projects, and files that can be deleted without a loss."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -48,15 +49,10 @@ def size_of(path: Path) -> int:
 
 
 def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
-    try:
-        with os.scandir(root) as entries:
-            for entry in list(entries):
-                if entry.is_dir(follow_symlinks=False):
-                    yield from _sizes(Path(entry.path))
-                else:
-                    yield Path(entry.path), entry.stat(follow_symlinks=False).st_size
-    except FileNotFoundError:  # deleted meanwhile
-        return
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder, name) for name in names):
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
+                yield path, path.lstat().st_size
 
 
 def _old_checkpoints(project: Project) -> list[Path]:

@@ -116,4 +116,4 @@ def _score(path: Path) -> tuple[float, str, str]:
     from utils.speech.reference_choice import score
 
     result = score(path)
-    return result.total, result.sentence, result.fault
+    return result.total, result.explanation, result.error
