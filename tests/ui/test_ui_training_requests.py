@@ -1,5 +1,7 @@
 """The Fine-tuning tab as a program drives it: the same events as a person's clicks, with the names of the fields."""
 
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,11 +12,13 @@ import pytest
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.random_base import random_base
+from tests.training.running import same, weights
 from tests.training.trainable import write_dataset
 from tests.ui import auditing, inside
 from utils import runs
 from utils.config import TrainConfig
-from utils.core.paths import UPLOADS, Project
+from utils.config.flags import flag
+from utils.core.paths import ROOT, UPLOADS, Project
 from utils.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training import settings
@@ -97,3 +101,25 @@ def test_two_starts_make_one_run_that_ends_as_the_finished_model(
     assert (project.ready / "model.pth").is_file()
     updates = auditing.act(blocks, "training-runs", "reuse", "default", [""], run=run.name)
     assert any(str(update).startswith(f"{run.name}|") for update in updates.values())
+
+
+def test_page_command_and_python_give_the_same_weights(client: Client, output: Path) -> None:
+    """Each in a process of its own, with dropout."""
+    values: dict[str, object] = {"max_steps": 3, "save_step": 3, "seed": 7, "sample_texts": "-", "score_sentences": 0}
+    given = form(**values)["settings"]
+    assert isinstance(given, dict)
+    projects = {name: Project(output / name) for name in ("page", "command", "python")}
+    for opened in projects.values():
+        write_dataset(opened.dataset, train=4, held_back=2, seconds=0.6)
+    client.predict(**(form(**values) | {"project": "page"}), api_name="/train")
+    flags = [f"{flag(name)}={value}" for name, value in given.items() if not isinstance(value, bool)]
+    words = ["-m", "utils", "train", "--project=command", f"--output={output}", *flags, "--no-enable-mixed-precision"]
+    call = f"train_gpt(**{given!r}, output_path={str(projects['python'].root)!r})"
+    for arguments in (words, ["-c", f"from utils.gpt_train import train_gpt; {call}"]):
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, timeout=400)
+    found = {name: runs.list_runs(opened)[0] for name, opened in projects.items()}
+    deadline = time.monotonic() + 400
+    while found["page"].current_state().status is not Status.FINISHED and time.monotonic() < deadline:
+        time.sleep(0.5)
+    assert same(weights(found["page"]), weights(found["command"]))
+    assert same(weights(found["page"]), weights(found["python"]))
