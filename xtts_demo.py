@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT
-from utils.ui import gradio_server
+from utils.server import page as page_server
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -50,7 +50,7 @@ def serve(arguments: argparse.Namespace) -> None:
     """Check the login before loading anything slow, then start the page."""
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
-    who = gradio_server.credentials(arguments.auth or given, exposed=exposed)
+    who = page_server.credentials(arguments.auth or given, exposed=exposed)
     from utils.ui import app  # slow; not needed for --help
 
     page = app.launch(arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who)

@@ -17,7 +17,7 @@ from utils.config.base import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.server import auth
-from utils.ui import gradio_server
+from utils.server import page as page_server
 
 SECRET = "s3cret-that-nobody-else-shall-read"
 VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VARIABLE, xtts_demo.VARIABLE)
@@ -57,7 +57,7 @@ def test_no_setting_and_so_no_flag_holds_a_secret() -> None:
 @pytest.mark.parametrize("password", [SECRET, f"{SECRET}:", f":{SECRET}"])
 def test_a_refused_password_is_not_repeated(password: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        gradio_server.credentials(password, exposed=True)
+        page_server.credentials(password, exposed=True)
     assert SECRET not in str(caught.value)
 
 
@@ -72,9 +72,9 @@ def test_a_refused_key_is_not_repeated(tmp_path: Path, key: str, monkeypatch: py
 
 
 def test_the_password_of_the_page_can_stand_in_a_variable_and_goes_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
-    accounts: list[gradio_server.Credentials] = []
+    accounts: list[page_server.Credentials] = []
 
-    def launch(*_: object, who: gradio_server.Credentials, **__: object) -> None:
+    def launch(*_: object, who: page_server.Credentials, **__: object) -> None:
         accounts.append(who)
         raise ConfigError("Far enough.")
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from utils.ui import app, gradio_server
+from utils.server import page as page_server
+from utils.ui import app
 
 
 @contextlib.contextmanager
@@ -26,7 +27,7 @@ class Address(NamedTuple):
 
 
 @contextlib.contextmanager
-def launched(output: Path, port: int, who: gradio_server.Credentials | None = None) -> Iterator[Address]:
+def launched(output: Path, port: int, who: page_server.Credentials | None = None) -> Iterator[Address]:
     """The page, answering on a port or on the next one that is free."""
     with environment():
         page = app.launch(output, host="127.0.0.1", port=port, share=False, who=who)

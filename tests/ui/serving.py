@@ -45,6 +45,8 @@ GRADIO_WARNINGS = (
 class Served:
     """The page, started as a person starts it; what it prints goes to a file beside the folder of the projects."""
 
+    root = ROOT
+
     def __init__(self, output: Path, *words: str) -> None:
         self.output, self.log = output, output.with_suffix(".log")
         self.command = self.command_line(*words)
@@ -56,7 +58,7 @@ class Served:
     def start(self) -> None:
         with self.log.open("wb") as log:
             command = [sys.executable, *self.command]
-            self.process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT)
+            self.process = subprocess.Popen(command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT)
         self.url = self.wait_for(r"page is at (\S+)\n")
 
     @property

@@ -113,6 +113,7 @@ def test_a_project_is_created_and_a_bad_name_is_refused(seen: Seen, served: Serv
     expect(page.get_by_text(t("project.created", "en", name="የአበበ ድምፅ"))).to_be_visible()
     expect(page.locator("#project input")).to_have_value("የአበበ ድምፅ")
     assert served.project("የአበበ ድምፅ").root.is_dir()
+    expect(name).to_have_value("")  # the panel is about the new project now
     name.fill("../../etc")
     page.locator("#projects-panel [data-act=new]").click()
     expect(page.get_by_test_id("toast-body").filter(has_text="cannot be a folder name")).to_be_visible()

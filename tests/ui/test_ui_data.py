@@ -17,6 +17,7 @@ from utils.core.errors import DataError
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, Span
+from utils.dataset.editor import available_actions
 from utils.dataset.queries import ClipPage
 from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
@@ -152,10 +153,10 @@ def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
 def test_what_cannot_be_done_with_a_clip_is_not_offered(changes: dict[str, Any], hidden: set[str]) -> None:
     clip, following = replace(example_clip(0), **changes), replace(example_clip(1), span=Span(4.0, 8.0))
     every = {"approve", "exclude", "restore", "trim", "split", "merge_next"}
-    actions = clip_render.available_actions(clip, following)
+    actions = available_actions(clip, following)
     assert every - set(actions) - hidden <= {"restore"}
     assert not hidden & set(actions)
-    assert "merge_next" not in clip_render.available_actions(clip, None)
+    assert "merge_next" not in available_actions(clip, None)
 
 
 def test_the_list_of_sources_says_what_each_file_is(tmp_path: Path) -> None:

@@ -81,24 +81,6 @@ def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blo
     assert overrides(project) == {word: "ɡənːa"}
 
 
-def test_another_project_is_merged_after_a_preview(blocks: gr.Blocks, output: Path) -> None:
-    many_clips(Project(output / "other").dataset, 20, each=10, first=2)
-
-    def press(action: str, source: str) -> str:
-        shown = next(
-            v
-            for block, v in auditing.act(blocks, "data-tools", action, "voice", [{}], source=source).items()
-            if block.elem_id == "data-tools"
-        )
-        return str(shown)
-
-    assert "Preview only. Nothing has changed." in press("preview_merge", "other")
-    assert len(load_dataset(output / "voice" / "dataset").recordings) == 2
-    assert "No source project" in press("merge", "")
-    assert "Done." in press("merge", "other")
-    assert len(load_dataset(output / "voice" / "dataset").recordings) == 4
-
-
 @pytest.mark.parametrize(
     ("project", "empty"), [("../../etc", False), ("", False), (None, True), ("voice", True), ("not there yet", True)]
 )

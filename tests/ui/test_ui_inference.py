@@ -19,10 +19,9 @@ from utils.ui.run_panel import job_status
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import picker_state
-from utils.ui.tabs.inference.speak import TakeRecorder
 from utils.ui.tabs.inference.takes import facts_html
 from utils.ui.tabs.inference.text import preview_html
-from utils.workspace.takes import Take, TakeSentence
+from utils.workspace.takes import Take, TakeRecorder, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
 HTML = "<img src=x onerror=alert(1)>"

@@ -2,6 +2,7 @@
 
 import contextlib
 import http.client
+import re
 import tempfile
 from collections.abc import Iterator
 from email.message import Message
@@ -13,12 +14,12 @@ from gradio_client import Client  # type: ignore[import-untyped]
 
 from tests.ui import inside
 from utils.core.paths import ROOT
-from utils.ui import gradio_server
+from utils.server import page as page_server
 
 pytestmark = pytest.mark.slow
 
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>"
-WHO = gradio_server.Credentials("abebe", "a secret")
+WHO = page_server.Credentials("abebe", "a secret")
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +48,17 @@ def test_files_of_a_project_are_served_and_responses_have_security_headers(
         assert headers["X-Frame-Options"] == "SAMEORIGIN"
         assert headers.get("Content-Security-Policy") == policy
         assert policy is None or body == SVG
+
+
+def test_scripts_are_kept_by_the_browser_and_the_page_is_not(address: inside.Address) -> None:
+    _, page, _ = request(address, "/")
+    script = re.search(rb"assets/[\w.-]+[.]js", page)
+    assert script
+    first, second = (request(address, f"/{script[0].decode()}") for _ in range(2))
+    assert first[0] == 200
+    assert first[:2] == second[:2]
+    assert all("immutable" in headers["Cache-Control"] for *_, headers in (first, second))
+    assert "immutable" not in request(address, "/")[2].get("Cache-Control", "")
 
 
 @pytest.mark.parametrize(

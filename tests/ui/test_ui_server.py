@@ -14,7 +14,7 @@ import xtts_demo
 from tests.ui.serving import serving
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
-from utils.ui.gradio_server import Credentials, credentials, refusal
+from utils.server.page import Credentials, credentials, refusal
 
 HERE, UPLOAD = "127.0.0.1:7860", "/gradio_api/upload"
 

@@ -1,4 +1,4 @@
-"""The System tab: settings, licence, base models, disk, guides."""
+"""The System tab: settings, licence, base models, disk."""
 
 import threading
 import time
@@ -17,7 +17,7 @@ from utils.core.errors import ConfigError, RunBusyError, RunError
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.ui.i18n import t
-from utils.ui.tabs.system import base_models, disk, tab
+from utils.ui.tabs.system import disk
 from utils.workspace import disk_usage, downloads, page_settings, projects
 from utils.workspace.disk_usage import DiskUsage
 from utils.workspace.page_settings import PageSettings
@@ -72,9 +72,9 @@ def test_each_state_has_its_buttons(
     run = add_run(Project(tmp_path), "20260101-000000-download-model", status) if status else None
     if run:
         run.config.write_text("version: v2.0.2\n", encoding="utf-8")
-    assert "download" not in base_models.available_actions(model, run) or model.version == "tiny"  # without consent
+    assert "download" not in downloads.available_actions(model, run) or model.version == "tiny"  # without consent
     monkeypatch.setenv(VARIABLE, "1")
-    assert base_models.available_actions(model, run) == offered
+    assert downloads.available_actions(model, run) == offered
 
 
 @pytest.mark.parametrize(
@@ -188,13 +188,3 @@ def test_deleted_projects_are_shown_and_removed(tmp_path: Path) -> None:
     assert all(text in shown for text in ("voice", t("common.deleted_projects", "en"), "3.0 MB"))
     assert disk.free(tmp_path, "voice", disk.TRASH) == 3_000_000
     assert projects.list_deleted(tmp_path) == []
-
-
-def test_every_guide_is_readable_and_links_to_no_other_file() -> None:
-    guides = tab.guides()
-    assert guides
-    for title, name in guides:
-        text = tab.guide(name)
-        assert title in text
-        assert "](" not in text.replace("](#", "")
-    assert tab.guide("../README.md") == ""

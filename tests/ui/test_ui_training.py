@@ -12,11 +12,13 @@ import torch
 
 from tests.training.trainable import write_dataset
 from tests.ui import auditing
+from tests.ui.data_folders import many_clips
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import CONFIGS, Project
-from utils.training.history import RunHistory
+from utils.runs import monitor
+from utils.training.history import RunHistory, smoothed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.ui.i18n import t
 from utils.ui.settings_form import SettingsForm
@@ -55,20 +57,29 @@ def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blo
     (choose,) = [event for event in blocks.fns.values() if event.api_name == "preset"]
     for preset in settings.PRESETS:
         values: dict[str, Any] = {"train_csv": "/mine.csv", "num_epochs": 999}
-        filled = auditing.function_of(choose)(preset, values, "en")[1]
+        filled = auditing.function_of(choose)("default", preset, values, "en")[1]
         expected = settings.load_preset(preset).model_dump(mode="json", exclude={"output_path"})
         assert filled == expected | {"train_csv": "/mine.csv"}
 
 
 @pytest.mark.parametrize(
-    ("gib", "preset"),
+    ("gib", "clips", "preset", "why"),
     [
-        *[(None, "tiny_cpu"), (5.9, "lora_6gb"), (7.8, "extreme_memory_optimized"), (11.9, "memory_optimized")],
-        *[(14.7, "t4"), (15.9, "t4"), (23.6, "standard"), (79.6, "standard")],
+        (None, 20, "tiny_cpu", "Without a GPU, XTTS v2 takes weeks."),
+        (23.6, 20, "small_dataset", "More clean speech helps more than any setting"),
+        (15.9, 2000, "t4", "No clip is over 10 s"),
     ],
 )
-def test_a_preset_is_recommended_for_each_gpu(gib: float | None, preset: str) -> None:
-    assert settings.recommended_preset(gib) == preset
+def test_a_preset_is_recommended_for_the_data_and_the_gpu_with_the_reason(
+    gib: float | None, clips: int, preset: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path)
+    many_clips(project.dataset, clips, each=10)
+    reading = replace(monitor.read_once(tmp_path), gpu_name="a GPU", gpu_memory_total_gib=gib)
+    monkeypatch.setattr(monitor, "read_once", lambda _: reading)
+    assert settings.advice_for(project).preset == preset
+    assert why in settings.describe_preset(preset, project, "en")
+    assert why not in settings.describe_preset("aggressive", project, "en")
 
 
 def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,21 +144,21 @@ def test_the_log_is_written_in_sentences(tmp_path: Path) -> None:
 
 def test_smoothing_averages_neighbours() -> None:
     points = [(1.0, 4.0), (2.0, 2.0), (3.0, 0.0)]
-    assert list(render.smoothed(points, 0)) == points
-    assert [round(value, 3) for _, value in render.smoothed(points, 0.5)] == [4, 2.667, 1.143]
+    assert list(smoothed(points, 0)) == points
+    assert [round(value, 3) for _, value in smoothed(points, 0.5)] == [4, 2.667, 1.143]
 
 
 def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     project = Project(tmp_path)
     first, second = make_run(project, "a", num_epochs=3), make_run(project, "b", num_epochs=5, sample_texts=HTML)
     history = RunHistory(best=(1.5, 10))
-    assert render.differences([first, second]) == {"num_epochs": [3, 5], "sample_texts": ["", HTML]}
+    assert training_checks.differences([first, second]) == {"num_epochs": [3, 5], "sample_texts": ["", HTML]}
     shown = render.comparison_table([first, second], [history, history], "en")
     assert "1.5000" in shown
     assert HTML not in shown
     assert "<table" not in render.comparison_table([first], [history], "en")
     first.config.write_text("{", encoding="utf-8")
-    assert render.read_settings(first) == {}
+    assert training_checks.read_settings(first) == {}
 
 
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(
 def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> None:
     findings = check(blocks, "check_dataset", max_text_length=10)
     assert all(text in findings for text in (training_checks.LITTLE_DATA, training_checks.LONG_TEXTS))
-    assert t("preset.lora_6gb.title", "en") in check(blocks, "estimate_memory")
+    assert t("training.it_fits", "en") in check(blocks, "estimate_memory")
 
 
 def check(blocks: gr.Blocks, action: str, **changes: object) -> str:

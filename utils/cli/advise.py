@@ -10,10 +10,10 @@ from utils.config import TrainConfig
 from utils.core.errors import DataError
 from utils.core.paths import project
 from utils.core.storage import write_atomically
-from utils.dataset.metadata import CREATE, read_language
+from utils.dataset.metadata import CREATE
 from utils.dataset.store import open_store
 from utils.runs import monitor
-from utils.training.advice import Advice, TrainingData, advise
+from utils.training.advice import Advice, TrainingData, advise, training_data
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,14 +26,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     dataset = project(arguments.project, arguments.output).dataset
-    clips = open_store(dataset).clips("status = 'kept' AND split = 'train'")
-    if not clips:
-        raise DataError(f"{dataset} has no training clips.", hint=CREATE)
-    seconds = [clip.span.seconds for clip in clips]
     gib = monitor.read_once(dataset).gpu_memory_total_gib if arguments.gpu_gib is None else arguments.gpu_gib
-    speakers = len({clip.speaker for clip in clips})
-    language, version = read_language(dataset), arguments.version
-    data = TrainingData(sum(seconds) / 60, len(clips), speakers, max(seconds), language, gib or None, version)
+    data = training_data(open_store(dataset).folder, gib or None, arguments.version)
+    if not data.clips:
+        raise DataError(f"{dataset} has no training clips.", hint=CREATE)
     advice = advise(data)
     if arguments.out:
         write_atomically(arguments.out, advice.config.to_yaml())

@@ -96,6 +96,22 @@ def editing(folder: Path, name: str) -> Iterator[Session]:
     write_lists_later(folder)
 
 
+def available_actions(clip: Clip, following: Clip | None) -> list[str]:
+    """Return what can be done with a clip; ``following`` is the next one of the recording."""
+    has_audio = bool(clip.audio)
+    is_complete = has_audio and bool(clip.text.strip())
+    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == APPROVED
+    can = {
+        "approve": is_complete and not is_approved,
+        "exclude": not is_excluded,
+        "restore": is_complete and (is_excluded or is_approved),
+        "trim": has_audio,
+        "split": has_audio,
+        "merge_next": has_audio and following is not None and following.span.end - clip.span.start <= MAX_SECONDS,
+    }
+    return [action for action, is_possible in can.items() if is_possible]
+
+
 def set_text(folder: Path, name: str, text: str) -> Edit:
     """Correct the transcript of a clip. Scores that depend on the old one are dropped."""
     text = " ".join(text.split())

@@ -1,7 +1,7 @@
 """Lists the models that can speak, and finds one by name or path. Does not load torch until a base is needed."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
@@ -52,6 +52,16 @@ def list_models(output: Path = OUTPUT) -> list[ListedModel]:
     order = get_args(ModelKind)
     models.sort(key=lambda model: (order.index(model.kind), -model.when))
     return [*models, *_base(TINY_MODEL)]
+
+
+def preferred_model(models: Sequence[ListedModel], project: Path, selected: str) -> str:
+    """Return the model that a visitor most likely wants, of the project first: finished, else selected, else best."""
+
+    def rank(model: ListedModel) -> tuple[bool, ...]:
+        is_own = model.path.is_relative_to(project)
+        return is_own, model.kind == "ready", is_own and str(model.path) == selected, model.is_best
+
+    return str(max(models, key=rank).path) if models else ""
 
 
 def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | None" = None) -> Path:

@@ -6,11 +6,14 @@ Sources are what people published, upstream's recipe, or "not measured". docs/TR
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, TrainConfig
 from utils.core import languages
 from utils.core.languages import AMHARIC
+from utils.dataset.metadata import read_language
+from utils.dataset.store import Store
 
 NOT_MEASURED = "not measured"
 UPSTREAM = "upstream's recipe"
@@ -37,6 +40,16 @@ class TrainingData(NamedTuple):
     language: str = AMHARIC.code
     gpu_gib: float | None = None  # None: no GPU
     version: str = "v2.0.2"
+
+
+def training_data(dataset: Path, gpu_gib: float | None, version: str) -> TrainingData:
+    """Return what is known of a dataset; without clips it is empty."""
+    store = Store(dataset)
+    clips = store.clips("status = 'kept' AND split = 'train'") if store.exists else []
+    seconds = [clip.span.seconds for clip in clips]
+    speakers = len({clip.speaker for clip in clips})
+    longest = max(seconds, default=0.0)
+    return TrainingData(sum(seconds) / 60, len(clips), speakers, longest, read_language(dataset), gpu_gib, version)
 
 
 class Recommendation(NamedTuple):

@@ -6,6 +6,7 @@ A log may be a gigabyte. The reader keeps an offset and thinned curves for each 
 import threading
 import time
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ EVALUATION = {
     "loss_without_ema": "eval_raw",
     "loss_other_languages": "eval_others",
 }
+SCORES = ("intelligibility", "endings", "duration", "similarity", "composite")  # of spoken sentences, from 0 to 1
 
 Points = list[tuple[float, float]]
 
@@ -66,6 +68,14 @@ class Curve:
 
 def _mean(points: Points) -> tuple[float, float]:
     return (sum(step for step, _ in points) / len(points), sum(value for _, value in points) / len(points))
+
+
+def smoothed(points: Points, weight: float) -> Iterable[tuple[float, float]]:
+    """Yield a running mean, in which each earlier point has ``weight`` times the influence of the next."""
+    total = influence = 0.0
+    for step, value in points:
+        total, influence = weight * total + value, weight * influence + 1
+        yield step, total / influence
 
 
 @dataclass(frozen=True)
@@ -115,7 +125,7 @@ class RunHistory:
     def add(self, event: Event) -> None:
         """Add an event; unknown and damaged ones are ignored."""
         match event.get("kind"):
-            case "train" | "evaluation" | "resumed" | "sample" | "saved":
+            case "train" | "evaluation" | "scores" | "resumed" | "sample" | "saved":
                 if (step := as_integer(event.get("step"))) is not None:
                     self._add_step(step, event)
             case "progress":
@@ -155,13 +165,9 @@ class RunHistory:
                 self.seconds_left = as_number(event.get("seconds_left"))
                 self._add_points(TRAIN, step, event)
             case "evaluation":
-                for name in EVALUATION.values():
-                    if name in self.curves:
-                        self.curves[name].cut(step - 1)
-                self._add_points(EVALUATION, step, event)
-                loss = as_number(event.get("loss"))
-                if step and loss is not None and (self.best is None or loss < self.best[0]):
-                    self.best = loss, step
+                self._add_evaluation(step, event)
+            case "scores":
+                self._add_points({name: name for name in SCORES}, step, event)
             case "resumed":
                 self._cut(step)
             case "saved":
@@ -169,6 +175,15 @@ class RunHistory:
             case "sample":
                 sample = Sample(step, *(str(event.get(name) or "") for name in ("text", "file", "recording")))
                 self.samples = [other for other in self.samples if other.file != sample.file] + [sample]
+
+    def _add_evaluation(self, step: int, event: Event) -> None:
+        for name in EVALUATION.values():
+            if name in self.curves:
+                self.curves[name].cut(step - 1)
+        self._add_points(EVALUATION, step, event)
+        loss = as_number(event.get("loss"))
+        if step and loss is not None and (self.best is None or loss < self.best[0]):
+            self.best = loss, step
 
     def _add_points(self, names: dict[str, str], step: int, event: Event) -> None:
         for name, curve in names.items():

@@ -4,11 +4,13 @@ import json
 import os
 import shutil
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 import gradio as gr
 from starlette.middleware import Middleware
@@ -18,19 +20,16 @@ from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
 from utils.runs import monitor
+from utils.server.page import AssetCache, Credentials, RequestGuard, free_port
 from utils.ui import status_strip, views
-from utils.ui.gradio_server import Credentials, RequestGuard, free_port
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors, toggle
+from utils.ui.page import PRIVATE_EVENT, Live, PageContext, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
 from utils.workspace import page_settings, projects
-
-if TYPE_CHECKING:
-    from gradio.block_function import BlockFunction
 
 TICK_SECONDS = 2.0
 MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space
@@ -65,11 +64,19 @@ def build(output: Path) -> gr.Blocks:
         page, saved, open_system = build_header(output, blocks)
         clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]
         with gr.Tabs(elem_id="tabs") as tabs:
-            built = [tab.build(replace(page, clock=clock)) for tab, clock in zip(TABS, clocks, strict=True)]
+            built = [
+                build_tab(tab, replace(page, clock=clock, live=Live())) for tab, clock in zip(TABS, clocks, strict=True)
+            ]
         build_drawer(page, open_system)
         connect_state(page, saved, tabs, built, clocks)
         limit_waiting_events(blocks)
     return blocks
+
+
+def build_tab(tab: ModuleType, page: PageContext) -> gr.Tab:
+    built: gr.Tab = tab.build(page)
+    page.live.connect([built.select, *refresh_events(page)])  # the first tab is also selected when the page is built
+    return built
 
 
 def limit_waiting_events(blocks: gr.Blocks) -> None:
@@ -79,15 +86,16 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
     may postpone. A tick that comes too early is skipped; the other handlers of a trigger run at once.
     """
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
-    waiting: dict[tuple[int | None, str], list[BlockFunction]] = {}
-    for event in blocks.fns.values():
+    events = [*blocks.fns.values()]
+    for event in events:
         if any(target in clocks for target, _ in event.targets):
             event.trigger_mode = "once"
-        if event.fn and event.trigger_mode == "always_last":
-            for trigger in event.targets:
-                waiting.setdefault(trigger, []).append(event)
-    for (_, name), events in waiting.items():
-        for event in events if len(events) > 1 and name != "load" else ():
+        if event.show_progress == "hidden":
+            event.show_progress_on = []  # else each event renews the hidden status of every output ever updated
+    waiting = [event for event in events if event.fn and event.trigger_mode == "always_last"]
+    heard = Counter(trigger for event in waiting for trigger in event.targets if trigger[1] != "load")
+    for event in waiting:
+        if any(heard[trigger] > 1 for trigger in event.targets):
             event.trigger_mode = "multiple"
 
 
@@ -113,10 +121,9 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     language.change(None, language, saved[1], js="language => language")
     with gr.Row(elem_id="strip-row"):
         strip, readings = gr.HTML(elem_id="strip"), gr.HTML(elem_id="readings")
-    page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks)
+    page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks, gr.State({}))
     build_project_panel(page, manage)
 
-    @show_errors
     def read(project: str, language: str) -> tuple[str, str]:
         shown = views.readings(monitor.read_once(output), language)
         try:
@@ -124,9 +131,14 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
         except AmharicTtsError as error:  # on every tick, so it is shown here and not as a pop-up
             return views.error_box(error, language), shown
 
-    outputs = [strip, readings]
-    gr.on(page.refresh, read, [project, language], outputs, api_name="readings", **RAW_INPUTS, **QUIET_EVENT)
+    page.live.add(read, [project, language], [strip, readings])
+    page.live.connect([blocks.load, manage.click, *refresh_events(page)])
     return page, saved, open_system
+
+
+def refresh_events(page: PageContext) -> list[Any]:
+    """Return the events after which the live parts of a tab are refreshed, besides its opening."""
+    return [page.clock.tick, page.language.change, page.project.change]
 
 
 def build_drawer(page: PageContext, button: gr.Button) -> None:
@@ -136,7 +148,9 @@ def build_drawer(page: PageContext, button: gr.Button) -> None:
         with gr.Row():
             gr.Markdown(heading("system.tab"))
             close = gr.Button(t("common.close"), elem_id="close-system", size="sm", min_width=100, scale=0)
-        system.build(replace(page, clock=clock))
+        page = replace(page, clock=clock, live=Live())
+        system.build(page)
+    page.live.connect([button.click, *refresh_events(page)])
     for clicked in (button, close):
         toggle(clicked, drawer, clock)
 
@@ -199,7 +213,7 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
         max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
-        app_kwargs={"middleware": [Middleware(RequestGuard, local=local)]},
+        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(AssetCache)]},
         theme=theme(),
         css=CSS.read_text(encoding="utf-8"),
         head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",

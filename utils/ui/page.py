@@ -3,8 +3,7 @@
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
@@ -30,6 +29,42 @@ ERROR_SECONDS = 30.0  # long enough to read the hint and follow it
 logger = logging.getLogger(__name__)
 
 
+class Live:
+    """The parts of a tab that follow the state on disk. One event refreshes them all.
+
+    Gradio searches the targets of all events for each widget, and an event of each part would be a request of its own.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[tuple[Callable[..., Sequence[Any]], Sequence[Any], Sequence[Any]]] = []
+        self.changes: dict[Any, None] = {}  # events of widgets that the parts depend on
+
+    def add(
+        self,
+        refresh: Callable[..., Sequence[Any]],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        changes: Iterable[Any] = (),
+    ) -> None:
+        """Add a part: a function of the inputs that returns an update of each output."""
+        self.parts.append((refresh, inputs, outputs))
+        self.changes |= dict.fromkeys(changes)
+
+    def connect(self, events: Sequence[Any]) -> None:
+        """Refresh the parts after these events, and after the changes that they depend on."""
+        inputs = [*dict.fromkeys(widget for _, read, _ in self.parts for widget in read)]
+        outputs = [widget for *_, shown in self.parts for widget in shown]
+
+        @show_errors
+        def refresh(*values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
+            given = dict(zip(inputs, values, strict=True))
+            updates = (function(*(given[widget] for widget in read)) for function, read, _ in self.parts)
+            return [update for part in updates for update in part]
+
+        for triggers in filter(None, (events, [*self.changes])):
+            gr.on(triggers, refresh, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+
+
 @dataclass(frozen=True)
 class PageContext:
     """What a tab needs to know of the page."""
@@ -39,11 +74,8 @@ class PageContext:
     language: gr.Radio
     clock: gr.Timer  # ticks every few seconds while the tab is visible
     blocks: gr.Blocks
-
-    @property
-    def refresh(self) -> list[Any]:
-        """Return the events after which live parts are refreshed."""
-        return [self.blocks.load, self.clock.tick, self.language.change, self.project.change]
+    seen: gr.State  # what this visitor has seen and sent, by part of the page; changed in place
+    live: Live = field(default_factory=Live)
 
     def open(self, name: str) -> paths.Project:
         return paths.project(name, self.output)
@@ -57,43 +89,28 @@ def show_errors(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
     texts = [name for name, parameter in signature.parameters.items() if parameter.annotation is str]
 
-    def bind(*args: P.args, **kwargs: P.kwargs) -> inspect.BoundArguments:
-        bound = signature.bind(*args, **kwargs)
-        bound.arguments.update({name: "" for name in texts if bound.arguments.get(name, "") is None})
-        return bound
-
-    @contextmanager
-    def errors_shown(args: Sequence[object], kwargs: Mapping[str, object]) -> Iterator[None]:
+    @functools.wraps(function)
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
+        given = signature.bind(*args, **kwargs)
+        given.arguments.update({name: "" for name in texts if given.arguments.get(name, "") is None})
         try:
-            yield
+            return function(*given.args, **given.kwargs)
         except gr.Error:
             raise
         except Exception as error:
-            if not isinstance(error, AmharicTtsError):
-                logger.exception("A handler of the page failed.")
-            given = {**signature.bind_partial(*args).arguments, **kwargs}
-            language = given.get("page_language", given.get("language"))
+            language = given.arguments.get("language")
             known = language if isinstance(language, str) and language in LANGUAGES else "en"
-            raise page_error(describe_error(error, known)) from error
+            shown = escape(describe_error(log_internal(error), known))  # it may quote user input
+            raise gr.Error(shown, duration=ERROR_SECONDS, print_exception=False) from error
 
-    @functools.wraps(function)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        with errors_shown(args, kwargs):
-            bound = bind(*args, **kwargs)
-            return function(*bound.args, **bound.kwargs)
-
-    @functools.wraps(function)
-    def guarded_steps(*args: P.args, **kwargs: P.kwargs) -> Iterator[Any]:
-        with errors_shown(args, kwargs):
-            bound = bind(*args, **kwargs)
-            yield from function(*bound.args, **bound.kwargs)  # type: ignore[misc]  # a generator function
-
-    return guarded_steps if inspect.isgeneratorfunction(function) else guarded  # type: ignore[return-value]
+    return guarded
 
 
-def page_error(sentence: str) -> gr.Error:
-    """Return an error for gradio to show; the sentence may quote user input, so it is escaped."""
-    return gr.Error(escape(sentence), duration=ERROR_SECONDS, print_exception=False)
+def log_internal(error: BaseException) -> BaseException:
+    """Log an error unless it is an expected one."""
+    if not isinstance(error, AmharicTtsError):
+        logger.error("A handler of the page failed.", exc_info=error)
+    return error
 
 
 def notify(sentence: str) -> None:
@@ -101,33 +118,28 @@ def notify(sentence: str) -> None:
     gr.Info(escape(sentence), duration=5)
 
 
-def changed_updates(before: Mapping[str, Any], after: Mapping[str, Any], names: Iterable[str]) -> list[Any]:
-    """Return what a visitor sees now, and an update for each name; unchanged ones are skipped."""
-    fresh = {name: value for name, value in after.items() if before.get(name) != value}
-    updates = [gr.update(**value) if isinstance(value, dict) else value for value in fresh.values()]
-    by_name = dict(zip(fresh, updates, strict=True))
-    return [{**before, **fresh}, *(by_name.get(name, gr.skip()) for name in names)]
-
-
 def connect_live(
     page: PageContext,
+    name: str,
     state: Callable[..., Mapping[str, Any]],
     inputs: Sequence[Any],
     widgets: Mapping[str, Any],
     changes: Sequence[Any] = (),
-) -> list[Any]:
+) -> None:
     """Refresh widgets with what ``state`` returns for them; a visitor is sent only what differs from the last time.
 
-    Other events that return ``changed_updates`` of this state have the same outputs, which are returned.
+    ``name`` is that of this part of the page; ``state`` is given what the visitor has seen, and the inputs.
     """
-    seen, checked_state = gr.State({}), show_errors(state)
 
-    def refresh(before: Mapping[str, Any], *values: object) -> list[Any]:
-        return changed_updates(before, checked_state(*values), widgets)
+    def refresh(seen: dict[str, Any], *values: object) -> list[Any]:
+        before = seen.setdefault(name, {})
+        after = state(before, *values)
+        fresh = {key: value for key, value in after.items() if before.get(key) != value}
+        before |= fresh
+        updates = {key: gr.update(**value) if isinstance(value, dict) else value for key, value in fresh.items()}
+        return [updates.get(key, gr.skip()) for key in widgets]
 
-    outputs = [seen, *widgets.values()]
-    gr.on([*page.refresh, *changes], refresh, [seen, *inputs], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
-    return outputs
+    page.live.add(refresh, [page.seen, *inputs], [*widgets.values()], changes)
 
 
 @dataclass(frozen=True)
@@ -138,6 +150,7 @@ class PanelRequest:
     name: str  # of the project
     language: str
     fields: Mapping[str, Any] = field(default_factory=dict)
+    seen: dict[str, Any] = field(default_factory=dict)  # see ``PageContext``
 
     @property
     def project(self) -> paths.Project:
@@ -172,49 +185,52 @@ class Panel:
         script: str = "",
         **options: Any,  # noqa: ANN401  # of many kinds
     ) -> None:
-        self.page, self.render, self.reads = page, render, reads or {}
+        self.page, self.name, self.reads = page, elem_id, reads or {}
+        self.render_html = render
         show_progress = options.pop("show_progress", "hidden")
         self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch);\n{script}", **options)
-        self.seen = gr.State({})  # the project, and the fields as this visitor last sent them
-        self.inputs: list[Any] = [self.seen, page.project, page.language, *self.reads.values()]
-        self.outputs = [self.seen, self.html]
+        self.inputs: list[Any] = [page.seen, page.project, page.language, *self.reads.values()]
+
+        def refresh(*values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
+            return [self.render(self.request(*values))]
 
         @show_errors
-        def refresh(*values: Any) -> str:  # noqa: ANN401  # those of the inputs
-            return str(self.show(self.request(*values))[1])
-
-        @show_errors
-        def act(event: gr.EventData, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
+        def act(event: gr.EventData, seen: Any, project: str, language: str, *read: Any) -> list[Any]:  # noqa: ANN401
             sent = dict(event._data or {})  # noqa: SLF001  # what the browser sent, under any name
-            request = self.request(*values, **sent)
+            request = self.request(seen, project, language, *read, **sent)
             action = actions.get(str(sent.get("act")))
-            updates = (action and action(request)) or {}
+            result = action and action(request)
+            updates = result if isinstance(result, dict) else {}
             changed = {name: value for name, value in updates.items() if isinstance(name, str)}
-            return [*self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in outputs)]
+            return [self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in outputs)]
 
-        events = [*page.refresh, *(widget.change for widget in self.reads.values())]
-        gr.on(events, refresh, self.inputs, self.html, **RAW_INPUTS, **PRIVATE_EVENT)
+        page.live.add(refresh, self.inputs, [self.html], (widget.change for widget in self.reads.values()))
+        if not actions:
+            return
         # in the queue, which shows messages and keeps the order
         act_on: dict[str, Any] = {"trigger_mode": "multiple", "api_visibility": "private", **RAW_INPUTS}
-        self.html.click(act, self.inputs, [*self.outputs, *outputs], show_progress=show_progress, **act_on)
+        self.html.click(act, self.inputs, [self.html, *outputs], show_progress=show_progress, **act_on)
 
     def request(
-        self, seen: Mapping[str, Any] | None, project: str, language: str, /, *read: object, **sent: object
+        self, seen: dict[str, Any] | None, project: str, language: str, /, *read: object, **sent: object
     ) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
-        fields = (seen or {}).get("fields", {}) if (seen or {}).get("project") == project else {}
-        return PanelRequest(
-            self.page, project, language, {**fields, **dict(zip(self.reads, read, strict=False)), **sent}
-        )
+        seen = {} if seen is None else seen
+        of, fields = seen.get(self.name, ("", {}))
+        fields = {**(fields if of == project else {}), **dict(zip(self.reads, read, strict=False)), **sent}
+        return PanelRequest(self.page, project, language, fields, seen)
 
-    def show(self, request: PanelRequest, changed: Mapping[str, Any] | None = None) -> list[Any]:
-        """Return what ``outputs`` are filled with."""
-        request = replace(request, fields={**request.fields, **(changed or {})})
+    def show(self, request: PanelRequest, changed: Mapping[str, Any]) -> str:
+        """Remember the fields, some of them changed, and return the HTML."""
+        request = replace(request, fields={**request.fields, **changed})
+        request.seen[self.name] = request.name, request.fields
+        return self.render(request)
+
+    def render(self, request: PanelRequest) -> str:
         try:
-            shown = self.render(request)
-        except AmharicTtsError as error:  # runs on every tick, so it is shown here and not as a pop-up
-            shown = note(describe_error(error, request.language))
-        return [{"project": request.name, "fields": request.fields}, shown]
+            return self.render_html(request)
+        except Exception as error:  # noqa: BLE001  # runs on every tick, so it is shown here and not as a pop-up
+            return note(describe_error(log_internal(error), request.language))
 
 
 def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> None:
@@ -238,10 +254,6 @@ class Advanced:
         """Return a column to lay out in; until the switch is on it is not in the document."""
         self.sections.append(gr.Column(visible=False, elem_classes="advanced"))
         return self.sections[-1]
-
-    def place(self) -> None:
-        """Lay out the switch here."""
-        self.switch.render()  # type: ignore[no-untyped-call]  # gradio's
 
     def connect(self) -> None:
         updates = ", ".join(["{__type__: 'update', visible: is_on}"] * len(self.sections))

@@ -10,7 +10,7 @@ from utils import runs
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.paths import Project
-from utils.runs.background_jobs import BackgroundJob
+from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.runs.processes import read_lines
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t, translate
@@ -88,7 +88,10 @@ class RunPanel:
             facts, log = self.facts_of(run, state, language), self.log_of(run, language)
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
             facts, log = views.note(describe_error(error, language)), ""
-        choices = views.run_choices(self.list_runs(request.project), language)
+        choices = [
+            (f"{listed.title} · {t(f'status.{listed.current_state().status}', language)}", listed.name)
+            for listed in self.list_runs(request.project)
+        ]
         chooser = views.select_field("run", t("runs.run", language), choices, chosen=run.name, data_act="choose")
         note = {"name": "note", "rows": 2, "value": run.note, "data_of": run.name, "data_act": "note"}
         text = f"<textarea {views.attributes(**note)}>{escape(run.note)}</textarea>"
@@ -136,7 +139,7 @@ def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any
         return ""
     if job.is_running:
         message = translate(job.progress.message, language) or t("inference.getting_ready", language)
-        progress = progress_html(f"{message} · {job.seconds:.0f} s", job.progress.step, job.progress.total)
+        progress = views.progress(f"{message} · {job.seconds:.0f} s", job.progress.step, job.progress.total)
         return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
     if job.error:
         return views.error_box(job.error, language)
@@ -145,19 +148,19 @@ def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any
     return views.message_box("success", *describe(job.result).splitlines())
 
 
-def progress_html(sentence: str, step: int = 0, total: int = 0) -> str:
-    """Show progress, with a bar if the total is known; screen readers do not announce each update."""
-    return views.note(sentence) + (views.progress_bar(f"{step} / {total}", step, total) if total else "")
+def stop_action(jobs: BackgroundJobs, kind: str) -> dict[str, Any]:
+    """Return the action of the button in ``job_status``."""
+    return {"stop": lambda request: jobs.stop(request.name, kind)}
 
 
-def run_command(*arguments: str) -> Callable[[BackgroundJob], str]:
-    """Return a task that runs ``python -m utils <arguments>``; its result is what the command printed."""
+def run_command(*arguments: str, result: object = None) -> Callable[[BackgroundJob], object]:
+    """Return a task that runs ``python -m utils <arguments>``; without a result, it is what the command printed."""
 
-    def task(job: BackgroundJob) -> str:
+    def task(job: BackgroundJob) -> object:
         lines = []
         for line in read_lines(["-m", "utils", *arguments], check=job.check):
             lines.append(line)
             job.report(message=line)
-        return "\n".join(lines)
+        return result or "\n".join(lines)
 
     return task

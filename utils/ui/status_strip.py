@@ -53,15 +53,12 @@ def _data(project: Project, language: str) -> Step:
 
 
 def _training(project: Project, language: str) -> Step:
-    step = Step("training-tab", "strip.train", "open", t("strip.not_started", language))
     if run := runs.active_run(project, "train"):
-        return step._replace(state="active", text=_progress(run, language))
-    if run := next(iter(runs.list_runs(project, "train")), None):
-        status = run.current_state().status
-        return step._replace(
-            state="done" if status is Status.FINISHED else "open", text=t(f"status.{status}", language)
-        )
-    return step
+        return Step("training-tab", "strip.train", "active", _progress(run, language))
+    run = next(iter(runs.list_runs(project, "train")), None)
+    status = run.current_state().status if run else None
+    text = t(f"status.{status}" if status else "strip.not_started", language)
+    return Step("training-tab", "strip.train", "done" if status is Status.FINISHED else "open", text)
 
 
 def _speech(project: Project, language: str) -> Step:

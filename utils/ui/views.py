@@ -86,6 +86,11 @@ def button(action: str, label: str, style: str = "", aria_label: str = "", **dat
     return f"<button {shown}>{escape(label)}</button>"
 
 
+def buttons(area: str, actions: Iterable[str], language: str, **data: object) -> str:
+    """Return a button for each action; the id of its label is ``<area>.<action>``."""
+    return "".join(button(action, t(f"{area}.{action}", language), "", "", **data) for action in actions)
+
+
 def delete_button(label: str, language: str, **data: object) -> str:
     """Return a button that deletes, after the question in ``confirm``."""
     return button("delete", label, "stop", "", cancel=t("common.cancel", language), **data)
@@ -127,8 +132,9 @@ def progress_bar(label: str, done: float, total: int) -> str:
     return f'<progress max="{max(1, total)}" value="{done:.0f}" aria-label="{escape(label)}"></progress>'
 
 
-def progress(label: str, done: float, total: int) -> str:
-    return note(label) + progress_bar(label, done, total)
+def progress(sentence: str, done: float = 0, total: int = 0) -> str:
+    """Show progress, with a bar if the total is known; screen readers do not announce each update."""
+    return note(sentence) + (progress_bar(sentence, done, total) if total else "")
 
 
 def file_url(path: Path) -> str:
@@ -187,10 +193,6 @@ def run_actions(status: Status) -> list[str]:
     return [*["resume"] * can_resume, "delete"]
 
 
-def run_choices(found: Iterable[Run], language: str) -> list[tuple[str, str]]:
-    return [(f"{run.title} · {t(f'status.{run.current_state().status}', language)}", run.name) for run in found]
-
-
 def run_head(run: Run, state: State, language: str) -> str:
     status = f'<b class="{state.status}">{escape(t(f"status.{state.status}", language))}</b>'
     return f"<p>{status} · {escape(run.title)} {escape(state.message)}</p>"
@@ -235,4 +237,5 @@ def gib(size: float | None) -> str:
 
 
 def gigabytes(size: int) -> str:
-    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB"
+    """Return a size; a dash for nothing."""
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e6:.1f} MB" if size else "–"

@@ -86,6 +86,20 @@ def current(output: Path) -> runs.Run | None:
     return next(iter(runs.list_runs(downloads_project(output))), None)
 
 
+def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:
+    """Return what can be done with a version; ``run`` is the last download."""
+    is_busy = run is not None and run.current_state().status in runs.ACTIVE
+    if is_busy:
+        return ["pause", "cancel"] if run and version_of(run) == model.version else []
+    is_allowed = model.version == TINY or not needs_consent()
+    can = {
+        "download": is_allowed and not model.is_whole,
+        "cancel": run is not None and model.is_begun,
+        "delete": model.version != TINY and bool(model.files or model.is_begun),
+    }
+    return [action for action, is_possible in can.items() if is_possible]
+
+
 def version_of(run: runs.Run) -> str:
     return DownloadConfig.load(run.config).version
 

@@ -5,10 +5,12 @@ takes/<name>/take.json   its sentences, settings and model
 takes/.deleted/          the newest deleted takes, which can be restored
 """
 
+import base64
 import json
 import secrets
 import shutil
 import time
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -29,7 +31,7 @@ from utils.core.storage import (
 )
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.encoding import AUDIO_FORMATS
+from utils.media.encoding import AUDIO_FORMATS, to_pcm16
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.session import Started
 from utils.speech.subtitles import captions, srt, vtt
@@ -40,6 +42,8 @@ FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
 CAPTIONS = {".srt": srt, ".vtt": vtt}
 MAX_LISTED, MAX_DELETED = 100, 20
 FORMAT = 1
+
+RESENT_CHUNKS = 6  # a browser may skip an update, so each one repeats the newest chunks
 
 
 @dataclass(frozen=True)
@@ -100,6 +104,43 @@ def new_take(
     settings = config.model_dump(mode="json")
     take = Take(kind, text, started.model, started.voice, settings, _pieces(sentences), started.notes, took)
     return RecordedTake(replace(take, unfinished=len(sentences) < started.total), join(sentences))
+
+
+@dataclass
+class TakeRecorder:
+    """Collects the events of one request: the newest audio for a player, and the take that it becomes."""
+
+    kind: str
+    text: str
+    config: SpeechConfig
+    started: Started | None = None
+    sentences: list[Utterance] = field(default_factory=list)  # complete ones
+    chunks: int = 0  # of audio
+    _newest: deque[str] = field(default_factory=lambda: deque(maxlen=RESENT_CHUNKS))
+    _key: str = field(default_factory=lambda: str(time.time_ns()))  # tells the browser that this is another text
+    _started_at: float = 0.0
+
+    def add(self, event: object) -> None:
+        match event:
+            case Started():
+                self.started, self._started_at = event, time.monotonic()
+            case Utterance():
+                self.sentences.append(event)
+            case np.ndarray():
+                if event.size:
+                    self._newest.append(base64.b64encode(to_pcm16(event)).decode())
+                    self.chunks += 1
+
+    def player_json(self) -> str:
+        parts = list(self._newest)
+        return json.dumps({"key": self._key, "first": self.chunks - len(parts), "parts": parts}) if parts else ""
+
+    def take(self) -> RecordedTake | None:
+        """Return the take; None when no sentence is complete."""
+        if self.started is None or not self.sentences:
+            return None
+        took = time.monotonic() - self._started_at
+        return new_take(self.kind, self.text, self.config, self.started, self.sentences, took)
 
 
 def save(project: Project, take: Take, samples: Samples) -> Take:

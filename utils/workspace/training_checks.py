@@ -5,8 +5,6 @@ Queries that need torch are answered by a child process, because the page itself
 line of JSON.
 """
 
-import contextlib
-import functools
 import importlib.util
 import json
 import math
@@ -17,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from utils.config import TrainConfig
+from utils.config import TrainConfig, read_yaml
 from utils.core import paths
-from utils.core.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.languages import canonical
 from utils.core.paths import Project
 from utils.dataset import metadata
+from utils.runs import Run
 from utils.runs.processes import query
 from utils.xtts.files import TINY, VOCABULARY_FILE
 
@@ -44,10 +43,10 @@ INVALID_LINES = "These lines are skipped. Correct the metadata or create the dat
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
 PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
 EMBEDDED = 9_118_662  # of the tiny base model's
+NOT_COMPARED = {"output_path"}
 MOMENTS = {"adamw": 2 * WIDE, "adamw_8bit": 2, "adafactor": 0}  # bytes per weight
 
 Result = dict[str, Any]
-PresetPeak = tuple[str, int, int, int]  # name, batch size, accumulated batches, peak in bytes
 
 
 # In the page
@@ -65,13 +64,6 @@ def read_result(output: str) -> Result:
     if (error := result.get("error")) is not None:
         raise AmharicTtsError(str(error), hint=str(result.get("hint", "")))
     return dict(result)
-
-
-@functools.lru_cache(maxsize=16)
-def preset_peaks(names: tuple[str, ...], version: str, custom_model: str, max_audio_length: float) -> list[PresetPeak]:
-    """Ask for the memory of presets with this model and these clips, which takes many seconds."""
-    same = {"version": version, "custom_model": custom_model, "max_audio_length": max_audio_length}
-    return list(map(tuple, ask("presets", names=names, same=same)["peaks"]))
 
 
 # The disk space of a run
@@ -111,6 +103,25 @@ def _count_lines(path: Path) -> int:
             return max(0, sum(1 for line in file if line.strip()) - 1)
     except OSError:
         return 0
+
+
+# The settings of several runs
+
+
+def read_settings(run: Run) -> dict[str, object]:
+    """Read the settings of a run, also of an older version; empty when the file is damaged."""
+    try:
+        return read_yaml(run.config)
+    except ConfigError:
+        return {}
+
+
+def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
+    """Return the settings that differ between runs, in the order of declaration."""
+    defaults = TrainConfig().model_dump()
+    settings = [read_settings(run) for run in runs]
+    rows = {name: [values.get(name, default) for values in settings] for name, default in defaults.items()}
+    return {name: row for name, row in rows.items() if name not in NOT_COMPARED and len(set(map(str, row))) > 1}
 
 
 # In the child
@@ -157,18 +168,6 @@ def plan(config: dict[str, object]) -> Result:
     except memory.NotEnoughMemoryError as error:
         result["advice"] = error.hint
     return result
-
-
-def presets(names: list[str], same: dict[str, object]) -> Result:
-    """Estimate presets with the model and the clips of the form; one that the model does not support is left out."""
-    from utils.training import memory
-
-    device, peaks = memory.Device.detect(TrainConfig()), []
-    for name in names:
-        config = memory.changed(TrainConfig.load(paths.CONFIGS / f"{name}.yaml"), same)
-        with contextlib.suppress(AmharicTtsError):  # such as more frozen layers than a small model has
-            peaks.append((name, config.batch_size, config.grad_acumm, memory.estimate(config, device).peak))
-    return {"peaks": peaks}
 
 
 def check(config: dict[str, object], project: str) -> Result:
@@ -248,7 +247,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
     return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 
 
-QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, presets, check)}
+QUERIES: dict[str, Callable[..., Result]] = {query.__name__: query for query in (device, plan, check)}
 
 
 def main(arguments: list[str]) -> int:

@@ -180,6 +180,8 @@ def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) 
 def preview(name: str) -> InputPreview:
     """Look at an input without decoding any audio."""
     if is_remote(name):
+        if is_url(name) and not can_download():
+            raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
         return InputPreview(is_remote=True)
     path = Path(name).expanduser()
     if SEPARATOR in name:

@@ -1,12 +1,18 @@
-"""What the model reads for a text, step by step and word by word, as HTML; does not import gradio."""
+"""What the model reads for a text, step by step and word by word, and the correction of a word's pronunciation."""
 
 from collections import Counter
 
 from utils.amharic.explanation import Explanation, Word
+from utils.core.errors import TextError
+from utils.dataset.metadata import read_language
 from utils.ui.i18n import t
-from utils.ui.views import cell, note, table
+from utils.ui.page import PanelRequest, notify
+from utils.ui.views import button, cell, details, note, row, table, text_field
+from utils.xtts.pronunciations import add_pronunciation
 
 MAX_WORDS = 200
+FIX = "fix_pronunciation"
+FIX_FIELDS = ("written", "spoken", "pronunciation_note")
 
 LOST = {
     "unknown": "pronunciation.unknown_letters",
@@ -43,3 +49,25 @@ def words(explained: tuple[Word, ...], language: str) -> str:
     more = len(rows) - MAX_WORDS
     rest = note(t("pronunciation.more_words", language, count=more)) if more > 0 else ""
     return table([t(title, language) for title in titles], rows[:MAX_WORDS]) + rest
+
+
+def fix_fields(language: str, elem_id: str) -> str:
+    """Return the fields for a word, its pronunciation and a note, with their button."""
+    written, spoken, why = (t(f"pronunciation.{name}", language) for name in ("written", "spoken", "note"))
+    fields = (
+        text_field("written", written),
+        text_field("spoken", spoken, t("pronunciation.spoken_hint", language)),
+        text_field("pronunciation_note", why),
+    )
+    label = t("pronunciation.fix", language)
+    return details(label, row(*fields) + row(button(FIX, label)), elem_id)
+
+
+def fix(request: PanelRequest) -> None:
+    """Store the correction in the project, and say how it sounds."""
+    written, spoken, why = map(request.text, FIX_FIELDS)
+    if not written.strip() or not spoken.strip():
+        raise TextError("A word or its pronunciation is missing.", hint="Fill in both fields.")
+    project = request.project
+    heard = add_pronunciation(project, written, spoken, why, language=read_language(project.dataset))
+    notify(t("pronunciation.fixed", request.language, written=written.strip(), heard=heard))

@@ -10,13 +10,14 @@ import numpy as np
 from utils.amharic import explain
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.dataset.clip import APPROVED, MAX_SECONDS, Clip
+from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.editor import available_actions
 from utils.dataset.queries import ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
-from utils.ui.tabs import pronunciation, pronunciation_fix
+from utils.ui.tabs import pronunciation
 from utils.ui.views import attributes, button, cell, file_url, note, row, select_field, text_field
 from utils.xtts.language_packs import AmharicPack
 from utils.xtts.pronunciations import overrides
@@ -40,22 +41,6 @@ ORDERS = {
 }
 MARKS = ("start", "end", "at")
 REASONS = ("wrong transcript", "noise", "another speaker", "cut off", "music", "reviewed")
-
-
-def available_actions(clip: Clip, following: Clip | None) -> list[str]:
-    """Return what can be done with a clip; ``following`` is the next one of the recording."""
-    has_audio = bool(clip.audio)
-    is_complete = has_audio and bool(clip.text.strip())
-    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == APPROVED
-    can = {
-        "approve": is_complete and not is_approved,
-        "exclude": not is_excluded,
-        "restore": is_complete and (is_excluded or is_approved),
-        "trim": has_audio,
-        "split": has_audio,
-        "merge_next": has_audio and following is not None and following.span.end - clip.span.start <= MAX_SECONDS,
-    }
-    return [action for action, is_possible in can.items() if is_possible]
 
 
 # --- the list ---
@@ -122,12 +107,8 @@ def pager(page: ClipPage, undo: str, language: str) -> str:
 
 def selected_actions(language: str) -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
-    buttons = [
-        button(f"{action}_selected", t(f"data.{action}_selected", language))
-        for action in ("approve", "exclude", "restore")
-    ]
-    reason = _reason_field("reason_for_all", "reviewed", language)
-    return f'<div class="selected">{row(reason, *buttons)}</div>'
+    buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"), language)
+    return f'<div class="selected">{row(_reason_field("reason_for_all", "reviewed", language), buttons)}</div>'
 
 
 def _reason_field(name: str, value: str, language: str) -> str:
@@ -144,15 +125,12 @@ def _reason_field(name: str, value: str, language: str) -> str:
 def _scores(clip: Clip, language: str) -> str:
     """Return what was measured of a clip."""
     scores = {
-        "data.snr_db": _number(clip.scores.snr_db, 1),
-        "data.letters_per_second": _number(clip.scores.chars_per_second, 1),
-        "data.confidence": _number(clip.scores.confidence, 2),
+        "data.snr_db": (clip.scores.snr_db, ".1f"),
+        "data.letters_per_second": (clip.scores.chars_per_second, ".1f"),
+        "data.confidence": (clip.scores.confidence, ".2f"),
     }
-    return " · ".join(f"{t(key, language)} {value}" for key, value in scores.items() if value)
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+    known = ((key, format(value, form)) for key, (value, form) in scores.items() if value is not None)
+    return " · ".join(f"{t(key, language)} {value}" for key, value in known)
 
 
 def _status(clip: Clip, language: str) -> str:
@@ -181,7 +159,7 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     preview = views.details(
         t("common.pronunciation_preview", language), pronunciation.show(reading, language), "clip-explained"
     )
-    preview += pronunciation_fix.fix_fields(language, "clip-fix")
+    preview += pronunciation.fix_fields(language, "clip-fix")
     actions = note(busy) if busy else _actions(clip, following, language)
     return f'<input type="hidden" name="of" value="{escape(clip.id)}">{head}{sound}{box}{reads}{preview}{actions}'
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from utils.core.events import Event, as_number, format_event
 from utils.core.paths import Project
 from utils.dataset import voice_recordings
-from utils.dataset.bulk_edits import MergePlan
 from utils.dataset.queries import Total
 from utils.dataset.statistics import Ledger, Statistics, percentile, suggested_max_length
 from utils.dataset.voice_recordings import PhonemeCoverage
@@ -238,6 +237,11 @@ def statistics(found: Statistics, language: str) -> str:
 
     speakers = [f"{name} {minutes(seconds, language)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": ", ".join(speakers[:MAX_SPEAKERS])}
+    keys = ("data.clip_length", "data.speaking_rate", "data.snr")
+    for name, values in zip(keys, (found.seconds, found.pace, found.snr), strict=True):
+        if values:
+            low, middle, high = (f"{percentile(values, share):.1f}" for share in (5, 50, 95))
+            rows[name] = t("data.spread", language, low=low, middle=middle, high=high)
     if found.seconds:
         rows["data.length_percentile"] = in_seconds(percentile(found.seconds, 99.5), ".2f")
         rows["data.suggested_max_length"] = in_seconds(suggested_max_length(found.seconds), "g")
@@ -258,15 +262,3 @@ def _phoneme_list(counts: Mapping[str, int]) -> str:
         for phoneme, count in sorted(counts.items(), key=lambda item: item[1])
     )
     return f'<ul class="sounds">{"".join(items)}</ul>'
-
-
-def merge_summary(plan: MergePlan, language: str) -> list[str]:
-    clips = sum(len(clips) for _, clips in plan.recordings)
-    always = {"data.merge_recordings": len(plan.recordings), "data.merge_clips": clips}
-    problems = {
-        "data.merge_known": plan.known,
-        "data.merge_duplicates": plan.duplicates,
-        "data.merge_missing": len(plan.missing),
-    }
-    counts = always | {key: count for key, count in problems.items() if count}
-    return [t(key, language, count=count) for key, count in counts.items()]

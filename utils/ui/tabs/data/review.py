@@ -13,7 +13,7 @@ from utils.dataset.queries import View
 from utils.dataset.store import Store
 from utils.ui.i18n import phrases, t, translate
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
-from utils.ui.tabs import pronunciation_fix
+from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
 from utils.ui.views import note
 
@@ -41,7 +41,7 @@ def build_review(page: PageContext) -> None:
     handlers: dict[str, Callable[[PanelRequest], Mapping[str, Any] | None]]
     handlers = {name: _changing(action) for name, action in actions.items()}
     handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
-    handlers[pronunciation_fix.ACTION] = pronunciation_fix.fix
+    handlers[pronunciation.FIX] = pronunciation.fix
     Panel(page, "review", render, handlers, script=SCRIPT.read_text(encoding="utf-8"))
 
 

@@ -9,8 +9,7 @@ import gradio as gr
 from utils import runs
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import command_line
-from utils.core import paths
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
 from utils.dataset import bulk_edits
@@ -20,9 +19,8 @@ from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest
 from utils.ui.settings_form import SettingsForm
-from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import refuse_while_busy
-from utils.ui.views import button, message_box
+from utils.ui.views import message_box
 from utils.workspace import uploads
 
 VERB = "prepare"
@@ -74,13 +72,11 @@ def read_settings(values: Values, project: Project) -> DatasetConfig:
 
 
 def build_tools(page: PageContext, form: SettingsForm) -> None:
-    """Lay out filtering again, merging with another project, and the equivalent command."""
+    """Lay out filtering again, and the equivalent command."""
     actions = {
-        "preview": lambda request: _refilter(request, apply=False),
-        "apply": lambda request: _refilter(request, apply=True),
-        "preview_merge": lambda request: _merge(request, dry_run=True),
-        "merge": lambda request: _merge(request, dry_run=False),
-        "command": _command,
+        "preview_filters": lambda request: _refilter(request, apply=False),
+        "rerun_filters": lambda request: _refilter(request, apply=True),
+        "show_command": _command,
     }
     reads = {"settings": form.widget}
     Panel(page, "data-tools", _render_tools, {name: _shown(act) for name, act in actions.items()}, reads=reads)
@@ -114,37 +110,15 @@ def _refilter(request: PanelRequest, *, apply: bool) -> Mapping[str, str]:
     return {"message": message_box("success", *sentences, done)}
 
 
-def _merge(request: PanelRequest, *, dry_run: bool) -> Mapping[str, str]:
-    """Add the dataset of another project to this one."""
-    if not (name := request.text("source")):
-        raise DataError("No source project is selected.", hint="Select the source project.")
-    if not dry_run:
-        refuse_while_busy(request.project)
-    plan = bulk_edits.merge(request.project.dataset, request.page.open(name).dataset, dry_run=dry_run)
-    done = t("data.preview_only" if dry_run else "data.changes_applied", request.language)
-    return {"message": message_box("success", *render.merge_summary(plan, request.language), done)}
-
-
 def _command(request: PanelRequest) -> Mapping[str, str]:
     config = read_settings(request.fields.get("settings") or {}, request.project)
     return {"command": f"{command_line(VERB, config)} --project {request.name}", "message": ""}
 
 
 def _render_tools(request: PanelRequest) -> str:
-    project, language = request.project, request.language
-    others = [name for name in paths.list_projects(request.page.output) if name != request.name]
-    others = [name for name in others if Store(request.page.open(name).dataset).exists]
-    filters = merging = ""
-    if Store(project.dataset).exists:
-        keys = {"preview": "data.preview_filters", "apply": "data.rerun_filters"}
-        filters = views.row(*(button(action, t(key, language)) for action, key in keys.items()))
-    if others:
-        label, hint = t("data.project_to_merge", language), t("data.project_to_merge_hint", language)
-        source = views.select_field("source", label, [(name, name) for name in others], hint)
-        keys = {"preview_merge": "data.preview", "merge": "data.merge_into_project"}
-        buttons = (button(action, t(key, language)) for action, key in keys.items())
-        merging = f"<h3>{escape(t('data.merge_project', language))}</h3>" + views.row(source, *buttons)
-    command = request.text("command")
+    language, command = request.language, request.text("command")
+    can_filter = Store(request.project.dataset).exists
+    filters = views.buttons("data", ("preview_filters", "rerun_filters") if can_filter else (), language)
     shown = f'<pre class="scroll" tabindex="0">{escape(command)}</pre>' if command else ""
-    show = views.row(button("command", t("common.show_command", language)))
-    return filters + merging + request.text("message") + show + shown
+    show = views.row(views.buttons("common", ("show_command",), language))
+    return views.row(filters) + request.text("message") + show + shown

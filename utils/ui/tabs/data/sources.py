@@ -7,7 +7,6 @@ from typing import Any
 import gradio as gr
 
 from utils import runs
-from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
@@ -37,10 +36,10 @@ def build_sources(page: PageContext) -> None:
     @show_errors
     def upload(files: list[str] | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
-        return [None, *panel.show(request, _upload(request, files or []))]
+        return [None, panel.show(request, _upload(request, files or []))]
 
     frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    files.upload(upload, [files, *panel.inputs], [files, *panel.outputs], **frame)
+    files.upload(upload, [files, *panel.inputs], [files, panel.html], **frame)
     with gr.Accordion(t("data.record"), open=False, elem_id="record") as section:
         _build_recording(page, section)
 
@@ -71,8 +70,6 @@ def _add(request: PanelRequest) -> Mapping[str, Any]:
     try:
         if not text:
             raise DataError("Nothing was entered.", hint="Enter a link, a folder or a file.")
-        if is_url(text) and not uploads.can_download():
-            raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
         found = render.preview(uploads.preview(text), language)
         uploads.add_input(request.project, text)
     except AmharicTtsError as error:  # what was entered stays, to be corrected
@@ -131,7 +128,7 @@ def _build_recording(page: PageContext, section: gr.Accordion) -> None:
     microphone.render()  # type: ignore[no-untyped-call]  # gradio's
 
     @show_errors
-    def begin(*values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
+    def begin(*values: Any) -> str:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
         return panel.show(request, _next_sentence(request, request.fields.get("skipped", [])))
 
@@ -139,16 +136,16 @@ def _build_recording(page: PageContext, section: gr.Accordion) -> None:
     def save(path: str | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
         if not path:
-            return [gr.skip()] * 3
+            return [gr.skip()] * 2
         try:
-            return [gr.skip(), *panel.show(request, _save_take(request, Path(path)))]
+            return [gr.skip(), panel.show(request, _save_take(request, Path(path)))]
         except AmharicTtsError as error:  # the sentence stays for another try
             reason = t("data.take_rejected", request.language, reason=describe_error(error, request.language))
-            return [None, *panel.show(request, {"take": message_box("error", reason)})]
+            return [None, panel.show(request, {"take": message_box("error", reason)})]
 
     frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}  # in the queue, to show errors
-    section.expand(begin, panel.inputs, panel.outputs, **RAW_INPUTS, **frame)
-    microphone.stop_recording(save, [microphone, *panel.inputs], [microphone, *panel.outputs], **frame)
+    section.expand(begin, panel.inputs, panel.html, **RAW_INPUTS, **frame)
+    microphone.stop_recording(save, [microphone, *panel.inputs], [microphone, panel.html], **frame)
 
 
 def _next_sentence(request: PanelRequest, skipped: list[str]) -> Mapping[str, Any]:

@@ -6,33 +6,43 @@ import gradio as gr
 
 from utils import runs
 from utils.core.errors import AmharicTtsError
+from utils.dataset import queries
 from utils.dataset.queries import BackgroundCounts
 from utils.dataset.store import Store
+from utils.ui import views
 from utils.ui.i18n import describe_problems, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, connect_live, show_errors
+from utils.ui.page import (
+    PRIVATE_EVENT,
+    RAW_INPUTS,
+    Advanced,
+    PageContext,
+    Panel,
+    PanelRequest,
+    connect_live,
+    show_errors,
+)
 from utils.ui.run_panel import RunPanel
+from utils.ui.status_strip import next_button
 from utils.ui.tabs.data import render
-from utils.ui.tabs.data.results import build_charts, build_summary
 from utils.ui.tabs.data.review import build_review
 from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
 from utils.ui.tabs.data.sources import build_sources
-from utils.ui.views import message_box
+from utils.ui.views import message_box, note
 from utils.workspace import uploads
 
 
 def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("data.tab"), id="data", elem_id="data-tab")
-    background = BackgroundCounts()
     with tab:
-        build_summary(page, background)
+        build_summary(page)
         with gr.Tabs(elem_id="data-views") as views:
             with gr.Tab(t("data.import"), id="import", elem_id="data-import"):
                 build_sources(page)
-                button = build_step(page, background)
+                button = build_step(page)
             with gr.Tab(t("data.review"), id="review", elem_id="data-review", visible=False) as review:
                 build_review(page)
 
-    def state(project: str) -> dict[str, Any]:
+    def state(_: object, project: str) -> dict[str, Any]:
         """Show Review when there are clips, and the start when there is something to start with."""
         try:
             opened = page.open(project)
@@ -43,25 +53,45 @@ def build(page: PageContext) -> gr.Tab:
         return {"review": {"visible": has_clips}, "button": {"visible": can_start}}
 
     def choose_view(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
-        return gr.update(selected="review" if state(project)["review"]["visible"] else "import")
+        return gr.update(selected="review" if state(None, project)["review"]["visible"] else "import")
 
-    with tab:  # which holds the State of this
-        connect_live(page, state, [page.project], {"review": review, "button": button})
+    connect_live(page, "data", state, [page.project], {"review": review, "button": button})
     gr.on([page.blocks.load, page.project.change], choose_view, page.project, views, **RAW_INPUTS, **PRIVATE_EVENT)
     return tab
 
 
-def build_step(page: PageContext, background: BackgroundCounts) -> gr.Button:
+def build_summary(page: PageContext) -> None:
+    """Lay out the size of the dataset, the way on, and where every second went."""
+    background = BackgroundCounts()
+
+    def show(request: PanelRequest) -> str:
+        store, language = Store(request.project.dataset), request.language
+        if not store.exists:
+            return ""
+        summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
+        following = next_button("training-tab", "strip.next_train", language)
+        counts = background.latest(store)
+        usage = render.ledger(counts.ledger, language) if counts else note(t("data.counting", language))
+        found = render.statistics(counts.statistics, language) if counts else ""
+        return (
+            f'<div class="summary">{summary}<span id="next-training">{following}</span></div>'
+            + views.details(t("data.audio_usage", language), usage, "audio-usage")
+            + (views.details(t("data.statistics", language), found, "statistics") if found else "")
+        )
+
+    Panel(page, "summary", show, {})
+
+
+def build_step(page: PageContext) -> gr.Button:
     """Lay out the settings, the button that creates the dataset, its runs, and under Advanced everything else."""
     form, advanced = build_form(page), Advanced(page, "data")
     with gr.Row(elem_classes="beside"):
         button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
-        advanced.place()
+        advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
     message = gr.HTML(elem_id="prepare-errors")
     panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
     with advanced.section():
         build_tools(page, form)
-        build_charts(page, background)
     advanced.connect()
 
     @show_errors

@@ -16,12 +16,11 @@ from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.runs.background_jobs import BackgroundJob
-from utils.runs.processes import read_lines
 from utils.speech.models import list_models
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import Panel, PanelRequest
-from utils.ui.run_panel import job_status
+from utils.ui.run_panel import job_status, run_command, stop_action
 from utils.ui.tabs.inference.context import SAMPLES, Context, config, flag_text, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_field
@@ -67,9 +66,6 @@ def build_file(context: Context) -> None:
 
         context.jobs.start(request.name, FILE, task)
 
-    def stop(request: PanelRequest) -> None:
-        context.jobs.stop(request.name, FILE)
-
     def render(request: PanelRequest) -> str:
         language = request.language
 
@@ -84,7 +80,7 @@ def build_file(context: Context) -> None:
         return about + row + status + archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
 
     inputs = {"file": file, **context.inputs}
-    Panel(context.page, "file-panel", render, {"speak": speak, "stop": stop}, reads=inputs)
+    Panel(context.page, "file-panel", render, {"speak": speak, **stop_action(context.jobs, FILE)}, reads=inputs)
 
 
 # --- comparisons ---
@@ -102,9 +98,6 @@ def build_compare(context: Context) -> None:
             return comparisons.compare(job, project, paths, sentences, settings, page.output)
 
         context.jobs.start(request.name, COMPARISON, task)
-
-    def stop(request: PanelRequest) -> None:
-        context.jobs.stop(request.name, COMPARISON)
 
     def next_pair(_: PanelRequest) -> dict[str, bool]:
         return {"judging": True}
@@ -134,7 +127,8 @@ def build_compare(context: Context) -> None:
         html += report_html(comparisons.load_report(request.project, name), language)
         return html + views.details(t("inference.blind_test", language), blind_test_html(request, name), "blind-test")
 
-    actions = {"compare": compare, "stop": stop, "show": lambda _: {"judging": False}, "next": next_pair, "vote": vote}
+    actions = {"compare": compare, "show": lambda _: {"judging": False}, "next": next_pair, "vote": vote}
+    actions |= stop_action(context.jobs, COMPARISON)
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 
@@ -189,11 +183,9 @@ def blind_test_html(request: PanelRequest, name: str) -> str:
     html += views.row(
         *(f"<span>{label}{audio_player(path, label)}</span>" for label, path in zip(labels, files, strict=True))
     )
+    votes = zip(CHOICES, VOTES, strict=True)
     return html + views.row(
-        *(
-            views.button("vote", t(key, language), choice=choice, token=pair.token)
-            for choice, key in zip(CHOICES, VOTES, strict=True)
-        )
+        *(views.button("vote", t(key, language), choice=choice, token=pair.token) for choice, key in votes)
     )
 
 
@@ -208,13 +200,7 @@ def build_export(context: Context) -> None:
         make_folder(request.project.exports)
         archive = request.project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
         target = str(archive.with_suffix("") if "--out" in command else archive)
-        arguments = ["-m", "utils", *command, target, *flags, "--output", str(page.output)]
-
-        def task(job: BackgroundJob) -> Path:
-            for line in read_lines(arguments, check=job.check):
-                job.report(message=line)
-            return archive
-
+        task = run_command(*command, target, *flags, "--output", str(page.output), result=archive)
         context.jobs.start(request.name, EXPORT, task)
 
     def export_model(request: PanelRequest) -> None:
@@ -227,9 +213,6 @@ def build_export(context: Context) -> None:
     def export_dataset(request: PanelRequest) -> None:
         start(request, "dataset", ["dataset", "export", "zip"], "--project", request.name)
 
-    def stop(request: PanelRequest) -> None:
-        context.jobs.stop(request.name, EXPORT)
-
     def render(request: PanelRequest) -> str:
         language = request.language
 
@@ -238,13 +221,12 @@ def build_export(context: Context) -> None:
 
         half = escape(t("inference.half_precision", language))
         half = f'<label><input type="checkbox" name="half" checked> {half}</label>'
-        keys = ("export_model", "export_dataset")
-        buttons = (views.button(key, t(f"inference.{key}", language)) for key in keys)
-        html = note(t("inference.export_about", language)) + views.row(half, *buttons)
+        buttons = views.buttons("inference", ("export_model", "export_dataset"), language)
+        html = note(t("inference.export_about", language)) + views.row(half, buttons)
         html += job_status(context.jobs.get(request.name, EXPORT), language, describe)
         return html + (archives(request.project.exports.glob("*.zip")) or note(t("inference.no_exports", language)))
 
-    actions = {"export_model": export_model, "export_dataset": export_dataset, "stop": stop}
+    actions = {"export_model": export_model, "export_dataset": export_dataset, **stop_action(context.jobs, EXPORT)}
     Panel(page, "export-panel", render, actions, reads={"model": context.model})
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import gradio as gr
 
 from utils.config import SpeechConfig
-from utils.core.errors import AmharicTtsError, ConfigError, RunError
+from utils.core.errors import ConfigError, RunError
 from utils.runs.background_jobs import BackgroundJobs
 from utils.speech.session import SpeechRequest, SpeechSession, Task
 from utils.ui.i18n import phrases, t
-from utils.ui.page import PageContext, PanelRequest
+from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box
 
@@ -82,9 +82,7 @@ def uploaded_file(request: PanelRequest, name: str, missing: str) -> Path:
 
 def shown_error(error: BaseException, language: str) -> str:
     """Show an error where it happened; internal errors also go to the log."""
-    if not isinstance(error, AmharicTtsError):
-        logger.error("A handler of the page failed.", exc_info=error)
-    return error_box(error, language)
+    return error_box(log_internal(error), language)
 
 
 def flag_text(flag: str, language: str) -> str:

@@ -7,19 +7,18 @@ from typing import Any
 
 import gradio as gr
 
-from utils.config import SEPARATOR, SpeechConfig
+from utils.config import SEPARATOR
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.paths import Project
 from utils.runs.background_jobs import BackgroundJob
-from utils.speech.models import ListedModel
+from utils.speech.models import ListedModel, preferred_model
 from utils.speech.preview import tokenizer_of
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.ui import views
-from utils.ui.form import editable_dropdown
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
-from utils.ui.run_panel import job_status, progress_html
+from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
 from utils.workspace import reference_clips
@@ -28,13 +27,6 @@ from utils.xtts.tokenizer import Tokenizer
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
 SCORE = "score"  # kind of job
 MAX_CLIPS = 5  # of a voice
-
-
-def build_pickers() -> tuple[gr.Dropdown, gr.Dropdown]:
-    """Lay out the choice of a model and of a voice."""
-    model = editable_dropdown(SpeechConfig, "model", [], None)
-    own = [(t("inference.model_voice"), "")]
-    return model, editable_dropdown(SpeechConfig, "reference", own, "")
 
 
 def build_model(context: Context) -> None:
@@ -57,9 +49,9 @@ def build_model(context: Context) -> None:
             "load": bool(model) and not session.loading,
             "unload": session.loaded is not None and not session.loading and not session.users,
         }
-        buttons = [views.button(action, t(f"inference.{action}", language)) for action in can if can[action]]
+        buttons = views.buttons("inference", (action for action in can if can[action]), language)
         card = model_html(session, model, language, preview)
-        return f'{note(reason)}<div class="more" id="model-card">{card}{views.row(*buttons)}</div>'
+        return f'{note(reason)}<div class="more" id="model-card">{card}{views.row(buttons)}</div>'
 
     actions = {"load": load, "unload": lambda _: session.unload()}
     Panel(context.page, "model-panel", render, actions, reads=context.inputs)
@@ -92,21 +84,11 @@ def _title(model: ListedModel, language: str) -> str:
     return " · ".join([*parts, views.gigabytes(model.size), *(["★"] if model.is_best else [])])
 
 
-def preferred_model(models: Sequence[ListedModel], project: Path, selected: str) -> str:
-    """Return the model that a visitor most likely wants, of the project first: finished, else selected, else best."""
-
-    def rank(model: ListedModel) -> tuple[bool, ...]:
-        is_own = model.path.is_relative_to(project)
-        return is_own, model.kind == "ready", is_own and str(model.path) == selected, model.is_best
-
-    return str(max(models, key=rank).path) if models else ""
-
-
 def model_html(session: SpeechSession, selected: str, language: str, preview: str = "") -> str:
     """Show what is in memory, and how the selected model reads text."""
     parts, loaded = [], session.loaded
     if session.loading:
-        parts.append(progress_html(t("inference.loading_model", language)))
+        parts.append(views.progress(t("inference.loading_model", language)))
     if loaded:
         parts.append(_card(loaded, session.users, language))
     elif not session.loading:
@@ -193,10 +175,7 @@ def build_voice(context: Context) -> None:
         notify(t("inference.voice_saved", request.language, name=request.text("voice")))
         return {picker: reference}
 
-    def stop(request: PanelRequest) -> None:
-        context.jobs.stop(request.name, SCORE)
-
-    actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save, "stop": stop}
+    actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save, **stop_action(context.jobs, SCORE)}
     reads = {"reference": picker}
     with gr.Accordion(t("inference.own_voice"), open=False):
         with gr.Row():

@@ -1,80 +1,32 @@
 """Speak: the buttons, progress, audio while it is spoken, and the take that is saved."""
 
-import base64
-import json
-import time
-from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-import numpy as np
 
-from utils.config import SpeechConfig
 from utils.core.paths import Project
-from utils.media.encoding import to_pcm16
 from utils.media.rates import OUTPUT_RATE
 from utils.speech import session
-from utils.speech.session import Started
-from utils.speech.types import Utterance
+from utils.ui import views
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
-from utils.ui.run_panel import progress_html
 from utils.ui.tabs.inference.context import Context, config, shown_error, visitor
 from utils.ui.views import message_box
 from utils.workspace import reference_clips, takes
-from utils.workspace.takes import RecordedTake
-
-RESENT_CHUNKS = 6  # the browser may skip an update, so each one repeats the newest chunks
+from utils.workspace.takes import TakeRecorder
 
 SILENCE = "() => { const state = window.amharicStream; state?.context?.close(); if (state) state.context = null; }"
 
 
-@dataclass
-class TakeRecorder:
-    """Collects the events of one request: its progress, its newest audio, and the take that it becomes."""
-
-    kind: str
-    text: str
-    config: SpeechConfig
-    started: Started | None = None
-    sentences: list[Utterance] = field(default_factory=list)  # complete ones
-    chunks: int = 0  # of audio
-    _newest: deque[str] = field(default_factory=lambda: deque(maxlen=RESENT_CHUNKS))
-    _key: str = field(default_factory=lambda: str(time.time_ns()))  # tells the browser that this is another text
-    _started_at: float = 0.0
-
-    def add(self, event: object) -> None:
-        match event:
-            case Started():
-                self.started, self._started_at = event, time.monotonic()
-            case Utterance():
-                self.sentences.append(event)
-            case np.ndarray():
-                if event.size:
-                    self._newest.append(base64.b64encode(to_pcm16(event)).decode())
-                    self.chunks += 1
-
-    def player_json(self) -> str:
-        parts = list(self._newest)
-        return json.dumps({"key": self._key, "first": self.chunks - len(parts), "parts": parts}) if parts else ""
-
-    def progress(self, seconds: float, stage: str, language: str) -> str:
-        """Show how far it is; before it starts, the stage."""
-        if self.started is None:
-            return progress_html(f"{t(stage, language)} · {seconds:.0f} s")
-        done, total = len(self.sentences), self.started.total
-        sentence = t("inference.sentences_progress", language, step=done, total=total)
-        return progress_html(f"{sentence} · {seconds:.0f} s", done, total)
-
-    def take(self) -> RecordedTake | None:
-        """Return the take; None when no sentence is complete."""
-        if self.started is None or not self.sentences:
-            return None
-        took = time.monotonic() - self._started_at
-        return takes.new_take(self.kind, self.text, self.config, self.started, self.sentences, took)
+def progress(recorder: TakeRecorder, seconds: float, stage: str, language: str) -> str:
+    """Show how far a request is; before it starts, the stage."""
+    if recorder.started is None:
+        return views.progress(f"{t(stage, language)} · {seconds:.0f} s")
+    done, total = len(recorder.sentences), recorder.started.total
+    sentence = t("inference.sentences_progress", language, step=done, total=total)
+    return views.progress(f"{sentence} · {seconds:.0f} s", done, total)
 
 
 def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
@@ -131,7 +83,7 @@ def follow(
 ) -> Iterator[tuple[Any, ...]]:
     """Speak a text until it ends or is stopped, and save what was spoken as a take."""
     # The take that was shown before gives way to the new one.
-    yield _update(progress_html(t("inference.waiting", language)), "", "", gr.update(value=None))
+    yield _update(views.progress(t("inference.waiting", language)), "", "", gr.update(value=None))
     try:
         opened, settings = context.page.open(project), config(values)
         voices, function = reference_clips.project_voices(opened), session.stream if is_streamed else session.speak
@@ -143,7 +95,7 @@ def follow(
             chunk = recorder.player_json() if recorder.chunks > sent else None
             sent = recorder.chunks
             stage = "inference.loading_model" if context.session.loading else "inference.waiting"
-            yield _update(recorder.progress(request.seconds, stage, language), chunk)
+            yield _update(progress(recorder, request.seconds, stage, language), chunk)
         yield _save(opened, recorder, language)
     except Exception as error:  # noqa: BLE001  # shown
         yield _update(shown_error(error, language))

@@ -12,11 +12,11 @@ from utils.runs.background_jobs import BackgroundJobs
 from utils.speech.models import list_models
 from utils.speech.session import Check, SpeechSession
 from utils.ui.i18n import t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Advanced, PageContext, changed_updates, show_errors
-from utils.ui.settings_form import SettingsForm
+from utils.ui.page import Advanced, PageContext, connect_live
+from utils.ui.settings_form import SettingsForm, editable_dropdown
 from utils.ui.tabs.inference.background import build_compare, build_export, build_file
 from utils.ui.tabs.inference.context import GROUPS, Context
-from utils.ui.tabs.inference.model import build_model, build_pickers, build_voice, picker_state
+from utils.ui.tabs.inference.model import build_model, build_voice, picker_state
 from utils.ui.tabs.inference.speak import build_speak
 from utils.ui.tabs.inference.takes import build_takes
 from utils.ui.tabs.inference.text import build_text
@@ -35,9 +35,11 @@ def build(page: PageContext) -> gr.Tab:
         with gr.Row():
             main = gr.Column(scale=3, min_width=340)
             with gr.Column(scale=2, min_width=300):
-                model, reference = build_pickers()
+                model = editable_dropdown(SpeechConfig, "model", [], None)
+                own = [(t("inference.model_voice"), "")]
+                reference = editable_dropdown(SpeechConfig, "reference", own, "")
                 side = gr.Column()
-                advanced.place()
+                advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
         form = SettingsForm(SpeechConfig, GROUPS, "speech")
         context = Context(page, new_session(page.output), BackgroundJobs(), model, reference, form)
         with side:
@@ -75,19 +77,15 @@ def new_session(output: Path) -> SpeechSession:
 def connect_live_widgets(context: Context, widgets: dict[str, Any]) -> None:
     """Update at each tick what is new to a visitor: models, voices, and a take that somebody else made."""
 
-    @show_errors
-    def refresh(seen: dict[str, Any], project: str, model: str | None, language: str) -> list[Any]:
+    def state(seen: dict[str, Any], project: str, model: str | None, language: str) -> dict[str, Any]:
         try:
             opened = context.page.open(project)
             newest = next(iter(takes.names(opened)), "")
-            state = picker_state(context, opened, list_models(context.page.output), model or "", seen, language)
-            state["chosen"] = {"value": newest}
+            shown = picker_state(context, opened, list_models(context.page.output), model or "", seen, language)
         except AmharicTtsError:  # shown in the header
-            state = {"speak": {"visible": False}, "chosen": {"value": ""}}
-        return changed_updates(seen, state, widgets)
+            return {"speak": {"visible": False}, "chosen": {"value": ""}}
+        return {**shown, "chosen": {"value": newest}}
 
-    seen, page = gr.State({}), context.page
-    inputs = [seen, page.project, context.model, page.language]
-    gr.on(
-        [*page.refresh, context.model.change], refresh, inputs, [seen, *widgets.values()], **RAW_INPUTS, **PRIVATE_EVENT
-    )
+    page = context.page
+    inputs = [page.project, context.model, page.language]
+    connect_live(page, "inference", state, inputs, widgets, [context.model.change])

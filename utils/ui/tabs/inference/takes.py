@@ -1,42 +1,31 @@
 """Takes: the selected one with its files and sentences, and the history."""
 
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import Any
 
 import gradio as gr
 
 from utils.core.errors import ConfigError, RunError
 from utils.core.paths import Project
-from utils.media import audio
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob
-from utils.speech import session
-from utils.speech.types import Utterance, join
 from utils.ui import views
 from utils.ui.i18n import labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
-from utils.ui.run_panel import job_status
+from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config, flag_text
 from utils.ui.views import audio_player, cards, message_box, note
-from utils.workspace import takes
+from utils.workspace import batch_speech, takes
+from utils.workspace.batch_speech import NewSentence
 from utils.workspace.takes import Take, TakeSentence
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
 MAX_TITLE = 60  # characters
 MAX_WARNINGS = 20
 AGAIN = "again"  # kind of job
-
-
-class NewSentence(NamedTuple):
-    """A sentence of a take that was spoken again."""
-
-    take: str
-    number: int
-    spoken: tuple[Utterance, ...]
 
 
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: gr.Audio) -> None:
@@ -198,10 +187,13 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
     """Return the actions that speak a sentence again and replace it."""
 
     def again(request: PanelRequest) -> None:
-        context.jobs.start(request.name, AGAIN, speak_again(context, request))
+        take, text = takes.load(request.project, request.text("take")), request.text("sentence_text")
+        number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
 
-    def stop(request: PanelRequest) -> None:
-        context.jobs.stop(request.name, AGAIN)
+        def task(job: BackgroundJob) -> NewSentence | None:
+            return batch_speech.speak_again(job, context.session, request.project, take, number, text, settings)
+
+        context.jobs.start(request.name, AGAIN, task)
 
     def accept(request: PanelRequest) -> dict[Any, Any]:
         result = _new_sentence(context, request, request.text("take"), request.text("sentence"))
@@ -214,7 +206,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
         sound = str(takes.take_folder(request.project, take.name) / takes.AUDIO)
         return {player: sound, "said": t("inference.sentence_replaced", request.language)}
 
-    return {"again": again, "stop": stop, "accept": accept}
+    return {"again": again, **stop_action(context.jobs, AGAIN), "accept": accept}
 
 
 def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
@@ -238,7 +230,7 @@ def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
     if result is None or result.spoken[0].sentence.seed == piece.seed:  # of another sentence, or replaced already
         return html
     flags = [flag_text(flag, language) for one in result.spoken for flag in one.flags]
-    player = audio_player(folder / f"{AGAIN}.wav", t("inference.new_version", language))
+    player = audio_player(folder / batch_speech.AGAIN, t("inference.new_version", language))
     accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
     return html + message_box("warning", *flags) + views.row(player, accept)
 
@@ -249,31 +241,6 @@ def _new_sentence(context: Context, request: PanelRequest, take: str, number: ob
     result = job.result if job else None
     is_this = isinstance(result, NewSentence) and (result.take, str(result.number)) == (take, str(number))
     return result if is_this and isinstance(result, NewSentence) else None
-
-
-def speak_again(context: Context, request: PanelRequest) -> Callable[[BackgroundJob], NewSentence | None]:
-    """Return the task that speaks one sentence again, with another seed and its text as edited."""
-    project, text = request.project, request.text("sentence_text")
-    take = takes.load(project, request.text("take"))
-    number = _sentence_number(take, request.text("sentence"))
-    piece, settings = take.pieces[number], config(request.fields)
-    seed = (piece.seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
-    reference = piece.reference or settings.reference
-    settings = settings.model_copy(update={"seed": seed, "reference": reference})
-    speech = context.submit(lambda model: session.speak(model, text, settings), settings, f"{AGAIN} {request.name}")
-
-    def task(job: BackgroundJob) -> NewSentence | None:
-        total, spoken = 1, list[Utterance]()
-        for event in speech.events():
-            job.check()
-            total = event.total if isinstance(event, session.Started) else total
-            spoken += [event] if isinstance(event, Utterance) else []
-        if len(spoken) < total:
-            return None
-        audio.save(takes.take_folder(project, take.name) / f"{AGAIN}.wav", join(spoken), OUTPUT_RATE)
-        return NewSentence(take.name, number, tuple(spoken))
-
-    return task
 
 
 def _sentence_number(take: Take, number: str) -> int:

@@ -15,7 +15,7 @@ from utils.speech.preview import TextPreview, preview_text, tokenizer_of
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, Panel, PanelRequest, show_errors
 from utils.ui.settings_form import values_of
-from utils.ui.tabs import pronunciation_fix
+from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, error_box, message_box, note, table
 from utils.workspace import reference_clips
@@ -64,13 +64,13 @@ def build_text(context: Context, advanced: Advanced) -> gr.Textbox:
 
 def build_fix(context: Context, fixed: gr.State) -> None:
     def render(request: PanelRequest) -> str:
-        return pronunciation_fix.fix_fields(request.language, "text-fix")
+        return pronunciation.fix_fields(request.language, "text-fix")
 
     def fix(request: PanelRequest) -> Mapping[Any, Any]:
-        pronunciation_fix.fix(request)
+        pronunciation.fix(request)
         return {fixed: time.time()}
 
-    Panel(context.page, "fix-pronunciation", render, {pronunciation_fix.ACTION: fix}, [fixed])
+    Panel(context.page, "fix-pronunciation", render, {pronunciation.FIX: fix}, [fixed])
 
 
 def preview(context: Context, text: str, model: str, language: str) -> TextPreview:

@@ -1,1 +1,1 @@
-"""The parts of the System drawer: settings, licence, base models, disk, guides and versions."""
+"""The parts of the System drawer: settings, licence, base models, disk and versions."""

@@ -14,7 +14,6 @@ from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
 from utils.workspace import downloads
 from utils.workspace.downloads import StoredModel
-from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, licence_accepted
 
 Action = Callable[[PanelRequest], object]
@@ -88,25 +87,11 @@ def _row(model: StoredModel, run: runs.Run | None, language: str) -> list[str]:
         views.delete_button(t("common.delete", language), language, version=model.version, confirm=question)
         if action == "delete"
         else views.button(action, t(f"system.{action}", language), version=model.version)
-        for action in available_actions(model, run)
+        for action in downloads.available_actions(model, run)
         for question in (t("system.ask_delete_version", language, name=model.version),)
     )
     cells = (cell(model.version, classes="mark"), cell(state), cell(f"{model.size / 1e6:,.0f} MB"))
     return [*cells, f"<td>{buttons}</td>"]
-
-
-def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:
-    """Return what can be done with a version; ``run`` is the last download."""
-    is_busy = run is not None and run.current_state().status in runs.ACTIVE
-    if is_busy:
-        return ["pause", "cancel"] if run and downloads.version_of(run) == model.version else []
-    is_allowed = model.version == TINY or not downloads.needs_consent()
-    can = {
-        "download": is_allowed and not model.is_whole,
-        "cancel": run is not None and model.is_begun,
-        "delete": model.version != TINY and bool(model.files or model.is_begun),
-    }
-    return [action for action, is_possible in can.items() if is_possible]
 
 
 def _run_html(run: runs.Run, language: str) -> str:

@@ -7,7 +7,7 @@ from utils.core.paths import list_projects, project
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
-from utils.ui.views import cell, note, table
+from utils.ui.views import cell, gigabytes, note, table
 from utils.workspace import disk_usage, projects
 
 TRASH = "trash"
@@ -51,16 +51,18 @@ def usage_tables(output: Path, project_name: str, language: str) -> str:
     rows = []
     for name in list_projects(output):
         usage = disk_usage.measure(project(name, output))
-        parts = [f"{t(key, language)} {_size(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))]
-        rows.append((cell(name, classes="mark"), cell(_size(usage.total)), cell(" · ".join(parts))))
+        parts = [
+            f"{t(key, language)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))
+        ]
+        rows.append((cell(name, classes="mark"), cell(gigabytes(usage.total)), cell(" · ".join(parts))))
     for title, folder in (("common.deleted_projects", output / projects.TRASH), ("system.base_models", paths.MODELS)):
         if size := disk_usage.size_of(folder):
-            rows.append((cell(t(title, language), classes="mark"), cell(_size(size)), cell("")))
+            rows.append((cell(t(title, language), classes="mark"), cell(gigabytes(size)), cell("")))
     used = table([t(key, language) for key in ("common.project", "system.total", "system.breakdown")], rows)
     spare = disk_usage.reclaimable(project(project_name, output))
     spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
     rows = [
-        (cell(t(KINDS[kind], language)), cell(_size(size)), _delete_cell(kind, size, project_name, language))
+        (cell(t(KINDS[kind], language)), cell(gigabytes(size)), _delete_cell(kind, size, project_name, language))
         for kind, size in spare.items()
     ]
     titles = [t(key, language) for key in ("system.free_up_space", "system.size_disk", "common.actions")]
@@ -71,7 +73,7 @@ def usage_tables(output: Path, project_name: str, language: str) -> str:
 def _delete_cell(kind: str, size: int, project_name: str, language: str) -> str:
     if not size:
         return cell("")
-    question = f"{t(KINDS[kind], language)}: {t('system.ask_delete_files', language, size=_size(size))}"
+    question = f"{t(KINDS[kind], language)}: {t('system.ask_delete_files', language, size=gigabytes(size))}"
     data = {"kind": kind, "project": project_name, "confirm": question}
     return f"<td>{views.delete_button(t('common.delete', language), language, **data)}</td>"
 
@@ -83,7 +85,3 @@ def free(output: Path, project_name: str, kind: str) -> int:
     size = disk_usage.size_of(output / projects.TRASH)
     projects.empty_trash(output)
     return size
-
-
-def _size(size: int) -> str:
-    return f"{size / 1e9:,.2f} GB" if size >= 1e9 else f"{size / 1e6:,.1f} MB" if size else "–"

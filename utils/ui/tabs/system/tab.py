@@ -1,9 +1,9 @@
-"""The System drawer: doctor, runs, base models and their licence, disk, settings, guides and versions."""
+"""The System drawer: doctor, runs, base models and their licence, disk, settings and versions."""
 
 import importlib.metadata
 import json
 import platform
-import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,23 +12,25 @@ import gradio as gr
 from utils import runs
 from utils.config import RehearsalConfig
 from utils.core import paths
+from utils.core.errors import ConfigError
 from utils.runs.processes import query
 from utils.system.doctor import Finding
 from utils.ui import views
-from utils.ui.i18n import heading, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, show_errors
+from utils.ui.i18n import heading, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import SettingsForm
 from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
-from utils.ui.tabs.system.settings import build_settings
-from utils.ui.views import cell, table
-from utils.workspace.page_settings import settings_path
+from utils.ui.views import cell, error_box, table
+from utils.workspace.page_settings import PageSettings, read, settings_path, write
 
 DOCTOR_TIMEOUT = 180.0  # seconds; loading torch from a cold disk has taken 40
-GUIDES = paths.ROOT / "docs"
 PACKAGES = ("gradio", "torch", "torchaudio", "coqui-tts", "transformers", "faster-whisper", "accelerate", "numpy")
-RELATIVE_LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!#)[^)]*\)")
+SET_THEME = """({colours}) => {
+  const dark = colours === "dark" || (colours === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.body.classList.toggle("dark", dark);
+}"""
 
 
 def build(page: PageContext) -> None:
@@ -43,8 +45,6 @@ def build(page: PageContext) -> None:
     build_settings(page)
     gr.Markdown(heading("system.runs"))
     build_rehearsal(page, RunPanel(page))
-    gr.Markdown(heading("system.guides"))
-    build_guides()
 
 
 def build_computer(page: PageContext) -> None:
@@ -84,24 +84,27 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
     button.click(rehearse, inputs, panel.outputs, concurrency_limit=None, **options)
 
 
-def build_guides() -> None:
-    chosen = gr.Dropdown(guides(), value=None, interactive=True, elem_id="guide", **labels("system.guide"))
-    text = gr.Markdown(elem_id="guide-text")
-    chosen.change(lambda name: guide(name or ""), chosen, text, **RAW_INPUTS, **PRIVATE_EVENT)
+def build_settings(page: PageContext) -> None:
+    form = SettingsForm(PageSettings, {"": [*PageSettings.model_fields]}, "page")
+    message = gr.HTML()
 
-
-def guides() -> list[tuple[str, str]]:
-    """Return the guides as (title, file name)."""
-    files = [path for path in sorted(GUIDES.glob("*.md")) if path.name != "log.md"]
-    titles = [path.read_text(encoding="utf-8").lstrip().partition("\n")[0].lstrip("# ") for path in files]
-    return [(title or path.stem, path.name) for title, path in zip(titles, files, strict=True)]
-
-
-def guide(name: str) -> str:
-    """Return the text of a guide; links to other files, which the page does not serve, become plain text."""
-    if name not in {file for _, file in guides()}:
+    @show_errors
+    def save(values: Mapping[str, object] | None, language: str) -> str:
+        try:
+            settings = PageSettings.parse(values or {}, source="The form")
+        except ConfigError as error:  # perhaps of a number that is being typed
+            return error_box(error, language)
+        if settings != read(page.output):
+            write(settings, page.output)
+            notify(t("system.settings_saved", language))
         return ""
-    return RELATIVE_LINK.sub(r"\2", (GUIDES / name).read_text(encoding="utf-8"))
+
+    # in the queue, which shows messages
+    options: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", **RAW_INPUTS}
+    form.widget.change(save, [form.widget, page.language], message, trigger_mode="always_last", **options)
+    form.widget.change(None, form.widget, None, js=SET_THEME)
+    loaded = page.blocks.load(lambda: form.value(read(page.output)), None, form.widget, **PRIVATE_EVENT)
+    loaded.then(None, form.widget, None, js=SET_THEME)
 
 
 def versions(output: Path, language: str) -> str:

@@ -38,7 +38,7 @@ from utils.workspace import training_checks
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 
-MAIN_CHARTS = ("training.loss_audio", "training.evaluation_loss")
+MAIN_CHARTS = ("training.loss_audio", "training.evaluation_loss", "training.scores")
 MAX_SMOOTHING = 0.95
 
 
@@ -117,11 +117,11 @@ def build_live(panel: TrainPanel, advanced: Advanced) -> dict[str, Any]:
     with gr.Row(visible=False) as live:
         with gr.Column(scale=3, min_width=320):
             with gr.Row():
-                charts = {title: build_chart(title) for title in MAIN_CHARTS}
+                charts = {title: line_plot(title) for title in MAIN_CHARTS}
             options: dict[str, Any] = {"step": 0.05, "interactive": True, "elem_id": "smoothing"}
             smoothing = gr.Slider(0, MAX_SMOOTHING, value=0, **labels("training.smoothing"), **options)
             with advanced.section(), gr.Row():
-                charts |= {title: build_chart(title) for title in CHARTS if title not in MAIN_CHARTS}
+                charts |= {title: line_plot(title) for title in CHARTS if title not in MAIN_CHARTS}
 
         def render_samples(request: PanelRequest) -> str:
             run = panel.selected(request.project, request.text("run"))
@@ -137,22 +137,19 @@ def build_live(panel: TrainPanel, advanced: Advanced) -> dict[str, Any]:
     return {"live": live, **charts, "smoothing": smoothing, "samples": samples}
 
 
-def line_plot(title: str, elem_id: str) -> gr.LinePlot:
-    step, value, curve = render.COLUMNS
-    axes: dict[str, Any] = {"x": step, "y": value, "color": curve, "y_title": " ", "color_title": " ", "tooltip": "all"}
-    return gr.LinePlot(label=t(title), x_title=t("common.step"), height=220, min_width=300, elem_id=elem_id, **axes)
-
-
-def build_chart(title: str) -> gr.LinePlot:
-    return line_plot(title, title.removeprefix("training.").replace("_", "-") + "-chart")
+def line_plot(title: str, name: str = "") -> gr.LinePlot:
+    name = name or title.removeprefix("training.").replace("_", "-")
+    options: dict[str, Any] = {"y_title": " ", "color_title": " ", "tooltip": "all", "height": 220, "min_width": 300}
+    options |= {"label": t(title), "x_title": t("common.step"), "elem_id": f"{name}-chart"}
+    return gr.LinePlot(None, *render.COLUMNS, **options)
 
 
 def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     """Refresh the start and the charts; each visitor is sent only what has changed."""
     page, form = panel.page, panel.form
 
-    def state(
-        project: str, name: str | None, language: str, values: Mapping[str, object] | None, smoothing: float
+    def state(  # the values of the widgets
+        _: object, project: str, name: str | None, language: str, values: Mapping[str, object] | None, smoothing: float
     ) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
@@ -170,7 +167,7 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     inputs = [*panel.inputs, form.widget, widgets["smoothing"]]
     shown = {name: widget for name, widget in widgets.items() if name not in {"smoothing", "samples"}}
     changes = [panel.chosen.change, form.widget.change, widgets["smoothing"].release]
-    connect_live(page, state, inputs, shown, changes)
+    connect_live(page, "training", state, inputs, shown, changes)
 
 
 def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
@@ -187,8 +184,8 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
         }
         return gr.update() | {"effects": hints}
 
-    events = [event for event in page.refresh if event is not page.clock.tick]  # too much HTML for every tick
-    events += [tab.select, panel.chosen.change, widgets["device"].change, widgets["samples"].change]
+    events = [tab.select, page.language.change, page.project.change]  # too much HTML for every tick
+    events += [panel.chosen.change, widgets["device"].change, widgets["samples"].change]
     options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **PRIVATE_EVENT}
     gr.on(events, effects, panel.inputs, form.widget, **options)
 
@@ -212,7 +209,8 @@ def start_state(project: Project, values: Mapping[str, object], language: str) -
 
 def chart_state(history: RunHistory, title: str, smoothing: float, language: str) -> dict[str, Any]:
     curves = {t(label, language): history.points(name) for name, label in CHARTS[title].items()}
-    return {"value": render.chart(curves, min(smoothing or 0, MAX_SMOOTHING))}
+    value = render.chart(curves, min(smoothing or 0, MAX_SMOOTHING))
+    return {"value": value, "visible": value is not None or title != "training.scores"}
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:
@@ -240,7 +238,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
         inner = f'<div class="scroll boxes" tabindex="0">{"".join(boxes)}</div>{table}'
         return f'<div class="more">{views.details(t("training.compare_runs", language), inner, "comparison")}</div>'
 
-    chart = line_plot("training.evaluation_loss", "compared-chart")
+    chart = line_plot("training.evaluation_loss", "compared")
     chart.visible = False
     Panel(page, "comparison-panel", show, {"compare": compare}, [chart])
 

@@ -1,17 +1,16 @@
 """What the tab shows of runs and of this device, as HTML; does not import gradio."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import datetime
 from html import escape
 from pathlib import Path
 
-from utils.config import TrainConfig, read_yaml
-from utils.core.errors import ConfigError
+from utils.config import TrainConfig
 from utils.core.events import Event, as_number, format_event, read_tail
 from utils.runs import ACTIVE, Run, State, Status
-from utils.training.history import Points, RunHistory, Sample
+from utils.training.history import SCORES, Points, RunHistory, Sample, smoothed
 from utils.ui.i18n import field_title, phrases, t, translate
 from utils.ui.views import (
     audio_player,
@@ -27,11 +26,10 @@ from utils.ui.views import (
     table,
     time_left,
 )
-from utils.workspace.training_checks import DiskForecast, PresetPeak, Result
+from utils.workspace.training_checks import DiskForecast, Result, differences
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
 MAX_COMPARED = 6
-NOT_COMPARED = {"output_path"}
 OPEN_STEPS = 2  # whose samples are shown expanded
 MAX_STEPS = 30
 LOG_BYTES, LOG_LINES = 32_768, 60
@@ -41,6 +39,7 @@ CHARTS = {
     "training.loss_audio": {"loss_audio": "common.training", "eval_audio": "common.evaluation"},
     "training.loss_text": {"loss_text": "common.training", "eval_text": "common.evaluation"},
     "training.evaluation_loss": {"eval": "common.evaluation", "eval_raw": "training.without_ema"},
+    "training.scores": {name: f"training.score_{name}" for name in SCORES},
     "training.learning_rate": {"rate": "training.learning_rate"},
     "training.speed": {"speed": "training.clips_per_second"},
     "training.memory_gib": {"memory": "training.memory_gib"},
@@ -94,14 +93,6 @@ def chart(curves: dict[str, Points], smoothing: float = 0.0) -> dict[str, object
     """Return the value of a chart of labelled curves; None for an empty one."""
     rows = [[step, value, label] for label, points in curves.items() for step, value in smoothed(points, smoothing)]
     return {"columns": list(COLUMNS), "datatypes": COLUMNS, "mark": "line", "data": rows} if rows else None
-
-
-def smoothed(points: Points, weight: float) -> Iterable[tuple[float, float]]:
-    """Yield a running mean, in which each earlier point has ``weight`` times the influence of the next."""
-    total = influence = 0.0
-    for step, value in points:
-        total, influence = weight * total + value, weight * influence + 1
-        yield step, total / influence
 
 
 def messages(history: RunHistory, language: str) -> str:
@@ -200,22 +191,6 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def read_settings(run: Run) -> dict[str, object]:
-    """Read the settings of a run, also of an older version; empty when the file is damaged."""
-    try:
-        return read_yaml(run.config)
-    except ConfigError:
-        return {}
-
-
-def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
-    """Return the settings that differ between runs, in the order of declaration."""
-    defaults = TrainConfig().model_dump()
-    settings = [read_settings(run) for run in runs]
-    rows = {name: [values.get(name, default) for values in settings] for name, default in defaults.items()}
-    return {name: row for name, row in rows.items() if name not in NOT_COMPARED and len(set(map(str, row))) > 1}
-
-
 def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], language: str) -> str:
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
@@ -247,42 +222,25 @@ def disk_forecast(result: DiskForecast, language: str) -> str:
     return f"{text} {t('training.disk_full', language)}" if result.most > result.free else text
 
 
-def memory_tables(plan: Result, presets: Iterable[PresetPeak], language: str) -> str:
-    """Return the memory estimate: whether it fits, its parts, and the presets on this device."""
+def memory_tables(plan: Result, language: str) -> str:
+    """Return the memory estimate: whether it fits, and its parts."""
 
     def gib(size: float) -> str:
         return f"{size / 2**30:.2f} GiB"
 
-    def mark(key: str, peak: int) -> tuple[str, str]:
-        fits = peak <= plan["available"]
-        return t(
-            f"training.{key if fits else key.replace('fits', 'does_not_fit')}", language
-        ), "pass" if fits else "fail"
-
-    def preset_row(name: str, batch: int, steps: int, peak: int) -> list[str]:
-        verdict, kind = mark("fits", peak)
-        sign = "✓" if kind == "pass" else "✗"
-        texts = t(f"preset.{name}.title", language), f"{batch} × {steps}", gib(peak)
-        return [*map(cell, texts), cell(f"{sign} {verdict}", classes=f"mark {kind}")]
-
-    def titles(*names: str) -> list[str]:
-        return [t(f"training.{name}", language) for name in names]
-
-    verdict, kind = mark("it_fits", plan["peak"])
+    kind, verdict = ("pass", "it_fits") if plan["peak"] <= plan["available"] else ("fail", "it_does_not_fit")
     sizes = {"batch": plan["batch"], "peak": gib(plan["peak"]), "name": plan["device"], "room": gib(plan["available"])}
     tuned = plan["tuned"]
     advice = t("training.memory_advice", language, **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
     parts = [
-        map(cell, (translate(name, language), gib(size), translate(text, language)))
+        [cell(translate(name, language)), cell(gib(size)), cell(translate(text, language))]
         for name, size, text in plan["parts"]
     ]
-    rows = [preset_row(*preset) for preset in presets]
     return (
-        f"<p><b class='{kind}'>{verdict}</b></p>"
+        f"<p><b class='{kind}'>{t(f'training.{verdict}', language)}</b></p>"
         + note(t("training.memory_needed", language, **sizes))
         + note(advice)
-        + table(titles("part", "size", "meaning"), map(list, parts))
-        + table(titles("preset", "batch", "peak", "on_this_device"), rows)
+        + table([t(f"training.{name}", language) for name in ("part", "size", "meaning")], parts)
     )
 
 
@@ -295,12 +253,8 @@ def device_line(device: Result, language: str) -> str:
 
 def switch_hint(field: str, device: Result | None, effect: tuple[int, str] | None, language: str) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
-    html = note(
-        t(
-            device_hints(device).get(field, "training.here_any_device") if device else "training.detecting_device",
-            language,
-        )
-    )
+    hint = device_hints(device).get(field, "training.here_any_device") if device else "training.detecting_device"
+    html = note(t(hint, language))
     if effect:
         changed = t("training.changed_in_run", language, count=effect[0])
         html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(effect[1])}</p>'

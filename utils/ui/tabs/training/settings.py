@@ -14,7 +14,8 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, Project
 from utils.dataset import metadata
 from utils.runs import monitor
-from utils.ui.i18n import choices, describe_problems, field_title, labels, t
+from utils.training.advice import Advice, advise, training_data
+from utils.ui.i18n import choices, describe_problems, field_title, labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.training import render
@@ -29,44 +30,36 @@ SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
 PROJECT = ("output_path",)  # its widget is the project picker
 BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision", "use_amharic_g2p")
 MORE_SWITCHES = (
-    *("enable_ema", "warmup_steps", "use_compile", "enable_tf32", "optimizer", "enable_lora"),
-    *("freeze_first_n_gpt_layers", "freeze_conditioning", "enable_fused_optimizer", "enable_fused_gelu"),
-    *("enable_byte_dropout", "offload_optimizer", "step_in_backward"),
-)
+    "enable_ema warmup_steps use_compile enable_tf32 optimizer enable_lora freeze_first_n_gpt_layers "
+    "freeze_conditioning enable_fused_optimizer enable_fused_gelu enable_byte_dropout offload_optimizer "
+    "step_in_backward"
+).split()
 SWITCHES = (*BOXES[:-1], *MORE_SWITCHES)  # whose effect a run reports
 FREQUENCY = "save_step"
 GROUPS = {
-    "": ("version", "num_epochs", FREQUENCY, *BOXES),
+    "": ["version", "num_epochs", FREQUENCY, *BOXES],
     "training.model_and_data": (
-        *("custom_model", "language", "text_mode", "g2p_backend", "train_csv", "eval_csv"),
-        *("replay_data", "replay_share"),
-    ),
+        "custom_model language text_mode g2p_backend train_csv eval_csv replay_data replay_share"
+    ).split(),
     "training.advanced_learning": (
-        *("batch_size", "grad_acumm", "max_audio_length", "learning_rate", "max_steps", "lr_scheduler"),
-        *("warmup_share", "embedding_warmup_steps", "weight_decay", "gradient_clip", "dropout", "label_smoothing"),
-        *("text_loss_weight", "reference", "mask_reference", "early_stopping_patience", "seed"),
-    ),
+        "batch_size grad_acumm max_audio_length learning_rate max_steps lr_scheduler warmup_share "
+        "embedding_warmup_steps weight_decay gradient_clip dropout label_smoothing text_loss_weight reference "
+        "mask_reference early_stopping_patience seed"
+    ).split(),
     "training.optimizations": MORE_SWITCHES,
     "training.advanced_optimizations": (
-        *("checkpoint_every", "attention_kernel", "max_mel_length", "ema_decay", "ema_device"),
-        *("lora_rank", "lora_alpha", "lora_dropout", "lora_targets", "use_dora"),
-    ),
+        "checkpoint_every attention_kernel max_mel_length ema_decay ema_device lora_rank lora_alpha lora_dropout "
+        "lora_targets use_dora"
+    ).split(),
     "training.checkpoints_and_memory": (
-        "save_minutes",
-        "save_n_checkpoints",
-        "eval_step",
-        "sample_texts",
-        "score_sentences",
-        "score_model",
-        "tracker",
-    ),
-    "training.advanced_batches": ("max_text_length", "batch_tokens", "find_batch_size", "num_workers"),
-    "training.advanced_gpus": ("max_memory_fraction", "num_processes", "sharding"),
+        "save_minutes save_n_checkpoints eval_step sample_texts score_sentences score_model tracker"
+    ).split(),
+    "training.advanced_batches": "max_text_length batch_tokens find_batch_size num_workers".split(),
+    "training.advanced_gpus": "max_memory_fraction num_processes sharding".split(),
 }
 SLIDERS = {FREQUENCY: 5000}  # a number beside it, a file or a program may set more
 PATHS = ("custom_model", "train_csv", "eval_csv")  # of this computer; no preset sets them
 UNTOUCHED = ("num_epochs", "batch_size", "learning_rate", FREQUENCY)  # that tell whether somebody has set up a run
-RECOMMENDED = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # by GiB of GPU
 TIERS = (  # presets by the memory that they need
     *("conservative", "balanced", "aggressive", "standard"),
     *("t4", "memory_optimized", "extreme_memory_optimized", "lora_6gb"),
@@ -83,11 +76,10 @@ def load_preset(name: str) -> TrainConfig:
     return TrainConfig.load(CONFIGS / f"{name}.yaml")
 
 
-def recommended_preset(gpu_gib: float | None) -> str:
-    """Return the preset for a GPU with this much memory, or for none."""
-    if gpu_gib is None:
-        return "tiny_cpu"
-    return next((name for name, least in RECOMMENDED.items() if gpu_gib >= least), "lora_6gb")
+def advice_for(project: Project) -> Advice:
+    """Return advice for the data of a project on this computer."""
+    gib = monitor.read_once(project.root).gpu_memory_total_gib
+    return advise(training_data(project.dataset, gib, TrainConfig().version))
 
 
 def read_settings(values: object, project: Project) -> TrainConfig:
@@ -166,26 +158,28 @@ def connect_form(
             return "", settings_error(error, language), suited_preset(values, preset)
         return note(render.disk_forecast(result, language)), "", suited_preset(values, preset)
 
-    def describe(name: str | None, language: str) -> str:
-        return describe_preset(name, page.output, language)
+    @show_errors
+    def describe(project: str, name: str, language: str) -> str:
+        return describe_preset(name, page.open(project), language)
 
     @show_errors
-    def choose(name: str, settings: Values | None, language: str) -> tuple[Any, ...]:
+    def choose(project: str, name: str, settings: Values | None, language: str) -> tuple[Any, ...]:
         if not name:
             return "", gr.skip()
         paths = {path: values_of(settings).get(path, "") for path in PATHS}
-        return describe(name, language), form.value(load_preset(name)) | paths
+        return describe(project, name, language), form.value(load_preset(name)) | paths
 
     @show_errors
     def restore(project: str) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
+        opened = page.open(project)
         try:
-            run = next(iter(list_trainings(page.open(project))), None)
+            run = next(iter(list_trainings(opened)), None)
             if run:
                 return None, form.value(TrainConfig.load(run.config))
-        except AmharicTtsError:  # not a valid name, or a run of an older version
+        except AmharicTtsError:  # a run of an older version
             pass
-        name = recommended_preset(monitor.read_once(page.output).gpu_memory_total_gib)
+        name = advice_for(opened).preset
         return name, form.value(load_preset(name))
 
     inputs = [page.project, form.widget, preset, page.language]
@@ -193,9 +187,12 @@ def connect_form(
     options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **QUIET_EVENT}
     gr.on(events, show_errors(check), inputs, [forecast, message, preset], api_name="disk_forecast", **options)
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
-    inputs, options = [preset, form.widget, page.language], {"api_name": "preset", "show_progress_on": about}
+    inputs, options = (
+        [page.project, preset, form.widget, page.language],
+        {"api_name": "preset", "show_progress_on": about},
+    )
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
-    page.language.change(describe, [preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
+    page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
     events = [page.blocks.load, page.project.change]
     gr.on(events, restore, page.project, [preset, form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
 
@@ -207,16 +204,16 @@ def suited_preset(values: Values, preset: str | None) -> Any:  # noqa: ANN401  #
     return "tiny_cpu" if values.get("version") == TINY and preset != "tiny_cpu" and is_untouched else gr.skip()
 
 
-def describe_preset(name: str | None, output: Path, language: str) -> str:
-    """Return what a preset is for, and whether it is the one for this computer."""
+def describe_preset(name: str, project: Project, language: str) -> str:
+    """Return what a preset is for, and why, if it is the one for this data and computer."""
     if name not in PRESETS:  # the settings are those of a run
         return ""
-    description = f"{t(f'preset.{name}.about', language)} (configs/{name}.yaml)"
-    gpu = monitor.read_once(output)
-    if name != recommended_preset(gpu.gpu_memory_total_gib):
+    description, advice = f"{t(f'preset.{name}.about', language)} (configs/{name}.yaml)", advice_for(project)
+    if name != advice.preset:
         return note(description)
-    device = gpu.gpu_name or t("training.no_gpu", language)
-    return note(f"{t('training.recommended', language, device=device)} {description}")
+    device = monitor.read_once(project.root).gpu_name or t("training.no_gpu", language)
+    why = translate(next(iter(advice.gaps), advice.promise), language)
+    return note(f"{t('training.recommended', language, device=device)} {description} {why}")
 
 
 def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> None:

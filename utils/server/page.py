@@ -1,5 +1,6 @@
-"""What the page adds to gradio's server: a password, a free port, and refused requests. Does not import gradio."""
+"""The web server of the page: a password, a free port, and refused requests. Does not import gradio."""
 
+import copy
 import re
 import secrets
 import socket
@@ -23,6 +24,8 @@ SECURITY_HEADERS = {
 }
 FILES, LOGIN = "/file=", "/login"
 MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
+ASSET = re.compile(r"/assets/[\w.-]+")
+PARTIAL = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for less than the whole
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
 
 
@@ -93,6 +96,36 @@ class RequestGuard:
             await self.throttle(scope, receive, send_with_headers)
         else:
             await self.app(scope, receive, send_with_headers)
+
+
+class AssetCache:
+    """Keeps the scripts and styles of gradio in memory, and lets browsers keep them: a changed one has another name.
+
+    Gradio reads each from disk, which takes milliseconds, and a page has a hundred.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        self.responses: dict[str, list[Message]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_asset = scope["type"] == "http" and scope["method"] == "GET" and ASSET.fullmatch(scope["path"])
+        if not is_asset or PARTIAL & dict(scope["headers"]).keys():
+            await self.app(scope, receive, send)
+            return
+        response = self.responses.get(scope["path"])
+        if response is None:
+            response = []
+
+            async def collect(message: Message) -> None:
+                response.append(message)
+
+            await self.app(scope, receive, collect)
+            if response[0]["status"] == 200:
+                MutableHeaders(raw=response[0]["headers"])["cache-control"] = "public, max-age=31536000, immutable"
+                self.responses[scope["path"]] = response
+        for message in response:
+            await send(copy.deepcopy(message))  # compression changes it in place
 
 
 def refusal(scope: Scope, *, local: bool) -> str:
