@@ -58,7 +58,7 @@ GROUPS = {
     "training.advanced_gpus": "max_memory_fraction num_processes sharding".split(),
 }
 SLIDERS = {FREQUENCY: 5000}  # a number beside it, a file or a program may set more
-PATHS = ("custom_model", "train_csv", "eval_csv")  # of this computer; no preset sets them
+PATHS = ("custom_model", "train_csv", "eval_csv", "replay_data")  # of this computer; no preset sets them
 UNTOUCHED = ("num_epochs", "batch_size", "learning_rate", FREQUENCY)  # that tell whether somebody has set up a run
 TIERS = (  # presets by the memory that they need
     *("conservative", "balanced", "aggressive", "standard"),
