@@ -1,5 +1,6 @@
 """A run whose saved state is damaged continues from its newest intact checkpoint, says so, and saves anew."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +10,11 @@ import torch
 
 from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
+from utils.core.errors import RunError
 from utils.core.folders import DamagedError
+from utils.core.storage import read_json, write_atomically
 from utils.runs import Run
-from utils.training import resume_state
+from utils.training import preparation, resume_state
 from utils.training.preparation import BASE_FILE
 from utils.xtts import checkpoints
 
@@ -100,3 +103,17 @@ def test_a_damaged_record_of_the_base_model_is_named(run: Run, content: bytes) -
     (run.folder / BASE_FILE).write_bytes(content)
     with pytest.raises(DamagedError, match=r"base\.json is damaged"):
         resumed(run)
+
+
+def test_a_base_model_that_was_replaced_is_found_among_the_models(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = run.folder / BASE_FILE
+    known = read_json(note)
+    base, kept = Path(known["folder"]), tmp_path / "models"
+    monkeypatch.setattr(preparation, "MODELS", kept)
+    write_atomically(note, json.dumps({**known, "folder": str(tmp_path / "gone" / base.name)}))
+    with pytest.raises(RunError, match="no longer the model"):
+        resumed(run)
+    shutil.copytree(base, kept / base.name)
+    assert events(resumed(run), "train")[-1]["step"] == 8

@@ -11,6 +11,7 @@ from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError, RunError
 from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
+from utils.core.paths import MODELS
 from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
 from utils.dataset import features
 from utils.dataset.clip import Clip
@@ -55,14 +56,17 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
         return base
     try:
         known = read_json(note)
-        base = BaseModel(current_base_path(Path(known["folder"])), str(known["fingerprint"]))
-        exists = base.folder.is_dir()
+        folder, fingerprint = current_base_path(Path(known["folder"])), str(known["fingerprint"])
     except (OSError, ValueError, TypeError, LookupError) as error:
         hint = "Restore it from a backup, or start a new run from one of its checkpoints."
         raise DamagedError(f"{note} is damaged.", hint=hint) from error
-    if not exists or model.fingerprint(base.folder) != base.fingerprint:
-        raise RunError(f"{base.folder} is no longer the model that this run started from.", hint="Restore it.")
-    return base
+    kept = MODELS / folder.name  # an embedded voice may have been replaced
+    for place in (folder, kept):
+        if place.is_dir() and model.fingerprint(place) == fingerprint:
+            return BaseModel(place, fingerprint)
+    raise RunError(
+        f"{folder} is no longer the model that this run started from.", hint=f"Restore it, or copy it to {kept}."
+    )
 
 
 def _copy_voice(ready: Path, own: Path) -> Path:
