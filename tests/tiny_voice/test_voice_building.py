@@ -26,6 +26,7 @@ from utils.core.paths import Project
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.synthesizer import Synthesizer
+from utils.speech.voices import ConditioningSettings
 from utils.workspace import sample_project
 
 pytestmark = [
@@ -140,6 +141,7 @@ def test_a_build_continues_from_the_weights_of_an_earlier_voice(
     again = BuildContext(tmp_path, recipe, "cpu", lambda _: None, base)
     stages.run(again, STAGES[:-1])
     assert Synthesizer.load(voice_folder(tmp_path), "cpu", "fp32", cache=tmp_path).speak("ሰላም።", tries=1).samples.size
+    assert ConditioningSettings.of(voice_folder(tmp_path)).gpt_cond_chunk_len == recipe.codes.reference_seconds
     first, continued = (stages.figures(root, "gpt")["phrases"]["first"] for root in (context.root, tmp_path))
     assert continued["loss_audio"] < first["loss_audio"]  # although the codes are other ones
 

@@ -132,6 +132,7 @@ def _continued_model(context: BuildContext, base: Path, folder: Path) -> Path:
     arguments = config.model_args
     arguments.gpt_num_audio_tokens, arguments.gpt_start_audio_token = codes + 2, codes
     arguments.gpt_stop_audio_token = codes + 1
+    config.gpt_cond_chunk_len = context.recipe.codes.reference_seconds  # ``read_config`` leaves it out
     vocoder = strip_prefix(read_state_dict(base / MODEL_FILE), VOCODER_PREFIX)
     with replace_folder(folder) as new:
         write_config(new, config, Vocabulary.load(base / VOCABULARY_FILE))
