@@ -61,10 +61,17 @@ def test_a_best_checkpoint_in_mid_run_wins_and_not_the_last(
     assert checkpoints.find(run.folder, "best").scores == {"composite": 0.9}
 
 
-def test_a_run_scores_what_it_speaks_and_without_a_recogniser_the_loss_decides(tmp_path: Path, dataset: Path) -> None:
+def test_a_run_scores_what_it_speaks_with_the_embedded_recogniser(tmp_path: Path, dataset: Path) -> None:
+    run = trained(tmp_path / "project", dataset, max_steps=1, eval_step=1, score_sentences=2)
+    (scores,) = events(run, "scores")
+    assert {"endings", "duration", "intelligibility", "composite"} <= scores.keys()
+
+
+def test_without_a_recogniser_the_loss_decides(tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gpt_train, "find_phone_judge", lambda *_: None)  # as for a language that it does not know
     run = trained(tmp_path / "project", dataset, max_steps=2, eval_step=1, score_sentences=2)
     assert [event["step"] for event in events(run, "scores")] == [1, 2]
-    assert {"endings", "duration"} <= events(run, "scores")[0].keys()
+    assert "composite" not in events(run, "scores")[0]
     assert checkpoints.best_step(run.folder) == 2
     assert not checkpoints.find(run.folder, 2).samples
 
