@@ -197,7 +197,7 @@ class OtherData(NamedTuple):
     features: Features
 
 
-class TrainingData(NamedTuple):
+class PreparedData(NamedTuple):
     """What a run needs before its model is loaded."""
 
     clips: ClipLists
@@ -207,7 +207,7 @@ class TrainingData(NamedTuple):
     others: list[OtherData]
 
 
-def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
+def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
     """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
     clips = metadata.clips_of_run(job.run.folder, config, job.run.project)
     metadata.store_clips_of_run(job.run.folder, config, clips)
@@ -224,11 +224,11 @@ def prepare_data(job: Job, config: TrainConfig) -> TrainingData:
         OtherData(other, encode(other.lists.folder, clips=other.lists.clips, language=other.language))
         for other in others
     ]
-    return TrainingData(clips, base, tokenizer, features, mixed)
+    return PreparedData(clips, base, tokenizer, features, mixed)
 
 
 def build_loop(
-    job: Job, config: TrainConfig, ranks: Ranks, data: TrainingData, gpt: nn.Module, tracker: Tracker
+    job: Job, config: TrainConfig, ranks: Ranks, data: PreparedData, gpt: nn.Module, tracker: Tracker
 ) -> TrainingLoop:
     device = ranks.accelerator.device
     limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
@@ -309,7 +309,7 @@ def mix_clips(
     return JoinedSource([own, *mixed]), replay
 
 
-def find_batch_size(job: Job, config: TrainConfig, data: TrainingData, free: memory.Device) -> TrainConfig:
+def find_batch_size(job: Job, config: TrainConfig, data: PreparedData, free: memory.Device) -> TrainConfig:
     """Divide the effective batch into as few parts as fit, and make that the settings of the run.
 
     A GPU is tried with random data of the longest clips; for a CPU the estimate decides.

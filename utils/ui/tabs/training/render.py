@@ -39,6 +39,7 @@ CHARTS = {
     "training.loss_audio": {"loss_audio": "common.training", "eval_audio": "common.evaluation"},
     "training.loss_text": {"loss_text": "common.training", "eval_text": "common.evaluation"},
     "training.evaluation_loss": {"eval": "common.evaluation", "eval_raw": "training.without_ema"},
+    "training.other_languages": {"eval_others": "common.evaluation"},
     "training.scores": {name: f"training.score_{name}" for name in SCORES},
     "training.learning_rate": {"rate": "training.learning_rate"},
     "training.speed": {"speed": "training.clips_per_second"},
