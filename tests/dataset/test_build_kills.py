@@ -37,6 +37,7 @@ def read_whole(project: Project) -> dict[str, Source]:
     return contents.recordings
 
 
+@pytest.mark.long
 def test_a_build_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     if rerun_alone(request):
         return

@@ -238,6 +238,7 @@ def test_a_gate_and_an_unknown_name_are_explained(site: Site, tmp_path: Path) ->
 
 def test_without_a_connection_the_download_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.HfApi", functools.partial(HfApi, endpoint="http://127.0.0.1:9"))  # nobody
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda _: None)  # between its attempts
     with pytest.raises(DownloadError, match="cannot be downloaded"):
         read_corpus("corpus:fleurs", tmp_path)
 

@@ -28,8 +28,8 @@ READ = {
     "DatasetConfig.inputs", "DatasetConfig.cookies", "DatasetConfig.recogniser_model",
     "DatasetConfig.second_model", "FeaturesConfig.model",
     "ServeConfig.api_key_file", "ServeConfig.model", "ServeConfig.speech", "ServeConfig.voices", "SpeechConfig.model",
-    "SpeechConfig.reference", "TrainConfig.custom_model", "TrainConfig.eval_csv", "TrainConfig.score_model",
-    "TrainConfig.train_csv",
+    "SpeechConfig.reference", "TrainConfig.custom_model", "TrainConfig.eval_csv", "TrainConfig.replay_data",
+    "TrainConfig.score_model", "TrainConfig.train_csv",
 }  # fmt: skip
 # Paths that are written: the page fills them in itself, and whatever it was sent instead is not used.
 WRITTEN = {"DownloadConfig.models", "TrainConfig.output_path"}

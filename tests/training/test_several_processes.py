@@ -37,11 +37,12 @@ def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
     return trained(tmp_path_factory.mktemp("alone"), dataset, **QUICK)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "launcher"),
     [
         pytest.param(("--num-processes=2", "--sharding=fsdp", "--tracker=tensorboard"), (), id="fsdp"),
-        pytest.param((), TORCHRUN, id="torchrun", marks=pytest.mark.long),
+        pytest.param((), TORCHRUN, id="torchrun"),
     ],
 )
 def test_two_processes_come_to_the_same_curve(

@@ -59,6 +59,7 @@ def make_dataset(folder: Path) -> None:
     evaluation.write_bytes(train.read_bytes())
 
 
+@pytest.mark.alone
 def test_every_poll_responds_within_300_milliseconds(blocks: gr.Blocks) -> None:
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
     polls = [event for event in auditing.handlers(blocks) if any(target in clocks for target, _ in event.targets)]

@@ -11,13 +11,14 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
 import torch
 from pydantic import Field, TypeAdapter
+from torch import nn
 from torch.nn import functional
 
 from utils.core.errors import SpeedupError, StorageError
@@ -36,6 +37,7 @@ EMULATED = 0.5  # of fp32's speed; slower bf16 is not done by the processor itse
 ROUNDS = 7  # the best of which counts
 OCCASIONS = 3
 LAYERS, WIDTH = 8, 1024  # together larger than a processor's cache
+SMALL_BYTES = 64 << 20  # a GPT of this size in fp32 is read quickly as it is
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,13 @@ class PrecisionChoice:
     vocoder: Precision
     gpt_reason: str
     vocoder_reason: str
+
+    def for_model(self, gpt: nn.Module) -> "PrecisionChoice":
+        """Return fp32 for a small model on a processor: there, fewer bytes save little and cost likeness."""
+        size = sum(4 * weight.numel() for weight in gpt.parameters())
+        if self.device != "cpu" or size > SMALL_BYTES:
+            return self
+        return replace(self, gpt="fp32", gpt_reason=f"fp32: this model is small ({size >> 20} MB)")
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,7 @@ class Synthesizer:
         """
         choice = choose(device, precision)
         loaded = open_model(model, as_stored=True, output=output)  # the decoder takes one layer after the other
+        choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
         decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True)
         decoder.on_step = on_step or decoder.on_step
         vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
