@@ -38,6 +38,14 @@ def test_a_clearly_faster_precision_is_chosen(
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
 
 
+def test_a_small_model_speaks_in_fp32(path: Path) -> None:
+    path.write_text(json.dumps({precision.machine(): vars(FAST)}))
+    choice = choose("cpu", "auto", path)
+    small, large = (torch.nn.Linear(1024, width, device="meta") for width in (1024, 1 << 15))
+    assert (choice.for_model(small).gpt, choice.for_model(small).vocoder) == ("fp32", "fp32")
+    assert choice.for_model(large) is choice
+
+
 def test_a_machine_is_measured_on_a_few_occasions_of_which_the_best_counts(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
