@@ -14,14 +14,14 @@ from torch import Tensor
 from tests.xtts.exporting import plain_model
 from tools import random_model
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import MODELS, ROOT
+from utils.core.paths import MODELS, ROOT, TINY_MODEL, TINY_MODEL_1_0
 from utils.speech.loading import LoadedModel, open_model
 from utils.speech.models import find_model, list_models
 from utils.xtts import adapters, checkpoints
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
 from utils.xtts.export import write_ready
-from utils.xtts.model import fingerprint, gpt_state, load_gpt
+from utils.xtts.model import find_recorded_base, fingerprint, gpt_state, load_gpt
 from utils.xtts.tensors import write_tensors
 from utils.xtts.tokenizer import Tokenizer
 
@@ -222,6 +222,20 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
     assert open_model(run, base=tiny_folder).folder == tiny_folder
     with pytest.raises(AmharicTtsError, match="/elsewhere/tiny-random"):
         open_model(run, source=ModelSource(models=tmp_path))
+
+
+@pytest.mark.slow
+def test_a_checkpoint_of_1_0_finds_the_embedded_voice_that_it_started_from(output: Path, tmp_path: Path) -> None:
+    run = shutil.copytree(output / RUN, tmp_path / "run")
+    manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
+    known = json.loads(manifest.read_text())
+    known["about"] |= {"base": "/elsewhere/utils/xtts/data/tiny", "base_fingerprint": fingerprint(TINY_MODEL_1_0)}
+    manifest.write_text(json.dumps({name: value for name, value in known.items() if name != "digest"}))
+    with pytest.raises(AmharicTtsError, match="does not fit"):  # this GPT is another one: the base was found
+        open_model(run)
+    assert find_recorded_base(TINY_MODEL, fingerprint(TINY_MODEL_1_0)) == TINY_MODEL_1_0
+    assert find_recorded_base(TINY_MODEL, fingerprint(TINY_MODEL)) == TINY_MODEL
+    assert find_recorded_base(TINY_MODEL, "another") is None
 
 
 def without(*names: str) -> Callable[[Path], object]:

@@ -33,6 +33,7 @@ from utils.xtts.files import ModelFileError
 from utils.xtts.model import (
     GPT_PREFIX,
     compare,
+    find_recorded_base,
     load_gpt,
     load_vocoder,
     meta_gpt,
@@ -307,13 +308,11 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
             f"{folder} does not say which model it was trained from.",
             hint="Give a folder or a version as the base model.",
         )
-    recorded = files.current_base_path(Path(info.base))
-    paths = [recorded, source.models / recorded.name] if base is None else [find_model(base, source=source)]
-    for path in paths:
-        if (path / files.MODEL_FILE).is_file() and info.base_fingerprint in {"", model_fingerprint(path)}:
-            return path
+    path = Path(info.base) if base is None else find_model(base, source=source)
+    if found := find_recorded_base(path, info.base_fingerprint, source.models if base is None else path.parent):
+        return found
     raise RunError(
-        f"{paths[0]} is no longer the model that {folder.name} was trained from.",
+        f"{path} is no longer the model that {folder.name} was trained from.",
         hint="Restore it, or give it as the base model: the vocoder comes from there.",
     )
 

@@ -22,7 +22,7 @@ from utils.runs.job import Job
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.xtts import base_models, model, pronunciations
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE, current_base_path
+from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -56,16 +56,15 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
         return base
     try:
         known = read_json(note)
-        folder, fingerprint = current_base_path(Path(known["folder"])), str(known["fingerprint"])
+        folder, fingerprint = Path(known["folder"]), str(known["fingerprint"])
     except (OSError, ValueError, TypeError, LookupError) as error:
         hint = "Restore it from a backup, or start a new run from one of its checkpoints."
         raise DamagedError(f"{note} is damaged.", hint=hint) from error
-    kept = MODELS / folder.name  # an embedded voice may have been replaced
-    for place in (folder, kept):
-        if place.is_dir() and model.fingerprint(place) == fingerprint:
-            return BaseModel(place, fingerprint)
+    if place := model.find_recorded_base(folder, fingerprint, MODELS):
+        return BaseModel(place, fingerprint)
     raise RunError(
-        f"{folder} is no longer the model that this run started from.", hint=f"Restore it, or copy it to {kept}."
+        f"{folder} is no longer the model that this run started from.",
+        hint=f"Restore it, or copy it to {MODELS / folder.name}.",
     )
 
 

@@ -32,7 +32,16 @@ from utils.xtts.files import (
     ModelFileError,
     read_about,
 )
-from utils.xtts.model import GPT_PREFIX, RELOAD_HINT, compare, fingerprint, meta_gpt, read_config, read_state_dict
+from utils.xtts.model import (
+    GPT_PREFIX,
+    RELOAD_HINT,
+    compare,
+    find_recorded_base,
+    fingerprint,
+    meta_gpt,
+    read_config,
+    read_state_dict,
+)
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import START, STOP, Vocabulary
@@ -62,10 +71,9 @@ def promote(
     about = checkpoint.info
     if about is None:
         raise DamagedError(checkpoint.error, hint="Choose another checkpoint.")
-    base = Path(about.base)
-    if not base.is_dir() or (about.base_fingerprint and fingerprint(base) != about.base_fingerprint):
+    if not (base := find_recorded_base(Path(about.base), about.base_fingerprint)):
         raise RunError(
-            f"{base} is no longer the model that this checkpoint was trained from.",
+            f"{about.base} is no longer the model that this checkpoint was trained from.",
             hint="Restore it: the other parts of the voice come from there.",
         )
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL

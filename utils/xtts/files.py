@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
 
 MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
@@ -44,8 +43,3 @@ def read_about(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return about if isinstance(about, dict) else {}
-
-
-def current_base_path(base: Path) -> Path:
-    """Return where a recorded base model is today: the embedded voice moves with the program."""
-    return TINY_MODEL if base.name == TINY and not base.is_dir() else base

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from utils.core.paths import MODELS, TINY_MODEL, TINY_MODEL_1_0
 from utils.core.storage import read_json
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, ModelFileError
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
@@ -282,3 +283,15 @@ def fingerprint(folder: Path) -> str:
         raise ModelFileError(f"{path} cannot be read: {error.strerror}.", hint=RELOAD_HINT) from error
     digest.update(Vocabulary.load(folder / VOCABULARY_FILE).hash.encode())
     return digest.hexdigest()
+
+
+def find_recorded_base(base: Path, recorded: str, models: Path = MODELS) -> Path | None:
+    """Return where the model with a recorded path and fingerprint is today.
+
+    It may lie among the models now. The embedded voice moves with the program, and that of 1.0 is still here.
+    """
+    embedded = [TINY_MODEL, TINY_MODEL_1_0] if base.name == TINY_MODEL.name else []
+    for place in (base, models / base.name, *embedded):
+        if (place / MODEL_FILE).is_file() and recorded in {"", fingerprint(place)}:
+            return place
+    return None
