@@ -32,7 +32,7 @@ def test_a_project_of_the_same_name_that_is_no_demonstration_is_left_alone(tmp_p
     assert own.root.is_dir()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_one_command_runs_the_whole_workflow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -30,7 +30,7 @@ from utils.speech.voices import ConditioningSettings
 from utils.workspace import sample_project
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(shutil.which("espeak-ng") is None, reason="espeak-ng is not here"),
 ]
 LAST_EVALUATION = f"gpt, phrases: evaluation {RECIPES['toy'].gpt.phrases.updates}"

@@ -89,6 +89,7 @@ window.panel = (element, trigger, watch) => {
     const {confirm, cancel, key, ...data} = control.dataset;
     if (confirm && !await ask(confirm, control.textContent, cancel)) return;
     const fields = [...element.querySelectorAll("[name]")];
+    for (const field of fields) field.isTyped = false;
     const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
     trigger("click", {...Object.fromEntries(values), ...element.panelData?.(), ...data});
   };
@@ -100,6 +101,7 @@ window.panel = (element, trigger, watch) => {
   element.addEventListener("change", (event) => { if (event.target.matches("select[data-act]")) send(event.target); });
   element.addEventListener("input", (event) => {
     clearTimeout(waiting);
+    event.target.isTyped = true;
     if (event.target.matches(":is(input, textarea)[data-act]")) waiting = setTimeout(send, 250, event.target);
   });
   element.addEventListener("toggle", ({target}) => {  // details lose it when they are rendered again
@@ -107,7 +109,8 @@ window.panel = (element, trigger, watch) => {
   }, true);
   const update = () => {
     for (const field of element.querySelectorAll("[data-key]")) {
-      if (field.lastKey !== field.dataset.key) field.value = field.getAttribute("value") ?? "";
+      const isKept = field.dataset.keep && field.isTyped;  // typed while an earlier answer was on its way
+      if (field.lastKey !== field.dataset.key && !isKept) field.value = field.getAttribute("value") ?? "";
       field.lastKey = field.dataset.key;
     }
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");

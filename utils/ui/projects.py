@@ -88,7 +88,8 @@ def render(request: PanelRequest) -> str:
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
     hint = t("project.name_hint", language)
-    name = views.text_field("name", t("project.name", language), hint, placeholder=" ", data_key=request.name)
+    keys = {"data_key": request.name, "data_keep": "typed"}
+    name = views.text_field("name", t("project.name", language), hint, placeholder=" ", **keys)
     buttons = [views.button(action, t(f"project.{action}", language), "named") for action in ("new", *changes)]
     if changes:
         data = {"project": request.name, "confirm": t("project.ask_delete", language, name=request.name)}
