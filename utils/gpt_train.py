@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -19,22 +18,18 @@ from utils.core.events import Change
 from utils.core.paths import Project
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
-from utils.dataset.features import Features
-from utils.dataset.metadata import ClipLists, OtherClips
-from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
-from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.dataset.recognisers.isolated import open_recogniser
 from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
 from utils.runs import Run
 from utils.runs.job import Job, StopRequested
 from utils.runs.monitor import idle_gpu_warning
 from utils.runs.processes import ChildError, read_lines
 from utils.runs.progress import EventPrinter
-from utils.training import memory, preparation
-from utils.training.batches import BatchSpec, Replay, UpdatePlan, compile_lengths
+from utils.training import memory
+from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
-from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
-from utils.training.codec_audit import audit_codec
+from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator, shard
 from utils.training.ema import Ema
@@ -45,7 +40,7 @@ from utils.training.metrics import Throughput, Tracker
 from utils.training.model_size import ClipSize, ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.preparation import BaseModel, choose_clips
+from utils.training.preparation import PreparedData, choose_clips, mix_clips, prepare_data
 from utils.training.references import Partners
 from utils.training.run_saver import RunSaver, Scorer
 from utils.training.speedups.dropout import set_dropout
@@ -53,11 +48,9 @@ from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
 from utils.xtts import checkpoints, hub
 from utils.xtts.certificate import read as read_certificate
-from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device, free_memory
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
-from utils.xtts.tokenizer import Tokenizer
 
 OFFER = (
     "The best checkpoint of this run is that of step {step}. "
@@ -190,43 +183,6 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     return TrainResult(job.run.folder, best_folder, loop.state.update, *losses, loop.throughput.seconds)
 
 
-class OtherData(NamedTuple):
-    """Clips of another language, and their features."""
-
-    clips: OtherClips
-    features: Features
-
-
-class PreparedData(NamedTuple):
-    """What a run needs before its model is loaded."""
-
-    clips: ClipLists
-    base: BaseModel
-    tokenizer: Tokenizer
-    features: Features
-    others: list[OtherData]
-
-
-def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
-    """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
-    clips = metadata.clips_of_run(job.run.folder, config, job.run.project)
-    metadata.store_clips_of_run(job.run.folder, config, clips)
-    for problem in clips.problems:
-        job.events.emit("problem", message=problem)
-    base = preparation.find_base(job, config)
-    others = metadata.other_clips_of_run(job.run.folder, config, job.run.project)
-    tokenizer = preparation.fixed_tokenizer(job, config, base, clips.train, [other.language for other in others])
-    encoder = AudioEncoder.load(base.folder, choose_device("auto"))
-    features = preparation.encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)
-    audit_codec(job, encoder, clips, features)
-    encode = partial(preparation.encode_clips, job, encoder=encoder, tokenizer=tokenizer)
-    mixed = [
-        OtherData(other, encode(other.lists.folder, clips=other.lists.clips, language=other.language))
-        for other in others
-    ]
-    return PreparedData(clips, base, tokenizer, features, mixed)
-
-
 def build_loop(
     job: Job, config: TrainConfig, ranks: Ranks, data: PreparedData, gpt: nn.Module, tracker: Tracker
 ) -> TrainingLoop:
@@ -290,25 +246,6 @@ def emit_active(job: Job, parts: Mapping[str, str | int]) -> None:
     job.events.emit("what_is_on", message="; ".join(f"{name}: {state}" for name, state in parts.items()), parts=parts)
 
 
-def mix_clips(
-    job: Job, config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits
-) -> tuple[FeatureSource, Replay | None]:
-    """Join the training clips of a run with those of other languages, if it trains on them."""
-    if not others or not config.replay_share:
-        return own, None
-    mixed = [
-        choose_clips(job, features, clips.lists.train, limits, f"train {clips.language}") for clips, features in others
-    ]
-    sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in others]
-    replay = Replay.of_share(config.replay_share, len(own.clips), sizes, weights)
-    shares = [f"{count} of {clips.language}" for (clips, _), count in zip(others, replay.counts, strict=True)]
-    message = (
-        f"Each epoch has {len(own.clips)} clips of {config.language} and, from other datasets, {', '.join(shares)}."
-    )
-    job.events.emit("replay", message=message, counts=replay.counts)
-    return JoinedSource([own, *mixed]), replay
-
-
 def find_batch_size(job: Job, config: TrainConfig, data: PreparedData, free: memory.Device) -> TrainConfig:
     """Divide the effective batch into as few parts as fit, and make that the settings of the run.
 
@@ -341,15 +278,12 @@ def make_scorer(job: Job, config: TrainConfig, dataset: Path) -> Scorer:
 
     def score(spoken: Sequence[SpokenSentence], loss: float, base_loss: float | None) -> dict[str, float]:
         with ExitStack() as stack:
-            judge: Judge | None = None
-            if not config.score_model:
-                judge = find_phone_judge(config.language, dataset)
+            judge: Judge | None
+            if config.score_model:
+                recogniser = open_recogniser(config.score_model, config.language, partial(warn, job))
+                judge = TranscriptJudge(stack.enter_context(recogniser))
             else:
-                kind: Kind = "ctc" if config.score_model.startswith(CTC_PREFIX) else "auto"
-                name = config.score_model.removeprefix(CTC_PREFIX)
-                spec = choose(kind, name, config.language, warn=partial(warn, job))
-                recogniser = stack.enter_context(IsolatedRecogniser(spec, warn=partial(warn, job)))
-                judge = TranscriptJudge(recogniser)
+                judge = find_phone_judge(config.language, dataset)
             scores = VoiceScorer(config.language, judge)(spoken)
         whole = composite(scores, loss, base_loss)
         return scores if whole is None else {**scores, "composite": whole}

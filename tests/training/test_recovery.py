@@ -113,7 +113,7 @@ def test_a_base_model_that_was_replaced_is_found_among_the_models(
     base, kept = Path(known["folder"]), tmp_path / "models"
     monkeypatch.setattr(preparation, "MODELS", kept)
     write_atomically(note, json.dumps({**known, "folder": str(tmp_path / "gone" / base.name)}))
-    with pytest.raises(RunError, match="no longer the model"):
+    with pytest.raises(RunError, match="is missing or has changed"):
         resumed(run)
     shutil.copytree(base, kept / base.name)
     assert events(resumed(run), "train")[-1]["step"] == 8

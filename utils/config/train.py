@@ -21,6 +21,20 @@ def allow_retired(value: object, validate: ValidatorFunctionWrapHandler) -> obje
 Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"], WrapValidator(allow_retired)]
 
 
+def parse_weights(text: str) -> dict[Path, float]:
+    """Read folders separated by |, each with an optional weight; a weight that is not positive is refused."""
+    found = {}
+    for part in filter(str.strip, text.split(SEPARATOR)):
+        folder, mark, weight = part.partition("=")
+        try:
+            found[Path(folder.strip())] = float(weight) if mark else 1.0
+        except ValueError:
+            found[Path(folder.strip())] = 0.0
+    if not all(0 < weight < math.inf for weight in found.values()):
+        raise ValueError("a weight must be a positive number, as in FOLDER=2")
+    return found
+
+
 class TrainConfig(Config):
     """How to fine-tune a model."""
 
@@ -286,16 +300,12 @@ class TrainConfig(Config):
     @property
     def replay_weights(self) -> dict[Path, float]:
         """The datasets of other languages, and how many clips each gives in comparison."""
-        parts = (part.strip().partition("=") for part in self.replay_data.split(SEPARATOR) if part.strip())
-        return {Path(folder.strip()): float(weight or 1) for folder, _, weight in parts}
+        return parse_weights(self.replay_data)
 
     @field_validator("replay_data")
     @classmethod
     def weights_of_datasets(cls, value: str) -> str:
-        """Refuse a weight that is not a positive number."""
-        parts = (part.partition("=") for part in value.split(SEPARATOR))
-        if not all(0 < float(weight) < math.inf for _, mark, weight in parts if mark):
-            raise ValueError("a weight must be positive, as in FOLDER=2")
+        parse_weights(value)
         return value
 
     @model_validator(mode="after")

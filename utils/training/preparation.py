@@ -5,7 +5,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError, RunError
@@ -13,15 +15,19 @@ from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
 from utils.core.paths import MODELS
 from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
-from utils.dataset import features
+from utils.dataset import features, metadata
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
+from utils.dataset.metadata import ClipLists, OtherClips
 from utils.dataset.statistics import Lengths
 from utils.media.rates import RATE
 from utils.runs.job import Job
-from utils.training.clips import ClipLimits, FeatureSource, select_clips
+from utils.training.batches import Replay
+from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
+from utils.training.codec_audit import audit_codec
 from utils.xtts import base_models, model, pronunciations
 from utils.xtts.codec import AudioEncoder
+from utils.xtts.device import choose_device
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -63,7 +69,7 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
     if place := model.find_recorded_base(folder, fingerprint, MODELS):
         return BaseModel(place, fingerprint)
     raise RunError(
-        f"{folder} is no longer the model that this run started from.",
+        f"The base model of this run, {folder}, is missing or has changed.",
         hint=f"Restore it, or copy it to {MODELS / folder.name}.",
     )
 
@@ -190,3 +196,59 @@ def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipL
             hint="Raise the limits, or prepare the dataset again.",
         )
     return source
+
+
+class OtherData(NamedTuple):
+    """Clips of another language, and their features."""
+
+    clips: OtherClips
+    features: Features
+
+
+class PreparedData(NamedTuple):
+    """What a run needs before its model is loaded."""
+
+    clips: ClipLists
+    base: BaseModel
+    tokenizer: Tokenizer
+    features: Features
+    others: list[OtherData]
+
+
+def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
+    """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
+    clips = metadata.clips_of_run(job.run.folder, config, job.run.project)
+    metadata.store_clips_of_run(job.run.folder, config, clips)
+    for problem in clips.problems:
+        job.events.emit("problem", message=problem)
+    base = find_base(job, config)
+    others = metadata.other_clips_of_run(job.run.folder, config, job.run.project)
+    tokenizer = fixed_tokenizer(job, config, base, clips.train, [other.language for other in others])
+    encoder = AudioEncoder.load(base.folder, choose_device("auto"))
+    encoded = encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)
+    audit_codec(job, encoder, clips, encoded)
+    encode = partial(encode_clips, job, encoder=encoder, tokenizer=tokenizer)
+    mixed = [
+        OtherData(other, encode(other.lists.folder, clips=other.lists.clips, language=other.language))
+        for other in others
+    ]
+    return PreparedData(clips, base, tokenizer, encoded, mixed)
+
+
+def mix_clips(
+    job: Job, config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits
+) -> tuple[FeatureSource, Replay | None]:
+    """Join the training clips of a run with those of other languages, if it trains on them."""
+    if not others or not config.replay_share:
+        return own, None
+    mixed = [
+        choose_clips(job, encoded, clips.lists.train, limits, f"train {clips.language}") for clips, encoded in others
+    ]
+    sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in others]
+    replay = Replay.of_share(config.replay_share, len(own.clips), sizes, weights)
+    shares = [f"{count} of {clips.language}" for (clips, _), count in zip(others, replay.counts, strict=True)]
+    message = (
+        f"Each epoch has {len(own.clips)} clips of {config.language} and, from other datasets, {', '.join(shares)}."
+    )
+    job.events.emit("replay", message=message, counts=replay.counts)
+    return JoinedSource([own, *mixed]), replay
