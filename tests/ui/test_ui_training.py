@@ -114,6 +114,8 @@ def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     result = training_checks.forecast_disk(TrainConfig.parse(values), project)
     assert (result.updates, result.saves) == (12, 3)
     assert result.checkpoint == 2 * training_checks.EMBEDDED
+    averaged = training_checks.forecast_disk(TrainConfig.parse(values | {"enable_ema": True}), project)
+    assert averaged.checkpoint == 2 * result.checkpoint  # with the weights of the training itself
     assert result.resume == 12 * training_checks.EMBEDDED
     assert result.most == 3 * result.checkpoint + 2 * result.resume
     assert training_checks.forecast_disk(TrainConfig.parse(values | {"max_steps": 7}), project).updates == 7

@@ -14,7 +14,6 @@ from torch import Tensor
 from utils.core.errors import ConfigError, DownloadError, RunError, StorageError
 from utils.core.folders import replace_folder
 from utils.core.storage import atomic_writer, make_folder, require_space
-from utils.workspace.disk_usage import size_of
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.files import (
@@ -68,7 +67,7 @@ class PublishedModel(NamedTuple):
 def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
     """Write a model, with adapters merged. An existing export is replaced once the new one is complete."""
     source = opened.checkpoint.folder if opened.checkpoint else opened.folder
-    before = size_of(source)
+    before = _folder_size(source)
     _check_target(opened, folder)
     if options.half:
         _check_half_precision(opened)
@@ -112,7 +111,7 @@ def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions
         shutil.copyfile(checkpoint / ADAPTER_CONFIG, new / ADAPTER_CONFIG)
         opened.tokenizer.save(new)
         (new / CARD).write_text(card, encoding="utf-8")
-    return _published(folder, size_of(checkpoint), options)
+    return _published(folder, _folder_size(checkpoint), options)
 
 
 def write_zip(folder: Path, archive: Path) -> Path:
@@ -223,4 +222,9 @@ def _published(folder: Path, before: int, options: PublishOptions) -> PublishedM
     archive = write_zip(folder, folder.parent / f"{folder.name}.zip") if options.zip else None
     if options.ebook:
         archive = write_ebook_zip(folder, folder.parent / f"{folder.name}.ebook2audiobook.zip")
-    return PublishedModel(folder, archive, before, size_of(folder))
+    return PublishedModel(folder, archive, before, _folder_size(folder))
+
+
+def _folder_size(folder: Path) -> int:
+    """Return the size of the files in a folder; a link counts as what it links to."""
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())

@@ -89,7 +89,7 @@ def forecast_disk(config: TrainConfig, project: Project) -> DiskForecast:
     updates = min(updates, config.max_steps or updates)
     saves = math.ceil(updates / config.save_step)
     kept = min(config.save_n_checkpoints + 1, max(1, saves)) + 1  # with the best, and one being written
-    checkpoint = parameters * HALF
+    checkpoint = parameters * HALF * (1 + config.enable_ema)  # averaged weights, and those of the training
     resume = parameters * (WIDE + MOMENTS[config.optimizer] + WIDE * config.enable_ema)
     folder = next(path for path in (project.root, *project.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(folder).free
