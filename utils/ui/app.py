@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import gradio as gr
@@ -64,19 +63,15 @@ def build(output: Path) -> gr.Blocks:
         page, saved, open_system = build_header(output, blocks)
         clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]
         with gr.Tabs(elem_id="tabs") as tabs:
-            built = [
-                build_tab(tab, replace(page, clock=clock, live=Live())) for tab, clock in zip(TABS, clocks, strict=True)
-            ]
+            built = []
+            for tab, clock in zip(TABS, clocks, strict=True):
+                part = replace(page, clock=clock, live=Live())
+                built.append(tab.build(part))
+                connect_live_parts(part, built[-1].select)  # the first tab is selected when the page is built
         build_drawer(page, open_system)
         connect_state(page, saved, tabs, built, clocks)
         limit_waiting_events(blocks)
     return blocks
-
-
-def build_tab(tab: ModuleType, page: PageContext) -> gr.Tab:
-    built: gr.Tab = tab.build(page)
-    page.live.connect([built.select, *refresh_events(page)])  # the first tab is also selected when the page is built
-    return built
 
 
 def limit_waiting_events(blocks: gr.Blocks) -> None:
@@ -132,13 +127,13 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
             return views.error_box(error, language), shown
 
     page.live.add(read, [project, language], [strip, readings])
-    page.live.connect([blocks.load, manage.click, *refresh_events(page)])
+    connect_live_parts(page, blocks.load, manage.click)
     return page, saved, open_system
 
 
-def refresh_events(page: PageContext) -> list[Any]:
-    """Return the events after which the live parts of a tab are refreshed, besides its opening."""
-    return [page.clock.tick, page.language.change, page.project.change]
+def connect_live_parts(page: PageContext, *opened: Any) -> None:  # noqa: ANN401  # events of gradio
+    """Refresh the live parts of a tab when it is opened, while it is, and after a change of language or project."""
+    page.live.connect(page.language, [*opened, page.clock.tick, page.language.change, page.project.change])
 
 
 def build_drawer(page: PageContext, button: gr.Button) -> None:
@@ -150,7 +145,7 @@ def build_drawer(page: PageContext, button: gr.Button) -> None:
             close = gr.Button(t("common.close"), elem_id="close-system", size="sm", min_width=100, scale=0)
         page = replace(page, clock=clock, live=Live())
         system.build(page)
-    page.live.connect([button.click, *refresh_events(page)])
+    connect_live_parts(page, button.click)
     for clicked in (button, close):
         toggle(clicked, drawer, clock)
 

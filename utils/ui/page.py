@@ -50,19 +50,24 @@ class Live:
         self.parts.append((refresh, inputs, outputs))
         self.changes |= dict.fromkeys(changes)
 
-    def connect(self, events: Sequence[Any]) -> None:
+    def connect(self, language: gr.Radio, events: Sequence[Any]) -> None:
         """Refresh the parts after these events, and after the changes that they depend on."""
         inputs = [*dict.fromkeys(widget for _, read, _ in self.parts for widget in read)]
         outputs = [widget for *_, shown in self.parts for widget in shown]
 
         @show_errors
-        def refresh(*values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
-            given = dict(zip(inputs, values, strict=True))
-            updates = (function(*(given[widget] for widget in read)) for function, read, _ in self.parts)
-            return [update for part in updates for update in part]
+        def refresh(language: str, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
+            given, updates = dict(zip(inputs, values, strict=True)), list[Any]()
+            for function, read, shown in self.parts:
+                try:
+                    updates += function(*(given[widget] for widget in read))
+                except Exception as error:  # noqa: BLE001  # the other parts are refreshed all the same
+                    gr.Warning(escape(describe_error(log_internal(error), language)), duration=ERROR_SECONDS)
+                    updates += [gr.skip()] * len(shown)
+            return updates
 
         for triggers in filter(None, (events, [*self.changes])):
-            gr.on(triggers, refresh, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+            gr.on(triggers, refresh, [language, *inputs], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,29 @@
+"""Parts of a tab that are refreshed by one event."""
+
+import gradio as gr
+import pytest
+
+from utils.core.errors import DataError
+from utils.ui.page import Live
+
+
+def test_a_part_that_fails_leaves_the_others_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    warnings: list[str] = []
+    monkeypatch.setattr(gr, "Warning", lambda message, **_: warnings.append(message))
+    live = Live()
+    with gr.Blocks() as blocks:
+        language, button, first, second = gr.Radio(["en", "am"]), gr.Button(), gr.HTML(), gr.HTML()
+
+        def fail() -> list[str]:
+            raise DataError("The store is damaged.", hint="Restore it.")
+
+        live.add(fail, [], [first])
+        live.add(lambda: ["whole"], [], [second])
+        live.connect(language, [button.click])
+    (event,) = blocks.fns.values()
+    assert event.fn is not None
+    skipped, shown = event.fn("en")
+    assert skipped["__type__"] == "update"
+    assert "value" not in skipped
+    assert shown == "whole"
+    assert warnings == ["The store is damaged. Restore it."]
