@@ -1,6 +1,5 @@
 """Speech for whole files: subtitles, each cue at its time, and one audio file for each line of a text file."""
 
-import secrets
 import shutil
 import time
 import zipfile
@@ -17,13 +16,11 @@ from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
-from utils.media import audio
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.runs.background_jobs import BackgroundJob, JobProgress
-from utils.speech.session import RequestCancelledError, SpeechRequest, SpeechSession, Started, speak
+from utils.speech.session import RequestCancelledError, SpeechRequest, SpeechSession, Started
 from utils.speech.subtitles import fit_to_cues
-from utils.speech.types import Utterance, join
 from utils.workspace import takes
 from utils.workspace.takes import RecordedTake, Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 FOLDER, TABLE = "batches", "list.csv"
-AGAIN = "again.wav"  # in the folder of a take
 MAX_LINES = 10_000
 COLUMNS = ("number", "file", "text", "seconds", "seed", "flags", "fault")
 
@@ -44,14 +40,6 @@ class SpokenBatch(NamedTuple):
     archive: Path
     spoken: int = 0
     failed: int = 0
-
-
-class NewSentence(NamedTuple):
-    """A sentence of a take that was spoken again."""
-
-    take: str
-    number: int
-    spoken: tuple[Utterance, ...]
 
 
 def dub(
@@ -103,31 +91,6 @@ def _follow(job: BackgroundJob, request: SpeechRequest[T]) -> T | None:
                 job.report(event.step, event.total)
             last = event or last
     return last
-
-
-def speak_again(  # of a sentence
-    job: BackgroundJob,
-    session: SpeechSession,
-    project: Project,
-    take: Take,
-    number: int,
-    text: str,
-    config: SpeechConfig,
-) -> NewSentence | None:
-    """Speak one sentence of a take again, with another seed and its text as edited."""
-    piece = take.pieces[number]
-    seed = (piece.seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
-    config = config.model_copy(update={"seed": seed, "reference": piece.reference or config.reference})
-    total, spoken = 1, list[Utterance]()
-    with closing(session.submit(lambda model: speak(model, text, config), config).events()) as events:
-        for event in events:
-            job.check()
-            total = event.total if isinstance(event, Started) else total
-            spoken += [event] if isinstance(event, Utterance) else []
-    if len(spoken) < total:
-        return None
-    audio.save(takes.take_folder(project, take.name) / AGAIN, join(spoken), OUTPUT_RATE)
-    return NewSentence(take.name, number, tuple(spoken))
 
 
 def read_lines(path: Path) -> list[str]:

@@ -12,6 +12,7 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,13 +34,15 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, to_pcm16
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.session import Started
+from utils.runs.background_jobs import BackgroundJob
+from utils.speech.session import SpeechSession, Started, speak
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
 CAPTIONS = {".srt": srt, ".vtt": vtt}
+AGAIN = "again.wav"  # the newest attempt at one of its sentences
 MAX_LISTED, MAX_DELETED = 100, 20
 FORMAT = 1
 
@@ -95,6 +98,14 @@ class RecordedTake(NamedTuple):
 
     take: Take
     samples: Samples
+
+
+class NewSentence(NamedTuple):
+    """A sentence of a take that was spoken again."""
+
+    take: str
+    number: int
+    spoken: tuple[Utterance, ...]
 
 
 def new_take(
@@ -216,6 +227,31 @@ def load_sentences(project: Project, take: Take) -> list[Utterance]:
         )
         for piece in take.pieces
     ]
+
+
+def speak_again(
+    job: BackgroundJob,
+    session: SpeechSession,
+    project: Project,
+    take: Take,
+    number: int,
+    text: str,
+    config: SpeechConfig,
+) -> NewSentence | None:
+    """Speak one sentence of a take again, with another seed and its text as edited."""
+    piece = take.pieces[number]
+    seed = (piece.seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
+    config = config.model_copy(update={"seed": seed, "reference": piece.reference or config.reference})
+    total, spoken = 1, list[Utterance]()
+    with closing(session.submit(lambda model: speak(model, text, config), config).events()) as events:
+        for event in events:
+            job.check()
+            total = event.total if isinstance(event, Started) else total
+            spoken += [event] if isinstance(event, Utterance) else []
+    if len(spoken) < total:
+        return None
+    audio.save(take_folder(project, take.name) / AGAIN, join(spoken), OUTPUT_RATE)
+    return NewSentence(take.name, number, tuple(spoken))
 
 
 def replace_sentence(project: Project, take: Take, index: int, replacement: Sequence[Utterance]) -> Take:

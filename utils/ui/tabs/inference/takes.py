@@ -18,9 +18,8 @@ from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_e
 from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config, flag_text
 from utils.ui.views import audio_player, cards, message_box, note
-from utils.workspace import batch_speech, takes
-from utils.workspace.batch_speech import NewSentence
-from utils.workspace.takes import Take, TakeSentence
+from utils.workspace import takes
+from utils.workspace.takes import NewSentence, Take, TakeSentence
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
 MAX_TITLE = 60  # characters
@@ -191,7 +190,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
         number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
 
         def task(job: BackgroundJob) -> NewSentence | None:
-            return batch_speech.speak_again(job, context.session, request.project, take, number, text, settings)
+            return takes.speak_again(job, context.session, request.project, take, number, text, settings)
 
         context.jobs.start(request.name, AGAIN, task)
 
@@ -230,7 +229,7 @@ def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
     if result is None or result.spoken[0].sentence.seed == piece.seed:  # of another sentence, or replaced already
         return html
     flags = [flag_text(flag, language) for one in result.spoken for flag in one.flags]
-    player = audio_player(folder / batch_speech.AGAIN, t("inference.new_version", language))
+    player = audio_player(folder / takes.AGAIN, t("inference.new_version", language))
     accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
     return html + message_box("warning", *flags) + views.row(player, accept)
 
