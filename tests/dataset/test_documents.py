@@ -44,6 +44,13 @@ def test_a_word_document_is_read_with_its_headings(tmp_path: Path) -> None:
     assert read_document(path) == "# ምዕራፍ አንድ\n\nሰላም ለዓለም።"
 
 
+def test_a_chapter_that_is_listed_a_thousand_times_is_read_once(tmp_path: Path) -> None:
+    spine = PACKAGE.replace('<itemref idref="a"/>', '<itemref idref="a"/>' * 1000)
+    files = {"META-INF/container.xml": CONTAINER, "OEBPS/content.opf": spine, "OEBPS/one.xhtml": ONE}
+    path = packed(tmp_path / "book.epub", files | {"OEBPS/two b.xhtml": "", "OEBPS/nav.xhtml": ""})
+    assert read_document(path).count("አንድ") == 1
+
+
 @pytest.mark.parametrize("name", ["cut.epub", "cut.docx", "other.epub", "bomb.docx", "empty.docx"])
 def test_what_is_no_book_is_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(documents, "MAX_BYTES", 10_000)

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from utils.core.errors import DataError
 from utils.dataset.text_files import read_any_encoding
 
-MAX_BYTES = 200 << 20  # of one unpacked file: a text is smaller, a decompression bomb is not
+MAX_BYTES = 200 << 20  # of what is unpacked: a text is smaller, a decompression bomb is not
 BLOCKS = frozenset({"p", "div", "li", "br", "tr", "blockquote", "section", "td", "dt", "dd", "w:p", "w:br", "w:tab"})
 HEADING = re.compile(r"h[1-6]")
 WORD_HEADING = re.compile(r"(?i)heading *\d|title")
@@ -27,33 +27,32 @@ def read_document(path: Path) -> str:
         with zipfile.ZipFile(path) as archive:
             text = "\n\n".join(filter(None, reader(archive)))
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DataError(
-            f"{path} cannot be read: {error}.", hint="Open and save it again, or save it as text."
-        ) from error
+        raise DataError(f"{path} cannot be read: {error}.", hint="Save it again, or as plain text.") from error
     if not text:
         raise DataError(f"{path} has no text.", hint="If its pages are images, it needs character recognition first.")
     return text
 
 
-def _read(archive: zipfile.ZipFile, name: str) -> str:
-    if archive.getinfo(name).file_size > MAX_BYTES:
-        raise ValueError(f"{name} is larger than {MAX_BYTES >> 20} MB")
-    return archive.read(name).decode("utf-8-sig", errors="replace")
+def _read(archive: zipfile.ZipFile, *names: str) -> Iterator[str]:
+    if sum(archive.getinfo(name).file_size for name in names) > MAX_BYTES:
+        raise ValueError(f"its text is larger than {MAX_BYTES >> 20} MB")
+    return (archive.read(name).decode("utf-8-sig", errors="replace") for name in names)
 
 
 def _docx(archive: zipfile.ZipFile) -> Iterator[str]:
-    yield _Text.of(_read(archive, "word/document.xml"))
+    return map(_Text.of, _read(archive, "word/document.xml"))
 
 
 def _epub(archive: zipfile.ZipFile) -> Iterator[str]:
-    """Yield the chapters in reading order."""
-    (package,) = _attributes(_read(archive, "META-INF/container.xml"), "rootfile")[:1] or [{"full-path": ""}]
-    opf = _read(archive, package["full-path"])
+    """Return the chapters in reading order."""
+    (container,) = _read(archive, "META-INF/container.xml")
+    package = next((file["full-path"] for file in _attributes(container, "rootfile")), "")
+    (opf,) = _read(archive, package)
     files = {item["id"]: item["href"] for item in _attributes(opf, "item") if "nav" not in item.get("properties", "")}
-    for entry in _attributes(opf, "itemref"):
-        if (href := files.get(entry["idref"])) and entry.get("linear") != "no":
-            folder = posixpath.dirname(package["full-path"])
-            yield _Text.of(_read(archive, posixpath.normpath(posixpath.join(folder, unquote(href)))))
+    spine = [files.get(entry["idref"]) for entry in _attributes(opf, "itemref") if entry.get("linear") != "no"]
+    folder = posixpath.dirname(package)
+    chapters = (posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine if href)
+    return map(_Text.of, _read(archive, *dict.fromkeys(chapters)))  # each once
 
 
 def _attributes(xml: str, tag: str) -> list[dict[str, str]]:
