@@ -132,6 +132,9 @@ def test_memory_that_runs_out_halves_the_batches_until_one_clip_does_not_fit(
     short = trained(tmp_path / "short", dataset, dropout=0, batch_size=4, grad_acumm=1)
     assert figures(short, "loss") == pytest.approx(figures(plain, "loss"), rel=1e-5)
     assert sum("Out of memory with" in str(event["message"]) for event in events(short, "warning")) == 2
+    used = events(short, "what_is_on")[-1]["parts"]
+    assert isinstance(used, dict)
+    assert used["attention calls of conditioning_encoder"] == "6 x flash"  # of the attempt that succeeded
     limit_clips(monkeypatch, 0)
     with pytest.raises(AmharicTtsError, match="memory-plan"):
         trained(tmp_path / "none", dataset)

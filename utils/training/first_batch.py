@@ -82,11 +82,14 @@ class FirstBatch:
         if model.training and self.operators:
             self.operators.__enter__()  # type: ignore[no-untyped-call]
 
-    def _end(self, model: nn.Module, _batch: object, _losses: object) -> None:
+    def _end(self, model: nn.Module, _batch: object, losses: object) -> None:
         if not model.training:  # the evaluation of the base model comes first
             return
         if self.operators:
             self.operators.__exit__(None, None, None)  # type: ignore[no-untyped-call]
+        if losses is None:  # it failed, such as for lack of memory, and is tried again
+            self.operators = self.operators and _Operators()
+            return
         for hook in self._hooks:
             hook.remove()
         self.report(self._state() | self._operations())
