@@ -80,7 +80,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> N
         (["delete", RUN, "last"], "'last'"), (["delete", "unknown", "5"], "has no run named"),
         (["compare", RUN, "5"], "two steps"), (["promote", RUN], "no checkpoint best"),
         (["promote", RUN, "5", "5"], "Only one"),
-        (["promote", RUN, "5"], "no longer the model that this checkpoint was trained from"),
+        (["promote", RUN, "5"], "is missing or has changed"),
         (["promote", RUN, "5", "--reference", "nowhere.wav"], "There is no clip"),
     ],
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Recommend settings for a dataset and a device, with their sources."""
+"""Recommend settings for a dataset and a device, and cite the source of each."""
 
 import argparse
 import dataclasses

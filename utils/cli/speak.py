@@ -78,7 +78,7 @@ def load(config: SpeechConfig) -> "Synthesizer":
 def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
     """Speak a text into a file, sentence by sentence.
 
-    After Ctrl-C, what is finished is written. The same command continues there, also after a crash.
+    After Ctrl-C, what is finished is written. Repeating the command continues from there, also after a crash.
     """
     format_of(arguments.out)  # before the long work
     synthesizer = load(config)
@@ -93,7 +93,7 @@ def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int
         interrupted = True
     done = [finished.load(sentence) for sentence in plan.sentences if sentence in finished]
     if interrupted:
-        log(f"Interrupted after {len(done)} of {len(plan.sentences)}. The same command continues.")
+        log(f"Interrupted after {len(done)} of {len(plan.sentences)}. Run the same command again to continue.")
     if not done:
         return EXIT_INTERRUPTED
     speech = synthesizer.join(done, config, plan.notes)

@@ -312,7 +312,7 @@ def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, sour
     if found := find_recorded_base(path, info.base_fingerprint, source.models if base is None else path.parent):
         return found
     raise RunError(
-        f"{path} is no longer the model that {folder.name} was trained from.",
+        f"The base model of {folder.name}, {path}, is missing or has changed.",
         hint="Restore it, or give it as the base model: the vocoder comes from there.",
     )
 

@@ -73,7 +73,7 @@ def promote(
         raise DamagedError(checkpoint.error, hint="Choose another checkpoint.")
     if not (base := find_recorded_base(Path(about.base), about.base_fingerprint)):
         raise RunError(
-            f"{about.base} is no longer the model that this checkpoint was trained from.",
+            f"The base model of this checkpoint, {about.base}, is missing or has changed.",
             hint="Restore it: the other parts of the voice come from there.",
         )
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL
