@@ -303,7 +303,7 @@ def test_a_damaged_model_is_refused(output: Path, tmp_path: Path, path: str, dam
     ("known", "changes", "message"),
     [
         ({"vocabulary_hash": "0" * 64}, {}, "vocabulary"),
-        ({"base_fingerprint": "0" * 32}, {}, "no longer"),
+        ({"base_fingerprint": "0" * 32}, {}, "missing or has changed"),
         ({}, {"mel_head.bias": None}, "1 missing"),
         ({}, {"text_embedding.weight": slice(-1)}, "text rows"),
         ({}, {"mel_head.bias": slice(1, None)}, "1 wrong shape"),
