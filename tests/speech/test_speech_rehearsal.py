@@ -1,17 +1,26 @@
-"""Speech on a GPU that is not there: no mixed devices, and one wait for the device per code."""
+"""Speech on a GPU that is not there: no mixed devices, one wait for the device per code, and one per sound."""
 
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 import torch
 
 from tests.rehearsal import DeviceError, Recorder, fake_cuda
 from tests.speech.small_decoder import SAMPLED, prompt, sentences, talking_gpt
+from tests.speech.small_vocoder import small_vocoder, vectors, voice
+from tests.training.small_gpt import small_gpt
 from utils.config import SpeechConfig
+from utils.core.paths import SAMPLE_SPEECH
 from utils.speech import layers
 from utils.speech.decoder import Decoder
 from utils.speech.sampling import Sampler
+from utils.speech.vocoder import Vocoder
+from utils.speech.voices import ConditioningSettings, encode_speaker
+
+if TYPE_CHECKING:
+    from utils.speech.loading import LoadedModel
 
 READ = "decoder.Decoder._sample: copy to the host"
 
@@ -68,3 +77,34 @@ def test_numbers_that_stay_on_the_host_are_found(recorder: Recorder, monkeypatch
 def test_given_codes_are_scored_on_the_device(recorder: Recorder) -> None:
     scores, latents = decoder(recorder).score(sentences()[0], prompt(), torch.tensor([5, 6, 7]))
     assert (scores.device.type, latents.device.type) == ("cuda", "cuda")
+
+
+def on_gpu(part: Any) -> Any:
+    return part.to("cuda:0", torch.float16)
+
+
+def test_audio_is_read_once_for_a_sentence_or_chunk(recorder: Recorder) -> None:
+    vocoder, latents, embedding = Vocoder(small_vocoder(), "fp16", "cuda:0"), on_gpu(vectors(40)), on_gpu(voice())
+    read = "vocoder.Vocoder.run.<locals>.run_part: copy to the host"
+    recorder.clear()
+    assert vocoder.sound(latents, embedding).size
+    assert recorder.waits == {read: 1}
+    recorder.clear()
+    stream = vocoder.stream(embedding)
+    assert all(sound.size for sound in (stream.push(latents[:15]), stream.push(latents[15:]), stream.finish()))
+    assert recorder.waits == {read: 3}
+
+
+def test_a_voice_is_computed_with_one_wait_for_each_result(recorder: Recorder) -> None:
+    gpt, vocoder = small_gpt().to("cuda:0"), small_vocoder().to("cuda:0")
+    parts = SimpleNamespace(gpt=gpt, vocoder=vocoder, mel_stats=torch.ones(80))
+    settings = ConditioningSettings(gpt_cond_len=12, gpt_cond_chunk_len=4, max_ref_len=10)
+    recorder.clear()
+    tensors = encode_speaker(cast("LoadedModel", parts), [SAMPLE_SPEECH], settings)
+    assert {tensor.device.type for tensor in tensors.values()} == {"cpu"}
+    assert recorder.waits == {
+        "voices._prompt: copy to the device": 2,  # whole chunks, and the last one
+        "voices._prompt: copy to the host": 1,
+        "voices._embedding.<locals>.<listcomp>: copy to the device": 1,
+        "voices._embedding: copy to the host": 1,
+    }

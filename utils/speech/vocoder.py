@@ -71,8 +71,8 @@ class Upsampling:
         right = (left + 1).clamp(max=size - 1)
         start = int(left[0])
         below = self.frames(latents, offset, start, int(right[-1]) + 1, step - 1)
-        share = (positions - left).clamp(max=1)[:, None].to(below.device)
-        left, right = (left - start).to(below.device), (right - start).to(below.device)
+        share = (positions - left).clamp(max=1)[:, None]
+        share, left, right = (part.to(below.device, non_blocking=True) for part in (share, left - start, right - start))
         return below[left] * (1 - share) + below[right] * share
 
 
