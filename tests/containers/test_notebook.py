@@ -1,6 +1,7 @@
 """The cells of the notebook, run in order on an empty machine: storage, program and Python stand in."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -103,6 +104,17 @@ def test_the_first_cell_brings_the_program_from_wherever_it_lies(
     assert (machine / "program" / "start.sh").is_file()
     assert (machine / "program" / ".venv" / "bin" / "python").is_file()
     assert "start.sh doctor as <>" in capsys.readouterr().out
+
+
+def test_the_first_cell_tests_the_gpu_where_there_is_one(
+    machine: Path, program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = machine.parent / "tools" / "nvidia-smi"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    call(SET_UP, {}, CODE=str(program))
+    assert capsys.readouterr().out == "start.sh doctor as <>\nstart.sh doctor --gpu as <>\n"
 
 
 def test_projects_are_on_the_mounted_storage_and_a_second_run_or_machine_finds_them(
