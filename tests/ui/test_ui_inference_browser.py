@@ -15,6 +15,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TEXT = "ሰላም ለዓለም። ዛሬ ሰኞ ነው።"
 LONG = "ልጆቹ ጠዋት ወደ ትምህርት ቤት ሄዱ። " * 600
 PATIENCE = 60_000  # milliseconds: torch is loaded with the first model
+IS_HEARD = """() => {
+  const audio = document.querySelector("#stream-player audio");
+  return !audio.hidden && !audio.paused && audio.currentTime > 0.5;
+}"""
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +55,32 @@ def test_audio_is_streamed_and_stops_at_once(tab: Seen) -> None:
     expect(page.locator("#model-card")).to_contain_text("phonetic Latin letters")
     page.get_by_label("Stream audio").check()
     speak(page, LONG)
-    page.wait_for_function("() => (window.amharicStream?.seconds ?? 0) > 0.5", timeout=PATIENCE)
+    page.wait_for_function(IS_HEARD, timeout=PATIENCE)
     clicked = time.perf_counter()
     page.locator("#stop").click()
     expect(page.locator("#speak")).to_be_enabled()
     assert time.perf_counter() - clicked < 3
     expect(page.locator("#speak-status")).to_contain_text(re.compile("are saved|before the first sentence"))
-    assert page.evaluate("() => window.amharicStream.context") is None
+    expect(page.locator("#stream-player")).to_be_hidden()
+    assert tab.complaints == []
+
+
+def test_a_stream_is_heard_in_a_player_that_gives_way_to_the_take(tab: Seen) -> None:
+    page, player, take = tab.page, tab.page.locator("#stream-player audio"), tab.page.locator("#take-sound")
+    speak(page, "ሰላም።")
+    expect(take.get_by_test_id("waveform-Result")).to_be_visible(timeout=PATIENCE)
+    page.get_by_label("Stream audio").check()
+    speak(page, TEXT)
+    page.wait_for_function(IS_HEARD, timeout=PATIENCE)
+    expect(player).to_be_visible()
+    expect(take).to_be_hidden()  # the earlier take
+    assert player.get_attribute("aria-label") == "Streamed audio"
+    player.evaluate("audio => audio.pause()")
+    expect(page.locator("#speak-status")).to_contain_text("s of audio", timeout=PATIENCE)
+    expect(player).to_be_visible()  # until all has been heard
+    player.evaluate("audio => audio.play()")
+    expect(player).to_be_hidden(timeout=PATIENCE)
+    expect(take.get_by_test_id("waveform-Result")).to_be_visible()
     assert tab.complaints == []
 
 

@@ -17,7 +17,7 @@ from utils.ui.views import message_box
 from utils.workspace import reference_clips, takes
 from utils.workspace.takes import TakeRecorder
 
-SILENCE = "() => { const state = window.amharicStream; state?.context?.close(); if (state) state.context = null; }"
+SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of the audio that was spoken before
 
 
 def progress(recorder: TakeRecorder, seconds: float, stage: str, language: str) -> str:
@@ -36,9 +36,10 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
         stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, visible=False, elem_id="stop")
         stream = gr.Checkbox(elem_id="stream", container=False, **labels("inference.stream"))
     status = gr.HTML(elem_id="speak-status")
-    chunk = gr.Textbox(
-        visible="hidden", elem_id="stream-chunk", **labels("inference.stream_player", "inference.player_hint")
-    )
+    play = Path(__file__).with_name("stream.js").read_text(encoding="utf-8").replace("RATE", str(OUTPUT_RATE))
+    shown = '<audio controls hidden aria-label="${label}"></audio>'
+    player: dict[str, Any] = {"html_template": shown, "js_on_load": play, "elem_id": "stream-player"}
+    chunk = gr.HTML("", label=t("inference.stream_player"), **player)
     chosen = gr.Textbox(visible=False, **labels("inference.takes"))
     options: dict[str, Any] = {"type": "filepath", "interactive": False, "buttons": ["download"]}
     audio = gr.Audio(label=t("inference.result"), elem_id="take-sound", **options)
@@ -62,13 +63,11 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     inputs = [text, stream, *context.inputs.values(), context.page.project, context.page.language]
     outputs = [status, chunk, chosen, audio, speak, stop]
     options = {"show_progress": "hidden", "concurrency_limit": 8, "trigger_mode": "once", **RAW_INPUTS}
-    spoken = speak.click(say, inputs, outputs, api_name="speak", **options)
-    updates = [gr.update(visible=True), gr.update(visible=False)]
+    spoken = speak.click(say, inputs, outputs, js=SILENCE, api_name="speak", **options)
+    updates = [gr.update(visible=True), gr.update(visible=False), ""]
     # After the last update, not with it: gradio ignores clicks until the request has ended.
-    spoken.then(lambda: updates, None, [speak, stop], **PRIVATE_EVENT)
+    spoken.then(lambda: updates, None, [speak, stop, chunk], **PRIVATE_EVENT)
     stop.click(stop_speaking, None, None, js=SILENCE, api_name="stop", **QUIET_EVENT)
-    play = Path(__file__).with_name("stream.js").read_text(encoding="utf-8").replace("RATE", str(OUTPUT_RATE))
-    chunk.change(None, chunk, None, js=play)
     return {"speak": speak, "chosen": chosen, "audio": audio}
 
 
