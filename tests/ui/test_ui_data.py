@@ -115,12 +115,11 @@ def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
     (tmp_path / "read.wav").write_bytes(b"x")
     (tmp_path / "read.txt").write_text("ሰላም", encoding="utf-8")
     preview = uploads.preview(str(tmp_path))
-    sources = {pair.media.name: render.text_source(pair) for pair in preview.pairs}
-    subtitles = dict.fromkeys(("talk0.wav", "talk1.wav"), "data.its_subtitles")
-    assert sources == subtitles | {"read.wav": "data.its_text_file"}
+    assert {pair.media.name for pair in preview.pairs} == {"talk0.wav", "talk1.wav", "read.wav"}
     assert [path.name for path in preview.unmatched] == ["lonely.srt"]
     shown = render.preview(preview, "en")
-    assert "talk0.am.srt (am)" in shown
+    assert "12.0 s · 2 subtitle lines from talk1.am.srt" in shown
+    assert "0.0 s · text file" in shown
     assert "No recording has this name" in shown
 
 

@@ -8,15 +8,23 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.dataset.building import built, recordings
 from tests.ui.data_folders import many_clips, talks
-from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, opened, serving
+from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, opened, serving, settle
 from utils.dataset import voice_recordings
 from utils.dataset.store import load_dataset
+from utils.workspace import uploads
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
 RESPONSE_TIMES = """() => performance.getEntriesByType('resource')
   .filter(entry => entry.name.includes('/run/')).slice(-5).map(entry => entry.duration)"""
+
+
+PASTE = """text => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  document.body.dispatchEvent(new ClipboardEvent("paste", {clipboardData, bubbles: true}));
+}"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,6 +42,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_files_are_uploaded_understood_and_removed(seen: Seen, tmp_path: Path) -> None:
     page, sources = seen.page, seen.page.locator("#sources")
     page.locator("#upload-files input[type=file]").set_input_files(talks(tmp_path, 1))
+    expect(sources).to_contain_text("Added: 1 recording, 1 subtitle file.")
     expect(sources).to_contain_text("12.0 s · 2 subtitle lines from talk0.am.srt")
     expect(page.locator("#prepare")).to_be_visible()
     for name in ("talk0.wav", "talk0.am.srt"):
@@ -44,6 +53,34 @@ def test_files_are_uploaded_understood_and_removed(seen: Seen, tmp_path: Path) -
     sources.locator("[data-act=add]").click()
     expect(sources).to_contain_text("does not exist")
     expect(sources.locator("[name=link]")).to_have_value(str(tmp_path / "nowhere"))  # to be corrected
+
+
+def test_a_folder_and_links_are_dropped_on_the_same_zone(seen: Seen, served: Served, tmp_path: Path) -> None:
+    page, sources = seen.page, seen.page.locator("#sources")
+    talks(tmp_path / "lectures" / "first", 1)
+    talks(tmp_path / "lectures" / "second", 1)
+    (tmp_path / "lectures" / "cover.jpg").touch()
+    drop(page, files=[str(tmp_path / "lectures")])
+    expect(sources).to_contain_text("Added: 2 recordings, 2 subtitle files.")
+    names = [path.name for path in uploads.list_uploads(served.project())]
+    assert names == [f"lectures-{part}-talk0.{end}" for part in ("first", "second") for end in ("am.srt", "wav")]
+    settle(page)
+    drop(page, items=[{"mimeType": "text/uri-list", "data": "hf:google/fleurs"}])
+    expect(sources).to_contain_text("Added: 1 link.")
+    page.evaluate(PASTE, "hf:google/fleurs https://example.org/talk")
+    expect(sources).to_contain_text("yt-dlp" if not uploads.can_download() else "Added: 2 links.")
+    assert seen.complaints == []
+
+
+def drop(page: Page, **content: object) -> None:
+    """Drag files or text from outside over the drop zone, and let go."""
+    box = page.locator("#upload-files button").bounding_box()
+    assert box
+    devtools = page.context.new_cdp_session(page)
+    data = {"items": [], "files": [], "dragOperationsMask": 1, **content}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        event = {"type": kind, "x": box["x"] + 20, "y": box["y"] + 20, "data": data}
+        devtools.send("Input.dispatchDragEvent", event)
 
 
 def test_clips_are_edited_cut_joined_selected_and_undone(seen: Seen, served: Served, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@
   };
   const patch = () => {
     waiting = false;
+    keepFocus();
     for (const box of document.querySelectorAll("button.upload-container")) {
       box.removeAttribute("aria-label");
       box.removeAttribute("aria-dropeffect");
@@ -39,10 +40,28 @@
   soon();
 })();
 
-// Buttons in HTML that open a tab: those of the status strip, and "Next".
+// Keeps the focus of the keyboard: when its control leaves the document, another one near its place takes over.
+(() => {
+  let place = [];  // the control and what contains it
+  const next = (box) => box.isConnected && [...box.querySelectorAll("button, input, select, textarea, summary")]
+    .find((control) => !control.disabled && control.checkVisibility());
+  document.addEventListener("focusin", ({target}) => {
+    place = [];
+    for (let box = target; box; box = box.parentElement) place.push(box);
+  });
+  window.keepFocus = () => {
+    if (document.activeElement !== document.body || place[0]?.isConnected) return;
+    place.map(next).find(Boolean)?.focus();
+  };
+})();
+
+// Buttons in HTML that open a tab: those of the status strip, and "Next". The focus follows, also into System and back.
 document.addEventListener("click", (event) => {
   const step = event.target.closest("[data-open]");
-  if (step) document.getElementById(`${step.dataset.open}-button`)?.click();
+  const tab = step && document.getElementById(`${step.dataset.open}-button`);
+  tab?.click();
+  tab?.focus();
+  if (event.target.closest("#close-system")) document.getElementById("open-system").focus();
 });
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") document.getElementById("close-system")?.click();

@@ -97,10 +97,7 @@ class SettingsForm:
         )
         label = f'<label id="{element}-label" for="{element}-input">{title}</label>'
         head = f'<span class="switch">{widget}{label}</span>' if declared.annotation is bool else label + widget
-        limits = bounds(declared)
-        hint = field_text(self.config, field, "description", language)
-        hint += f" [{range_text(limits)}]" if limits else ""
-        hint = f'<p class="hint" id="{element}-hint">{escape(hint)}</p>'
+        hint = f'<p class="hint" id="{element}-hint">{escape(describe(self.config, field, language))}</p>'
         return f'<div class="setting" id="{element}">{head}{hint}<div data-effect></div></div>'
 
     def _input(self, field: str, attributes: str, language: str) -> str:
@@ -162,7 +159,7 @@ def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], v
         choices,
         value=value,
         label=field_title(config, name),
-        info=info(config, name),
+        info=phrase(lambda language: describe(config, name, language)),
         allow_custom_value=True,
         interactive=True,
         elem_id=name,
@@ -181,11 +178,10 @@ def bounds(field: FieldInfo) -> dict[str, float]:
     }
 
 
-def info(config: type[Config], name: str) -> str:
+def describe(config: type[Config], name: str, language: str) -> str:
     """Return the field's description with its bounds in brackets."""
     limits = bounds(config.model_fields[name])
-    suffix = f" [{range_text(limits)}]" if limits else ""
-    return phrase(lambda language: field_text(config, name, "description", language) + suffix)
+    return field_text(config, name, "description", language) + (f" [{range_text(limits)}]" if limits else "")
 
 
 def range_text(limits: Mapping[str, float]) -> str:

@@ -120,6 +120,19 @@ def is_remote(name: str) -> bool:
     return is_url(name) or name.startswith((HUB, CORPUS))
 
 
+def kind_of(name: str) -> str:
+    """Return what an input is taken for: a link, a recording, subtitles, a list of clips, a folder or a text."""
+    path = Path(name).expanduser()
+    kinds: dict[str, Callable[[], bool]] = {
+        "link": lambda: is_remote(name),
+        "recording": lambda: is_media(path),
+        "subtitles": lambda: is_subtitle(path),
+        "list": lambda: is_dataset(path),
+        "folder": path.is_dir,
+    }
+    return next((kind for kind, matches in kinds.items() if matches()), "text")
+
+
 def can_download() -> bool:
     """Return whether the package that downloads from web addresses is installed."""
     return importlib.util.find_spec("yt_dlp") is not None

@@ -1,5 +1,6 @@
 """What the tab shows of recordings, of a preparation and of a dataset, as HTML; knows nothing of gradio."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -15,7 +16,7 @@ from utils.ui import views
 from utils.ui.i18n import t, translate
 from utils.ui.views import cell, details, message_box, note
 from utils.workspace import uploads
-from utils.workspace.uploads import InputPreview, MediaPair
+from utils.workspace.uploads import InputPreview
 
 MAX_ROWS = 100
 MAX_PROBLEMS = 20
@@ -69,22 +70,33 @@ def _source(name: str, meaning: str, language: str, kind: str = "", classes: str
 
 def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
     files = uploads.list_uploads(project)
-    found, rows = uploads.pair_files(files), dict[Path, Sequence[str]]()
-    for pair in found.pairs:
-        text = t(text_source(pair), language)
+    known, text = meanings(uploads.pair_files(files), language), (t("data.text_file", language), "")
+    return [
+        _source(path.name, meaning, language, uploads.UPLOADS, classes)
+        for path in files
+        for meaning, classes in (known.get(path, text),)
+    ]
+
+
+def meanings(found: InputPreview, language: str) -> dict[Path, tuple[str, str]]:
+    """Say what each file is understood as, with the class of its cell."""
+    known = {}
+    for pair in found.pairs[:MAX_ROWS]:
+        text = t("data.its_text_file" if pair.has_transcript else "data.speech_recognition", language)
         if pair.subtitles:
             lines = uploads.count_lines(pair.subtitles[0].path)
             text = t("data.subtitle_lines", language, count=lines, name=pair.subtitles[0].path.name)
-        length = minutes(uploads.length_of(pair.media), language)
-        rows[pair.media] = _source(pair.media.name, f"{length} · {text}", language, uploads.UPLOADS)
+        known[pair.media] = f"{minutes(uploads.length_of(pair.media), language)} · {text}", ""
         for file in pair.subtitles:
-            meaning = t("data.subtitles_of", language, name=pair.media.name)
-            rows[file.path] = _source(file.path.name, meaning, language, uploads.UPLOADS)
-    for path in found.unmatched:
-        rows[path] = _source(path.name, t("data.no_matching_media", language), language, uploads.UPLOADS, "warn")
-    rest = (path for path in files if path not in rows)
-    rows |= {path: _source(path.name, t("data.text_file", language), language, uploads.UPLOADS) for path in rest}
-    return list(rows.values())
+            known[file.path] = t("data.subtitles_of", language, name=pair.media.name), ""
+    return known | dict.fromkeys(found.unmatched[:MAX_ROWS], (t("data.no_matching_media", language), "warn"))
+
+
+def understood(names: Sequence[str], language: str) -> str:
+    """Say what inputs were understood as, such as "Added: 3 recordings, 1 link."; nothing without any."""
+    kinds = Counter(uploads.kind_of(name) for name in names)
+    parts = (t(f"data.added_{kind}", language, count=count) for kind, count in sorted(kinds.items()))
+    return t("data.added", language, what=", ".join(parts)) if kinds else ""
 
 
 def preview(found: InputPreview, language: str) -> str:
@@ -94,35 +106,13 @@ def preview(found: InputPreview, language: str) -> str:
     if found.has_tables:
         return note(t("data.dataset_with_audio", language))
     shown = note(t("data.dataset_clip_count", language, count=found.clips)) if found.clips else ""
-    if found.pairs or found.unmatched:
-        shown += pairs(found, language)
+    rows = [(cell(path.name), cell(text, classes=kind)) for path, (text, kind) in meanings(found, language).items()]
+    shown += _table(("data.source", "data.understood_as"), rows, language, "stack") if rows else ""
+    shown += _rows_left_out(len(found.pairs), language)
     problems, more = [*found.problems[:MAX_PROBLEMS]], len(found.problems) - MAX_PROBLEMS
     if more > 0:
         problems.append(t("data.more_not_shown", language, count=more))
     return shown + message_box("warning", *problems)
-
-
-def pairs(found: InputPreview, language: str) -> str:
-    no_media = cell(t("data.no_matching_media", language), classes="warn")
-    rows = [
-        (cell(pair.media.name), cell(_subtitles(pair)), cell(t(text_source(pair), language)))
-        for pair in found.pairs[:MAX_ROWS]
-    ]
-    rows += [(cell("–"), cell(path.name), no_media) for path in found.unmatched[:MAX_ROWS]]
-    titles = ("data.media_file", "common.subtitles", "data.text_source")
-    return _table(titles, rows, language, "stack") + _rows_left_out(len(found.pairs), language)
-
-
-def _subtitles(pair: MediaPair) -> str:
-    names = (f"{file.path.name} ({file.language})" if file.language else file.path.name for file in pair.subtitles)
-    return ", ".join(names) or "–"
-
-
-def text_source(pair: MediaPair) -> str:
-    """Return the id of the phrase that says where the text of a recording comes from."""
-    if pair.subtitles:
-        return "data.its_subtitles"
-    return "data.its_text_file" if pair.has_transcript else "data.speech_recognition"
 
 
 def recording_progress(progress: PhonemeCoverage, language: str) -> str:

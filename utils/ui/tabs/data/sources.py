@@ -24,6 +24,7 @@ from utils.ui.views import button, error_box, message_box, note, row, text_field
 from utils.workspace import sample_project, uploads
 
 LISTS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")  # a dataset, with its audio
+SCRIPT = Path(__file__).with_name("sources.js")
 
 
 def build_sources(page: PageContext) -> None:
@@ -31,7 +32,7 @@ def build_sources(page: PageContext) -> None:
     options: dict[str, Any] = {"file_count": "multiple", "file_types": suffixes, "height": 130}
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
     actions = {"add": _add, "remove": _remove, "sample": _use_sample}
-    panel = Panel(page, "sources", _render, actions, [page.project])
+    panel = Panel(page, "sources", _render, actions, [page.project], script=SCRIPT.read_text(encoding="utf-8"))
 
     @show_errors
     def upload(files: list[str] | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
@@ -59,7 +60,7 @@ def _upload(request: PanelRequest, files: list[str]) -> Mapping[str, Any]:
     """Store files; with a list among them they are a dataset of their own."""
     kind = uploads.LISTS if any(file.lower().endswith(LISTS) for file in files) else uploads.UPLOADS
     saved = uploads.save_uploads(request.project, files, kind)
-    added = t("data.files_added", request.language, count=len(saved.names)) if saved.names else ""
+    added = render.understood(saved.names, request.language)
     errors = (describe_error(error, request.language) for error in saved.errors)
     return {"message": message_box("success", added) + message_box("error", *errors)}
 
@@ -70,11 +71,12 @@ def _add(request: PanelRequest) -> Mapping[str, Any]:
     try:
         if not text:
             raise DataError("Nothing was entered.", hint="Enter a link, a folder or a file.")
-        found = render.preview(uploads.preview(text), language)
+        names = uploads.split_inputs(text)
+        found = "".join(dict.fromkeys(render.preview(uploads.preview(name), language) for name in names))
         uploads.add_input(request.project, text)
     except AmharicTtsError as error:  # what was entered stays, to be corrected
         return {"message": error_box(error, language)}
-    return {"message": message_box("success", t("data.added", language)) + found, "added": text}
+    return {"message": message_box("success", render.understood(names, language)) + found, "added": text}
 
 
 def _remove(request: PanelRequest) -> Mapping[str, Any]:
