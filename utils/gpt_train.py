@@ -48,7 +48,7 @@ from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
 from utils.xtts import checkpoints, hub
 from utils.xtts.certificate import read as read_certificate
-from utils.xtts.device import choose_device, free_memory
+from utils.xtts.device import choose_device, free_memory, limit_kernel_cache
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
 
@@ -135,6 +135,7 @@ def find_training(project: Project, name: str) -> Run:
 def train(job: Job, config: TrainConfig) -> TrainResult:
     """Perform a run from start to end, or continue it where it was saved."""
     # 1. Devices and data. The first process prepares the data; the others find it ready.
+    limit_kernel_cache()
     config = certified(job, config)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)

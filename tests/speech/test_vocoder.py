@@ -1,5 +1,7 @@
 """The vocoder computes the same audio as coqui's, whole or in chunks."""
 
+import subprocess
+import sys
 from itertools import cycle
 from typing import Any
 
@@ -8,6 +10,7 @@ import pytest
 import torch
 
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
+from utils.core.paths import ROOT
 from utils.media.audio import Samples
 from utils.speech import vocoder as vocoder_module
 from utils.speech.precision import multiplies_bf16
@@ -83,3 +86,23 @@ def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
 def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
     sound, half = (each.sound(vectors(60), voice()) for each in (vocoder, Vocoder(decoder, "bf16")))
     assert 0 < distance(sound, half) < 0.3
+
+
+GROWTH = """
+import psutil, torch
+from utils.speech.synthesizer import Synthesizer
+
+torch.set_num_threads(1)
+spoken = Synthesizer.load("tiny", precision="fp32")
+sizes = []
+for codes in range(20, 80):
+    spoken.vocoder.sound(torch.randn(codes, spoken.decoder.stack.dim), spoken.voice().embedding)
+    sizes.append(psutil.Process().memory_info().rss >> 20)
+print(sizes[-1] - sizes[5])
+"""
+
+
+@pytest.mark.slow
+def test_memory_hardly_grows_with_the_number_of_lengths() -> None:
+    done = subprocess.run([sys.executable, "-c", GROWTH], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 600, done.stdout  # MiB; 1,585 without a limit of the cache of oneDNN

@@ -21,6 +21,7 @@ from utils.media.audio import Samples
 from utils.speech.hifigan import HifiGan
 from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
+from utils.xtts.device import limit_kernel_cache
 from utils.xtts.narrow_vocoder import without_silent_channels
 
 MAX_FRAMES_CPU = 1024  # computed at once, 11 seconds: shorter parts spend more on margins, longer ones memory
@@ -97,6 +98,7 @@ class Vocoder:
 
     def __init__(self, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> None:
         require("vocoder", precision, device)
+        limit_kernel_cache()
         self.device = torch.device(device)
         self.network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], self.device)
         sizes: Any = decoder
