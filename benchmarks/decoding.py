@@ -9,6 +9,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -137,9 +138,10 @@ def ours(decoder: Decoder, coqui: Coqui, sentences: int) -> Timed:
         Sentence(TokenizedText("", "", "", "", (), tuple(ids[: TOKENS - n]), ()), seed=n, max_codes=coqui.codes)
         for n in range(sentences)
     ]
-    steps = decoder.steps(given, coqui.prompt, SpeechConfig())
-    first = clocked(lambda: next(steps), coqui.device)
-    rest = clocked(lambda: [len(made) for made in steps], coqui.device)
+    with closing(decoder.request(coqui.prompt, SpeechConfig(batch_size=sentences))) as request:
+        made = [request.add(sentence) for sentence in given]
+        first = clocked(lambda: request.wait(lambda: bool(made[0].codes)), coqui.device)
+        rest = clocked(lambda: request.wait(lambda: all(each.finished for each in made)), coqui.device)
     return Timed(first, first + rest, coqui.codes)
 
 

@@ -21,5 +21,5 @@ def voices(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def server(voices: Path) -> Iterator[Served]:
-    with served("--voices", str(voices), "--longest-text", "500", "--waiting", "3") as server:
+    with served("--voices", str(voices), "--longest-text", "500", "--active", "1", "--waiting", "3") as server:
         yield server

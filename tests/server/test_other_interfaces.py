@@ -28,7 +28,18 @@ SETTINGS = {"temperature": "0.5", "speed": "2", "repetition_penalty": 5, "top_p"
 @pytest.fixture(scope="module")
 def open_server(voices: Path) -> Iterator[Served]:
     """A server that one web page may call."""
-    words = ("--voices", str(voices), "--origins", PAGE, "--waiting", "0", "--wyoming", f"tcp://127.0.0.1:{WYOMING}")
+    words = (
+        "--voices",
+        str(voices),
+        "--origins",
+        PAGE,
+        "--active",
+        "1",
+        "--waiting",
+        "0",
+        "--wyoming",
+        f"tcp://127.0.0.1:{WYOMING}",
+    )
     with served(*words) as server:
         yield server
 

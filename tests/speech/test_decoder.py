@@ -10,9 +10,10 @@ from tests.speech.small_decoder import GREEDY, SAMPLED, TEXTS, coqui_codes, prom
 from tests.training.small_gpt import START_AUDIO
 from utils.config import SpeechConfig
 from utils.core.errors import SpeedupError, TextError
-from utils.speech.decoder import Decoder, Generation
+from utils.speech.decoder import Decoder
+from utils.speech.layers import GraphedStep
 from utils.speech.precision import computes_bf16
-from utils.speech.types import Sentence
+from utils.speech.types import Generation, Sentence
 
 needs_bf16 = pytest.mark.skipif(not computes_bf16("gpt"), reason="this processor does not multiply bf16")
 SAMPLED_AND_BEAMS = pytest.mark.parametrize(
@@ -144,20 +145,23 @@ def test_the_gpt_is_unchanged_and_may_be_changed_or_consumed(gpt: Any) -> None:
 
 
 def test_a_step_of_fixed_shape_is_the_same_step(decoder: Decoder) -> None:
-    rows = torch.randn(3, 64)
+    rows, caches = torch.randn(3, 64), (decoder.stack.cache(), decoder.stack.cache())
+    graphed = GraphedStep(decoder.stack)
     with torch.inference_mode():
-        growing, fixed = (decoder._prefill(sentences()[:3], prompt())[0] for _ in range(2))
-        for _ in range(3):
-            wanted = decoder.stack.step(rows, growing)
-            column, mask = torch.tensor([fixed.end]), fixed.mask_until(fixed.end + 1)
-            result = decoder.stack.fixed_step(rows, fixed.layers, column, mask)
-            fixed.end += 1
-            torch.testing.assert_close(result, wanted, atol=1e-5, rtol=0)
+        for cache in caches:
+            for each in sentences()[:3]:
+                decoder.read(each, prompt(), cache)
+        for kept in ([0, 1, 2], [0, 1, 2], [2, 1], [0]):
+            for cache in caches:
+                cache.select(kept)
+            given = rows[: len(kept)]
+            wanted = decoder.stack.step(given, caches[0])
+            torch.testing.assert_close(graphed(given, caches[1]), wanted, atol=1e-5, rtol=0)
 
 
 def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decoder) -> None:
     with pytest.raises(TextError, match="403"):
-        decoder.steps([sentence(), sentence([5] * 403)], prompt(), GREEDY)
+        decoder.generate([sentence(), sentence([5] * 403)], prompt(), GREEDY)
 
 
 def test_a_limit_beyond_the_model_is_the_models() -> None:

@@ -1,4 +1,4 @@
-"""The speech session: its queue, turns, cancelling, errors and the model in memory, with a fake model."""
+"""The speech session: its queue, cancelling, errors and the model in memory, with a fake model."""
 
 import threading
 import time
@@ -31,20 +31,19 @@ def load(config: SpeechConfig, check: Check) -> Any:
     return SimpleNamespace(check=check)
 
 
-def endless(model: Any) -> Iterator[str | None]:
-    """Compute for ever within one turn, as for a sentence that never ends."""
+def endless(model: Any) -> Iterator[str]:
+    """Compute for ever, as for a sentence that never ends."""
     yield "started"
     while True:
         time.sleep(0.005)
         model.check()
 
 
-def two_turns(name: str, order: list[str]) -> Any:
-    def task(_model: Any) -> Iterator[str | None]:
+def two_events(name: str, order: list[str]) -> Any:
+    def task(_model: Any) -> Iterator[str]:
         for _ in range(2):
             order.append(name)
             yield name
-            yield None
 
     return task
 
@@ -56,37 +55,27 @@ def wait_until(condition: Any) -> None:
         time.sleep(0.005)
 
 
-def test_requests_take_turns_and_share_the_model() -> None:
-    session = SpeechSession(load, max_active=3)
-    gate, order = threading.Event(), list[str]()
+def test_requests_run_at_once_with_one_model_and_others_wait_in_order(session: SpeechSession) -> None:
+    both, order = threading.Barrier(2), list[str]()
 
-    def first(_model: Any) -> Iterator[str | None]:
-        gate.wait(10)
-        yield None
+    def meet(_model: Any) -> Iterator[str]:
+        both.wait(10)  # for the other one
+        yield "met"
 
-    session.submit(first, CONFIG)
-    a, b = (session.submit(two_turns(name, order), CONFIG) for name in "ab")
-    gate.set()
-    assert [list(filter(None, request.events())) for request in (a, b)] == [["a", "a"], ["b", "b"]]
-    assert order == ["a", "b", "a", "b"]
+    first, second = (session.submit(meet, CONFIG) for _ in range(2))
+    third = session.submit(two_events("a", order), CONFIG)
+    assert [list(filter(None, each.events())) for each in (first, second, third)] == [["met"], ["met"], ["a", "a"]]
+    assert order == ["a", "a"]
     assert session.loaded is not None
     assert session.loaded.choice == ("a", "auto", "auto")
-    session.close()
 
 
-@pytest.mark.parametrize("in_turns", [False, True])
-def test_a_caller_who_stops_listening_cancels(session: SpeechSession, in_turns: bool) -> None:
+def test_a_caller_who_stops_listening_cancels(session: SpeechSession) -> None:
     closed = threading.Event()
 
-    def task(model: Any) -> Iterator[str | None]:
+    def task(model: Any) -> Iterator[str]:
         try:
-            yield "started"
-            while True:
-                time.sleep(0.005)
-                if in_turns:
-                    yield None
-                else:
-                    model.check()
+            yield from endless(model)
         finally:
             closed.set()
 
@@ -101,7 +90,7 @@ def test_a_caller_who_stops_listening_cancels(session: SpeechSession, in_turns: 
 def test_a_cancelled_waiting_request_leaves_the_queue_and_never_runs(session: SpeechSession) -> None:
     running = [session.submit(endless, CONFIG) for _ in range(2)]
     order: list[str] = []
-    waiting = session.submit(two_turns("x", order), CONFIG)
+    waiting = session.submit(two_events("x", order), CONFIG)
     with pytest.raises(QueueFullError) as full:
         session.submit(endless, CONFIG)
     assert full.value.retry_after >= 1
@@ -122,7 +111,7 @@ def test_a_second_request_of_an_owner_cancels_the_first(session: SpeechSession) 
 
 
 def test_errors_reach_the_caller_and_the_next_request_runs(session: SpeechSession) -> None:
-    def fails(_model: Any) -> Iterator[str | None]:
+    def fails(_model: Any) -> Iterator[str]:
         yield "first"
         raise ZeroDivisionError
 
@@ -131,26 +120,25 @@ def test_errors_reach_the_caller_and_the_next_request_runs(session: SpeechSessio
     with pytest.raises(RunError, match="no such model"):
         list(session.submit(endless, SpeechConfig(model="missing")).events())
     assert session.loaded is None
-    assert "x" in list(session.submit(two_turns("x", []), CONFIG).events())
+    assert "x" in list(session.submit(two_events("x", []), CONFIG).events())
 
 
 def test_a_model_in_use_is_neither_replaced_nor_unloaded(session: SpeechSession) -> None:
     finish = threading.Event()
 
-    def long(_model: Any) -> Iterator[str | None]:
-        while not finish.is_set():
-            time.sleep(0.005)
-            yield None
+    def long(_model: Any) -> Iterator[str]:
+        yield "started"
+        finish.wait(10)
 
     using = session.submit(long, CONFIG)
     wait_until(lambda: session.loaded)
     with pytest.raises(RunBusyError):
-        list(session.submit(two_turns("x", []), SpeechConfig(model="b")).events())
+        list(session.submit(two_events("x", []), SpeechConfig(model="b")).events())
     with pytest.raises(RunBusyError):
         session.unload()
     finish.set()
     list(using.events())
-    list(session.submit(two_turns("x", []), SpeechConfig(model="b")).events())
+    list(session.submit(two_events("x", []), SpeechConfig(model="b")).events())
     assert session.loaded is not None
     assert session.loaded.choice[0] == "b"
     session.unload()
@@ -164,7 +152,7 @@ def test_a_training_that_starts_here_makes_room_and_other_runs_do_not(
         raise RunError("no process")
 
     monkeypatch.setattr(runs, "start_detached", fail)
-    list(session.submit(two_turns("x", []), CONFIG).events())
+    list(session.submit(two_events("x", []), CONFIG).events())
     for verb, stays in (("prepare", True), ("train", False)):
         with pytest.raises(RunError, match="no process"):
             runs.start(verb, RehearsalConfig(), Project(tmp_path))

@@ -22,7 +22,7 @@ from utils.speech.voices import ConditioningSettings, encode_speaker
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
 
-READ = "decoder.Decoder._sample: copy to the host"
+READ = "batching.Batch._sample: copy to the host"
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_a_value_read_too_often_is_found_by_its_place(recorder: Recorder, monkey
         return choose(sampler, scores, numbers)
 
     monkeypatch.setattr(Sampler, "choose", curious)
-    assert waits_of(recorder, 5)["decoder.Decoder._sample: item"] == 5
+    assert waits_of(recorder, 5)["batching.Batch._sample: item"] == 5
 
 
 def test_numbers_that_stay_on_the_host_are_found(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:

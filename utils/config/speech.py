@@ -86,9 +86,8 @@ class ServeConfig(SpeakerConfig):
     longest_text: int = setting(
         4096, "Maximum text length (characters)", "Longer texts are refused.", ge=1, le=1_000_000
     )
-    waiting: int = setting(
-        16, "Queued requests", "Maximum number of waiting requests; one text is spoken at a time.", ge=0, le=1000
-    )
+    active: int = setting(8, "Requests at a time", "Requests that are spoken together; further ones wait.", ge=1, le=64)
+    waiting: int = setting(16, "Queued requests", "Maximum number of waiting requests.", ge=0, le=1000)
     clients: int = setting(
         64, "Open requests", "Maximum number of requests being answered, including slow readers.", ge=1, le=1000
     )

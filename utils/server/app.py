@@ -51,7 +51,7 @@ def serve(
     config: ServeConfig, load: Callable[[SpeechConfig, Check], "Synthesizer"], on_start: Callable[[str], object]
 ) -> None:
     """Serve until the process is stopped; ``on_start`` gets the address."""
-    session = SpeechSession(load, max_waiting=config.waiting)
+    session = SpeechSession(load, config.active, config.waiting)
     errors: list[Exception] = []
     service = SpeechService(config, session)
     app = create_app(service, api_key(config.api_key_file, config.host))

@@ -6,8 +6,9 @@ computes it again in a second pass over the finished sentence; here nothing is c
 """
 
 import logging
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
+from collections import deque
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 import torch
@@ -15,26 +16,16 @@ from torch import Tensor, nn
 
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.speech.layers import GraphedStep, KeyValueCache, LayerNorm, LayerStack, Precision, linear
+from utils.speech.batching import Batch, DecodingRequest, Step
+from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
-from utils.speech.sampling import BeamSearch, Sampler, random_numbers
-from utils.speech.types import Sentence
+from utils.speech.sampling import BeamSearch
+from utils.speech.types import Generation, Sentence
 from utils.xtts.certificate import DECODING, failure
 
 logger = logging.getLogger(__name__)
 
-Generations = Generator[list["Generation"], None, None]
-
-
-@dataclass(eq=False)
-class Generation:
-    """The codes of one sentence; it grows while the decoder steps."""
-
-    codes: list[int] = field(default_factory=list)  # with the stop code where the model ended the sentence
-    latents: list[Tensor] = field(default_factory=list)  # one vector per code in fp32, which the vocoder reads
-    logprobs: list[float] = field(default_factory=list)  # the model's log-probability of each code
-    ended: bool = False  # whether the last code is the stop code
-    finished: bool = False  # whether no more codes follow
+VOICES = 4  # prompts whose keys and values are kept
 
 
 class Decoder:
@@ -63,102 +54,67 @@ class Decoder:
         if self.uses_graphs and (problem := failure(self.device, [DECODING])):
             logger.warning("Speech runs without CUDA graphs. %s", problem)
             self.uses_graphs = False
+        self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
+        self.batch = Batch(self)
 
     def _table(self, embedding: nn.Embedding) -> Tensor:
         return embedding.weight.detach().to(self.device, torch.float32, copy=True)
 
+    def request(self, prompt: Tensor, config: SpeechConfig) -> DecodingRequest:
+        """Open a request for sentences of one voice; ``prompt`` has its conditioning latents, (1, 32, dim)."""
+        return self.batch.open(prompt, config)
+
     def generate(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> list[Generation]:
-        """Generate sentences together; ``prompt`` has the conditioning latents of the voice, (1, 32, dim)."""
-        generations: list[Generation] = []
-        for current in self.steps(sentences, prompt, config):
-            generations = current
+        """Generate sentences together."""
+        with closing(self.request(prompt, config)) as request:
+            generations = [request.add(sentence) for sentence in sentences]
+            request.wait(lambda: all(each.finished for each in generations))
         return generations
 
-    def steps(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
-        """Generate sentences together and yield all of them, grown by one code, after each step.
+    def check(self, sentence: Sentence) -> None:
+        """Refuse a sentence that is too long."""
+        if (count := len(sentence.tokenized.ids)) > self.max_tokens:
+            raise TextError(
+                f"A sentence of {count} tokens is too long: the limit is {self.max_tokens}.", hint="Split it."
+            )
 
-        Closing the iterator frees the cache. With beams, sentences are searched one by one, and the codes of a sentence
-        appear when its search is done.
-        """
-        for sentence in sentences:
-            if len(sentence.tokenized.ids) > self.max_tokens:
-                raise TextError(
-                    f"A sentence of {len(sentence.tokenized.ids)} tokens is too long: the limit is {self.max_tokens}.",
-                    hint="Split it.",
-                )
-        return (self._sample if config.beams == 1 else self._search)(sentences, prompt, config)
+    def limit(self, sentence: Sentence) -> int:
+        """Return the maximum number of codes of a sentence."""
+        return min(sentence.max_codes, self.max_codes)
 
-    def _sample(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
-        """Sample sentences in one batch, which shrinks when sentences end."""
-        if not sentences:
-            return
-        generations = [Generation() for _ in sentences]
-        limits = [self._limit(sentence) for sentence in sentences]
-        rows = list(range(len(sentences)))  # the sentence of each row of the batch
-        step = GraphedStep(self.stack) if self.uses_graphs else self.stack.step
-        with torch.inference_mode():
-            sampler = Sampler(config, len(rows), len(self.codes), self.used_codes, self.device)
-            drawn = [random_numbers(each.seed, max(limits)) for each in sentences]  # a shorter list begins a longer one
-            numbers = torch.tensor(drawn, dtype=torch.float32).to(self.device)
-            cache, latents = self._prefill(sentences, prompt)
-        for position in range(max(limits)):
-            self.on_step()
-            with torch.inference_mode():
-                codes, logprobs = sampler.choose(self._scores(latents), numbers[:, position])
-                chosen = torch.stack((codes.float(), logprobs)).tolist()  # the only wait for the device in a step
-                for row, code, logprob, latent in zip(rows, *chosen, latents, strict=True):
-                    if not generations[row].finished:
-                        self._add(generations[row], int(code), latent, logprob, limits[row])
-            yield generations
-            running = [index for index, row in enumerate(rows) if not generations[row].finished]
-            if not running:
-                return
-            with torch.inference_mode():
-                if self._worth_shrinking(len(running), len(rows)):
-                    rows = [rows[index] for index in running]
-                    selected = torch.tensor(running, device=self.device)
-                    codes, numbers = codes[selected], numbers[selected]
-                    sampler.used = sampler.used[selected]
-                    cache.select(running)
-                latents = self._next(codes, position + 1, cache, step)
+    def read(self, sentence: Sentence, prompt: Tensor, cache: KeyValueCache) -> None:
+        """Add a row with the prompt and the text of a sentence to a cache."""
+        prefix, text = self._prefix(prompt), self._embed_text(sentence)
+        known = prefix[0].shape[3]
+        length, rows = known + len(text), len(cache.lengths) + 1
+        limit = self.limit(sentence)  # a CUDA graph is recorded for one size
+        cache.reserve(rows, length + (min(limit, GROWTH) if self.device.type == "cpu" else limit))
+        layers = cache.add(length)
+        for own, shared in zip(layers, prefix, strict=True):
+            own[:, :, :, :known] = shared
+        self.stack.read(text, layers, known)
 
-    def _worth_shrinking(self, running: int, rows: int) -> bool:
-        """Return whether to drop finished rows; on a GPU an extra row costs little and a new graph much."""
-        return running < rows if self.device.type == "cpu" else 2 * running <= rows
+    def next(self, codes: Tensor, positions: Tensor, cache: KeyValueCache, step: Step) -> Tensor:
+        """Return the latents that follow the newest code of each row."""
+        return self.norm(step(self.codes[codes] + self.positions[positions], cache).float())
 
-    def _search(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> Generations:
-        generations = [Generation() for _ in sentences]
-        for sentence, generation in zip(sentences, generations, strict=True):
-            with torch.inference_mode():
-                search = self._new_search(sentence, prompt, config)
-            while search.running:
-                self.on_step()
-                with torch.inference_mode():
-                    search.step()
-                yield generations
-            with torch.inference_mode():
-                best = search.best()
-            del search
-            for code, latent, logprob in zip(*best, strict=True):
-                self._add(generation, code, latent, logprob, len(best[0]))
-                yield generations
+    def scores(self, latents: Tensor) -> Tensor:
+        """Return the scores of all codes for latents."""
+        return self.head(latents.to(self.stack.dtype)).float()
 
-    def _new_search(self, sentence: Sentence, prompt: Tensor, config: SpeechConfig) -> BeamSearch:
-        cache, latents = self._prefill([sentence], prompt)
+    def search(self, sentence: Sentence, prompt: Tensor, config: SpeechConfig) -> BeamSearch:
+        """Begin a beam search for a sentence, whose beams have a cache of their own."""
+        cache = self.stack.cache()
+        self.read(sentence, prompt, cache)
 
         def advance(parents: list[int], codes: Tensor, position: int) -> Tensor:
             cache.select(parents)
-            return self._next(codes, position, cache, self.stack.step)  # a CUDA graph would be recorded at every step
+            positions = torch.full_like(codes, position)
+            return self.next(codes, positions, cache, self.stack.step)  # a CUDA graph would be recorded at every step
 
-        limit = self._limit(sentence)
-        return BeamSearch(latents, self._scores, advance, config, used=self.used_codes, stop=self.stop, limit=limit)
-
-    def _add(self, generation: Generation, code: int, latent: Tensor, logprob: float, limit: int) -> None:
-        generation.codes.append(code)
-        generation.latents.append(latent)
-        generation.logprobs.append(logprob)
-        generation.ended = code == self.stop
-        generation.finished = generation.ended or len(generation.codes) == limit
+        latents = advance([0], torch.tensor([self.start], device=self.device), 0)
+        limit = self.limit(sentence)
+        return BeamSearch(latents, self.scores, advance, config, used=self.used_codes, stop=self.stop, limit=limit)
 
     def score(self, sentence: Sentence, prompt: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         """Score given codes in one pass (teacher forcing).
@@ -168,45 +124,27 @@ class Decoder:
             the code that would follow.
         """
         with torch.inference_mode():
-            hidden = self.stack.read(self._embed(sentence, prompt, codes.tolist()))
-            latents = self.norm(hidden[-len(codes) - 1 :].float())
-            return self._scores(latents), latents
+            audio = self.codes[[self.start, *codes.tolist()]]
+            audio = audio + self.positions[: len(audio)]
+            hidden = self.stack.read(torch.cat((self._rows(prompt), self._embed_text(sentence), audio)))
+            latents = self.norm(hidden[-len(audio) :].float())
+            return self.scores(latents), latents
 
-    def _limit(self, sentence: Sentence) -> int:
-        return min(sentence.max_codes, self.max_codes)
-
-    def _embed(self, sentence: Sentence, prompt: Tensor, codes: Sequence[int] = ()) -> Tensor:
-        """Return the embeddings of the prompt, the text, the start code and given codes."""
+    def _embed_text(self, sentence: Sentence) -> Tensor:
         text = self.text[[self.text_start, *sentence.tokenized.ids, self.text_stop]]
-        audio = self.codes[[self.start, *codes]]
-        text, audio = text + self.text_positions[: len(text)], audio + self.positions[: len(audio)]
-        return torch.cat((self._rows(prompt), text, audio))
+        return text + self.text_positions[: len(text)]
 
     def _rows(self, prompt: Tensor) -> Tensor:
         return prompt.to(self.device, torch.float32).reshape(-1, self.stack.dim)
 
-    def _scores(self, latents: Tensor) -> Tensor:
-        return self.head(latents.to(self.stack.dtype)).float()
-
-    def _prefill(self, sentences: Sequence[Sentence], prompt: Tensor) -> tuple[KeyValueCache, Tensor]:
-        """Read sentences into a common cache, the prompt once for all; return the latents of their first codes too."""
-        sequences = [self._embed(sentence, prompt) for sentence in sentences]
-        cache = self.stack.cache([len(each) for each in sequences], max(map(self._limit, sentences)))
-        common: list[Tensor] = []  # keys and values of the prompt for each layer
-        if len(sentences) > 1:
-            rows = self._rows(prompt)
-            common = self.stack.cache([len(rows)], 0).row(0)
-            self.stack.read(rows, common)
-        known = common[0].shape[3] if common else 0
-        last = []
-        for index, sequence in enumerate(sequences):
-            layers = cache.row(index)
-            for own, shared in zip(layers, common, strict=False):
-                own[:, :, :, :known] = shared
-            last.append(self.stack.read(sequence[known:], layers, known)[-1])
-        return cache, self.norm(torch.stack(last).float())
-
-    def _next(
-        self, codes: Tensor, position: int, cache: KeyValueCache, step: Callable[[Tensor, KeyValueCache], Tensor]
-    ) -> Tensor:
-        return self.norm(step(self.codes[codes] + self.positions[position], cache).float())
+    def _prefix(self, prompt: Tensor) -> list[Tensor]:
+        """Return keys and values of a prompt for each layer; those of the newest voices are kept."""
+        for known, layers in self._prefixes:
+            if torch.equal(known, prompt):
+                return layers
+        rows, cache = self._rows(prompt), self.stack.cache()
+        cache.reserve(1, len(rows))
+        layers = cache.add(len(rows))
+        self.stack.read(rows, layers)
+        self._prefixes.append((prompt.clone(), layers))
+        return layers

@@ -2,8 +2,8 @@
 
 A decoding step multiplies few rows by large weights, so its speed is that of reading the weights from memory: hence the
 linear layers in several precisions. Every row is treated by itself, so what a sentence gets does not depend on its
-neighbors in the batch. All rows of a batch end at the same column, so the next code goes into one column of all of
-them; shorter rows are masked on the left. The cache grows in steps, so that a short sentence needs little memory.
+neighbors in the batch. Each row of the cache begins at column 0 and has its own length, so rows can join and leave at
+any time; what is behind the end of a row is masked. The cache grows in steps: a short sentence needs little memory.
 """
 
 import math
@@ -148,63 +148,47 @@ def _packed_int8(weight: Tensor) -> Any:  # noqa: ANN401  # an object of torch's
 
 
 class KeyValueCache:
-    """Keys and values of a batch of rows of these lengths, with free columns after them.
+    """Keys and values of rows of different lengths.
 
     ``shape``: layers, heads and size of a head.
     """
 
-    def __init__(
-        self, shape: tuple[int, int, int], lengths: list[int], free: int, dtype: torch.dtype, device: torch.device
-    ) -> None:
+    def __init__(self, shape: tuple[int, int, int], dtype: torch.dtype, device: torch.device) -> None:
         layers, heads, size = shape
-        self.end = max(lengths)
-        self.starts = [self.end - length for length in lengths]
-        wanted = (2, len(lengths), heads, self.end + max(1, free), size)
-        self.layers = [torch.zeros(wanted, dtype=dtype, device=device) for _ in range(layers)]
-        self._update_mask()
+        self.lengths: list[int] = []  # used columns of each row
+        self.layers = [torch.zeros(2, 0, heads, 0, size, dtype=dtype, device=device) for _ in range(layers)]
 
-    @property
-    def capacity(self) -> int:
-        return self.layers[0].shape[3]
+    def add(self, length: int) -> list[Tensor]:
+        """Add a row, for which there is room, and return its columns, of shape (2, 1, heads, length, size)."""
+        row = len(self.lengths)
+        self.lengths.append(length)
+        return [layer[:, row : row + 1, :, :length] for layer in self.layers]
 
-    def row(self, row: int) -> list[Tensor]:
-        """Return the columns of one row, of shape (2, 1, heads, columns, size) for each layer."""
-        return [layer[:, row : row + 1, :, self.starts[row] : self.end] for layer in self.layers]
+    def reserve(self, rows: int, columns: int) -> None:
+        """Make room for this many rows and columns; rows grow by half or more, as each growth copies the cache."""
+        _, slots, heads, capacity, size = self.layers[0].shape
+        if rows <= slots and columns <= capacity:
+            return
+        rows = slots if rows <= slots else max(rows, slots * 3 // 2)
+        used, end = len(self.lengths), max(self.lengths, default=0)
+        for number, layer in enumerate(self.layers):
+            grown = torch.zeros(2, rows, heads, max(columns, capacity), size, dtype=layer.dtype, device=layer.device)
+            grown[:, :used, :, :end] = layer[:, :used, :, :end]
+            self.layers[number] = grown
 
     def select(self, rows: list[int]) -> None:
         """Take these rows in this order; a row may occur twice."""
-        if rows == list(range(len(self.starts))):
-            return
-        index = torch.tensor(rows, device=self.layers[0].device)
-        for number, layer in enumerate(self.layers):
-            self.layers[number] = layer.index_select(1, index)
-        self.starts = [self.starts[row] for row in rows]
-        self._update_mask()
-
-    def reserve(self) -> None:
-        """Make sure that a column is free; columns that no row uses any more are dropped."""
-        if self.end < self.capacity:
-            return
-        unused = min(self.starts)
-        for number, layer in enumerate(self.layers):
-            shape = (*layer.shape[:3], self.end - unused + GROWTH, layer.shape[4])
-            grown = torch.zeros(shape, dtype=layer.dtype, device=layer.device)
-            grown[:, :, :, : self.end - unused] = layer[:, :, :, unused : self.end]
-            self.layers[number] = grown
-        self.starts, self.end = [start - unused for start in self.starts], self.end - unused
-        self._update_mask()
-
-    def _update_mask(self) -> None:
-        self.mask = self.mask_until(self.capacity) if any(self.starts) else None
-
-    def mask_until(self, end: int) -> Tensor:
-        """Return a mask of shape (rows, 1, 1, capacity) that hides columns before each row and from ``end`` on."""
-        first = self.layers[0]
-        columns = torch.arange(self.capacity, device=first.device)
-        starts = torch.tensor(self.starts, device=first.device)
-        mask = torch.zeros(len(self.starts), self.capacity, dtype=first.dtype, device=first.device)
-        mask.masked_fill_((columns < starts[:, None]) | (columns >= end), max(MASKED, torch.finfo(first.dtype).min / 2))
-        return mask[:, None, None]
+        moves = [(source, target) for target, source in enumerate(rows) if source != target]
+        if all(source > target for source, target in moves):  # no row is overwritten before it has moved
+            for layer in self.layers:
+                for source, target in moves:
+                    end = self.lengths[source]
+                    layer[:, target, :, :end] = layer[:, source, :, :end]
+        else:
+            index = torch.tensor(rows, device=self.layers[0].device)
+            for number, layer in enumerate(self.layers):
+                self.layers[number] = layer.index_select(1, index)
+        self.lengths = [self.lengths[row] for row in rows]
 
 
 # --- the layers ---
@@ -281,11 +265,9 @@ class LayerStack:
         weight, bias = source.weight.detach().to(self.device), source.bias.detach().to(self.device)
         return linear(weight.t(), bias, precision, gelu=gelu, after_gelu=after_gelu)
 
-    def cache(self, lengths: list[int], free: int) -> KeyValueCache:
-        """Return an empty cache for rows of these lengths and up to ``free`` further columns."""
-        shape = (len(self.layers), self.heads, self.dim // self.heads)
-        at_once = min(free, GROWTH) if self.device.type == "cpu" else free  # a CUDA graph is recorded for one size
-        return KeyValueCache(shape, lengths, at_once, self.dtype, self.device)
+    def cache(self) -> KeyValueCache:
+        """Return an empty cache."""
+        return KeyValueCache((len(self.layers), self.heads, self.dim // self.heads), self.dtype, self.device)
 
     def read(self, sequence: Tensor, layers: list[Tensor] | None = None, known: int = 0) -> Tensor:
         """Return the hidden states of a sequence, or of the part after its first ``known`` columns.
@@ -310,33 +292,32 @@ class LayerStack:
         return self.final(hidden)
 
     def step(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
-        """Return the hidden states of one more column, of shape (rows, dim), and add it to the cache."""
-        cache.reserve()
-        end = cache.end
-
-        def store(layer: Tensor, new: Tensor) -> Tensor:
-            layer.narrow(3, end, 1).copy_(new)
-            return layer.narrow(3, 0, end + 1)
-
-        hidden = self._column(rows, cache.layers, store, None if cache.mask is None else cache.mask[..., : end + 1])
-        cache.end = end + 1
+        """Return the hidden states of one more column of each row, of shape (rows, dim), and add it to the cache."""
+        end = max(cache.lengths) + 1
+        if end > cache.layers[0].shape[3]:
+            cache.reserve(len(rows), end - 1 + GROWTH)
+        layers = [layer[:, : len(rows), :, :end] for layer in cache.layers]
+        is_even = min(cache.lengths) == end - 1
+        hidden = self.column(rows, layers, None if is_even else torch.tensor(cache.lengths, device=rows.device))
+        cache.lengths = [length + 1 for length in cache.lengths]
         return hidden
 
-    def fixed_step(self, rows: Tensor, layers: list[Tensor], column: Tensor, mask: Tensor) -> Tensor:
-        """Do the same with shapes that never change, as a CUDA graph needs it.
-
-        ``column`` is the number of the new column, of shape (1,); ``mask`` hides free ones, (rows, 1, 1, capacity).
-        """
-        return self._column(rows, layers, lambda layer, new: layer.index_copy_(3, column, new), mask)
-
-    def _column(
-        self, rows: Tensor, layers: list[Tensor], store: Callable[[Tensor, Tensor], Tensor], mask: Tensor | None
-    ) -> Tensor:
+    def column(self, rows: Tensor, layers: list[Tensor], lengths: Tensor | None) -> Tensor:
+        """Do the same with the part of the cache that is used; without ``lengths`` every row gets its last column."""
         hidden, count = rows.to(self.dtype), len(rows)
+        numbers, mask = torch.arange(count, device=self.device), None
+        if lengths is not None:
+            behind = torch.arange(layers[0].shape[3], device=self.device) > lengths[:, None]
+            mask = torch.zeros(behind.shape, dtype=self.dtype, device=self.device)
+            mask = mask.masked_fill_(behind, max(MASKED, torch.finfo(self.dtype).min / 2))[:, None, None]
         for layer, cached in zip(self.layers, layers, strict=True):
             mixed = layer.attention_in(layer.attention_norm(hidden))
             mixed = mixed.view(count, 3, self.heads, 1, -1).transpose(0, 1)
-            keys, values = store(cached, mixed[1:]).unbind()
+            if lengths is None:
+                cached[:, :, :, -1:] = mixed[1:]
+            else:
+                cached[:, numbers, :, lengths] = mixed[1:, :, :, 0].transpose(0, 1)
+            keys, values = cached.unbind()
             attended = functional.scaled_dot_product_attention(mixed[0], keys, values, attn_mask=mask)
             hidden = hidden + layer.attention_out(attended.view(count, self.dim))
             hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
@@ -346,8 +327,7 @@ class LayerStack:
 class GraphedStep:
     """Replays ``LayerStack.step`` as one CUDA graph: one launch instead of several hundred small ones.
 
-    A test compares the recorded ``fixed_step`` with ``step`` on a CPU. Memory is claimed for the longest sentence at
-    once, so that a graph is recorded again only when rows leave the batch.
+    All rows that the cache has room for are computed, so that a graph is recorded again only when the cache grows.
     """
 
     def __init__(self, stack: LayerStack) -> None:
@@ -356,27 +336,27 @@ class GraphedStep:
         self.recorded: Tensor | None = None  # the first layer of the cache that the graph belongs to
 
     def __call__(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
-        cache.reserve()
         if self.graph is None or self.recorded is not cache.layers[0]:
-            self._record(rows, cache)
-        self.rows.copy_(rows)
-        self.column.fill_(cache.end)
-        self.mask[..., cache.end] = 0
+            self._record(cache)
+        count = len(rows)
+        self.rows[:count] = rows
+        self.lengths[:count].copy_(torch.tensor(cache.lengths), non_blocking=True)
         assert self.graph is not None  # noqa: S101  # for the type checker
         self.graph()
-        cache.end += 1
-        return self.hidden.clone()
+        cache.lengths = [length + 1 for length in cache.lengths]
+        return self.hidden[:count].clone()
 
-    def _record(self, rows: Tensor, cache: KeyValueCache) -> None:
+    def _record(self, cache: KeyValueCache) -> None:
         self.graph = None  # frees the memory of the previous one
-        self.recorded = cache.layers[0]
-        self.rows, self.mask = rows.clone(), cache.mask_until(cache.end + 1)
-        self.column = torch.full((1,), cache.end, device=rows.device)
+        self.recorded, layers = cache.layers[0], list(cache.layers)
+        slots = self.recorded.shape[1]
+        self.rows = torch.zeros(slots, self.stack.dim, device=self.stack.device)
+        self.lengths = torch.zeros(slots, dtype=torch.long, device=self.stack.device)
 
         def compute() -> None:
-            self.hidden = self.stack.fixed_step(self.rows, cache.layers, self.column, self.mask)
+            self.hidden = self.stack.column(self.rows, layers, self.lengths)
 
-        self.graph = compute if rows.device.type == "cpu" else _graph_of(compute)
+        self.graph = compute if self.rows.device.type == "cpu" else _graph_of(compute)
 
 
 def _graph_of(compute: Callable[[], None]) -> Callable[[], None]:
@@ -388,6 +368,6 @@ def _graph_of(compute: Callable[[], None]) -> Callable[[], None]:
             compute()
     torch.cuda.current_stream().wait_stream(stream)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads vocode meanwhile
         compute()
     return graph.replay

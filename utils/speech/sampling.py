@@ -30,23 +30,39 @@ def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:
 
 
 class Sampler:
-    """Samples the codes of a batch of rows and remembers which codes each row has used, some from the beginning."""
+    """Samples the codes of rows, each with its own settings, and remembers which codes each row has used."""
 
-    def __init__(self, config: SpeechConfig, rows: int, codes: int, used: Sequence[int], device: torch.device) -> None:
-        self.top_k = min(config.top_k, codes)
+    def __init__(self, codes: int, used: Sequence[int], device: torch.device) -> None:
+        self.first = torch.zeros(1, codes, dtype=torch.bool, device=device)  # codes that count as used at the beginning
+        self.first[:, list(used)] = True
+        self.used = self.first[:0]
         # Tensors, not numbers: CUDA divides by a number through its reciprocal, which gives other bits.
-        self.temperature = torch.full((1, 1), config.temperature, device=device)
-        self.top_p = torch.full((1, 1), config.top_p, device=device)
-        self.penalty = torch.full((1, 1), config.repetition_penalty, device=device)
-        self.used = torch.zeros(rows, codes, dtype=torch.bool, device=device)
-        self.used[:, list(used)] = True
+        self.settings = torch.zeros(0, 4, device=device)  # temperature, top p, repetition penalty and top k of each row
+        self.top_k: list[int] = []
+
+    def add(self, config: SpeechConfig) -> None:
+        """Add a row."""
+        top_k = min(config.top_k, self.first.shape[1])
+        settings = torch.tensor([[config.temperature, config.top_p, config.repetition_penalty, top_k]])
+        self.settings = torch.cat((self.settings, settings.to(self.first.device, non_blocking=True)))
+        self.used = torch.cat((self.used, self.first))
+        self.top_k.append(top_k)
+
+    def select(self, rows: list[int]) -> None:
+        """Take these rows in this order."""
+        index = torch.tensor(rows, dtype=torch.long).to(self.first.device, non_blocking=True)
+        self.used, self.settings = self.used[index], self.settings[index]
+        self.top_k = [self.top_k[row] for row in rows]
 
     def probabilities(self, scores: Tensor) -> tuple[Tensor, Tensor]:
         """Return the probabilities of the remaining codes, most likely first, and the codes."""
-        top, codes = penalize(scores, self.used, self.penalty).topk(self.top_k, dim=1)
-        chances = (top / self.temperature).softmax(1)
+        temperature, top_p, penalty, top_k = self.settings.T[:, :, None]
+        top, codes = penalize(scores, self.used, penalty).topk(max(self.top_k), dim=1)
+        if min(self.top_k) < max(self.top_k):
+            top = top.masked_fill(torch.arange(max(self.top_k), device=top.device) >= top_k, -torch.inf)
+        chances = (top / temperature).softmax(1)
         before = chances.cumsum(1) - chances
-        chances = chances.masked_fill(before >= self.top_p, 0.0)
+        chances = chances.masked_fill(before >= top_p, 0.0)
         return chances / chances.sum(1, keepdim=True), codes
 
     def choose(self, scores: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
@@ -54,8 +70,8 @@ class Sampler:
 
         ``numbers`` has a random number from [0, 1) for each row: the same number and scores give the same code.
         """
-        if self.top_k == 1:
-            codes = penalize(scores, self.used, self.penalty).argmax(1, keepdim=True)
+        if max(self.top_k) == 1:
+            codes = penalize(scores, self.used, self.settings[:, 2:3]).argmax(1, keepdim=True)
         else:
             chances, order = self.probabilities(scores)
             reached = chances.cumsum(1)

@@ -1,7 +1,7 @@
 """One model in memory and one queue of requests for it, shared by every visitor of the page and every HTTP client.
 
-A request is a task: a generator that gets the loaded model and yields events. It yields None where other requests may
-have a turn, for example between two sentences. All tasks run in one thread, so the model never works for two at once.
+A request is a task: a generator that gets the loaded model and yields events. A few requests run at once, each in a
+thread, and the sentences of all of them are generated together (``batching``); the others wait.
 """
 
 import logging
@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from queue import Empty, SimpleQueue
@@ -29,9 +30,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
-Task = Callable[["Synthesizer"], Iterator[T | None]]
+Task = Callable[["Synthesizer"], Iterator[T]]
 Check = Callable[[], None]  # raises RequestCancelledError when the current request was cancelled
 
+MAX_ACTIVE = 8
 HEARTBEAT_SECONDS = 0.25
 CLOSE_SECONDS = 5.0
 FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
@@ -68,7 +70,7 @@ class SpeechRequest(Generic[T]):
     owner: str = ""  # who may have only one request at a time; empty for any number
     # Gets what ``deliver`` gets, instead of ``events``.
     receiver: Callable[[T | Exception | None], object] | None = None
-    steps: Iterator[T | None] | None = None  # once it has started
+    uses_model: bool = False
     cancelled: bool = False
     _submitted: float = field(default_factory=time.monotonic)
     _events: "SimpleQueue[T | Exception | None]" = field(default_factory=SimpleQueue)
@@ -85,10 +87,6 @@ class SpeechRequest(Generic[T]):
         """Leave the queue at once; a running task stops before the next code of the model."""
         self.session.remove(self)
         self._events.put(None)
-
-    def close_steps(self) -> None:
-        if self.steps is not None and hasattr(self.steps, "close"):
-            self.steps.close()
 
     def events(self) -> Generator[T | None, None, None]:
         """Yield each event, and None four times a second while there is none; raise the error of the task.
@@ -109,6 +107,15 @@ class SpeechRequest(Generic[T]):
                 yield item
         finally:
             self.cancel()
+
+
+_current: ContextVar[SpeechRequest[object]] = ContextVar("request")
+
+
+def check_cancelled() -> None:
+    """Raise ``RequestCancelledError`` when the request that this is done for was cancelled."""
+    if _current.get().cancelled:
+        raise RequestCancelledError
 
 
 @dataclass(frozen=True)
@@ -133,12 +140,12 @@ class SpeechSession:
 
     Args:
         load: Loads the model that a config names; gets a check to call at each code of the model.
-        max_active: Requests that take turns.
+        max_active: Requests that run at once.
         max_waiting: Requests that may wait behind them.
     """
 
     def __init__(
-        self, load: Callable[[SpeechConfig, Check], "Synthesizer"], max_active: int = 1, max_waiting: int = 16
+        self, load: Callable[[SpeechConfig, Check], "Synthesizer"], max_active: int = MAX_ACTIVE, max_waiting: int = 16
     ) -> None:
         self.max_active = max_active
         self.max_waiting = max_waiting
@@ -146,9 +153,10 @@ class SpeechSession:
         self.loading = ""  # the path of the model that is being loaded
         self._load = load
         self._changed = threading.Condition()
-        self._queue: list[SpeechRequest[object]] = []
-        self._current: SpeechRequest[object] | None = None
-        self._thread: threading.Thread | None = None
+        self._load_lock = threading.Lock()
+        self._queue: list[SpeechRequest[object]] = []  # waiting and running ones that were not cancelled
+        self._running: list[SpeechRequest[object]] = []
+        self._threads: list[threading.Thread] = []
         self._closed = False
         self._mean_seconds = FIRST_ESTIMATE
         runs.notify_before_start(self)
@@ -174,11 +182,12 @@ class SpeechSession:
             if self._closed:
                 raise SessionClosedError
             if len(self._queue) >= self.max_active + self.max_waiting:
-                raise QueueFullError(len(self._queue), max(1, round(self._mean_seconds * len(self._queue))))
+                seconds = self._mean_seconds * len(self._queue) / self.max_active
+                raise QueueFullError(len(self._queue), max(1, round(seconds)))
             self._queue.append(request)  # type: ignore[arg-type]  # the session only passes events on
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="speech", daemon=True)
-                self._thread.start()
+            if len(self._threads) < min(self.max_active, len(self._running) + len(self._waiting())):
+                self._threads.append(threading.Thread(target=self._work, name="speech", daemon=True))
+                self._threads[-1].start()
             self._changed.notify_all()
         return request
 
@@ -194,16 +203,12 @@ class SpeechSession:
         """Remove a request from the queue, whether it waits, runs or has ended."""
         with self._changed:
             request.cancelled = True
-            is_waiting = request in self._queue and request is not self._current
             self._queue = [other for other in self._queue if other is not request]
             self._changed.notify_all()
-        if is_waiting:  # nobody else can start it now; the thread itself closes the one that it runs
-            request.close_steps()
 
     def counts(self) -> dict[str, int]:
         with self._changed:
-            waiting = sum(request is not self._current for request in self._queue)
-            return {"speaking": int(self._current is not None), "waiting": waiting}
+            return {"speaking": len(self._running), "waiting": len(self._waiting())}
 
     @property
     def users(self) -> int:
@@ -216,7 +221,7 @@ class SpeechSession:
             RunBusyError: The model is loading or in use.
         """
         with self._changed:
-            self._changed.wait_for(lambda: self._queue or not self._current)  # a cancelled one stops at its next code
+            self._changed.wait_for(lambda: self._queue or not self._running)  # a cancelled one stops at its next code
             self._drop_model(self._queue)
 
     def before_run(self, verb: str) -> None:
@@ -235,84 +240,79 @@ class SpeechSession:
         for request in requests:
             request.deliver(SessionClosedError())
             request.cancel()
-        if self._thread is not None:
-            self._thread.join(CLOSE_SECONDS)
+        deadline = time.monotonic() + CLOSE_SECONDS
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
-    # --- in the thread of the session ---
+    # --- in the threads of the session ---
+
+    def _waiting(self) -> list[SpeechRequest[object]]:
+        return [request for request in self._queue if request not in self._running]
 
     def _work(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._queue or self._closed)
+                self._changed.wait_for(lambda: self._closed or self._waiting())
                 if self._closed:
                     return
-                self._current = request = self._queue[0]
+                request = self._waiting()[0]
+                self._running.append(request)
             started = time.monotonic()
-            continues = False
+            _current.set(request)
             try:
-                continues = self._run_turn(request)
+                self._run(request)
+                request.deliver(None)
             except RequestCancelledError:
                 request.deliver(None)
             except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
                 request.deliver(error)
-            self._finish_turn(request, continues=continues, seconds=time.monotonic() - started)
+            self._finish(request, time.monotonic() - started)
+            del request  # or its model stays in memory while this thread waits
 
-    def _run_turn(self, request: SpeechRequest[object]) -> bool:
-        """Run a request until others may have a turn; return whether it continues after that."""
-        if request.steps is None:
-            request.steps = request.task(self._model_for(request))
-        continues = False
+    def _run(self, request: SpeechRequest[object]) -> None:
+        events = request.task(self._model_for(request))
         try:
-            for event in request.steps:
-                self._check()
-                if event is None:
-                    continues = True
-                    return True
+            for event in events:
+                check_cancelled()
                 request.deliver(event)
         finally:
-            if not continues:
-                request.close_steps()  # an error while closing reaches the caller too
-        request.deliver(None)
-        return False
+            if isinstance(events, Generator):
+                events.close()  # an error while closing reaches the caller too
 
-    def _finish_turn(self, request: SpeechRequest[object], *, continues: bool, seconds: float) -> None:
+    def _finish(self, request: SpeechRequest[object], seconds: float) -> None:
         with self._changed:
-            self._current = None
-            is_queued = request in self._queue  # unless it was cancelled
-            if is_queued:
-                self._queue.remove(request)
-            if is_queued and continues:
-                self._queue.insert(self.max_active - 1, request)
-            if not continues:
-                self._mean_seconds += NEWEST_WEIGHT * (seconds - self._mean_seconds)
+            self._running.remove(request)
+            self._queue = [other for other in self._queue if other is not request]
+            self._mean_seconds += NEWEST_WEIGHT * (seconds - self._mean_seconds)
             self._changed.notify_all()
-        if continues and not is_queued:
-            request.close_steps()
-
-    def _check(self) -> None:
-        if self._current is not None and self._current.cancelled:
-            raise RequestCancelledError
 
     def _model_for(self, request: SpeechRequest[object]) -> "Synthesizer":
         """Return the model that a request names, loading it in place of another one if needed."""
         config = request.config
         choice = (config.model, config.device, config.precision)
-        if self.loaded is not None and self.loaded.choice == choice:
-            return self.loaded.synthesizer
-        with self._changed:
-            self._drop_model([other for other in self._queue if other.steps is not None])
-            self.loading = config.model or "latest"
-        started, memory = time.monotonic(), psutil.Process().memory_info
-        before = memory().rss
-        try:
-            synthesizer = self._load(config, self._check)
-        finally:
-            self.loading = ""
-        grown = max(0, memory().rss - before) / 2**30
-        self.loaded = ActiveModel(synthesizer, choice, time.monotonic() - started, grown)
-        return synthesizer
+        with self._load_lock:
+            with self._changed:
+                if self.loaded is not None and self.loaded.choice == choice:
+                    request.uses_model = True
+                    return self.loaded.synthesizer
+                self._changed.wait_for(lambda: all(other in self._queue for other in self._users()))
+                self._drop_model(self._users())
+                self.loading = config.model or "latest"
+            started, memory = time.monotonic(), psutil.Process().memory_info
+            before = memory().rss
+            try:
+                synthesizer = self._load(config, check_cancelled)
+            finally:
+                self.loading = ""
+            grown = max(0, memory().rss - before) / 2**30
+            self.loaded = ActiveModel(synthesizer, choice, time.monotonic() - started, grown)
+            request.uses_model = True
+            return synthesizer
 
-    def _drop_model(self, users: list[SpeechRequest[object]]) -> None:
+    def _users(self) -> list[SpeechRequest[object]]:
+        return [request for request in self._running if request.uses_model]
+
+    def _drop_model(self, users: Sequence[SpeechRequest[object]]) -> None:
         if self.loading:
             raise RunBusyError("A model is loading.", hint="Wait until it is loaded.")
         if users:
@@ -369,20 +369,18 @@ def _started(model: "Synthesizer", parts: Sequence[Part], *notes: str) -> Starte
 
 def speak(
     model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
-) -> Iterator[Started | Utterance | None]:
+) -> Iterator[Started | Utterance]:
     """Speak a text, checking each sentence and repeating doubtful ones; ``voices`` are those of a script, by name."""
     parts = plan_parts(model, text, config, voices or {})
     yield _started(model, parts)
     for part in parts:
         with closing(model.utterances(part.plan, part.config)) as utterances:
-            for utterance in utterances:
-                yield utterance
-                yield None
+            yield from utterances
 
 
 def stream(
     model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
-) -> Iterator[Started | Samples | Utterance | None]:
+) -> Iterator[Started | Samples | Utterance]:
     """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
     parts = plan_parts(model, text, config, voices or {})
     yield _started(model, parts, UNCHECKED)
@@ -395,4 +393,3 @@ def stream(
         if sentence.pause:
             yield silence(sentence.pause)
         yield Utterance(sentence, np.concatenate(chunks), np.zeros(0, np.int64), ended=True)
-        yield None

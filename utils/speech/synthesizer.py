@@ -1,13 +1,12 @@
 """Speaks text: all at once, sentence by sentence, as a stream, or several texts in one batch."""
 
 import math
-import threading
 import time
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Self
 
@@ -15,7 +14,6 @@ import numpy as np
 import torch
 
 from utils.config import SpeechConfig
-from utils.core.batching import batched
 from utils.core.paths import OUTPUT
 from utils.dataset.clip import Cue
 from utils.media.audio import Samples
@@ -23,16 +21,17 @@ from utils.media.loudness import Normalizer, normalized
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.media.stretching import Stretcher, stretch
 from utils.speech import guards, voices
-from utils.speech.decoder import Decoder, Generation
+from utils.speech.decoder import Decoder
 from utils.speech.guards import SpeechLimits
 from utils.speech.loading import LoadedModel, open_model
 from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.subtitles import Timeline, fit_to_cues
-from utils.speech.types import DEFAULTS, Sentence, Speech, Utterance, Voice, join, silence, start_times
+from utils.speech.types import DEFAULTS, Generation, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
 from utils.xtts.device import free_memory
 
+AHEAD = 2  # batches of sentences that are begun before the first of them is returned
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 
 
@@ -45,9 +44,6 @@ class Synthesizer:
     vocoder: Vocoder  # turns latents into audio
     precision: PrecisionChoice  # what both compute with, and why
     cache: Path | None = None  # folder of cached voices; None: output/.cache/voices
-
-    def __post_init__(self) -> None:
-        self._lock = threading.Lock()  # one caller at a time uses the model
 
     @classmethod
     def load(
@@ -106,18 +102,25 @@ class Synthesizer:
     def speak_many(
         self, texts: Sequence[str | SpeechPlan], config: SpeechConfig = DEFAULTS, **settings: object
     ) -> list[Speech]:
-        """Speak several texts; their sentences share batches."""
+        """Speak several texts together."""
         config, timings = overridden(config, settings), dict[str, float]()
         with _timed(timings, "total"):
             with _timed(timings, "planning"):
                 plans = [self.plan(text, config) for text in texts]
-            sentences = [sentence for each in plans for sentence in each.sentences]
-            utterances = self._speak(sentences, config, timings)
-            speeches = [self.join(list(islice(utterances, len(each.sentences))), config, each.notes) for each in plans]
+            speeches = list(self.speeches(plans, config, timings))
         return [replace(speech, timings=timings) for speech in speeches]
 
+    def speeches(
+        self, plans: Sequence[SpeechPlan], config: SpeechConfig = DEFAULTS, timings: dict[str, float] | None = None
+    ) -> Generator[Speech, None, None]:
+        """Speak several texts together and yield each as soon as it and those before it are complete."""
+        sentences = (sentence for plan in plans for sentence in plan.sentences)
+        with closing(self._speak(sentences, config, {} if timings is None else timings)) as utterances:
+            for plan in plans:
+                yield self.join(list(islice(utterances, len(plan.sentences))), config, plan.notes)
+
     def utterances(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS) -> Generator[Utterance, None, None]:
-        """Speak a text and yield each sentence when its batch is done; closing the iterator stops the work."""
+        """Speak a text and yield each sentence in its order; closing the iterator stops the work."""
         return self._speak(self.plan(text, config).sentences, config, {})
 
     def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
@@ -135,10 +138,9 @@ class Synthesizer:
 
     def speak_cues(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS) -> Iterator[Samples]:
         """Yield the audio of each subtitle, not yet fitted to its time; it is empty where the cue has no letters."""
-        for batch in batched(cues, config.batch_size):
-            spoken = [cue for cue in batch if any(map(str.isalnum, cue.text))]
-            speeches = iter(self.speak_many([cue.text for cue in spoken], config))
-            yield from (next(speeches).samples if cue in spoken else silence(0) for cue in batch)
+        plans = [self.plan(cue.text, config) if any(map(str.isalnum, cue.text)) else None for cue in cues]
+        with closing(self.speeches([plan for plan in plans if plan], config)) as speeches:
+            yield from (next(speeches).samples if plan else silence(0) for plan in plans)
 
     def stream(
         self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, **settings: object
@@ -157,66 +159,87 @@ class Synthesizer:
         """Yield the audio of one sentence in chunks, without the pause after it."""
         voice, stretcher = self.voice(config.reference), Stretcher(OUTPUT_RATE, config.speed)
         normalizer = Normalizer(OUTPUT_RATE, config.loudness)
-        with self._lock, closing(self.decoder.steps([sentence], voice.prompt, config)) as steps:
-            sound = self.vocoder.stream(voice.embedding)
-            sent, due = 0, config.first_codes
-            for (generation,) in steps:
-                if generation.finished or len(generation.latents) - sent >= due:
-                    chunk = sound.push(torch.stack(generation.latents[sent:]))
-                    yield normalizer.push(stretcher.push(chunk))
-                    sent, due = len(generation.latents), config.chunk_codes
+        with closing(self.decoder.request(voice.prompt, config)) as request:
+            generation, sound = request.add(sentence), self.vocoder.stream(voice.embedding)
+            latents, sent, due = generation.latents, 0, config.first_codes
+            while not generation.finished or sent < len(latents):
+                request.wait(lambda: generation.finished or len(latents) - sent >= due)  # noqa: B023  # called now
+                chunk = sound.push(torch.stack(latents[sent : sent + due]))
+                yield normalizer.push(stretcher.push(chunk))
+                sent, due = min(sent + due, len(latents)), config.chunk_codes
             rest = stretcher.push(sound.finish())
         yield normalizer.push(np.concatenate([rest, stretcher.finish()]))
         yield normalizer.finish()
 
     def _speak(
-        self, sentences: Sequence[Sentence], config: SpeechConfig, timings: dict[str, float]
+        self, sentences: Iterable[Sentence], config: SpeechConfig, timings: dict[str, float]
     ) -> Generator[Utterance, None, None]:
         voice = self.voice(config.reference)
+        with closing(self.decoder.request(voice.prompt, config)) as request:
 
-        def render(batch: Sequence[Sentence]) -> list[tuple[Generation, Samples]]:
-            with self._lock, _timed(timings, "decoding"):
-                generations = self.decoder.generate(batch, voice.prompt, config)
-            self.decoder.on_step()
-            with self._lock, _timed(timings, "vocoding"):
-                latents = [torch.stack(each.latents) for each in generations]
-                sounds = self.vocoder.sounds(latents, voice.embedding)
-            return list(zip(generations, sounds, strict=True))
+            def next_sound() -> tuple[Generation, Samples]:
+                with _timed(timings, "decoding"):
+                    generation = request.next_finished()
+                self.decoder.on_step()
+                with _timed(timings, "vocoding"):
+                    return generation, self.vocoder.sound(torch.stack(generation.latents), voice.embedding)
 
-        return spoken_in_batches(sentences, render, config)
-
-
-Render = Callable[[Sequence[Sentence]], Iterable[tuple[Generation, Samples]]]
+            yield from best_takes(sentences, request.add, next_sound, config)
 
 
-def spoken_in_batches(
-    sentences: Sequence[Sentence], render: Render, config: SpeechConfig
+@dataclass(eq=False)
+class _Work:
+    """A sentence with its best take so far."""
+
+    sentence: Sentence
+    tries: int = 0
+    open: int = 0  # takes that are being generated
+    best: tuple[float, int, Utterance] | None = None  # its score, minus the number of the take, and the take
+
+
+def best_takes(
+    sentences: Iterable[Sentence],
+    add: Callable[[Sentence, int], Generation],
+    next_sound: Callable[[], tuple[Generation, Samples]],
+    config: SpeechConfig,
 ) -> Generator[Utterance, None, None]:
-    """Speak sentences in batches; doubtful ones are spoken again with other seeds, and the best take counts."""
-    limits = SpeechLimits.of(config.language)
-    for batch in batched(sentences, config.batch_size):
-        best: dict[int, tuple[float, Utterance]] = {}
-        tries: Counter[int] = Counter()
-        for attempt in range(config.tries):
-            doubtful = [index for index in range(len(batch)) if index not in best or best[index][1].flags]
-            tries.update(doubtful)
-            numbers = range(attempt * config.candidates, (attempt + 1) * config.candidates)
-            takes = [
-                (index, replace(batch[index], seed=guards.next_seed(batch[index].seed, number)))
-                for index in doubtful
-                for number in numbers
-            ]
-            rendered = chain.from_iterable(map(render, batched([each for _, each in takes], config.batch_size)))
-            for (index, sentence), (generation, samples) in zip(takes, rendered, strict=True):
-                score, utterance = _judged(sentence, generation, samples, limits, trim=config.trim)
-                if index not in best or score > best[index][0]:
-                    best[index] = score, utterance
-                del generation, samples  # they would keep the whole batch in memory while the caller uses the audio
-        for index in range(len(batch)):
-            utterance = best[index][1]
-            samples = stretch(utterance.samples, OUTPUT_RATE, config.speed)
-            samples = normalized(samples, OUTPUT_RATE, config.loudness)
-            yield replace(utterance, samples=samples, tries=tries[index])
+    """Speak sentences and yield them in order; doubtful ones are spoken again with other seeds, the best take counts.
+
+    Args:
+        sentences: Read as far as there is work for two batches.
+        add: Begins an attempt to generate a sentence.
+        next_sound: Returns a complete generation and its sound.
+        config: How to speak.
+    """
+    source, limits = iter(sentences), SpeechLimits.of(config.language)
+    works, takes = deque[_Work](), dict[Generation, tuple[_Work, int, Sentence]]()
+
+    def start(work: _Work) -> None:
+        work.tries, work.open = work.tries + 1, config.candidates
+        for number in range((work.tries - 1) * config.candidates, work.tries * config.candidates):
+            take = replace(work.sentence, seed=guards.next_seed(work.sentence.seed, number))
+            takes[add(take, work.tries)] = work, number, take
+
+    while True:
+        for sentence in islice(source, max(0, AHEAD * config.batch_size - len(works))):
+            works.append(_Work(sentence))
+            start(works[-1])
+        if not works:
+            return
+        while works[0].open:
+            generation, samples = next_sound()
+            work, number, take = takes.pop(generation)
+            score, utterance = _judged(take, generation, samples, limits, trim=config.trim)
+            work.open -= 1
+            if work.best is None or (score, -number) > work.best[:2]:
+                work.best = score, -number, utterance
+            if not work.open and work.best[2].flags and work.tries < config.tries:
+                start(work)
+        work = works.popleft()
+        assert work.best is not None  # noqa: S101  # for the type checker
+        samples = stretch(work.best[2].samples, OUTPUT_RATE, config.speed)
+        samples = normalized(samples, OUTPUT_RATE, config.loudness)
+        yield replace(work.best[2], samples=samples, tries=work.tries)
 
 
 def _judged(

@@ -49,6 +49,17 @@ class Sentence:
         return self.tokenized.written
 
 
+@dataclass(eq=False)
+class Generation:
+    """The codes of one sentence; it grows while the decoder steps."""
+
+    codes: list[int] = field(default_factory=list)  # with the stop code where the model ended the sentence
+    latents: list["Tensor"] = field(default_factory=list)  # one vector per code in fp32, which the vocoder reads
+    logprobs: list[float] = field(default_factory=list)  # the model's log-probability of each code
+    ended: bool = False  # whether the last code is the stop code
+    finished: bool = False  # whether no more codes follow
+
+
 @dataclass(frozen=True)
 class Utterance:
     """A spoken sentence."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from utils.config import SpeechConfig
-from utils.core.batching import batched
 from utils.core.errors import DataError, TextError
 from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
@@ -26,6 +25,7 @@ from utils.workspace.takes import RecordedTake, Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
+    from utils.speech.planning import SpeechPlan
     from utils.speech.synthesizer import Synthesizer
 
 T = TypeVar("T")
@@ -42,9 +42,7 @@ class SpokenBatch(NamedTuple):
     failed: int = 0
 
 
-def dub(
-    model: "Synthesizer", subtitles: Path, config: SpeechConfig
-) -> Iterator[Started | JobProgress | RecordedTake | None]:
+def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator[Started | JobProgress | RecordedTake]:
     """Speak subtitles, each cue at its time; a task for ``SpeechSession`` whose last event is the take."""
     cues, warnings = read_cues(subtitles)
     voice = model.voice(config.reference).name
@@ -53,7 +51,6 @@ def dub(
     for sound in model.speak_cues(cues, config):
         sounds.append(sound)
         yield JobProgress(len(sounds), len(cues))
-        yield None
     timeline = fit_to_cues(cues, sounds)
     sentences = tuple(
         TakeSentence(
@@ -113,14 +110,13 @@ def speak_lines(
 ) -> SpokenBatch | None:
     """Speak many texts into numbered files and pack them with a list."""
 
-    def task(model: "Synthesizer") -> Iterator[JobProgress | SpokenBatch | None]:
+    def task(model: "Synthesizer") -> Iterator[JobProgress | SpokenBatch]:
         folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
         rows: list[dict[str, object]] = []
         try:
-            for batch in batched(list(enumerate(lines, 1)), config.batch_size):
-                rows += _speak_batch(model, batch, folder, suffix, config)
+            for row in _speak_rows(model, lines, folder, suffix, config):
+                rows.append(row)
                 yield JobProgress(len(rows), len(lines))
-                yield None
             failed = sum(bool(row["fault"]) for row in rows)
             yield SpokenBatch(_pack(folder, rows), len(rows) - failed, failed)
         except (RequestCancelledError, GeneratorExit):  # stopped: pack what is done
@@ -134,31 +130,31 @@ def speak_lines(
     return result if isinstance(result, SpokenBatch) else None
 
 
-def _speak_batch(
-    model: "Synthesizer", lines: Sequence[tuple[int, str]], folder: Path, suffix: str, config: SpeechConfig
+def _speak_rows(
+    model: "Synthesizer", lines: Sequence[str], folder: Path, suffix: str, config: SpeechConfig
 ) -> Iterator[dict[str, object]]:
-    """Speak some lines together, write their files and yield a row of the list for each."""
+    """Speak lines together, write their files and yield a row of the list for each."""
+    plans: dict[int, SpeechPlan] = {}
     errors = {}
-    for number, text in lines:
+    for number, text in enumerate(lines, 1):
         try:
-            model.plan(text, config)
+            plans[number] = model.plan(text, config)
         except TextError as error:
             errors[number] = str(error)
-    texts = [text for number, text in lines if number not in errors]
-    speeches = iter(model.speak_many(texts, config) if texts else [])
-    for number, text in lines:
-        row: dict[str, object] = dict.fromkeys(COLUMNS, "") | {"number": number, "text": text}
-        if number in errors:
-            yield row | {"fault": errors[number]}
-            continue
-        speech = next(speeches)
-        row["flags"] = "; ".join(speech.flags)
-        if not speech.samples.size:
-            yield row | {"fault": "The model generated no speech."}
-            continue
-        path = folder / f"{number:05}{suffix}"
-        write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model.model.name, speech.voice))
-        yield row | {"file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed}
+    with closing(model.speeches(list(plans.values()), config)) as speeches:
+        for number, text in enumerate(lines, 1):
+            row: dict[str, object] = dict.fromkeys(COLUMNS, "") | {"number": number, "text": text}
+            if number in errors:
+                yield row | {"fault": errors[number]}
+                continue
+            speech = next(speeches)
+            row["flags"] = "; ".join(speech.flags)
+            if not speech.samples.size:
+                yield row | {"fault": "The model generated no speech."}
+                continue
+            path = folder / f"{number:05}{suffix}"
+            write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model.model.name, speech.voice))
+            yield row | {"file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed}
 
 
 def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:

@@ -25,7 +25,7 @@ from utils.workspace import takes
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
-MAX_ACTIVE, MAX_WAITING = 8, 24  # requests of all visitors
+MAX_WAITING = 24  # requests of all visitors
 
 
 def build(page: PageContext) -> gr.Tab:
@@ -71,7 +71,7 @@ def new_session(output: Path) -> SpeechSession:
             config.model, config.device, config.precision, cache=voices, output=output, on_step=check
         )
 
-    return SpeechSession(load, MAX_ACTIVE, MAX_WAITING)
+    return SpeechSession(load, max_waiting=MAX_WAITING)
 
 
 def connect_live_widgets(context: Context, widgets: dict[str, Any]) -> None:

@@ -1,0 +1,249 @@
+"""Continuous batching: the sentences of all requests are generated together; they join and leave at every step.
+
+There is no thread here. Of the threads that wait for codes, one does the steps for all of them, and hands over to
+another one when it has what it waited for. A single caller thus computes everything in its own thread.
+"""
+
+import threading
+from collections import Counter, deque
+from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from utils.config import SpeechConfig
+from utils.speech.layers import GraphedStep, KeyValueCache
+from utils.speech.sampling import BeamSearch, Sampler, random_numbers
+from utils.speech.types import Generation, Sentence
+
+if TYPE_CHECKING:
+    from utils.speech.decoder import Decoder
+
+MAX_ROWS = 16  # sentences at a time, of all requests; any request may always have one
+
+Step = Callable[[Tensor, KeyValueCache], Tensor]
+
+
+@dataclass(eq=False)
+class Row:
+    """A sentence that is generated, or waits for that."""
+
+    request: "DecodingRequest"
+    sentence: Sentence
+    limit: int  # maximum number of codes
+    generation: Generation = field(default_factory=Generation)
+    numbers: list[float] = field(default_factory=list)  # random numbers, one for each code
+    search: BeamSearch | None = None  # instead of a row of the batch
+
+    @property
+    def is_running(self) -> bool:
+        return not (self.generation.finished or self.request.closed or self.request.error)
+
+    def add(self, code: int, latent: Tensor, logprob: float, *, stop: int) -> None:
+        generation = self.generation
+        generation.codes.append(code)
+        generation.latents.append(latent)
+        generation.logprobs.append(logprob)
+        generation.ended = code == stop
+        generation.finished = generation.ended or len(generation.codes) == self.limit
+
+
+class DecodingRequest:
+    """The sentences of one caller, in one voice; closing it frees their rows within a step."""
+
+    def __init__(self, batch: "Batch", prompt: Tensor, config: SpeechConfig) -> None:
+        self.batch, self.prompt, self.config = batch, prompt, config
+        self.waiting: deque[Row] = deque()
+        self.finished: deque[Generation] = deque()
+        self.error: Exception | None = None
+        self.closed = False
+        self.context = copy_context()  # of the caller, who may be cancelled
+        self.is_due: Callable[[], bool] = bool  # whether the caller has to be woken; at first not
+        self.wake = threading.Condition(batch.lock)
+
+    def add(self, sentence: Sentence, attempt: int = 1) -> Generation:
+        """Add a sentence, and return what will grow while this or another request waits; further attempts go first."""
+        self.batch.decoder.check(sentence)
+        row = Row(self, sentence, self.batch.decoder.limit(sentence))
+        (self.waiting.append if attempt == 1 else self.waiting.appendleft)(row)
+        return row.generation
+
+    def wait(self, is_due: Callable[[], bool]) -> None:
+        """Return when something is true of the generations; raise what has gone wrong with this request."""
+        self.is_due = lambda: self.error is not None or is_due()
+        self.batch.work_for(self)
+        if self.error is not None:
+            raise self.error
+
+    def next_finished(self) -> Generation:
+        """Wait for the next generation that is complete."""
+        self.wait(lambda: bool(self.finished))
+        return self.finished.popleft()
+
+    def close(self) -> None:
+        self.closed, self.is_due = True, bool  # also ends a reference to itself
+        self.batch.remove(self)
+
+
+class Batch:
+    """The rows of all requests, their cache and their sampler."""
+
+    def __init__(self, decoder: "Decoder") -> None:
+        self.decoder = decoder
+        self.lock = threading.Lock()
+        self.requests: list[DecodingRequest] = []
+        self.rows: list[Row] = []  # in the order of the cache
+        self.searches: list[Row] = []
+        self._is_stepping = False
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with an empty cache; the memory of the one before is free."""
+        decoder = self.decoder
+        self._cache = decoder.stack.cache()
+        self._sampler = Sampler(len(decoder.codes), decoder.used_codes, decoder.device)
+        self._step: Step = GraphedStep(decoder.stack) if decoder.uses_graphs else decoder.stack.step
+
+    def open(self, prompt: Tensor, config: SpeechConfig) -> DecodingRequest:
+        request = DecodingRequest(self, prompt, config)
+        with self.lock:
+            self.requests.append(request)
+        return request
+
+    def remove(self, request: DecodingRequest) -> None:
+        """Remove a request; a step that is being done frees its rows itself."""
+        with self.lock:
+            self.requests = [other for other in self.requests if other is not request]
+            if not self._is_stepping:
+                self._leave()
+
+    def work_for(self, request: DecodingRequest) -> None:
+        """Return once a request is due; until then this thread does the steps, unless another one does."""
+        with self.lock:
+            request.wake.wait_for(lambda: request.is_due() or not self._is_stepping)
+            if request.is_due():
+                return
+            self._is_stepping = True
+        try:
+            while not request.is_due():
+                self._advance()
+        except BaseException as error:  # the rows may be half a step apart
+            problem = error if isinstance(error, Exception) else RuntimeError("Decoding was interrupted.")
+            for each in (request, *(row.request for row in (*self.rows, *self.searches))):
+                each.error = problem
+            if problem is not error:
+                raise
+        finally:
+            with self.lock:
+                self._leave()
+                self._is_stepping = False
+                for other in self.requests:
+                    other.wake.notify()  # one of them goes on
+
+    @torch.inference_mode()
+    def _advance(self) -> None:
+        """Generate one more code of each row."""
+        with self.lock:
+            requests = list(self.requests)
+        for request in requests:
+            try:
+                request.context.run(self.decoder.on_step)
+            except Exception as error:  # noqa: BLE001  # raised in the thread of the request
+                request.error = error
+        self._leave()
+        self._join(requests)
+        for row in self.searches:
+            self._search(row)
+        if self.rows:
+            self._sample()
+        self._leave()
+        with self.lock:
+            for request in requests:
+                if request.is_due():
+                    request.wake.notify()
+
+    @torch.inference_mode()
+    def _leave(self) -> None:
+        """Drop rows that have ended; the last ones move into their places."""
+        self.searches = [row for row in self.searches if row.is_running]
+        running = [index for index, row in enumerate(self.rows) if row.is_running]
+        if len(running) == len(self.rows):
+            return
+        if not running:
+            self.rows = []
+            self._begin()
+            return
+        last = running[:]
+        order = [index if self.rows[index].is_running else last.pop() for index in range(len(running))]
+        self.rows = [self.rows[index] for index in order]
+        self._cache.select(order)
+        self._sampler.select(order)
+
+    def _join(self, requests: list[DecodingRequest]) -> None:
+        """Take waiting sentences in, in turns: first of requests that have the fewest rows."""
+        joining: list[Row] = []
+        while row := self._next(requests, Counter(row.request for row in (*self.rows, *self.searches, *joining))):
+            joining.append(row)
+        if not self.rows:
+            self._begin()
+        self._cache.reserve(len(self.rows) + len(joining), 0)
+        for row in joining:
+            try:
+                self._read(row)
+            except Exception as error:  # noqa: BLE001  # raised in the thread of its request
+                row.request.error = error
+                del self._cache.lengths[len(self.rows) :]
+
+    def _next(self, requests: list[DecodingRequest], counts: Counter[DecodingRequest]) -> Row | None:
+        def may_have(request: DecodingRequest) -> int:
+            size = 1 if request.config.beams > 1 else request.config.batch_size
+            return size if counts.total() < max(MAX_ROWS, size) else 1
+
+        open_requests = (request for request in requests if not (request.closed or request.error))
+        waiting = [request for request in open_requests if request.waiting and counts[request] < may_have(request)]
+        request = min(waiting, key=lambda each: counts[each], default=None)
+        return request.waiting.popleft() if request else None
+
+    def _read(self, row: Row) -> None:
+        config, prompt = row.request.config, row.request.prompt
+        if config.beams > 1:
+            row.search = self.decoder.search(row.sentence, prompt, config)
+            self.searches.append(row)
+            return
+        row.numbers = random_numbers(row.sentence.seed, row.limit)
+        self.decoder.read(row.sentence, prompt, self._cache)
+        self._sampler.add(config)
+        self.rows.append(row)
+
+    def _sample(self) -> None:
+        decoder, done = self.decoder, [len(row.generation.codes) for row in self.rows]
+        codes = [
+            row.generation.codes[-1] if count else decoder.start for row, count in zip(self.rows, done, strict=True)
+        ]
+        numbers = [row.numbers[count] for row, count in zip(self.rows, done, strict=True)]
+        given = torch.tensor([codes, done, numbers], dtype=torch.float32).to(decoder.device, non_blocking=True)
+        newest, positions = given[:2].long().unbind()
+        latents = decoder.next(newest, positions, self._cache, self._step)
+        sampled, logprobs = self._sampler.choose(decoder.scores(latents), given[2])
+        chosen = torch.stack((sampled.float(), logprobs)).tolist()  # the only wait for the device in a step
+        for row, code, logprob, latent in zip(self.rows, *chosen, latents, strict=True):
+            row.add(int(code), latent, logprob, stop=decoder.stop)
+            if row.generation.finished:
+                row.request.finished.append(row.generation)
+
+    def _search(self, row: Row) -> None:
+        search = row.search
+        assert search is not None  # noqa: S101  # for the type checker
+        try:
+            search.step()
+        except Exception as error:  # noqa: BLE001  # raised in the thread of its request
+            row.request.error = error
+        if search.running:
+            return
+        row.limit = len(search.best()[0])
+        for code, latent, logprob in zip(*search.best(), strict=True):
+            row.add(code, latent, logprob, stop=self.decoder.stop)
+        row.request.finished.append(row.generation)
