@@ -105,6 +105,12 @@ def test_a_damaged_record_of_the_base_model_is_named(run: Run, content: bytes) -
         resumed(run)
 
 
+def test_a_base_model_whose_damaged_name_is_too_long_is_missing(run: Run) -> None:
+    write_atomically(run.folder / BASE_FILE, json.dumps({"folder": "/" + "a" * 300, "fingerprint": ""}))
+    with pytest.raises(RunError, match="is missing or has changed"):
+        resumed(run)
+
+
 def test_a_base_model_that_was_replaced_is_found_among_the_models(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

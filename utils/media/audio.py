@@ -303,7 +303,7 @@ class _Reader:
         last = max(times, default=0)
         self.container.seek(0)
         self.frames = self._decoded()
-        self.head = list(islice(self.frames, 2))
+        self.head = list(islice(self.frames, 2)) or self.head  # a seek may land where nothing can be decoded
         return float(last * self.tick) + self.head[-1].samples / self.rate
 
     def _decoded(self) -> Iterator[av.AudioFrame]:

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import hashlib
 import logging
+import os
 import pickle
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -292,6 +293,7 @@ def find_recorded_base(base: Path, recorded: str, models: Path = MODELS) -> Path
     """
     embedded = [TINY_MODEL, TINY_MODEL_1_0] if base.name == TINY_MODEL.name else []
     for place in (base, models / base.name, *embedded):
-        if (place / MODEL_FILE).is_file() and recorded in {"", fingerprint(place)}:
+        # os.path: Path.is_file raises an error where a damaged name is too long
+        if os.path.isfile(place / MODEL_FILE) and recorded in {"", fingerprint(place)}:  # noqa: PTH113
             return place
     return None
