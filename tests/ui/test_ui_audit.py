@@ -15,6 +15,7 @@ from tests.ui import auditing
 from utils import runs
 from utils.core import paths
 from utils.ui.i18n import Phrase
+from utils.ui.tabs.training.render import COLUMNS
 from utils.workspace import downloads, sample_project
 
 # events
@@ -104,6 +105,12 @@ def test_a_dropdown_triggers_one_event_also_from_the_keyboard(blocks: gr.Blocks)
         if (block._id, kind) in observed
     ]
     assert wrong == []
+
+
+def test_each_chart_tells_its_curves_apart(blocks: gr.Blocks) -> None:
+    charts = [block for block in blocks.blocks.values() if isinstance(block, gr.LinePlot)]
+    assert charts
+    assert {(chart.x, chart.y, chart.color) for chart in charts} == {tuple(COLUMNS)}
 
 
 def test_tabs_hold_nothing_but_tabs(blocks: gr.Blocks) -> None:

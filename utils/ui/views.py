@@ -1,7 +1,6 @@
 """HTML of the shared parts of the page, made from plain values; does not import gradio."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
 from html import escape
 from pathlib import Path
 from typing import Literal
@@ -161,7 +160,15 @@ def time_left(seconds: object, language: str) -> str:
     known = as_number(seconds)
     if known is None or abs(known) > MAX_SECONDS:
         return ""
-    return t("common.time_left", language, time=timedelta(seconds=round(known)))
+    return t("common.time_left", language, time=duration(known, language))
+
+
+def duration(seconds: float, language: str) -> str:
+    """Write a length of time in seconds, minutes or hours, whichever suits it."""
+    for key, unit in (("data.count_seconds", 1), ("data.count_minutes", 60)):
+        if round(seconds / unit) < 100:
+            return t(key, language, count=round(seconds / unit))
+    return t("data.count_hours", language, count=f"{seconds / 3600:.1f}")
 
 
 def cards(values: Mapping[str, str], language: str) -> str:
@@ -195,7 +202,7 @@ def run_actions(status: Status) -> list[str]:
 
 def run_head(run: Run, state: State, language: str) -> str:
     status = f'<b class="{state.status}">{escape(t(f"status.{state.status}", language))}</b>'
-    return f"<p>{status} · {escape(run.title)} {escape(state.message)}</p>"
+    return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(state.message))))}</p>"
 
 
 def run_facts(run: Run, state: State, language: str) -> str:

@@ -73,8 +73,7 @@ def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
     known, text = meanings(uploads.pair_files(files), language), (t("data.text_file", language), "")
     return [
         _source(path.name, meaning, language, uploads.UPLOADS, classes)
-        for path in files
-        for meaning, classes in (known.get(path, text),)
+        for path, (meaning, classes) in (known | {path: text for path in files if path not in known}).items()
     ]
 
 

@@ -41,8 +41,6 @@ def build_sources(page: PageContext) -> None:
 
     frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     files.upload(upload, [files, *panel.inputs], [files, panel.html], **frame)
-    with gr.Accordion(t("data.record"), open=False, elem_id="record") as section:
-        _build_recording(page, section)
 
 
 def _render(request: PanelRequest) -> str:
@@ -52,7 +50,7 @@ def _render(request: PanelRequest) -> str:
     )
     buttons = [button("add", t("data.add", language))]
     if not uploads.read_inputs(project):
-        buttons.append(button("sample", t("data.use_sample", language)))
+        buttons.append(button("sample", t("data.use_sample", language), "primary"))
     return row(entered, *buttons) + request.text("message") + render.sources(project, language)
 
 
@@ -100,7 +98,7 @@ def _use_sample(request: PanelRequest) -> Mapping[Any, Any]:
 # --- the microphone ---
 
 
-def _build_recording(page: PageContext, section: gr.Accordion) -> None:
+def build_recording(page: PageContext, section: gr.Accordion) -> None:
     """Lay out sentence, microphone and buttons; each take is saved as soon as its recording stops."""
     microphone = gr.Audio(
         sources=["microphone"],

@@ -26,7 +26,7 @@ from utils.ui.status_strip import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import build_review
 from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
-from utils.ui.tabs.data.sources import build_sources
+from utils.ui.tabs.data.sources import build_recording, build_sources
 from utils.ui.views import message_box, note
 from utils.workspace import uploads
 
@@ -39,6 +39,8 @@ def build(page: PageContext) -> gr.Tab:
             with gr.Tab(t("data.import"), id="import", elem_id="data-import"):
                 build_sources(page)
                 button = build_step(page)
+                with gr.Accordion(t("data.record"), open=False, elem_id="record") as section:
+                    build_recording(page, section)
             with gr.Tab(t("data.review"), id="review", elem_id="data-review", visible=False) as review:
                 build_review(page)
 

@@ -12,6 +12,7 @@ from utils import runs
 from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
+from utils.dataset.store import Store
 from utils.runs.background_jobs import BackgroundJob
 from utils.runs.processes import read_lines
 from utils.training.history import HistoryCache, RunHistory
@@ -141,7 +142,8 @@ def line_plot(title: str, name: str = "") -> gr.LinePlot:
     name = name or title.removeprefix("training.").replace("_", "-")
     options: dict[str, Any] = {"y_title": " ", "color_title": " ", "tooltip": "all", "height": 220, "min_width": 300}
     options |= {"label": t(title), "x_title": t("common.step"), "elem_id": f"{name}-chart"}
-    return gr.LinePlot(None, *render.COLUMNS, **options)
+    x, y, color = render.COLUMNS
+    return gr.LinePlot(None, x, y, color=color, **options)
 
 
 def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
@@ -200,17 +202,18 @@ def start_state(project: Project, values: Mapping[str, object], language: str) -
         line = render.device_line(device, language) if device else t("training.detecting_device", language)
     blocked, active = settings.start_blocked(project, values, language), runs.active_run(project, settings.VERB)
     queued = t("training.will_be_queued", language, name=active.title) if active else ""
+    create = "" if Store(project.dataset).exists else next_button("data-tab", "strip.next_data", language)
     return {
         "device": note(line),
         "train": {"visible": not blocked, "value": t("training.queue" if active else "training.train_model", language)},
-        "reason": note(blocked or queued),
+        "reason": note(blocked or queued) + create,
     }
 
 
 def chart_state(history: RunHistory, title: str, smoothing: float, language: str) -> dict[str, Any]:
     curves = {t(label, language): history.points(name) for name, label in CHARTS[title].items()}
     value = render.chart(curves, min(smoothing or 0, MAX_SMOOTHING))
-    return {"value": value, "visible": value is not None or title != "training.scores"}
+    return {"value": value, "visible": value is not None}
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:

@@ -129,9 +129,9 @@ def list_trainings(project: Project) -> list[runs.Run]:
 def start_blocked(project: Project, values: Values, language: str) -> str:
     """Return why no run can be started with the values of the form, or nothing."""
     for split, name in metadata.FILES.items():
-        path = Path(str(values.get(f"{split}_csv") or project.dataset / name))
-        if not path.is_file():
-            return t("training.dataset_missing", language, name=path)
+        own = values.get(f"{split}_csv")
+        if not Path(str(own or project.dataset / name)).is_file():
+            return t("training.dataset_missing", language, name=own or name)
     return t("training.licence_needed", language) if needs_licence(values) else ""
 
 
@@ -139,8 +139,9 @@ def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     """Lay out the preset, what is said about it, and all settings."""
     with gr.Row():
         titles = choices({name: f"preset.{name}.title" for name in PRESETS})
-        preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
-        about = gr.HTML(elem_id="preset-about")
+        options: dict[str, Any] = {"elem_id": "preset", "interactive": True, "min_width": 280}
+        preset = gr.Dropdown(titles, value=None, **options, **labels("training.preset"))
+        about = gr.HTML(elem_id="preset-about", min_width=280)
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
 
@@ -165,22 +166,22 @@ def connect_form(
     @show_errors
     def choose(project: str, name: str, settings: Values | None, language: str) -> tuple[Any, ...]:
         if not name:
-            return "", gr.skip()
+            return describe(project, name, language), gr.skip()
         paths = {path: values_of(settings).get(path, "") for path in PATHS}
         return describe(project, name, language), form.value(load_preset(name)) | paths
 
     @show_errors
-    def restore(project: str) -> tuple[Any, ...]:
+    def restore(project: str, language: str) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
         opened = page.open(project)
         try:
             run = next(iter(list_trainings(opened)), None)
             if run:
-                return None, form.value(TrainConfig.load(run.config))
+                return None, form.value(TrainConfig.load(run.config)), describe_preset("", opened, language)
         except AmharicTtsError:  # a run of an older version
             pass
         name = advice_for(opened).preset
-        return name, form.value(load_preset(name))
+        return name, form.value(load_preset(name)), describe_preset(name, opened, language)
 
     inputs = [page.project, form.widget, preset, page.language]
     events = [page.blocks.load, page.project.change, page.language.change, form.widget.change]
@@ -194,7 +195,8 @@ def connect_form(
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
     page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
     events = [page.blocks.load, page.project.change]
-    gr.on(events, restore, page.project, [preset, form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
+    inputs = [page.project, page.language]
+    gr.on(events, restore, inputs, [preset, form.widget, about], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def suited_preset(values: Values, preset: str | None) -> Any:  # noqa: ANN401  # gradio's updates have no type
@@ -207,7 +209,7 @@ def suited_preset(values: Values, preset: str | None) -> Any:  # noqa: ANN401  #
 def describe_preset(name: str, project: Project, language: str) -> str:
     """Return what a preset is for, and why, if it is the one for this data and computer."""
     if name not in PRESETS:  # the settings are those of a run
-        return ""
+        return note(t("training.settings_of_run", language))
     description, advice = f"{t(f'preset.{name}.about', language)} (configs/{name}.yaml)", advice_for(project)
     if name != advice.preset:
         return note(description)
