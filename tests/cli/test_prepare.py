@@ -211,6 +211,17 @@ def test_recordings_without_text_are_transcribed_and_a_missing_model_loses_nothi
     assert all(clip.text and clip.scores.confidence is not None for clip in clips)
 
 
+def test_without_its_model_a_preparation_keeps_the_recordings_that_have_text(tmp_path: Path, capsys: Capture) -> None:
+    recording(10, seed=9, speech=generated()).save(subtitled(tmp_path / "in", 1) / "bare.wav")
+    words = ("--recogniser", "whisper", "--recogniser-model", tmp_path / "nowhere", "--device", "cpu")
+    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *words) == 0
+    shown = capsys.readouterr().out
+    assert "nowhere is missing" in shown
+    assert "choose a smaller one" in shown
+    kept = load_dataset(Project(tmp_path / "out" / "default").dataset).kept
+    assert {Path(clip.source).name for clip in kept} == {"talk0.wav"}
+
+
 def test_a_ctc_model_transcribes_recordings_without_text(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "in").mkdir()
     recording(6, pauses=(0.7, 1.2), speech=generated()).save(tmp_path / "in" / "talk.wav")

@@ -112,7 +112,7 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
     assert ended(first) is Status.STOPPED
     assert first.current_state().message == "Stopped and saved."
     second = runs.start("rehearse", LONG, project)
-    with pytest.raises(RunBusyError, match=second.name):
+    with pytest.raises(RunBusyError, match=f"{second.name} of project {project.root.name} is running"):
         runs.resume(first)
     runs.stop_now(second)
     assert ended(runs.resume(first)) is Status.FINISHED
@@ -242,6 +242,7 @@ def test_a_run_that_cannot_go_on_fails_with_the_reason(project: Project) -> None
     runs.resume(run)
     assert ended(run) is Status.FAILED
     assert "seconds: -1 should be greater" in run.current_state().message
+    assert "Traceback" not in run.log.read_text(encoding="utf-8")  # of an expected error
     run.log.unlink()
     run.log.mkdir()
     with pytest.raises(StorageError, match=r"log\.txt"):

@@ -19,6 +19,7 @@ from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, Span
 from utils.dataset.editor import available_actions
 from utils.dataset.queries import ClipPage
+from utils.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
 from utils.workspace import uploads
@@ -48,7 +49,10 @@ def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     assert "<img" not in shown
     with EventLog(run.events) as log:
         log.emit("prepared", added=1, known=0, bad=0, clips=0)
-    assert t("data.no_clips_made", "en") in render.run_facts(run, run.current_state(), "en")
+    finished = replace(run.current_state(), status=Status.FINISHED)
+    shown = render.run_facts(run, finished, "en")
+    assert '<b class="warn">finished' in shown
+    assert f'<div class="message warning"><p>{t("data.no_clips_made", "en")}' in shown
 
 
 def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
         lambda: projects.rename(project, "copy", tmp_path),
         lambda: projects.delete(project, tmp_path),
     ):
-        with pytest.raises(RunBusyError, match="running"):
+        with pytest.raises(RunBusyError, match="-train of voice is running"):
             action()
     assert list_projects(tmp_path) == ["voice"]
     page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)

@@ -46,6 +46,13 @@ def click_through(page: Page, *steps: tuple[str, str, str]) -> int:
     return len(steps)
 
 
+def test_the_fine_tuned_sample_is_heard_within_six_clicks(seen: Seen, served: Served) -> None:
+    seen.page.set_default_timeout(60_000)
+    assert click_through(seen.page, ("[data-act=sample]", "#data-run-facts", "finished"), *WAY) <= 6
+    expect(seen.page.locator("#take-sound button[aria-label=Pause]")).to_be_visible()
+    assert takes.names(served.project("sample"))
+
+
 def test_an_own_recording_with_subtitles_is_heard_within_nine_clicks(seen: Seen, served: Served) -> None:
     page = seen.page
     page.set_default_timeout(60_000)
@@ -149,6 +156,7 @@ def train(page: Page, project: Project) -> Run:
     field(page, "batch_size").fill("0")
     expect(page.locator("#training-batch_size.invalid")).to_be_visible()
     expect(page.locator("#train-errors")).to_contain_text("(batch_size)")
+    expect(page.locator("#disk-forecast")).to_be_hidden()  # nothing is calculated
     field(page, "batch_size").fill(QUICK["batch_size"])
     expect(page.locator(".invalid")).to_have_count(0)
     page.locator("#checks [data-act=show_command]").click()

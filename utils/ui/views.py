@@ -200,8 +200,8 @@ def run_actions(status: Status) -> list[str]:
     return [*["resume"] * can_resume, "delete"]
 
 
-def run_head(run: Run, state: State, language: str) -> str:
-    status = f'<b class="{state.status}">{escape(t(f"status.{state.status}", language))}</b>'
+def run_head(run: Run, state: State, language: str, classes: str = "") -> str:
+    status = f'<b class="{classes or state.status}">{escape(t(f"status.{state.status}", language))}</b>'
     return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(state.message))))}</p>"
 
 

@@ -73,7 +73,8 @@ def model_download(model: str) -> Iterator[None]:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
         raise RecognitionError(
             f"The model {model} is missing or damaged, and could not be downloaded: {reason}.",
-            hint="Connect to the internet, or enter the folder of a model on this machine.",
+            hint="Connect to the internet to download it, choose a smaller one, enter the folder of a model on this "
+            "computer, or set the recogniser to none.",
         ) from error
 
 

@@ -134,7 +134,7 @@ def run_facts(run: Run, state: State, language: str) -> str:
     warnings = dict.fromkeys(_warning(event) for event in reversed(events) if event["kind"] in {"bad", "warning"})
     is_empty = any(event["kind"] == "prepared" and event.get("clips") == 0 for event in events)
     return (
-        views.run_head(run, state, language)
+        views.run_head(run, state, language, "warn" if is_empty else "")
         + message_box("warning", t("data.no_clips_made", language) if is_empty else "", aloud=False)
         + _run_progress(events, is_active=state.status in ACTIVE, language=language)
         + message_box("warning", *list(warnings)[:MAX_PROBLEMS], aloud=False)
