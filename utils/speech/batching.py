@@ -177,7 +177,7 @@ class Batch:
             self._begin()
             return
         last = running[:]
-        order = [index if self.rows[index].is_running else last.pop() for index in range(len(running))]
+        order = [index if index in running else last.pop() for index in range(len(running))]
         self.rows = [self.rows[index] for index in order]
         self._cache.select(order)
         self._sampler.select(order)
@@ -187,7 +187,7 @@ class Batch:
         joining: list[Row] = []
         while row := self._next(requests, Counter(row.request for row in (*self.rows, *self.searches, *joining))):
             joining.append(row)
-        if not self.rows:
+        if joining and not self.rows:
             self._begin()
         self._cache.reserve(len(self.rows) + len(joining), 0)
         for row in joining:
