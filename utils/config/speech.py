@@ -58,7 +58,7 @@ class SpeechConfig(SpeakerConfig):
     first_codes: int = setting(
         12, "First chunk (codes)", "Audio codes generated before streaming starts.", ge=2, le=200
     )
-    chunk_codes: int = setting(24, "Chunk (codes)", "Audio codes per chunk when streaming.", ge=2, le=200)
+    chunk_codes: int = setting(24, "Chunk (codes)", "Audio codes of the largest chunk when streaming.", ge=2, le=200)
 
 
 class ServeConfig(SpeakerConfig):

@@ -166,7 +166,8 @@ class Synthesizer:
                 request.wait(lambda: generation.finished or len(latents) - sent >= due)  # noqa: B023  # called now
                 chunk = sound.push(torch.stack(latents[sent : sent + due]))
                 yield normalizer.push(stretcher.push(chunk))
-                sent, due = min(sent + due, len(latents)), config.chunk_codes
+                sent = min(sent + due, len(latents))
+                due = min(config.chunk_codes, sent)  # it is computed while that much is played
             rest = stretcher.push(sound.finish())
         yield normalizer.push(np.concatenate([rest, stretcher.finish()]))
         yield normalizer.finish()
