@@ -1,15 +1,19 @@
-"""Load the speech server with many callers at once: `python benchmarks/serving.py`.
+"""Load the speech server with callers at random times: `python benchmarks/serving.py --seconds 60`.
 
-The server is `python -m utils serve` with the tiny model, in a process of its own. Two rounds of requests are sent; the
-first one warms up, and memory is compared before and after the second.
+The server is `python -m utils serve` in a process of its own. Each caller waits a random time, sends a phrase, a
+sentence or a long text, and reads the stream to its end. Afterwards some requests are sent again one by one, to compare
+their sound. With `--trees . OTHER`, servers of several source trees take turns, `--rounds` times. Callers who do not
+wait (`--pause 0`) show the throughput.
 """
 
 import argparse
+import random
 import subprocess
 import sys
-import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,47 +24,72 @@ import numpy as np
 import psutil
 
 from benchmarks.record import hardware, save_table, table, today
-from tools import random_model
 from utils.core.paths import ROOT
+from utils.media.rates import OUTPUT_RATE
 
-TEXT = "go"
-TITLE = "The speech server under load, tiny model"
-HEAD = ["requests", "callers", "lost", "seconds", "median wait, s", "longest wait, s", "MB before", "MB after"]
+PHRASE, SENTENCE = "ሰላም።", "ዛሬ ጠዋት ወደ ገበያ ሄጄ ቡና እና ዳቦ ገዛሁ።"
+TEXTS = {"phrase": PHRASE, "sentence": SENTENCE, "long text": f"{SENTENCE} ነገ ደግሞ እንገናኛለን። " * 6}
+WEIGHTS = (6, 3, 1)  # how often each is sent
+COMPARED = 20  # requests that are sent again
+NEAR = 40  # of 32,768: a chunk's gain follows the loudness, so a rounding error grows
+TITLE = "The speech server with callers at random times"
+HEAD = ["server", "text", "requests", "lost", "first sound, s: median", "95 %", "whole, s: median", "95 %"]
+TOTALS = ["server", "requests/s", "audio s/s", "compared", "other sound", "MB before", "MB after"]
 PATIENCE = 900.0  # seconds for an answer
 
 
 class Answer(NamedTuple):
     """How a request went."""
 
-    status: int
-    bytes: int
-    seconds: float
+    kind: str
+    seed: int
+    is_complete: bool
+    first: float  # seconds until the first sound
+    whole: float
+    sound: bytes
 
 
 def main() -> None:
     """Serve, ask and tell."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--requests", type=int, default=200, help="requests of a round (200)")
     parser.add_argument("--callers", type=int, default=8, help="callers at the same time (8)")
+    parser.add_argument("--seconds", type=float, default=60, help="duration of a round (60)")
+    parser.add_argument("--pause", type=float, default=1.0, help="mean seconds before a caller calls again (1)")
+    parser.add_argument("--model", default="tiny", help="the model (tiny)")
+    parser.add_argument("--precision", default="auto", help="its precision (auto)")
+    parser.add_argument("--trees", type=Path, nargs="+", default=[ROOT], help="source trees to compare (this one)")
+    parser.add_argument("--rounds", type=int, default=1, help="rounds of each tree, in turn (1)")
     parser.add_argument("--results", type=Path, help="folder for the findings (none)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as place:
-        model = random_model.build(Path(place) / "tiny")
-        words = ["--model", str(model), "--port", "0", "--waiting", str(arguments.callers), "--precision", "fp32"]
-        server = subprocess.Popen([sys.executable, "-m", "utils", "serve", *words], cwd=ROOT, stdout=subprocess.PIPE)
-        try:
-            row = measure(address(server), psutil.Process(server.pid), arguments.requests, arguments.callers)
-        finally:
-            server.terminate()
-            try:
-                server.wait(30)
-            except subprocess.TimeoutExpired:
-                server.kill()
-    print(f"{hardware('cpu')}, {today()}\n\n{table(HEAD, [row])}")
+    answers: dict[Path, list[Answer]] = {tree: [] for tree in arguments.trees}
+    totals = []
+    for number in range(arguments.rounds):
+        for tree in arguments.trees:
+            made, row = measure(tree, arguments, number)
+            answers[tree] += made
+            totals.append([tree.resolve().name, *row])
+    rows = [row for tree, made in answers.items() for row in summary(tree.resolve().name, made)]
+    print(f"{hardware('cpu')}, {today()}\n\n{table(HEAD, rows)}\n{table(TOTALS, totals)}")
     if arguments.results:
-        save_table("serving", TITLE, HEAD, [row], arguments.results)
-    if (lost := row[HEAD.index("lost")]) != "0":
-        raise SystemExit(f"Answers were lost: {lost}.")
+        save_table("serving", TITLE, HEAD, rows, arguments.results)
+    if any(not answer.is_complete for made in answers.values() for answer in made):
+        raise SystemExit("Answers were lost.")
+
+
+@contextmanager
+def served(tree: Path, arguments: argparse.Namespace) -> Iterator[tuple[str, psutil.Process]]:
+    """Start the server of a source tree and return its address and process."""
+    words = ["--model", arguments.model, "--precision", arguments.precision, "--waiting", str(arguments.callers)]
+    command = [sys.executable, "-m", "utils", "serve", "--port", "0", *words]
+    server = subprocess.Popen(command, cwd=tree, stdout=subprocess.PIPE)
+    try:
+        yield address(server), psutil.Process(server.pid)
+    finally:
+        server.terminate()
+        try:
+            server.wait(30)
+        except subprocess.TimeoutExpired:
+            server.kill()
 
 
 def address(server: "subprocess.Popen[bytes]") -> str:
@@ -76,32 +105,67 @@ def address(server: "subprocess.Popen[bytes]") -> str:
     raise SystemExit(f"The server ended with code {server.wait()}.")
 
 
-def measure(url: str, process: psutil.Process, requests: int, callers: int) -> list[str]:
-    """Send two rounds and return what came of the second."""
-    round_of(url, requests // 4, callers)
-    before = process.memory_info().rss
-    begun = time.monotonic()
-    answers = round_of(url, requests, callers)
-    took = time.monotonic() - begun
-    waited = np.array([answer.seconds for answer in answers])
-    lost = sum(answer.status != httpx.codes.OK or not answer.bytes for answer in answers)
-    times = [f"{seconds:.1f}" for seconds in (took, np.median(waited), waited.max())]
-    memory = [f"{size / 1e6:.0f}" for size in (before, process.memory_info().rss)]
-    return [str(requests), str(callers), str(lost), *times, *memory]
+def measure(tree: Path, arguments: argparse.Namespace, number: int) -> tuple[list[Answer], list[str]]:
+    """Let the callers call a server, and compare some of the sounds with those of single requests."""
+    with (
+        served(tree, arguments) as (url, process),
+        httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http,
+    ):
+        for kind in [*TEXTS] * 2:  # what is built once is built now
+            asked(http, kind, 0)
+        before, began = process.memory_info().rss, time.monotonic()
+        end = began + arguments.seconds
+        with ThreadPoolExecutor(arguments.callers) as pool:
+            seeds = [1000 * number + caller for caller in range(arguments.callers)]
+            calls = list(pool.map(lambda seed: list(called(http, seed, end, arguments.pause)), seeds))
+        took, after = time.monotonic() - began, process.memory_info().rss
+        answers = [answer for each in calls for answer in each]
+        compared = random.Random(number).sample(answers, min(COMPARED, len(answers)))
+        others = sum(differs(answer.sound, asked(http, answer.kind, answer.seed).sound) for answer in compared)
+    audio = sum(len(answer.sound) for answer in answers) / 2 / OUTPUT_RATE
+    figures = [f"{len(answers) / took:.2f}", f"{audio / took:.2f}", str(len(compared)), str(others)]
+    return answers, [*figures, *(f"{size / 1e6:.0f}" for size in (before, after))]
 
 
-def round_of(url: str, requests: int, callers: int) -> list[Answer]:
-    """Ask many times, some at once."""
-    with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as http, ThreadPoolExecutor(callers) as pool:
-        return list(pool.map(lambda number: asked(http, number), range(requests)))
+def called(http: httpx.Client, seed: int, end: float, pause: float) -> Iterator[Answer]:
+    """Call again and again until the time is over."""
+    chance = random.Random(seed)
+    while True:
+        time.sleep(chance.expovariate(1 / pause) if pause else 0)
+        if time.monotonic() > end:
+            return
+        (kind,) = chance.choices([*TEXTS], WEIGHTS)
+        yield asked(http, kind, chance.randrange(2**31))
 
 
-def asked(http: httpx.Client, number: int) -> Answer:
-    """Ask for one sentence."""
-    begun = time.monotonic()
-    body = {"input": TEXT, "language": "en", "seed": number, "response_format": "pcm"}
-    answer = http.post("/v1/audio/speech", json=body)
-    return Answer(answer.status_code, len(answer.content), time.monotonic() - begun)
+def asked(http: httpx.Client, kind: str, seed: int) -> Answer:
+    """Ask for a text and read its stream."""
+    began, first, sound = time.monotonic(), 0.0, b""
+    body = {"input": TEXTS[kind], "seed": seed, "response_format": "pcm"}
+    try:
+        with http.stream("POST", "/v1/audio/speech", json=body) as answer:
+            for chunk in answer.iter_raw():
+                first = first or time.monotonic() - began
+                sound += chunk
+            is_complete = answer.status_code == httpx.codes.OK and bool(sound)
+    except httpx.TransportError:
+        is_complete = False
+    return Answer(kind, seed, is_complete, first, time.monotonic() - began, sound)
+
+
+def differs(sound: bytes, other: bytes) -> bool:
+    samples = [np.frombuffer(each, "<i2").astype(int) for each in (sound, other)]
+    return len(sound) != len(other) or int(np.abs(samples[0] - samples[1]).max(initial=0)) > NEAR
+
+
+def summary(name: str, answers: list[Answer]) -> Iterator[list[str]]:
+    """Yield a row for each kind of text and one for all."""
+    for kind in (*TEXTS, "all"):
+        made = [answer for answer in answers if kind in (answer.kind, "all")]
+        lost = sum(not answer.is_complete for answer in made)
+        times = [[answer.first for answer in made], [answer.whole for answer in made]]
+        shown = [f"{np.quantile(each, share):.2f}" for each in times for share in (0.5, 0.95)] if made else [""] * 4
+        yield [name, kind, str(len(made)), str(lost), *shown]
 
 
 if __name__ == "__main__":
