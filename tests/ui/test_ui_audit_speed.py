@@ -1,4 +1,4 @@
-"""The page stays quick however much there is: a log of a gigabyte, a hundred runs, 50 000 clips."""
+"""The page stays quick however much there is: a log of a gigabyte, 200 runs, 50 000 clips."""
 
 import time
 import timeit
@@ -21,7 +21,7 @@ from utils.dataset import metadata
 pytestmark = pytest.mark.slow
 
 POLL_SECONDS = 0.3
-CLIPS, RUNS = 50_000, 100  # in use
+CLIPS, RUNS = 50_000, 200  # in use
 WINDOWS, RESPONSES = 10, 12  # the responses of about three ticks each
 VERBS = ("train", "prepare", "rehearse")
 WATCH_CLOCK = """() => { window.late = []; let last = performance.now(); setInterval(() => {
@@ -38,22 +38,22 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def make_runs(project: Project) -> None:
-    for number in range(RUNS):
+def make_runs(project: Project, count: int = RUNS, log_bytes: int = 1 << 30) -> None:
+    for number in range(count):
         run = runs.Run(project.runs / f"20260101-{number:06}-{VERBS[number % len(VERBS)]}")
         run.folder.mkdir(parents=True)
         run.write_state(runs.State(VERBS[number % len(VERBS)], runs.Status.STOPPED, created=time.time()))
     for run in runs.list_runs(project)[: len(VERBS)]:
         for path in (run.log, run.events):
             with path.open("wb") as file:
-                file.truncate(1 << 30)  # sparse: it takes no space
+                file.truncate(log_bytes)  # sparse: it takes no space
                 file.seek(0, 2)
                 file.write(LAST)
 
 
-def make_dataset(folder: Path) -> None:
+def make_dataset(folder: Path, count: int = CLIPS) -> None:
     (folder / "wavs").mkdir(parents=True)
-    for clip in many_clips(folder, CLIPS * 10 // 9):
+    for clip in many_clips(folder, count * 10 // 9):
         (folder / clip.audio).touch()
     train, evaluation = (folder / name for name in metadata.FILES.values())
     evaluation.write_bytes(train.read_bytes())
