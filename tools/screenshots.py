@@ -102,6 +102,8 @@ def take(
             page.set_viewport_size({"width": 1440, "height": 900})
             page.emulate_media(color_scheme=colour)
             page.reload()
+            settle(page)
+            seen.complaints.clear()  # of requests that the reload broke off
             page.get_by_label(LANGUAGES[language]).check()
             expect(page.locator("html")).to_have_attribute("lang", language)
             page.locator("#project input").click()
@@ -141,7 +143,6 @@ def review(page: Page) -> None:
 
 
 def data_error(page: Page) -> None:
-    import_view(page)
     page.locator("#sources [name=link]").fill("/no/such/folder")
     page.locator("#sources [data-act=add]").click()
     expect(page.locator("#sources .message.error")).to_be_visible()

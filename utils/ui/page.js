@@ -25,6 +25,7 @@
     for (const setting of document.querySelectorAll("[id^=training-].setting")) {
       setting.classList.toggle("invalid", invalid.has(setting.id.slice("training-".length)));
     }
+    for (const speed of document.querySelectorAll("button.playback[aria-label]")) speed.removeAttribute("aria-label");
     for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
     for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
       mark.removeAttribute("role");
@@ -35,7 +36,7 @@
     }
   };
   const soon = () => { if (!waiting) { waiting = true; setTimeout(patch, 250); } };
-  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role"]};
+  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role", "aria-label"]};
   new MutationObserver(soon).observe(document.documentElement, changes);
   soon();
 })();

@@ -139,7 +139,8 @@ def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any
         return ""
     if job.is_running:
         message = translate(job.progress.message, language) or t("inference.getting_ready", language)
-        progress = views.progress(f"{message} · {job.seconds:.0f} s", job.progress.step, job.progress.total)
+        sentence = f"{message} · {views.duration(job.seconds, language)}"
+        progress = views.progress(sentence, job.progress.step, job.progress.total)
         return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
     if job.error:
         return views.error_box(job.error, language)

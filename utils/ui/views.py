@@ -10,7 +10,7 @@ from utils.core.events import Event, as_integer, as_number, format_event, read_e
 from utils.runs import ACTIVE, Run, State, Status
 from utils.runs.monitor import Reading
 from utils.system.doctor import Finding
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error, t, translate
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
@@ -202,7 +202,7 @@ def run_actions(status: Status) -> list[str]:
 
 def run_head(run: Run, state: State, language: str, classes: str = "") -> str:
     status = f'<b class="{classes or state.status}">{escape(t(f"status.{state.status}", language))}</b>'
-    return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(state.message))))}</p>"
+    return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(translate(state.message, language)))))}</p>"
 
 
 def run_facts(run: Run, state: State, language: str) -> str:

@@ -22,11 +22,12 @@ SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of 
 
 def progress(recorder: TakeRecorder, seconds: float, stage: str, language: str) -> str:
     """Show how far a request is; before it starts, the stage."""
+    took = views.duration(seconds, language)
     if recorder.started is None:
-        return views.progress(f"{t(stage, language)} · {seconds:.0f} s")
+        return views.progress(f"{t(stage, language)} · {took}")
     done, total = len(recorder.sentences), recorder.started.total
     sentence = t("inference.sentences_progress", language, step=done, total=total)
-    return views.progress(f"{sentence} · {seconds:.0f} s", done, total)
+    return views.progress(f"{sentence} · {took}", done, total)
 
 
 def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:

@@ -139,9 +139,8 @@ def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     """Lay out the preset, what is said about it, and all settings."""
     with gr.Row():
         titles = choices({name: f"preset.{name}.title" for name in PRESETS})
-        options: dict[str, Any] = {"elem_id": "preset", "interactive": True, "min_width": 280}
-        preset = gr.Dropdown(titles, value=None, **options, **labels("training.preset"))
-        about = gr.HTML(elem_id="preset-about", min_width=280)
+        preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
+        about = gr.HTML(elem_id="preset-about")
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
 
