@@ -3,6 +3,8 @@
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,9 @@ import numpy.typing as npt
 import pytest
 
 from tests.dataset.recordings import babble
+from utils.core.paths import SAMPLE_SPEECH
+from utils.dataset.subtitles import read_cues
+from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.guards import AudioAnalysis, Codes, SpeechLimits, judge, kind, score, sounds, trim
@@ -17,7 +22,7 @@ from utils.speech.types import silence
 from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import TokenizedText
 
-LIMITS = SpeechLimits.of("am")
+LIMITS = replace(SpeechLimits.of("am"), clear=None)  # babble is no speech of a text
 SENTENCE = "ሰላም፣ እንደምን አደራችሁ?"
 
 
@@ -149,3 +154,30 @@ def test_analysing_takes_less_than_20_ms_per_second_of_audio() -> None:
         assert analysis.levels.size
         times.append(time.perf_counter() - began)
     assert min(times) / 8.0 < 0.020
+
+
+@pytest.fixture(scope="module")
+def read_aloud() -> list[tuple[str, Samples]]:
+    """Return sentences of the sample project with their speech."""
+    whole = audio.load(SAMPLE_SPEECH, OUTPUT_RATE)
+    cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
+    long = [cue for cue in cues if len(cue.text) > 12]  # a few sounds fit many texts
+    return [(cue.text, whole[round(cue.span.start * OUTPUT_RATE) : round(cue.span.end * OUTPUT_RATE)]) for cue in long]
+
+
+def test_speech_is_unclear_where_its_text_is_not_heard(read_aloud: list[tuple[str, Samples]]) -> None:
+    def is_unclear(text: str, sound: Samples, limits: SpeechLimits) -> bool:
+        flags = judge(reading(text), codes(), AudioAnalysis(sound), limits, ended=True)
+        return "unclear" in map(kind, flags)
+
+    limits, (texts, sounds) = SpeechLimits.of("am"), zip(*read_aloud, strict=True)
+    assert not any(map(is_unclear, texts, sounds, repeat(limits)))
+    assert np.mean([*map(is_unclear, texts[1:], sounds, repeat(limits))]) > 0.8
+    assert not any(map(is_unclear, texts[1:], sounds, repeat(SpeechLimits.of("en"))))
+
+
+def test_of_two_takes_the_clearer_one_scores_higher(read_aloud: list[tuple[str, Samples]]) -> None:
+    text, sound = read_aloud[0]
+    limits, muffled = SpeechLimits.of("am"), 0.5 * sound + 0.5 * np.roll(sound, OUTPUT_RATE)
+    clear, other = (score((), reading(text), AudioAnalysis(each), 0.0, limits) for each in (sound, muffled))
+    assert clear > other

@@ -1,6 +1,6 @@
-"""Finds what is unusual about a spoken sentence from its codes, audio and text, without another model.
+"""Finds what is unusual about a spoken sentence from its codes, audio and text.
 
-A flag says that something is unusual, not that it is wrong; a wrong word of usual length is not found. Flagged
+A flag says that something is unusual, not that it is wrong; a single wrong word is not found. Flagged
 sentences are spoken again with another seed a few times, and what stays doubtful keeps its flags. A flag begins with
 one of the words in ``COSTS``, which never change.
 """
@@ -16,9 +16,11 @@ import numpy.typing as npt
 from utils.config import DatasetConfig
 from utils.core import languages
 from utils.dataset import vad
+from utils.dataset.alignment.aligner import Rows
 from utils.dataset.clip import Span
 from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.speech.clarity import clarity, rows_of
 from utils.xtts.tokenizer import TokenizedText
 
 Codes = npt.NDArray[np.int64]
@@ -33,6 +35,7 @@ PAUSES = ".,;:?!።፣፤፥፦፧"
 GOLDEN = 0x9E3779B1  # odd, so that no two tries of a seed meet, and far from the seeds of its neighbors
 DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single short vowel is speech here, not a click
 
+CLARITY = 0.5  # in a score, of each nat per phone
 COSTS = {
     "broken": 100.0,  # cannot be played
     "nothing": 50.0,  # from here: nothing of the text is spoken
@@ -41,6 +44,7 @@ COSTS = {
     "endless": 8.0,  # from here: too much or too little is spoken
     "loop": 6.0,
     "short": 6.0,
+    "unclear": 6.0,
     "long": 4.0,
     "pause": 2.0,  # from here: all of it is spoken, but not pleasantly
     "noise": 2.0,
@@ -67,11 +71,15 @@ class SpeechLimits:
     ending: float = 0.8  # seconds after the last speech: more is trimmed, but often goes with a lost ending
     noise: float = 35.0  # dB below the speech; whatever is louder after its end is noise, not silence
     clipped: float = 0.002  # share of samples at full scale; the same as for training clips
+    clear: float | None = 2.5  # deviations (see ``clarity``); another text seldom has more. None: cannot be told
 
     @classmethod
     def of(cls, language: str) -> "SpeechLimits":
         """Return the limits of a language; those counted in letters get a wider range."""
-        return cls() if languages.find(language) == languages.AMHARIC else cls(fastest=30.0, usual=14.0, slowest=4.5)
+        return cls() if languages.find(language) == languages.AMHARIC else OTHER_LANGUAGES
+
+
+OTHER_LANGUAGES = SpeechLimits(fastest=30.0, usual=14.0, slowest=4.5, clear=None)
 
 
 @dataclass(frozen=True)
@@ -107,6 +115,11 @@ class AudioAnalysis:
         power = np.einsum("ij,ij->i", frames, frames) / FRAME
         return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
 
+    @cached_property
+    def heard(self) -> Rows:
+        """Return what the phone recogniser hears."""
+        return rows_of(self.playable)
+
     @property
     def spoken(self) -> float:
         """Return the seconds from the first speech to the last, or of everything if there is no speech."""
@@ -139,6 +152,9 @@ def judge(
         flags.append(f"long: {seconds:.1f} s for {count} sounds")
     elif seconds < count / limits.fastest:
         flags.append(f"short: {seconds:.1f} s for {count} sounds")
+    clear = None if limits.clear is None else clarity(text.phones, audio.heard)
+    if clear and limits.clear is not None and clear.deviations < limits.clear:
+        flags.append("unclear: its sounds are hardly recognised")
     flags += _sound(audio, limits)
     return tuple(sorted(flags, key=lambda flag: -COSTS[kind(flag)]))
 
@@ -152,16 +168,17 @@ def score(
 ) -> float:
     """Compare takes of the same sentence: higher is better.
 
-    Flags count by their kind. Among takes without flags, the mean log-probability of the codes and the distance from
-    the usual pace decide; half or twice the pace costs as much as codes of half the probability.
+    Flags count by their kind. Among takes without flags, the mean log-probability of the codes, the distance from the
+    usual pace and the clarity decide; half or twice the pace costs as much as codes of half the probability.
     """
     if any(kind(flag) == "broken" for flag in flags):
         return -COSTS["broken"]
     codes = max(1.0, audio.seconds / CODE_SECONDS)
     usual = sounds(text) / limits.usual
     pace = abs(np.log2(max(audio.spoken, 0.05) / usual)) if usual else 0.0
+    clear = None if limits.clear is None else clarity(text.phones, audio.heard)
     flagged = sum(COSTS[kind(flag)] for flag in flags)
-    return float(log_probability / codes - np.log(2) * pace - flagged)
+    return float(log_probability / codes - np.log(2) * pace + CLARITY * (clear.gain if clear else 0.0) - flagged)
 
 
 def trim(audio: AudioAnalysis) -> Samples:
