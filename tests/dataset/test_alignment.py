@@ -16,7 +16,7 @@ from utils.core.paths import Project
 from utils.dataset.alignment.aligner import Rows, SpokenWord, align, score
 from utils.dataset.alignment.recut import cut_words, trim
 from utils.dataset.alignment.thresholds import TEXTS as WHOLE_TEXTS
-from utils.dataset.alignment.thresholds import limit_between
+from utils.dataset.alignment.thresholds import WORDS, Limits, limit_between
 from utils.dataset.alignment.transcript import words_of_transcript
 from utils.dataset.alignment.units import Units, units_of
 from utils.dataset.build import BuildReport, build
@@ -24,6 +24,7 @@ from utils.dataset.clip import MISMATCHES, Span
 from utils.dataset.sources import find_recordings
 from utils.media.audio import Samples
 from utils.media.rates import RATE
+from utils.xtts.pronunciations import add_pronunciation
 
 SETTINGS = DatasetConfig(workers=1)
 TEXTS = (
@@ -55,6 +56,16 @@ def test_words_become_phones_or_letters(language: str, text: str, units: Sequenc
     assert ["".join(known.symbols[unit - 1] for unit in word.units) for word in words] == units
 
 
+def test_the_pronunciations_of_a_project_count_as_soon_as_they_are_saved(tmp_path: Path) -> None:
+    path = tmp_path / "pronunciations.tsv"
+    assert units_of("am", path) == units_of("am", path)
+    path.write_text("ሰላም\tሰለም\nUnited Nations\tዩ ኤን\n", encoding="utf-8")
+    known = units_of("am", path)
+    words = known.words("ሰላም ለUnited Nations፣ ነው")
+    heard = [(word.text, "".join(known.symbols[unit - 1] for unit in word.units)) for word in words]
+    assert heard == [("ሰላም", "sələm"), ("ለUnited Nations፣", "ləjuen"), ("ነው", "nəw")]
+
+
 def test_words_get_times_and_a_wrong_text_a_low_score() -> None:
     rows = heard("abc defg")
     aligned = align(rows, LETTERS.words("abc defg"))
@@ -83,6 +94,17 @@ def test_the_limit_lies_between_right_and_wrong_even_if_a_third_of_the_texts_is_
     assert -4 < limit < -2
     assert missed < 0.03
     assert limit_between(random.normal(-6, 1, 300).tolist(), wrong, WHOLE_TEXTS) == (-np.inf, 1.0)
+
+
+def test_in_a_small_project_the_gap_between_right_and_wrong_words_decides() -> None:
+    """Two words of twenty are wrong, which no estimate of their share tells; a bulk that reaches the limit has none."""
+    random = np.random.default_rng(0)
+    wrong = random.normal(-7.5, 1.5, 200).tolist()
+    limit, missed = limit_between([*random.normal(-1, 0.5, 18), -6.5, -7.5], wrong, WORDS)
+    assert -5 < limit < -2
+    assert missed < 0.1
+    assert limit_between(random.normal(-4, 2, 20).tolist(), wrong, WORDS) == (-np.inf, 1.0)
+    assert "left out" in Limits(-4.0, limit, np.inf, 0.0, 0.5).note
 
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
@@ -167,6 +189,21 @@ def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tm
     assert [word for word, _, _ in words] == TEXTS[0].split()
     assert 0 < words[0][1] < words[-1][2] < clips[0].span.seconds
     assert clips[0].scores.text_match is not None
+
+
+def test_a_word_is_judged_by_the_pronunciation_of_the_project(tmp_path: Path) -> None:
+    """Spoken as its correction, it is accepted; without the correction it is not."""
+    for number, sound in enumerate(speak(TEXTS, tmp_path)):
+        soundfile.write(tmp_path / f"{number:02}.wav", sound, RATE)
+        (tmp_path / f"{number:02}.txt").write_text(TEXTS[number].replace("በጣም ቀ", "ትልልቅ ቀ"), encoding="utf-8")
+    without = prepared(tmp_path)[0].contents
+    corrected = Project(tmp_path / "corrected")
+    add_pronunciation(corrected, "ትልልቅ", "በጣም")
+    scan = find_recordings([tmp_path / f"{number:02}.wav" for number in range(len(TEXTS))], language="am")
+    assert [clip.note for clip in without.excluded if clip.reason in MISMATCHES] == ["ትልልቅ"]
+    assert not [
+        clip for clip in build(scan, corrected, SETTINGS, ignore).contents.excluded if clip.reason in MISMATCHES
+    ]
 
 
 def test_subtitles_without_pauses_between_them_give_whole_clips(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ import numpy.typing as npt
 import torch
 
 from utils.core.languages import AMHARIC, canonical
+from utils.core.paths import Project
 from utils.dataset.alignment.aligner import emit
 from utils.dataset.alignment.check import saved_check
 from utils.dataset.alignment.model import EMBEDDED, load_recogniser
@@ -74,15 +75,15 @@ class TranscriptJudge:
 class PhoneJudge:
     """Judges by the phone error of the small recogniser that also checks texts (see ``find_phone_judge``)."""
 
-    def __init__(self, weights: Path) -> None:
-        self.weights = weights
+    def __init__(self, weights: Path, pronunciations: Path) -> None:
+        self.weights, self.pronunciations = weights, pronunciations
 
     @property
     def name(self) -> str:
         return f"phone recogniser {self.weights.stem}"
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
-        units = units_of(language)
+        units = units_of(language, self.pronunciations)
         with torch.random.fork_rng([]):  # building a model draws numbers, and a training must not notice
             model = load_recogniser(self.weights, units)
         errors: list[float | None] = []
@@ -97,9 +98,10 @@ class PhoneJudge:
 
 def find_phone_judge(language: str, dataset: Path) -> PhoneJudge | None:
     """Return the recogniser that a project learnt when its texts were checked, or the embedded one for Amharic."""
+    pronunciations = Project(dataset.parent).pronunciations
     if learnt := saved_check(dataset, language):
-        return PhoneJudge(learnt.folder / "0.safetensors")
-    return PhoneJudge(EMBEDDED) if canonical(language) == AMHARIC.code else None
+        return PhoneJudge(learnt.folder / "0.safetensors", pronunciations)
+    return PhoneJudge(EMBEDDED, pronunciations) if canonical(language) == AMHARIC.code else None
 
 
 class VoiceScorer:

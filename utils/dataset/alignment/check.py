@@ -16,6 +16,7 @@ import torch
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
+from utils.core.paths import Project
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.alignment.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
 from utils.dataset.alignment.model import EMBEDDED, RATE, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
@@ -49,6 +50,10 @@ class TextCheck:
     language: str
     limits: Limits
 
+    @property
+    def units(self) -> Units:
+        return _units(self.folder.parent, self.language)
+
     def rows(self, path: Path, recording: str) -> Rows:
         """Return the log-probabilities of a whole recording: 14 MB an hour."""
         return _rows(self._models(), path, recording)
@@ -65,7 +70,7 @@ class TextCheck:
         """
         if not speech:
             return [], []
-        groups, missing = find_words(rows, self.limits.score, recording, seconds, settings)
+        groups, missing = find_words(rows, self.limits.score, recording, self.units, seconds, settings)
         if not recording.cues and seconds <= settings.max_seconds:
             return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), []
         warnings = []
@@ -76,15 +81,14 @@ class TextCheck:
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
         """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons."""
-        units = units_of(self.language)
         model = self._models()[side(clip.recording, (clip.span.start + clip.span.end) / 2)]
-        aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), units.words(clip.text))
+        aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), self.units.words(clip.text))
         if aligned is None:
             return clip.excluded(MISMATCHES[0])
         times = [[word.text, round(word.span.start, 2), round(word.span.end, 2)] for word in aligned.words]
         scores = dataclasses.replace(clip.scores, text_match=round(aligned.score, 3))
         clip = dataclasses.replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
-        reason, note = findings(aligned, self.limits, units)
+        reason, note = findings(aligned, self.limits, self.units)
         return clip.excluded(reason, note) if reason else clip
 
 
@@ -105,15 +109,19 @@ def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[str, str
 
 
 def find_words(
-    rows: Rows, limit: float, recording: Recording, seconds: float, settings: DatasetConfig
+    rows: Rows, limit: float, recording: Recording, units: Units, seconds: float, settings: DatasetConfig
 ) -> tuple[list[Group], list[str]]:
     """Return the words of each subtitle or sentence, and the sentences that are not said."""
-    units = units_of(settings.language)
     if recording.cues:
         return words_of_cues(rows, recording.cues, units, limit), []
     whole = seconds <= settings.max_seconds
     sentences = [recording.text] if whole else sentences_of(recording.text, settings.language)
     return words_of_transcript(rows, sentences, units, limit)
+
+
+def _units(dataset: Path, language: str) -> Units:
+    """Return the units of a project's texts, which its own pronunciations correct."""
+    return units_of(language, Project(dataset.parent).pronunciations)
 
 
 def sentences_of(text: str, language: str) -> list[str]:
@@ -170,15 +178,15 @@ def learn(
 ) -> tuple[TextCheck | None, str]:
     """Learn the sound of a project from its recordings, given with their content hashes.
 
-    Return what checks its texts, or why they cannot be checked.
+    Return what checks its texts, and what it cannot check and why.
     """
     torch.set_num_threads(max(1, settings.workers or torch.get_num_threads()))
     saved = saved_check(folder, settings.language)
-    units = units_of(settings.language)
+    units = _units(folder, settings.language)
     models = [load_recogniser(EMBEDDED, units)] * 2
     if saved:
         models = [load_recogniser(saved.folder / f"{number}.safetensors", units) for number in (0, 1)]
-    lessons = list(_lessons(recordings, models, settings, check_stop))
+    lessons = list(_lessons(recordings, models, units, settings, check_stop))
     seconds = sum(lesson.samples.size for lesson in lessons) / RATE
     limits = _limits(lessons, models, units)
     is_clear = limits and limits.missed <= CLEAR[0] and limits.missed_words <= CLEAR[1]
@@ -204,7 +212,7 @@ def learn(
         if better and (limits is None or better.missed + better.missed_words < limits.missed + limits.missed_words):
             models, limits = learnt, better
     if saved and (limits is None or not limits.usable):
-        return saved, ""
+        return saved, saved.limits.note
     if limits is None:
         return None, f"Texts were not checked: {len(lessons)} clips are too few to learn what a wrong text looks like."
     if not limits.usable:
@@ -212,7 +220,7 @@ def learn(
             "Texts were not checked: they match their audio no better than the texts of other clips do. "
             "The recogniser may not know this voice or language, or the texts may belong to other clips."
         )
-    return _save(folder / FOLDER, settings.language, models, limits), ""
+    return _save(folder / FOLDER, settings.language, models, limits), limits.note
 
 
 def _limits(lessons: Sequence[Lesson], models: Sequence[PhoneRecogniser], units: Units) -> Limits | None:
@@ -223,6 +231,7 @@ def _limits(lessons: Sequence[Lesson], models: Sequence[PhoneRecogniser], units:
 def _lessons(
     recordings: Sequence[tuple[Recording, str]],
     models: Sequence[PhoneRecogniser],
+    units: Units,
     settings: DatasetConfig,
     check_stop: Callable[[], None],
 ) -> Iterator[Lesson]:
@@ -231,7 +240,7 @@ def _lessons(
     for recording, content in sorted(recordings, key=lambda pair: pair[1]):
         check_stop()
         with contextlib.suppress(AmharicTtsError):  # reported when the recording is processed
-            for lesson in _lessons_of(recording, content, models, settings):
+            for lesson in _lessons_of(recording, content, models, units, settings):
                 yield lesson
                 total += lesson.samples.size / RATE
                 if total > LESSON_SECONDS:
@@ -239,12 +248,12 @@ def _lessons(
 
 
 def _lessons_of(
-    recording: Recording, content: str, models: Sequence[PhoneRecogniser], settings: DatasetConfig
+    recording: Recording, content: str, models: Sequence[PhoneRecogniser], units: Units, settings: DatasetConfig
 ) -> Iterator[Lesson]:
     from utils.dataset.pipeline import read_spans
 
     seconds = audio.duration(recording.path)
-    groups, _ = find_words(_rows(models, recording.path, content), WORST, recording, seconds, settings)
+    groups, _ = find_words(_rows(models, recording.path, content), WORST, recording, units, seconds, settings)
     cues = [_around(group, seconds) for group in _joined(groups, min(LESSON_LENGTH, seconds / LESSONS))]
     for cue, samples in zip(cues, read_spans(recording.path, [cue.span for cue in cues], RATE), strict=True):
         if samples.size and cue.span.seconds <= settings.max_seconds:

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from utils.dataset.alignment.aligner import Alignment, Rows, SpokenWord, align, score
 from utils.dataset.alignment.units import Word
+
+Scores = npt.NDArray[np.float64]
 
 FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the best that is possible
 MAX_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
@@ -19,6 +22,7 @@ MIN_CLIPS = 12  # fewer say nothing about a project
 MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judge
 LARGEST_WORD_SCORE, SMALLEST_GAP = -3.0, 10.0  # weaker signs of an error are not taken for one
 PLANTED = 200  # words too many, and as many that are left out
+CLEARLY = 3.0  # times the lower quartile of the right ones, of two standard deviations
 MIN_UNITS = 3  # of a word that is judged alone
 
 
@@ -32,7 +36,9 @@ class Aim:
 
 
 TEXTS = Aim(max_lost=0.03, min_found=0.6, surely_wrong=0.75)
-WORDS = Aim(max_lost=0.015, min_found=0.9, surely_wrong=0.5)  # single words, which are judged only where this is easy
+# Single words, which are judged only where this is easy: words too many, and those that are left out.
+WORDS = Aim(max_lost=0.015, min_found=0.9, surely_wrong=0.5)
+GAPS = Aim(max_lost=0.015, min_found=0.8, surely_wrong=0.5)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,15 @@ class Limits:
     @property
     def usable(self) -> bool:
         return self.missed <= MAX_MISSED
+
+    @property
+    def note(self) -> str:
+        """Return which errors these limits do not find."""
+        unchecked = ["too many"] * (self.word == -np.inf) + ["left out"] * (self.gap == np.inf)
+        if not unchecked:
+            return ""
+        single = " or ".join(unchecked)
+        return f"Whole texts were checked, but not single words {single}: the recogniser is too uncertain about them."
 
 
 @dataclass(frozen=True)
@@ -89,12 +104,23 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)) / 2)
     for found in [found for found in FOUND if found >= aim.min_found and share < MAX_WRONG]:
         edge = float(np.quantile(others, found))
-        lost = float(np.mean(ours < edge)) - share * found
+        lost = min(float(np.mean(ours < edge)) - share * found, _tail(ours, edge, share) - share * (1 - found))
         right = ours[ours >= edge]
         if right.size and lost <= aim.max_lost * (1 - share) + uncertain:
             limit = (edge + max(edge, float(np.quantile(right, aim.max_lost)))) / 2
             return limit, float(np.mean(others >= limit))
     return -np.inf, 1.0
+
+
+def _tail(scores: Scores, edge: float, share: float) -> float:
+    """Return how many right ones may lie below an edge: no more than above it, half the way to a typical right one.
+
+    That is known only where the edge is clearly below the bulk of the right ones.
+    """
+    typical, quarter = (float(np.quantile(scores, share + part * (1 - share))) for part in (0.5, 0.25))
+    if typical - edge < CLEARLY * (typical - quarter):
+        return 1.0
+    return float(np.mean((scores >= edge) & (scores < (edge + typical) / 2)))
 
 
 def _others(clips: Sequence[Judged], random: np.random.Generator) -> list[tuple[int, list[int]]]:
@@ -129,7 +155,7 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
     worst = [worst_word(aligned) for aligned in own]
     word, words_missed = limit_between(worst, planted, WORDS)
     gaps = [-largest_gap(aligned) for aligned in own]
-    gap, gaps_missed = limit_between(gaps, left_out, WORDS)
+    gap, gaps_missed = limit_between(gaps, left_out, GAPS)
     return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2
 
 

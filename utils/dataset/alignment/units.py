@@ -4,8 +4,12 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 
 from utils.core.languages import AMHARIC, canonical
+from utils.core.storage import cached_while_unchanged
+from utils.xtts.language_packs import LanguagePack, pack_for
+from utils.xtts.pronunciations import current
 
 # The phones of the embedded recogniser. Length and the glottal stop are left out: they are heard too unreliably.
 PHONES = (
@@ -41,33 +45,34 @@ class Units:
 
     symbols: tuple[str, ...]
     spell: Callable[[str], Sequence[str]]
+    written: re.Pattern[str] = re.compile(r"\S+")  # a word, or a phrase that has a pronunciation of its own
 
     def words(self, text: str) -> list[Word]:
         """Split a text into its written words; one without any sound, such as a dash, has no units."""
         numbers = {symbol: number for number, symbol in enumerate(self.symbols, 1)}
-        return [Word(word, tuple(numbers[unit] for unit in self.spell(word))) for word in text.split()]
+        return [Word(word, tuple(numbers[unit] for unit in self.spell(word))) for word in self.written.findall(text)]
 
 
-def units_of(language: str) -> Units:
-    code = canonical(language)
-    if code == AMHARIC.code:
-        return Units(PHONES, _amharic)
-    return Units(tuple(LETTERS), partial(_letters, code=code))
+@cached_while_unchanged(8)
+def units_of(language: str, pronunciations: Path | None = None) -> Units:
+    """Return the units of a language; the pronunciations of a project, in their file, replace those of its words."""
+    pack = pack_for(canonical(language), overrides=current(pronunciations))
+    phrases = "|".join(re.escape(written) for written in pack.overrides if " " in written)
+    written = re.compile(rf"\S*?(?:{phrases})\S*|\S+" if phrases else r"\S+")
+    if pack.code == AMHARIC.code:
+        return Units(PHONES, cache(partial(_phones, pack)), written)
+    return Units(tuple(LETTERS), cache(partial(_letters, pack)), written)
 
 
-@cache
-def _amharic(word: str) -> tuple[str, ...]:
-    from utils.amharic import normalize, phonemize
-
-    return tuple(PHONE.findall(phonemize(normalize(word))))
+def _phones(pack: LanguagePack, word: str) -> tuple[str, ...]:
+    return tuple(PHONE.findall(pack.phonemise(pack.normalise(word))))
 
 
-@cache
-def _letters(word: str, code: str) -> tuple[str, ...]:
+def _letters(pack: LanguagePack, word: str) -> tuple[str, ...]:
     """Spell a word in any script with Latin letters."""
     from anyascii import anyascii
 
-    spelled = anyascii(word).lower()
-    for pattern, sound in ENGLISH if code == "en" else ():
+    spelled = anyascii(pack.respell(word)).lower()
+    for pattern, sound in ENGLISH if pack.code == "en" else ():
         spelled = re.sub(pattern, sound, spelled)
     return tuple(letter for letter in re.sub(r"(.)\1+", r"\1", spelled) if letter in LETTERS)
