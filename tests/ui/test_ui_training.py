@@ -20,6 +20,7 @@ from utils.core.paths import CONFIGS, Project
 from utils.runs import monitor
 from utils.training.history import RunHistory, smoothed
 from utils.training.model_size import ModelSize, random_gpt
+from utils.training_optimizations import TrainingOptimizer
 from utils.ui.i18n import t
 from utils.ui.settings_form import SettingsForm
 from utils.ui.tabs.training import render, settings
@@ -174,6 +175,17 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
     shown += render.switch_hint("enable_sdpa", None, (30, HTML), "en")
     assert "<img" not in shown
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_what_the_boxes_did_is_said_in_amharic(*, is_on: bool) -> None:
+    boxes = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
+    config = TrainConfig.parse(dict.fromkeys(boxes, is_on))
+    with torch.device("meta"):
+        gpt = random_gpt(ModelSize(layers=2, dim=64, heads=4, text_rows=100))
+    for name, change in TrainingOptimizer(config, "cpu").apply(gpt).items():
+        assert change.detail in render.switch_hint(name, None, (change.changed, change.detail), "en")
+        assert change.detail not in render.switch_hint(name, None, (change.changed, change.detail), "am"), name
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:

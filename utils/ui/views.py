@@ -19,7 +19,7 @@ MAX_SECONDS = 1e9  # longer durations come from a damaged log
 TAIL_BYTES = 65_536  # holds the newest event, whatever the size of the log
 
 
-def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, classes: str = "") -> str:
+def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, classes: str = "") -> str:
     """Return a table of cells from ``cell``."""
     head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
     body = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)

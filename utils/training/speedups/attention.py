@@ -60,8 +60,8 @@ def use_attention(
     changed = {"GPT": (len(_gpt2_attentions(gpt)), _switch_gpt2(gpt, implementation))}
     for name, part in _conditioning_parts(gpt).items():
         changed[name.replace("_", " ")] = modules.count_fused(part)[0], switch(part)
-    details = [f"{layers} layers of the {name}{'' if now else ' (already)'}" for name, (layers, now) in changed.items()]
-    return Change("enable_sdpa", sum(now for _, now in changed.values()), f"{implementation}: {' + '.join(details)}")
+    parts = ", ".join(f"{name} {layers}" for name, (layers, _) in changed.items())
+    return Change("enable_sdpa", sum(now for _, now in changed.values()), f"{implementation} in layers: {parts}")
 
 
 def dropout(gpt: nn.Module) -> float:
@@ -134,7 +134,7 @@ def choose_kernel(
                 f"attention_kernel: {kernel} cannot run on {device} in {dtype} with a dropout of {dropout}.",
                 hint="Choose auto.",
             ) from error
-    return Change("attention_kernel", len(before ^ wanted), f"allowed: {', '.join(sorted(wanted))}")
+    return Change("attention_kernel", len(before ^ wanted), f"kernels allowed: {', '.join(sorted(wanted))}")
 
 
 def allowed_kernels() -> frozenset[str]:

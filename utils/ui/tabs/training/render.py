@@ -115,9 +115,9 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
     if not history.active and not history.switches:
         return files
 
-    switches = [(cell(name), cell(str(changed)), cell(detail)) for name, (changed, detail) in history.switches.items()]
+    effects = [(name, str(count), translate(detail, language)) for name, (count, detail) in history.switches.items()]
     titles = [t(key, language) for key in ("training.switch", "training.changed", "training.effect")]
-    changed = table(titles, switches, classes="stack") if switches else ""
+    changed = table(titles, [map(cell, effect) for effect in effects], classes="stack") if effects else ""
     parts = [(cell(name), cell(state)) for name, state in history.active.items()]
     active = table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
     memory = note(f"{t('training.memory_estimate', language)}: {history.memory}") if history.memory else ""
@@ -258,7 +258,7 @@ def switch_hint(field: str, device: Result | None, effect: tuple[int, str] | Non
     html = note(t(hint, language))
     if effect:
         changed = t("training.changed_in_run", language, count=effect[0])
-        html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(effect[1])}</p>'
+        html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(translate(effect[1], language))}</p>'
     return html
 
 
