@@ -135,20 +135,17 @@ class DatasetConfig(Config):
         "What is held out: whole recordings, whole speakers, or the end of each recording (time).",
     )
     workers: int = setting(0, "Processes", "Recordings processed in parallel; 0 = one per CPU core.", ge=0, le=256)
-    engine: Literal["local", "ray"] = setting(
-        "local",
-        "Engine",
-        "local = processes of this machine; ray = the Ray cluster in RAY_ADDRESS (pip install ray). Its "
-        "machines need the recordings and the project in a shared folder. Transcription stays on this machine.",
-    )
 
     @model_validator(mode="before")
     @classmethod
     def settings_of_1_0(cls, values: object) -> object:
-        """Accept ``transcribe`` and ``whisper_model``, which ``recogniser`` and ``recogniser_model`` replace."""
+        """Accept ``transcribe`` and ``whisper_model``, which ``recogniser`` and ``recogniser_model`` replace.
+
+        ``engine`` has no effect: recordings are always processed on this machine.
+        """
         if not isinstance(values, dict):
             return values
-        values = dict(values)
+        values = {name: value for name, value in values.items() if name != "engine"}
         if model := values.pop("whisper_model", None):
             values.setdefault("recogniser", "whisper")
             values.setdefault("recogniser_model", model)

@@ -27,7 +27,7 @@ from utils.dataset.pipeline import needs_transcription, process_recording
 from utils.dataset.recognisers import Recogniser, RecognitionError
 from utils.dataset.recognisers.choice import recommended
 from utils.dataset.store import LOCK, Dataset, Store
-from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_on_ray, run_serially
+from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import StopRequested
@@ -235,9 +235,7 @@ class _Builder:
         check = self._learn(with_text)
         work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
         workers = min(self.settings.workers or available_cores(), len(with_text))
-        if self.settings.engine == "ray" and with_text:
-            yield from run_on_ray(work, with_text, self.settings.workers, report)
-        elif workers > 1:
+        if workers > 1:
             yield from run_in_processes(work, with_text, workers, report)
         else:
             yield from run_serially(work, with_text, report)
@@ -260,11 +258,6 @@ class _Builder:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
         clips = []
         for clip in made:
-            if self.settings.engine == "ray" and clip.audio and not (self.folder / clip.audio).is_file():
-                raise StorageError(
-                    f"{self.folder / clip.audio} was written on another machine and is not here.",
-                    hint="Keep the recordings and the project in a folder that all machines of the Ray cluster share.",
-                )
             is_copy = clip.status == "kept" and clip.content in self.known_audio
             clips.append(clip.excluded("duplicate") if is_copy else clip)
             if clip.status == "kept":
