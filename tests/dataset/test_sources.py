@@ -10,6 +10,7 @@ from utils.core.errors import AudioError
 from utils.dataset.clip import ScanResult
 from utils.dataset.sources import find_recordings
 from utils.media import audio
+from utils.workspace.uploads import preview
 
 SRT = "1\n00:00:00,100 --> 00:00:00,900\n{}\n"
 AMHARIC, ENGLISH = SRT.format("ሰላም ለሁላችሁ እንደምን ናችሁ ዛሬ ጥሩ ነው"), SRT.format("hello everybody, how are you")
@@ -149,3 +150,17 @@ def test_broken_subtitles_or_audio_are_left_to_what_is_whole(tmp_path: Path) -> 
     scan = find_recordings([tmp_path], language="am")
     assert cues_by_file(scan, tmp_path) == {"a.wav": 0, "b.mp4": 1}
     assert "no timed cues" in scan.problems[0].sentence
+
+
+def test_one_recording_and_one_text_belong_together_whatever_their_names(tmp_path: Path) -> None:
+    files = write_files(tmp_path, "sermon.wav words.txt README.txt")
+    pair = [files / "sermon.wav", files / "words.txt"]
+    for inputs in ([files], pair):
+        scan = find_recordings(inputs, language="am")
+        assert [recording.text for recording in scan.recordings] == ["ሰላም ነው"]
+        assert not scan.problems
+    assert preview(str(files)).pairs[0].has_transcript
+    write_files(tmp_path, "second.wav")
+    several = find_recordings([*pair, files / "second.wav"], language="am")
+    assert [recording.text for recording in several.recordings] == ["", ""]
+    assert [problem.path.name for problem in several.problems] == ["words.txt"]

@@ -8,7 +8,7 @@ import contextlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +31,8 @@ MEDIA = frozenset(
         "mp4 m4v mkv webm mov avi wmv flv mpg mpeg ts m2ts mts 3gp 3g2 ogv vob mxf"
     ).split()
 )
-TRANSCRIPTS = (".txt", ".lab")  # the text of a whole recording, in a file of the same name
+TRANSCRIPTS = (".txt", ".lab")  # the text of a whole recording
+ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|credits)")  # text files that are no transcript
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
 PREFERRED = (".srt", ".vtt", ".ass", ".ssa")
@@ -78,6 +79,19 @@ def is_media(path: Path) -> bool:
 
 def is_subtitle(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
+
+
+def is_transcript(path: Path) -> bool:
+    return path.suffix.lower() in TRANSCRIPTS and not ABOUT.match(path.name)
+
+
+def transcript_of(path: Path, media: Sized, texts: Iterable[Path]) -> Path | None:
+    """Return the text file of a recording: that of its name, or the only one if there is only one recording."""
+    for named in map(path.with_suffix, TRANSCRIPTS):
+        if named.is_file():
+            return named
+    texts = list(texts) if len(media) == 1 else []
+    return texts[0] if len(texts) == 1 else None
 
 
 def counterparts(path: Path) -> list[Path]:
@@ -142,6 +156,8 @@ class _Scan:
     hours: float
     media: dict[Path, None] = field(default_factory=dict)  # in order, each once
     subtitles: dict[Path, None] = field(default_factory=dict)
+    texts: dict[Path, None] = field(default_factory=dict)  # of whole recordings
+    given: set[Path] = field(default_factory=set)  # those that are inputs themselves
     datasets: list[ScanResult] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -165,13 +181,16 @@ class _Scan:
         elif is_dataset(path):
             self._add_dataset(path)
         else:
-            if not is_subtitle(path):
+            if is_transcript(path):
+                self.given.add(path.resolve())
+            elif not is_subtitle(path):
                 self.media[path.resolve()] = None  # whatever its suffix: the decoder decides
             self._add_files([path, *counterparts(path)])
 
     def result(self) -> ScanResult:
         """Pair media and subtitles."""
         pairs, unmatched = pair(self.media, self.subtitles)
+        unmatched += self.given - {transcript_of(path, self.media, self.texts) for path in self.media}
         recordings = [self._recording(path, pairs.get(path, [])) for path in self.media]
         message = "No recording has this name. Give both files the same name, such as talk.mp4 and talk.am.srt."
         self.problems += [Problem(path, message) for path in unmatched]
@@ -219,6 +238,8 @@ class _Scan:
                 self.media[path.resolve()] = None
             elif is_subtitle(path):
                 self.subtitles[path.resolve()] = None
+            elif is_transcript(path):
+                self.texts[path.resolve()] = None
 
     def _recording(self, path: Path, subtitles: list[SubtitleFile]) -> Recording:
         foreign = [subtitle for subtitle in subtitles if subtitle.language not in {"", self.language}]
@@ -231,7 +252,7 @@ class _Scan:
                     warnings.append(f"{subtitle.path.name} was used instead of: {abbreviate(unused)}.")
                 return Recording(path, self.speaker, cues=tuple(cues), warnings=(*warnings, *more))
             warnings += more
-        text, more = _read_transcript(path)
+        text, more = _read_transcript(transcript_of(path, self.media, self.texts))
         return Recording(path, self.speaker, text, warnings=(*warnings, *more))
 
     def _preference(self, subtitle: SubtitleFile) -> tuple[bool, int, str]:
@@ -257,13 +278,11 @@ class _Scan:
         return cues, warnings
 
 
-def _read_transcript(media: Path) -> tuple[str, list[str]]:
-    """Read the text of a whole recording from the text file of the same name; return it with warnings."""
-    for path in map(media.with_suffix, TRANSCRIPTS):
-        if not path.is_file():
-            continue
-        text, warnings = read_any_encoding(path)
-        if is_garbled(text):
-            return "", [f"{path.name}: some characters are damaged; its text was ignored."]
-        return " ".join(text.split()), [f"{path.name}: {warning}" for warning in warnings]
-    return "", []
+def _read_transcript(path: Path | None) -> tuple[str, list[str]]:
+    """Read the text of a whole recording; return it with warnings."""
+    if path is None:
+        return "", []
+    text, warnings = read_any_encoding(path)
+    if is_garbled(text):
+        return "", [f"{path.name}: some characters are damaged; its text was ignored."]
+    return " ".join(text.split()), [f"{path.name}: {warning}" for warning in warnings]

@@ -27,7 +27,16 @@ from utils.core.storage import (
 from utils.dataset import voice_recordings
 from utils.dataset.corpora import CORPUS, HUB
 from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
-from utils.dataset.sources import TRANSCRIPTS, SubtitleFile, counterparts, is_media, is_subtitle, pair
+from utils.dataset.sources import (
+    TRANSCRIPTS,
+    SubtitleFile,
+    counterparts,
+    is_media,
+    is_subtitle,
+    is_transcript,
+    pair,
+    transcript_of,
+)
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_listing
 from utils.media import audio
@@ -43,7 +52,7 @@ class MediaPair(NamedTuple):
 
     media: Path
     subtitles: tuple[SubtitleFile, ...] = ()  # the best one in the language of the dataset is used
-    has_transcript: bool = False  # there is a text file of the same name
+    has_transcript: bool = False  # there is a text file for it
 
 
 class InputPreview(NamedTuple):
@@ -216,11 +225,10 @@ def pair_files(files: Iterable[Path]) -> InputPreview:
     files = list(files)
     media = [path for path in files if is_media(path)]
     subtitles, unmatched = pair(media, filter(is_subtitle, files))
-    names = set(files)
-    pairs = []
-    for path in media:
-        has_transcript = any(path.with_suffix(suffix) in names for suffix in TRANSCRIPTS)
-        pairs.append(MediaPair(path, tuple(subtitles.get(path, ())), has_transcript))
+    texts = [path for path in files if is_transcript(path)]
+    pairs = [
+        MediaPair(path, tuple(subtitles.get(path, ())), transcript_of(path, media, texts) is not None) for path in media
+    ]
     return InputPreview(tuple(pairs), tuple(unmatched))
 
 
