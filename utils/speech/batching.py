@@ -63,6 +63,8 @@ class DecodingRequest:
         self.context = copy_context()  # of the caller, who may be cancelled
         self.is_due: Callable[[], bool] = bool  # whether the caller has to be woken; at first not
         self.wake = threading.Condition(batch.lock)
+        with batch.lock:
+            batch.requests.append(self)
 
     def add(self, sentence: Sentence, attempt: int = 1) -> Generation:
         """Add a sentence, and return what will grow while this or another request waits; further attempts go first."""
@@ -94,7 +96,7 @@ class Batch:
     def __init__(self, decoder: "Decoder") -> None:
         self.decoder = decoder
         self.lock = threading.Lock()
-        self.requests: list[DecodingRequest] = []
+        self.requests: list[DecodingRequest] = []  # the open ones
         self.rows: list[Row] = []  # in the order of the cache
         self.searches: list[Row] = []
         self._is_stepping = False
@@ -106,12 +108,6 @@ class Batch:
         self._cache = decoder.stack.cache()
         self._sampler = Sampler(len(decoder.codes), decoder.used_codes, decoder.device)
         self._step: Step = GraphedStep(decoder.stack) if decoder.uses_graphs else decoder.stack.step
-
-    def open(self, prompt: Tensor, config: SpeechConfig) -> DecodingRequest:
-        request = DecodingRequest(self, prompt, config)
-        with self.lock:
-            self.requests.append(request)
-        return request
 
     def remove(self, request: DecodingRequest) -> None:
         """Remove a request; a step that is being done frees its rows itself."""

@@ -62,7 +62,7 @@ class Decoder:
 
     def request(self, prompt: Tensor, config: SpeechConfig) -> DecodingRequest:
         """Open a request for sentences of one voice; ``prompt`` has its conditioning latents, (1, 32, dim)."""
-        return self.batch.open(prompt, config)
+        return DecodingRequest(self.batch, prompt, config)
 
     def generate(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> list[Generation]:
         """Generate sentences together."""
