@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,10 +14,13 @@ from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.core.errors import DataError
-from utils.evaluation.evaluate import Candidate, EvaluationProgress, evaluate
+from utils.evaluation.evaluate import Candidate, evaluate
 from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
+
+if TYPE_CHECKING:
+    from utils.core.events import Progress
 
 TEXTS = [
     "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",
@@ -28,18 +32,13 @@ SENTENCES = [EvaluationSentence(sentence, "am") for sentence in TEXTS]
 CONFIG = SpeechConfig()
 
 
-@pytest.fixture(autouse=True)
-def _no_plot(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("utils.evaluation.report.plot", lambda _report: None)  # the tiny models draw one
-
-
 def test_models_are_measured(tmp_path: Path) -> None:
     good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=("long: 4.0 s for 20 sounds",))
-    steps: list[EvaluationProgress] = []
+    steps: list[Progress] = []
     models = [candidate("good", good), candidate("slow", slow)]
     report = evaluate(models, SENTENCES, tmp_path, CONFIG, on_progress=steps.append)
     assert [step.step for step in steps] == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8]
-    assert (steps[-1].text, steps[-1].total) == (TEXTS[-1], 8)
+    assert (steps[-1].message, steps[-1].total) == (TEXTS[-1], 8)
     first, second = summary(report.of("good")), summary(report.of("slow"))
     assert first["duration_error"] == pytest.approx(0.0, abs=0.06)
     assert second["duration_error"] == pytest.approx(1.0, abs=0.06)

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from utils.core.errors import RunBusyError, RunError
-from utils.runs.background_jobs import BackgroundJob, BackgroundJobs, JobProgress
+from utils.core.events import Progress
+from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 
 
 def endless(job: BackgroundJob) -> None:
@@ -33,7 +34,7 @@ def test_a_job_reports_and_is_stopped() -> None:
     deadline = time.monotonic() + 10
     while not job.progress.step and time.monotonic() < deadline:
         time.sleep(0.005)
-    assert job.progress == JobProgress(1, 2, "working")
+    assert job.progress == Progress(1, 2, message="working")
     assert jobs.stop("p", "compare")
     assert not job.is_running
     assert not jobs.stop("p", "compare")

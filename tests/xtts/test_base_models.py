@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import torch
@@ -13,10 +14,13 @@ import torch
 from tests.xtts.hub_server import Hub, serving
 from utils.core.errors import DownloadError
 from utils.xtts import base_models
-from utils.xtts.base_models import DownloadProgress, ModelSource, base_folder
+from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.files import HUB_FILES, TINY, ModelFileError
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, UnreachableError, accept_licence, licence_accepted
 from utils.xtts.model import match_gpt, read_state_dict, require_match
+
+if TYPE_CHECKING:
+    from utils.core.events import Progress
 
 pytestmark = pytest.mark.slow
 PUBLISHED = [name for name in HUB_FILES if name not in base_models.ADDED_LATER]
@@ -70,11 +74,11 @@ def test_a_version_is_fetched_whole_and_only_once(source: ModelSource, hub: Hub,
 
 
 def test_progress_counts_the_bytes_of_all_files(source: ModelSource, tiny_folder: Path) -> None:
-    steps: list[DownloadProgress] = []
+    steps: list[Progress] = []
     base_folder("main", source=replace(source, on_progress=steps.append))
     total = sum((tiny_folder / name).stat().st_size for name in HUB_FILES)
-    assert {(step.file, step.total) for step in steps} == {(name, total) for name in HUB_FILES}
-    done = [step.done for step in steps]
+    assert {(step.part, step.total) for step in steps} == {(name, total) for name in HUB_FILES}
+    done = [step.step for step in steps]
     assert (done, done[-1]) == (sorted(done), total)
 
 

@@ -16,6 +16,7 @@ from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError
+from utils.core.events import Progress
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.dataset.recognisers.choice import CTC_PREFIX
@@ -23,7 +24,6 @@ from utils.dataset.recognisers.isolated import open_recogniser
 from utils.runs.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
-    from utils.evaluation.evaluate import EvaluationProgress
     from utils.evaluation.sentences import EvaluationSentence
 
 
@@ -97,10 +97,10 @@ def warn(message: str) -> None:
     print(message, file=sys.stderr)
 
 
-def print_progress(progress: "EvaluationProgress") -> None:
+def print_progress(progress: Progress) -> None:
     """Print progress; on a terminal in one line."""
-    line = describe_progress({"part": progress.stage, "step": progress.step, "total": progress.total})
+    line = describe_progress({"part": progress.part, "step": progress.step, "total": progress.total})
     if sys.stdout.isatty():
         print(f"{CLEAR}{line}", end="", flush=True)
     else:
-        print(f"{line} · {progress.text}".rstrip(" ·"), flush=True)
+        print(f"{line} · {progress.message}".rstrip(" ·"), flush=True)

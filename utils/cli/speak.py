@@ -7,26 +7,31 @@ speak "ሰላም" --stream | aplay
 """
 
 import argparse
+import hashlib
+import shutil
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
+
+import numpy as np
 
 from utils.config import SpeechConfig
 from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
 from utils.core.errors import TextError
+from utils.core.storage import atomic_writer, make_folder
 from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
 from utils.media.audio import Samples
 from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.finished_sentences import FinishedSentences
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
+from utils.speech.types import Sentence, Utterance
 
 if TYPE_CHECKING:
     from utils.speech.planning import SpeechPlan
     from utils.speech.synthesizer import Synthesizer
-    from utils.speech.types import Utterance
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,6 +78,50 @@ def load(config: SpeechConfig) -> "Synthesizer":
     for notice in synthesizer.model.notices:
         log(notice)
     return synthesizer
+
+
+class FinishedSentences:
+    """Stores spoken sentences in a hidden folder beside the audio file that they will become, so that a book continues.
+
+    Args:
+        out: The audio file.
+        model: Fingerprint of the model.
+        voice: Key of the voice.
+        config: Settings of the speech; a sentence spoken with others is spoken again.
+    """
+
+    def __init__(self, out: Path, model: str, voice: str, config: SpeechConfig) -> None:
+        self.folder = out.with_name(f".{out.name}.parts")
+        self.key = f"{model}|{voice}|{config.model_dump_json()}"
+
+    def _path(self, sentence: Sentence) -> Path:
+        content = f"{self.key}|{sentence.seed}|{sentence.max_codes}|{sentence.tokenized.model_text}"
+        return self.folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.npz"
+
+    def __contains__(self, sentence: Sentence) -> bool:
+        return self._path(sentence).is_file()
+
+    def add(self, sentence: Sentence, utterance: Utterance) -> None:
+        """Store an utterance; ``sentence`` is what was planned, while a retry was spoken with another seed."""
+        make_folder(self.folder)
+        with atomic_writer(self._path(sentence)) as file:
+            np.savez(
+                file,
+                samples=utterance.samples,
+                codes=utterance.codes,
+                flags=np.array(utterance.flags, str),
+                numbers=np.array([utterance.sentence.seed, utterance.tries, utterance.ended]),
+            )
+
+    def load(self, sentence: Sentence) -> Utterance:
+        with np.load(self._path(sentence)) as stored:
+            seed, tries, ended = map(int, stored["numbers"])
+            flags = tuple(map(str, stored["flags"]))
+            spoken = replace(sentence, seed=seed)
+            return Utterance(spoken, stored["samples"], stored["codes"], bool(ended), flags, tries)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
@@ -125,7 +174,7 @@ def speak_missing(
         log(f"{number}/{len(plan.sentences)}  {utterance.seconds:.1f} s  {sentence.text[:60]}")
 
 
-def doubtful(utterances: Iterable["Utterance"]) -> Iterator[str]:
+def doubtful(utterances: Iterable[Utterance]) -> Iterator[str]:
     """Describe the sentences that the guards found something wrong with."""
     for each in utterances:
         if each.flags:

@@ -27,6 +27,15 @@ class Change:
     detail: str = ""  # what they are, or why there were none
 
 
+class Progress(NamedTuple):
+    """How far work is; a total of 0 means that the end is unknown."""
+
+    step: int = 0
+    total: int = 0
+    part: str = ""  # what is being worked on
+    message: str = ""
+
+
 class EventLog:
     """Appends events; each line reaches the file completely or is ignored by readers. A listener gets them as well."""
 

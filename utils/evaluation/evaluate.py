@@ -21,6 +21,7 @@ import torch
 
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError
+from utils.core.events import Progress
 from utils.core.paths import OUTPUT
 from utils.core.storage import make_folder
 from utils.dataset.recognisers import RATE as RECOGNISER_RATE
@@ -49,16 +50,7 @@ NO_RECOGNISER = "no recogniser was given (for example --asr large-v3)"
 Vector = npt.NDArray[np.float32]
 
 
-class EvaluationProgress(NamedTuple):
-    """Sentences done in a stage of the evaluation, and the last one."""
-
-    stage: str
-    step: int
-    total: int
-    text: str = ""
-
-
-OnProgress = Callable[[EvaluationProgress], object]
+OnProgress = Callable[[Progress], object]
 
 
 class EvaluatedModel:
@@ -177,7 +169,6 @@ def evaluate(
             name = recogniser.name if recogniser else next(iter(log.recognisers({task.key for task in tasks})), "")
             report = _report(log, tasks, name, settings, not_transcribed)
             reports.save(report)
-    reports.plot(report)
     return report
 
 
@@ -186,13 +177,13 @@ def _speak_all(log: ResultsLog, tasks: Sequence[_Task], config: SpeechConfig, on
     missing = [task for task in tasks if log.utterance(task.key) is None]
     total, done = len(tasks), len(tasks) - len(missing)
     for candidate, group in groupby(missing, key=lambda task: task.candidate):
-        on_progress(EvaluationProgress(f"{candidate.name}: loading", done, total))
+        on_progress(Progress(done, total, f"{candidate.name}: loading"))
         with candidate.load() as model:
             log.add_encoder(candidate.fingerprint, model.encoder)
             for task in group:
                 log.add(_speak(model, task, log.folder, config))
                 done += 1
-                on_progress(EvaluationProgress(candidate.name, done, total, task.sentence.text))
+                on_progress(Progress(done, total, candidate.name, task.sentence.text))
 
 
 def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
@@ -274,7 +265,7 @@ def _transcribe(log: ResultsLog, tasks: Sequence[_Task], recogniser: Recogniser,
         for language, group in groupby(missing, key=lambda clip: clip[0]):
             same = list(group)
             for start in range(0, len(same), BATCH):
-                on_progress(EvaluationProgress(f"{name}: transcribing", start, len(same)))
+                on_progress(Progress(start, len(same), f"{name}: transcribing"))
                 batch = same[start : start + BATCH]
                 samples = [audio.load(path, RECOGNISER_RATE) for _, _, path in batch]
                 for (_, key, _), transcript in zip(batch, recogniser.transcribe(samples, language), strict=True):

@@ -1,4 +1,4 @@
-"""The report of an evaluation: JSON, CSV, a plot and a table for the terminal, worst sentences first."""
+"""The report of an evaluation: JSON, CSV and a table for the terminal, worst sentences first."""
 
 import json
 import statistics
@@ -6,25 +6,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import Any
 
 from utils.core.errors import DataError
-from utils.core.storage import atomic_writer, read_json, write_atomically
+from utils.core.storage import read_json, write_atomically
 from utils.evaluation.metrics import compare
-from utils.evaluation.results import METRICS, EvaluatedUtterance, Metric
+from utils.evaluation.results import METRICS, EvaluatedUtterance
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-JSON, CSV, PLOT = "report.json", "report.csv", "report.png"
+JSON, CSV = "report.json", "report.csv"
 FORMAT = 1
 COLUMNS = (
     "checkpoint voice text transcript".split() + [metric.name for metric in METRICS] + "flags_raised error wav".split()
 )
 WORST, MAX_LETTERS = 10, 60  # sentences in the terminal, and letters of each
-PLOT_COLUMNS, MAX_NAME = 4, 24
 
 
 @dataclass(frozen=True)
@@ -120,20 +114,6 @@ def text(report: EvaluationReport) -> str:
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 
 
-def plot(report: EvaluationReport) -> None:
-    rows = -(-len(METRICS) // PLOT_COLUMNS)
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4 * PLOT_COLUMNS, 3.6 * rows), layout="constrained")
-    panels = figure.subplots(rows, PLOT_COLUMNS).flat
-    for metric in METRICS:
-        _panel(next(panels), report, metric)
-    for unused in panels:
-        unused.set_visible(b=False)
-    with atomic_writer(report.folder / PLOT) as file:
-        figure.savefig(file, format="png", dpi=100)
-
-
 def _table(report: EvaluationReport) -> list[str]:
     rows = [_row(name, report.of(name)) for name in report.checkpoints]
     if report.recording_error_rates:
@@ -179,20 +159,3 @@ def _line(result: EvaluatedUtterance) -> str:
     values = [f"{metric.title} {metric.format(value)}" for metric in metrics if (value := metric.value(result))]
     problems = [result.error] if result.error else [*values, *result.flags]
     return f"  {result.checkpoint}: {sentence} [{'; '.join(problems)}]"
-
-
-def _panel(axes: "Axes", report: EvaluationReport, metric: Metric) -> None:
-    """Draw one metric: a dot for each sentence, and a line at the mean of each model."""
-    unit = f" ({metric.unit.strip()})" if metric.unit.strip() else ""
-    axes.set(title=f"{metric.title}{unit}, {metric.better} is better")
-    names = [name if len(name) <= MAX_NAME else f"…{name[-MAX_NAME:]}" for name in report.checkpoints]
-    axes.set_xticks(range(len(names)), names, rotation=20, ha="right", fontsize=8)
-    axes.set_xlim(-0.5, max(0, len(names) - 1) + 0.5)
-    spread = np.random.default_rng(0)
-    for column, name in enumerate(report.checkpoints):
-        values = [metric.scale * value for result in report.of(name) if (value := metric.value(result)) is not None]
-        if values:
-            axes.plot(column + spread.uniform(-0.2, 0.2, len(values)), values, "o", alpha=0.5, markersize=4)
-            axes.hlines(float(np.mean(values)), column - 0.3, column + 0.3, colors="black")
-    if not axes.lines:
-        axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)

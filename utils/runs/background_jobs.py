@@ -4,9 +4,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from utils.core.errors import AmharicTtsError, RunBusyError
+from utils.core.events import Progress
 
 STOP_SECONDS = 3.0  # for what a stopped job still writes
 
@@ -17,15 +17,6 @@ class JobStoppedError(Exception):
     """Somebody stopped the job."""
 
 
-@dataclass(frozen=True)
-class JobProgress:
-    """How far a job is; a total of 0 means that the end is unknown."""
-
-    step: int = 0
-    total: int = 0
-    message: str = ""
-
-
 class BackgroundJob:
     """A task in its own thread, with its progress, its result or its error.
 
@@ -33,7 +24,7 @@ class BackgroundJob:
     """
 
     def __init__(self, task: Callable[["BackgroundJob"], object]) -> None:
-        self.progress = JobProgress()
+        self.progress = Progress()
         self.result: object = None
         self.error: Exception | None = None
         self._task = task
@@ -53,7 +44,7 @@ class BackgroundJob:
     def report(self, step: int = 0, total: int = 0, message: str = "") -> None:
         """Publish the progress; called by the task."""
         self.check()
-        self.progress = JobProgress(step, total, message)
+        self.progress = Progress(step, total, message=message)
 
     def check(self) -> None:
         """Raise ``JobStoppedError`` if somebody stopped the job; called by the task."""

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, DataError, RunError
+from utils.core.events import Progress
 from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
 from utils.core.paths import MODELS
@@ -83,15 +84,15 @@ def _copy_voice(ready: Path, own: Path) -> Path:
     return own
 
 
-def download_progress(job: Job) -> Callable[[base_models.DownloadProgress], None]:
+def download_progress(job: Job) -> Callable[[Progress], None]:
     """Return a callback that reports the progress of a download and stops it on request."""
     last = [0.0]
 
-    def report(step: base_models.DownloadProgress) -> None:
+    def report(step: Progress) -> None:
         job.stop_if_requested()  # what has been downloaded is on disk
-        if time.monotonic() - last[0] > PROGRESS_SECONDS or step.done == step.total:
+        if time.monotonic() - last[0] > PROGRESS_SECONDS or step.step == step.total:
             last[0] = time.monotonic()
-            job.events.emit("progress", part=step.file, step=step.done, total=step.total)
+            job.events.emit("progress", part=step.part, step=step.step, total=step.total)
 
     return report
 

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from utils.config import SpeechConfig
 from utils.core.errors import DataError, TextError
+from utils.core.events import Progress
 from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.runs.background_jobs import BackgroundJob, JobProgress
+from utils.runs.background_jobs import BackgroundJob
 from utils.speech.session import RequestCancelledError, SpeechRequest, SpeechSession, Started
 from utils.speech.subtitles import fit_to_cues
 from utils.workspace import takes
@@ -42,7 +43,7 @@ class SpokenBatch(NamedTuple):
     failed: int = 0
 
 
-def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator[Started | JobProgress | RecordedTake]:
+def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator[Started | Progress | RecordedTake]:
     """Speak subtitles, each cue at its time; a task for ``SpeechSession`` whose last event is the take."""
     cues, warnings = read_cues(subtitles)
     voice = model.voice(config.reference).name
@@ -50,7 +51,7 @@ def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator
     sounds = []
     for sound in model.speak_cues(cues, config):
         sounds.append(sound)
-        yield JobProgress(len(sounds), len(cues))
+        yield Progress(len(sounds), len(cues))
     timeline = fit_to_cues(cues, sounds)
     sentences = tuple(
         TakeSentence(
@@ -84,7 +85,7 @@ def _follow(job: BackgroundJob, request: SpeechRequest[T]) -> T | None:
     with closing(request.events()) as events:
         for event in events:
             job.check()
-            if isinstance(event, JobProgress):
+            if isinstance(event, Progress):
                 job.report(event.step, event.total)
             last = event or last
     return last
@@ -110,13 +111,13 @@ def speak_lines(
 ) -> SpokenBatch | None:
     """Speak many texts into numbered files and pack them with a list."""
 
-    def task(model: "Synthesizer") -> Iterator[JobProgress | SpokenBatch]:
+    def task(model: "Synthesizer") -> Iterator[Progress | SpokenBatch]:
         folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
         rows: list[dict[str, object]] = []
         try:
             for row in _speak_rows(model, lines, folder, suffix, config):
                 rows.append(row)
-                yield JobProgress(len(rows), len(lines))
+                yield Progress(len(rows), len(lines))
             failed = sum(bool(row["fault"]) for row in rows)
             yield SpokenBatch(_pack(folder, rows), len(rows) - failed, failed)
         except (RequestCancelledError, GeneratorExit):  # stopped: pack what is done

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from utils.config import SpeechConfig
 from utils.core.errors import AudioError, DataError
@@ -330,18 +331,11 @@ def _write(project: Project, take: Take, samples: Samples) -> Take:
 def _parse(path: Path) -> Take:
     try:
         data = read_json(path)
-        data.pop("format")
-        pieces = tuple(_parse_sentence(piece) for piece in data.pop("pieces"))
-        return Take(**data | {"pieces": pieces, "notes": tuple(data["notes"])})
+        for piece in data["pieces"]:
+            if "read" in piece["reading"]:  # the name in version 1.0
+                piece["reading"]["model_text"] = piece["reading"].pop("read")
+        return TypeAdapter(Take).validate_python(data)
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{path} is damaged.", hint="Delete this take.") from error
-
-
-def _parse_sentence(data: dict[str, Any]) -> TakeSentence:
-    reading = data.pop("reading")
-    if "read" in reading:  # the name in version 1.0
-        reading["model_text"] = reading.pop("read")
-    lists = {name: tuple(reading[name]) for name in ("tokens", "ids", "unknown")}
-    return TakeSentence(TokenizedText(**reading | lists), **data | {"flags": tuple(data["flags"])})

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from utils.core.events import Progress
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_json, require_space, symlink_or_copy, write_atomically
 from utils.xtts.files import (
@@ -36,22 +37,13 @@ VERIFIED_FILE = "verified.json"
 
 
 @dataclass(frozen=True)
-class DownloadProgress:
-    """Progress of a download."""
-
-    file: str  # being downloaded
-    done: int  # bytes, over all files
-    total: int
-
-
-@dataclass(frozen=True)
 class ModelSource:
     """Where published models are downloaded from and stored."""
 
     models: Path = MODELS  # has one subfolder for each version
     consent: Path = LICENCE_CONSENT
     endpoint: str | None = None  # address of the hub; None: HF_ENDPOINT, or the public hub
-    on_progress: Callable[[DownloadProgress], object] = lambda _: None
+    on_progress: Callable[[Progress], object] = lambda _: None
 
 
 def base_folder(version: str, custom_model: str = "", source: ModelSource | None = None) -> Path:
@@ -101,7 +93,7 @@ def _verify_or_download(verified: "VerifiedFiles", version: str, names: Sequence
         require_space(folder / needed[0].name, total)
     done = 0
     for file in needed:
-        report = lambda size, file=file, done=done: source.on_progress(DownloadProgress(file.name, done + size, total))  # noqa: E731
+        report = lambda size, file=file, done=done: source.on_progress(Progress(done + size, total, file.name))  # noqa: E731
         download(file, folder, report)
         verified.add([file])
         done += file.size
