@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
 from tests.ui.serving import Seen, Served, serving, settle
+from tests.workspace.test_takes import make_take
 from utils.runs import Status
 from utils.ui.i18n import phrases
 
@@ -46,7 +47,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         yield page
 
 
-def test_every_tab_is_accessible_in_both_colours_and_widths_and_all_amharic(seen: Seen) -> None:
+def test_every_tab_is_accessible_in_both_colours_and_widths_and_all_amharic(seen: Seen, served: Served) -> None:
     page, problems = seen.page, list[str]()
     page.set_default_timeout(60_000)
     page.locator("[data-act=sample]").click()
@@ -54,8 +55,11 @@ def test_every_tab_is_accessible_in_both_colours_and_widths_and_all_amharic(seen
     page.add_script_tag(path=AXE)
     page.add_style_tag(content="* { transition: none !important; }")  # half-way colours have no contrast
     expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=120_000)
+    make_take(served.project("sample"), "ሰላም ለዓለም።")
     for name in PLACES:
         open_place(page, name)
+        if name == "inference":
+            expect(page.locator("#take-sound").get_by_test_id("waveform-Result")).to_be_visible()
         for width, height in WIDTHS.items():
             page.set_viewport_size({"width": width, "height": height})
             settle(page)
