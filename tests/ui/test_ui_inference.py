@@ -5,16 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
 
 from tests.workspace.test_takes import spoken
 from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.core.paths import TINY_MODEL, Project
 from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
+from utils.speech import precision
 from utils.speech.models import ListedModel, list_models
 from utils.speech.preview import TextPreview
 from utils.speech.session import Started
-from utils.ui.i18n import t
+from utils.ui.i18n import t, translate
 from utils.ui.run_panel import job_status
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.inference.context import Context
@@ -70,6 +72,12 @@ def test_texts_do_not_become_html() -> None:
     reading = TokenizedText(HTML, HTML, HTML, HTML, (HTML,), (1,), ())
     take = Take("speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(HTML,)),), (HTML,))
     assert "<img" not in preview_html(TextPreview((reading,)), "en") + facts_html(take, "en")
+
+
+def test_the_reason_for_a_precision_is_said_in_amharic(tmp_path: Path) -> None:
+    requested, measured = precision.choose("cpu", "fp32"), precision.choose("cpu", path=tmp_path / "precision.json")
+    for choice in (requested, requested.for_model(torch.nn.Linear(1, 1)), measured):
+        assert translate(choice.gpt_reason, "am") != choice.gpt_reason
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from utils.speech.models import ListedModel, preferred_model
 from utils.speech.preview import tokenizer_of
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.ui import views
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config
@@ -107,7 +107,7 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
     if loaded.gpu_gib > 0.005:
         memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu', language)})"
     took = t("inference.loaded_in", language, seconds=f"{loaded.seconds:.1f}")
-    sound = f"{t('inference.sound', language)} {precision.vocoder_reason}"
+    sound = f"{t('inference.sound', language)} {translate(precision.vocoder_reason, language)}"
     about = model.about
     training = [str(about["run"])] if about.get("run") else []
     if about.get("step") is not None:
@@ -116,7 +116,7 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
         training.append(t("common.evaluation_loss", language, loss=f"{loss:.4f}"))
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
-        "inference.computes_on": f"{precision.device} · GPT {precision.gpt_reason} · {sound}",
+        "inference.computes_on": f"{precision.device} · GPT {translate(precision.gpt_reason, language)} · {sound}",
         "inference.input": describe_reading(model.tokenizer, language),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
         "common.training": " · ".join(training),
