@@ -13,7 +13,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.paths import SAMPLE_SPEECH, TINY_MODEL
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.training.codec_audit import FILE
+from utils.training.preparation import CODEC_FILE
 from utils.xtts.codec import AudioEncoder
 
 pytestmark = pytest.mark.slow
@@ -37,6 +37,6 @@ def test_a_run_reports_its_codec_once_and_refuses_another(tmp_path: Path) -> Non
     config = TrainConfig.load_run(run.config).model_copy(update={"max_steps": 2})
     resume(run, config)
     assert len(events(run, "codec")) == 1
-    (run.folder / FILE).write_text(json.dumps({"codec": "another"}))
+    (run.folder / CODEC_FILE).write_text(json.dumps({"codec": "another"}))
     with pytest.raises(AmharicTtsError, match="codec"):
         resume(run, config)

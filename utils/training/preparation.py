@@ -9,23 +9,26 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from utils.config import TrainConfig
+from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError, DataError, RunError
 from utils.core.events import Progress
 from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
-from utils.core.paths import MODELS
+from utils.core.paths import MODELS, SAMPLE_SPEECH
 from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
 from utils.dataset import features, metadata
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.dataset.metadata import ClipLists, OtherClips
 from utils.dataset.statistics import Lengths
+from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import Job
 from utils.training.batches import Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
-from utils.training.codec_audit import audit_codec
 from utils.xtts import base_models, model, pronunciations
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device
@@ -39,6 +42,9 @@ BASE_FILE = "base.json"
 START = "start"  # in the run folder: the voice it started from, if that was the project's own
 PROGRESS_SECONDS = 0.5
 MAX_NAMED = 20  # excluded clips that are reported one by one
+CODEC_FILE = "codec.json"  # in the run folder
+AUDITED_CLIPS, SAMPLE_SECONDS = 8, 8.0  # that are encoded and decoded
+WORSE = 1.5  # times the error on the sample speech; a choice, not a measurement
 
 
 @dataclass(frozen=True)
@@ -179,6 +185,46 @@ def encode_clips(
             job.stop_if_requested(save=steps.close)
     job.events.emit("features", clips=len(clips), problems=problems)
     return Features.open(folder, encoder.fingerprint, features.text_fingerprint(tokenizer, language))
+
+
+def audit_codec(job: Job, encoder: AudioEncoder, clips: ClipLists, features: Features) -> None:
+    """Report once per run how well the codec represents the clips; refuse another codec when the run is resumed.
+
+    What the codec loses, the model cannot learn: it never hears the clips themselves, only their codes.
+    """
+    path = job.run.folder / CODEC_FILE
+    if path.is_file():
+        if read_json(path).get("codec") != encoder.fingerprint:
+            raise RunError(
+                "The codec (dvae.pth) of the base model is not the one that this run started with.", hint="Restore it."
+            )
+        return
+    stored = [clip for clip in clips.train if clip in features]
+    audited: dict[str, object] = {"codec": encoder.fingerprint}
+    if stored and encoder.decoder is not None:
+        chosen = evenly_spaced(stored, AUDITED_CLIPS)
+        error = float(np.mean([encoder.error_db(audio.load(clips.folder / clip.audio, RATE)) for clip in chosen]))
+        expected = encoder.error_db(audio.load(SAMPLE_SPEECH, RATE, end=SAMPLE_SECONDS))
+        used, perplexity = code_usage(features, stored, encoder.codebook.n_embed)
+        audited |= {"error_db": round(error, 2), "sample_error_db": round(expected, 2), "codes_used": round(used, 4)}
+        message = (
+            f"Codec error: {error:.1f} dB on the clips ({expected:.1f} dB on the sample speech). "
+            f"The clips use {used:.0%} of its codes."
+        )
+        job.events.emit("codec", message=message, perplexity=round(perplexity, 1), **audited)
+        if error > WORSE * expected:
+            warning = f"{message} It represents this audio badly: look for noise, music or a narrow frequency band."
+            job.events.emit("warning", message=warning)
+    write_atomically(path, json.dumps(audited))
+
+
+def code_usage(features: Features, clips: Sequence[Clip], codes: int) -> tuple[float, float]:
+    """Return the share of the codes that some clips use, and how many equally frequent codes that would be."""
+    counts = np.zeros(codes, np.int64)
+    for clip in evenly_spaced(clips, 2000):
+        counts += np.bincount(features[clip].codes, minlength=codes)
+    shares = counts[counts > 0] / counts.sum()
+    return float((counts > 0).mean()), float(np.exp(-(shares * np.log(shares)).sum()))
 
 
 def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipLimits, split: str) -> FeatureSource:
