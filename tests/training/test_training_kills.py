@@ -22,7 +22,7 @@ from utils.xtts import checkpoints
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(sys.platform == "win32", reason="forks")]
 
-KILLS = 20  # docs/CHECKPOINT_GUIDE.md names it
+KILLS = 24  # docs/CHECKPOINT_GUIDE.md names it
 UPDATES = 60
 PATIENCE = 120.0  # seconds that a child may take on a busy machine
 
@@ -49,7 +49,7 @@ def wait_for_next_update(run: Run) -> None:
         time.sleep(0.01)
 
 
-def test_a_run_killed_twenty_times_ends_with_the_weights_of_an_uninterrupted_one(tmp_path: Path, dataset: Path) -> None:
+def test_a_run_killed_many_times_ends_with_the_weights_of_an_uninterrupted_one(tmp_path: Path, dataset: Path) -> None:
     # in a fresh process: one in which others have trained cannot fork
     process = multiprocessing.get_context("spawn").Process(target=kill_and_compare, args=(tmp_path, dataset))
     process.start()
