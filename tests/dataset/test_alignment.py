@@ -104,7 +104,7 @@ def test_in_a_small_project_the_gap_between_right_and_wrong_words_decides() -> N
     assert -5 < limit < -2
     assert missed < 0.1
     assert limit_between(random.normal(-4, 2, 20).tolist(), wrong, WORDS) == (-np.inf, 1.0)
-    assert "left out" in Limits(-4.0, limit, np.inf, 0.0, 0.5).note
+    assert "not single words" in Limits(-4.0, -np.inf, np.inf, 0.0, 1.0).note
 
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:

@@ -58,11 +58,9 @@ class Limits:
     @property
     def note(self) -> str:
         """Return which errors these limits do not find."""
-        unchecked = ["too many"] * (self.word == -np.inf) + ["left out"] * (self.gap == np.inf)
-        if not unchecked:
+        if np.isfinite(self.word):
             return ""
-        single = " or ".join(unchecked)
-        return f"Whole texts were checked, but not single words {single}: the recogniser is too uncertain about them."
+        return "Whole texts were checked, but not single words: the recogniser is too uncertain about them."
 
 
 @dataclass(frozen=True)
@@ -156,6 +154,8 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
     word, words_missed = limit_between(worst, planted, WORDS)
     gaps = [-largest_gap(aligned) for aligned in own]
     gap, gaps_missed = limit_between(gaps, left_out, GAPS)
+    if not np.isfinite([word, gap]).all():  # it is too weak for single words, and a limit for one kind may be chance
+        return -np.inf, np.inf, 1.0
     return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2
 
 
