@@ -1,16 +1,17 @@
-"""Faster or slower speech at the same pitch, with FFmpeg's atempo filter."""
+"""Faster or slower speech at the same pitch, by waveform-similarity overlap-add (WSOLA, Verhelst and Roelands, 1993).
 
-from fractions import Fraction
+Sounds stay within 12 ms of their place; FFmpeg's atempo filter did not (docs/decisions/0005-speech.md).
+"""
 
-import av
 import numpy as np
 
 from utils.core.errors import AudioError
 from utils.media.audio import Samples
 
 MIN_SPEED, MAX_SPEED = 0.5, 2.0
-BLOCK = 256  # samples; the filter returns what it made of a frame only when it gets the next one
-SILENCE_SECONDS = 0.2  # after the sound, because the filter drops the last incomplete window
+HOP = 0.015  # seconds between windows in the output; a window is two hops long
+REACH = 0.009  # seconds that a window may move to either side; both cover a period of the lowest voice (55 Hz)
+SILENCE = 1e-14  # energy of a window
 
 
 def stretch(samples: Samples, rate: int, speed: float) -> Samples:
@@ -30,41 +31,77 @@ class Stretcher:
             raise AudioError(
                 f"A speed of {speed:g} is not supported.", hint=f"Choose a speed from {MIN_SPEED:g} to {MAX_SPEED:g}."
             )
-        self.rate, self.speed = rate, speed
-        self._received = self._returned = 0
-        self._graph = av.filter.Graph()
-        source = self._graph.add_abuffer(sample_rate=rate, format="flt", layout="mono", time_base=Fraction(1, rate))
-        self._graph.link_nodes(source, self._graph.add("atempo", str(speed)), self._graph.add("abuffersink"))
-        self._graph.configure()
+        self.speed = speed
+        self.hop = max(2, round(HOP * rate))
+        self.reach = max(1, round(REACH * rate))
+        self._window = np.hanning(2 * self.hop + 1)[:-1].astype(np.float32)  # two of them, one hop apart, add up to one
+        self._lead = self.hop + self.reach  # silence before the sound, which the first windows may use
+        self._input = np.zeros(self._lead, np.float32)
+        self._first = -self._lead  # position of ``_input`` in the sound
+        self._received = 0
+        self._windows = 0  # added so far; the first is centred on the first sample
+        self._position = -self.hop  # of the last window in the sound
+        self._tail = np.zeros(self.hop, np.float32)  # its second half, for the overlap with the next
 
     def push(self, samples: Samples) -> Samples:
-        """Add the next part and return what is ready; up to 0.1 s waits for what follows."""
+        """Add the next part and return what is ready; about 40 ms wait for what follows."""
+        self._received += samples.size
         if self.speed == 1:
             return samples
-        for start in range(0, samples.size, BLOCK):
-            block = samples[start : start + BLOCK].astype(np.float32, copy=False)
-            frame = av.AudioFrame.from_ndarray(block[None], format="flt", layout="mono")
-            frame.sample_rate, frame.pts = self.rate, self._received
-            self._received += block.size
-            self._graph.push(frame)
-        return self._ready()
+        self._input = np.concatenate([self._input, samples.astype(np.float32, copy=False)])
+        return self._output()
 
     def finish(self) -> Samples:
         """Return the rest, so that the whole has its exact length."""
-        missing = round(self._received / self.speed) - self._returned
-        if self.speed == 1 or missing <= 0:
+        if self.speed == 1:
             return np.zeros(0, np.float32)
-        silence = np.zeros(round(SILENCE_SECONDS * self.rate), np.float32)
-        parts = [self.push(silence)]
-        self._graph.push(None)
-        return np.concatenate([*parts, self._ready()])[:missing]
+        length = round(self._received / self.speed)
+        done = max(0, self._windows - 1) * self.hop
+        missing = -(-(length - done) // self.hop) + 1  # windows
+        silence = round((missing + 1) * self.hop * self.speed) + 4 * self._lead
+        self._input = np.concatenate([self._input, np.zeros(silence, np.float32)])
+        return self._output()[: length - done]
 
-    def _ready(self) -> Samples:
-        parts = [np.zeros(0, np.float32)]
+    def _output(self) -> Samples:
+        """Add all windows whose input is complete and return the samples that no later window changes."""
+        ready = [np.zeros(0, np.float32)]
         while True:
-            try:
-                parts.append(self._graph.pull().to_ndarray()[0])
-            except (av.error.BlockingIOError, av.error.EOFError):
-                ready = np.concatenate(parts)
-                self._returned += ready.size
-                return ready
+            target = round(self._windows * self.hop * self.speed) - self.hop  # ideal position of the next window
+            follow = self._position + self.hop  # where the last window would go on
+            if max(target + self.reach, follow) + 2 * self.hop > self._first + self._input.size:
+                break
+            ready.append(self._add_window(target, follow))
+        unused = min(target - self.reach, follow) - self._first  # no later window reaches that far back
+        if unused > 0:
+            self._input = self._input[unused:]
+            self._first += unused
+        return np.concatenate(ready)
+
+    def _add_window(self, target: int, follow: int) -> Samples:
+        """Add the window near a position that best continues the last one; return the samples it completes."""
+        position = target
+        if self._windows:
+            start = target - self.reach - self._first
+            near = self._input[start : start + self.hop + 2 * self.reach]
+            pattern = self._input[follow - self._first :][: self.hop]
+            position = target - self.reach + best_match(near, pattern)
+        window = self._input[position - self._first :][: 2 * self.hop] * self._window
+        ready = self._tail + window[: self.hop]
+        self._tail = window[self.hop :]
+        self._position = position
+        self._windows += 1
+        return ready if self._windows > 1 else ready[:0]  # the first half of the first window lies before the sound
+
+
+def best_match(near: Samples, pattern: Samples) -> int:
+    """Return the offset at which a pattern differs least from a sound; in silence, the middle.
+
+    The difference counts, not the correlation, which would match the end of a sound to its louder middle.
+    """
+    size = 1 << (near.size - 1).bit_length()
+    product = np.fft.irfft(np.fft.rfft(near, size) * np.fft.rfft(pattern, size).conj(), size)
+    energy = np.concatenate([np.zeros(1), np.cumsum(near.astype(np.float64) ** 2)])
+    offsets = near.size - pattern.size + 1
+    if energy[-1] < SILENCE:
+        return offsets // 2
+    return int(np.argmax(2 * product[:offsets] - (energy[pattern.size :] - energy[:offsets])))
