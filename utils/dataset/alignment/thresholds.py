@@ -99,7 +99,7 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     ours, others = np.array(own), np.array(wrong)
     share = min(1.0, float(np.mean(ours < np.quantile(others, aim.surely_wrong))) / aim.surely_wrong)
     # In a sample of this size; one clip may always be wrong.
-    uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)) / 2)
+    uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)))
     for found in [found for found in FOUND if found >= aim.min_found and share < MAX_WRONG]:
         edge = float(np.quantile(others, found))
         lost = min(float(np.mean(ours < edge)) - share * found, _tail(ours, edge, share) - share * (1 - found))
