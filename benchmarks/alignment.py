@@ -22,7 +22,9 @@ import soundfile
 from benchmarks.alignment_data import PlantedClip, project
 from utils.config import DatasetConfig
 from utils.core.paths import Project
-from utils.dataset.build import build
+from utils.dataset.alignment.aligner import WORST
+from utils.dataset.alignment.check import find_words, saved_check
+from utils.dataset.build import build, content_hash
 from utils.dataset.sources import find_recordings
 from utils.dataset.store import Dataset
 from utils.media import audio
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 RATE = 16_000
 PADDING = DatasetConfig().padding_seconds
+SILENCE = -40.0  # dB against loud speech
 
 
 def main() -> None:
@@ -75,8 +78,11 @@ def errors(options: argparse.Namespace) -> None:
         print(f"  right, {kind}: {sum(clip.status == 'excluded' for clip in right)} of {len(right)} excluded")
 
 
-def human(options: argparse.Namespace) -> None:
-    """A human reader, in English: one recording with its transcript and no times; or a list with swapped texts."""
+def human(options: argparse.Namespace) -> tuple[float, float, int]:
+    """A human reader, in English: one recording with its transcript and no times; or a list with swapped texts.
+
+    Of a list, return the shares of swapped and of right texts that are excluded.
+    """
     with (options.human / "texts.csv").open(encoding="utf-8", newline="") as file:
         rows = [(row["file"], row["text"]) for row in csv.DictReader(file, delimiter="|", quoting=csv.QUOTE_NONE)]
     sounds = [audio.load(options.human / f"{name.removesuffix('.wav')}.wav", RATE) for name, _ in rows]
@@ -93,12 +99,17 @@ def human(options: argparse.Namespace) -> None:
         lost = [clip for clip in clips if clip.id not in wrong and clip.status == "excluded"]
         print(f"swapped: {found} of {len(wrong)} excluded; right: {len(lost)} of {len(clips) - len(wrong)} excluded")
         print(*(f"  {clip.reason}: {clip.note} | {clip.text}" for clip in lost), sep="\n")
-        return
-    joined(options, sounds, texts, "en")
+        return found / len(wrong), len(lost) / (len(clips) - len(wrong)), 0
+    return joined(options, sounds, texts, "en")
 
 
-def joined(options: argparse.Namespace, sounds: Sequence[Samples], texts: Sequence[str], language: str) -> None:
-    """Join clips to one recording with its transcript; compare the text of each clip with what is said in it."""
+def joined(
+    options: argparse.Namespace, sounds: Sequence[Samples], texts: Sequence[str], language: str
+) -> tuple[float, float, int]:
+    """Join clips to one recording with its transcript; compare the text of each clip with what is said in it.
+
+    Return the share that is kept, the share of borders within 0.15 s, and how many borders are in speech.
+    """
     pauses = np.random.default_rng(options.seed).uniform(0.25, 0.7, len(sounds))
     parts, truth, at = [], [], 0.0
     for sound, pause in zip(sounds, pauses, strict=True):
@@ -109,10 +120,14 @@ def joined(options: argparse.Namespace, sounds: Sequence[Samples], texts: Sequen
     whole = np.concatenate(parts)
     soundfile.write(options.work / "talk.wav", whole + noise[: whole.size], RATE)
     (options.work / "talk.txt").write_text(" ".join(texts), encoding="utf-8")
-    compare(run(options.work, language), texts, truth, sum(sound.size for sound in sounds) / RATE)
+    contents = run(options.work, language)
+    share, within = compare(contents, texts, truth, sum(sound.size for sound in sounds) / RATE)
+    return share, within, cuts(contents, options.work, language)
 
 
-def compare(contents: Dataset, texts: Sequence[str], truth: Sequence[tuple[float, float]], spoken: float) -> None:
+def compare(
+    contents: Dataset, texts: Sequence[str], truth: Sequence[tuple[float, float]], spoken: float
+) -> tuple[float, float]:
     """Print what was kept, and whether the words of each clip are those of the sentences that are said there.
 
     A word at a place in a sentence is said about there in its span; a clip is right when its first and last word are
@@ -143,8 +158,36 @@ def compare(contents: Dataset, texts: Sequence[str], truth: Sequence[tuple[float
             offsets.append(clip.span.end - PADDING - ends[at + len(words)])
         at += len(words)
     values = np.abs(offsets) if offsets else np.zeros(1)
-    within = f"{np.mean(values <= 0.15):.0%} within 0.15 s, largest {values.max():.2f}"
-    print(f"  {len(offsets)} borders of sentences: median {np.median(values):.3f} s off, {within}")
+    within = float(np.mean(values <= 0.15))
+    print(f"  {len(offsets)} borders of sentences: median {np.median(values):.3f} s off, {within:.0%} within 0.15 s")
+    return sum(clip.span.seconds for clip in kept) / spoken, within
+
+
+def cuts(contents: Dataset, folder: Path, language: str) -> int:
+    """Return how many borders of kept clips cut a word, by the level there and an alignment of the whole recording."""
+    settings = DatasetConfig(language=language)
+    checked = saved_check(folder / "project" / "dataset", language)
+    (recording,) = find_recordings([folder / "talk.wav"], language=language).recordings
+    assert checked is not None
+    rows = checked.rows(recording.path, content_hash(recording.path))
+    groups, _ = find_words(rows, WORST, recording, checked.units, audio.duration(recording.path), settings)
+    words = [word for group in groups for word in group if word.units]
+    borders = sorted({edge for clip in contents.kept for edge in (clip.span.start, clip.span.end)})
+    sound = audio.load(recording.path, RATE)
+    loud = level(sound[np.abs(sound) > np.abs(sound).max() / 10])
+    levels = {edge: level(sound[round((edge - 0.02) * RATE) : round((edge + 0.02) * RATE)]) - loud for edge in borders}
+    inside = [(edge, word) for edge in borders for word in words if word.span.start < edge < word.span.end]
+    for edge, word in inside:
+        print(f"  border at {edge:.2f} s within {word.text!r} {word.span}, where it is {levels[edge]:.0f} dB")
+    spoken = [edge for edge, level_there in levels.items() if level_there > SILENCE]
+    print(f"  {len(borders)} borders, {len(inside)} within the alignment of a word, {len(spoken)} in speech")
+    print(f"  the loudest 40 ms at a border: {max(levels.values()):.0f} dB against loud speech")
+    return len(spoken)
+
+
+def level(sound: Samples) -> float:
+    """Return the level of a sound in dB."""
+    return float(10 * np.log10(np.mean(np.square(sound, dtype=np.float64)) + 1e-12)) if sound.size else -120.0
 
 
 def swap(texts: Sequence[str], count: int, seed: int) -> dict[int, str]:
