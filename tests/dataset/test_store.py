@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,11 +16,11 @@ import pytest
 from tests.dataset.building import clip
 from tests.ui.data_folders import example_clip
 from utils.core.errors import DataError, StorageError
-from utils.dataset import editor, queries
+from utils.dataset import editor, queries, statistics
 from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores, Source, Span
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.queries import PAGE_SIZE, Total, View
-from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, load_dataset
+from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Dataset, Store, load_dataset
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)
@@ -104,6 +105,7 @@ def test_a_full_disk_is_reported_and_changes_nothing(small_disk: Path) -> None:
 
 WRITE_FOREVER = """
 import sys
+import time
 from pathlib import Path
 from tests.dataset.building import clip
 from utils.dataset.store import Store
@@ -244,3 +246,16 @@ def test_a_dataset_of_1_0_is_converted_once_and_its_files_stay(old: Path, caplog
     assert "2 clips of version 1.0" in caplog.text
     Store(old).put([dataclasses.replace(CLIPS_1_0[0], text="ሰላም")])
     assert load_dataset(old).clips[A1].text == "ሰላም"
+
+
+def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store, background, account = stored(tmp_path, [example_clip(1)]), queries.BackgroundCounts(), statistics.account
+
+    def edit_meanwhile(dataset: Dataset) -> statistics.Ledger:
+        editor.exclude(store.folder, [example_clip(1).id], "a cough")  # would wait in vain for a reader that it stops
+        return account(dataset)
+
+    monkeypatch.setattr(statistics, "account", edit_meanwhile)
+    while (counts := background.latest(store)) is None:
+        time.sleep(0.01)
+    assert counts.revision < store.meta("revision")  # so they are counted again

@@ -60,12 +60,13 @@ def write_lists(folder: Path, language: str | None = None) -> None:
     exist = all((folder / name).is_file() for name in FILES.values())
     if not store.exists or (exist and store.meta("lists_revision") == store.meta("revision")):
         return
-    with file_lock(folder / ".lists.lock"), store.reading() as db:
-        revision = store.meta("revision")
-        query = "SELECT audio, text, speaker FROM clips WHERE status = 'kept' AND split = ? ORDER BY number"
-        for split, name in FILES.items():
-            lines = [format_row(*row) for row in db.execute(query, [split])]
-            _replace(folder / name, "\n".join([HEADER, *lines, ""]))
+    query = "SELECT audio, text, speaker FROM clips WHERE status = 'kept' AND split = ? ORDER BY number"
+    with file_lock(folder / ".lists.lock"):
+        with store.reading() as db:
+            revision = store.meta("revision")
+            rows = {name: db.execute(query, [split]).fetchall() for split, name in FILES.items()}
+        for name, clips in rows.items():
+            _replace(folder / name, "\n".join([HEADER, *(format_row(*clip) for clip in clips), ""]))
     store.set_meta("lists_revision", revision)
 
 

@@ -128,10 +128,9 @@ class BackgroundCounts:
 
     def _count(self, folder: Path) -> None:
         try:
-            store = Store(folder)
-            with store.reading():
-                counted = statistics.count(store, read_language(folder))
-                counts = Counts(store.meta("revision"), counted, statistics.account(store.read()))
+            store = Store(folder)  # each read is short: an edit waits until nobody reads
+            revision, counted = store.meta("revision"), statistics.count(store, read_language(folder))
+            counts = Counts(revision, counted, statistics.account(store.read()))
             with self._lock:
                 self._counts[folder] = counts
         finally:

@@ -137,12 +137,14 @@ class Store:
         if not self.exists:
             return dataset
         with self.reading() as db:
-            for row in db.execute("SELECT * FROM sources ORDER BY number"):
-                source = source_of_row(row[1:])
-                dataset.files[source.path] = source
-                if source.recording and not source.reason:
-                    dataset.recordings.setdefault(source.recording, source)
-            dataset.clips = {clip.id: clip for clip in map(clip_of_row, db.execute(f"{SELECT} ORDER BY number"))}
+            sources = db.execute("SELECT * FROM sources ORDER BY number").fetchall()
+            clips = db.execute(f"{SELECT} ORDER BY number").fetchall()
+        for row in sources:
+            source = source_of_row(row[1:])
+            dataset.files[source.path] = source
+            if source.recording and not source.reason:
+                dataset.recordings.setdefault(source.recording, source)
+        dataset.clips = {clip.id: clip for clip in map(clip_of_row, clips)}
         return dataset
 
     def clips(self, condition: str, *values: object) -> list[Clip]:
@@ -160,7 +162,9 @@ class Store:
         import pandas as pd
 
         with self.reading() as db:
-            table = pd.read_sql_query(f"{SELECT} ORDER BY number", db)
+            found = db.execute(f"{SELECT} ORDER BY number")
+            columns, rows = [name for name, *_ in found.description], found.fetchall()
+        table = pd.DataFrame.from_records(rows, columns=columns, coerce_float=True)
         return table.assign(seconds=table["end"] - table["start"])
 
     def add(self, source: Source, clips: Iterable[Clip]) -> None:
