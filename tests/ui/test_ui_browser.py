@@ -1,8 +1,10 @@
 """The page in a real browser: the header, the System drawer, and what must not get lost."""
 
+import os
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import OneTab, Seen, Served, serving, settle
 from utils import runs
+from utils.runs.processes import identity, machine
 from utils.ui.i18n import t
 from utils.workspace import projects
 
@@ -18,6 +21,9 @@ pytestmark = pytest.mark.browser
 SCROLLED = """() => [...document.querySelectorAll(':is(#top, #strip-row, h1, h2, h3), #top *')]
   .filter(box => box.scrollHeight > box.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(box).overflowY))
   .map(box => box.outerHTML.slice(0, 80))"""
+
+NOTE_NOTIFICATIONS = """() => { window.notified = []; window.Notification = class extends Notification {
+  constructor(title, options) { super(title, options); window.notified.push(options.body); } }; }"""
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +108,23 @@ def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Serv
     settle(page)
     served.restart(page)
     expect(page.locator("#project input")).to_have_value("second")
+
+
+def test_the_browser_notifies_when_a_training_ends(seen: Seen, served: Served) -> None:
+    page, run = seen.page, runs.Run(served.project().runs / "20260101-000000-train")
+    page.context.grant_permissions(["notifications"])
+    page.evaluate(NOTE_NOTIFICATIONS)
+    run.folder.mkdir(parents=True)
+    state = runs.State(
+        "train", runs.Status.RUNNING, time.time(), os.getpid(), identity(os.getpid()), machine(), time.time()
+    )
+    run.write_state(state)
+    expect(page.locator("#strip .active[data-open=training-tab]")).to_be_visible()
+    page.wait_for_timeout(2500)  # the strip is read every two seconds
+    assert page.evaluate("window.notified") == []
+    run.write_state(replace(state, status=runs.Status.FINISHED))
+    page.wait_for_function("window.notified.length")
+    assert "finished" in page.evaluate("window.notified[0]")
 
 
 def test_a_project_is_created_and_a_bad_name_is_refused(seen: Seen, served: Served) -> None:
