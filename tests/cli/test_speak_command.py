@@ -105,7 +105,9 @@ def test_what_was_spoken_before_ctrl_c_is_written_and_the_same_command_continues
     assert "interrupted" in capsys.readouterr().out
     assert speak(*words, "half.wav") == 0
     assert len(spoken) == 3  # the third sentence alone was missing
-    assert (tmp_path / "half.wav").read_bytes() == (tmp_path / "whole.wav").read_bytes()
+    half, whole = (soundfile.read(tmp_path / name)[0] for name in ("half.wav", "whole.wav"))
+    assert half.shape == whole.shape
+    assert np.abs(half - whole).max() <= 1 / 32768  # products of several rows are rounded in another order
     assert not list(tmp_path.glob(".half*"))
 
 

@@ -60,13 +60,14 @@ def plant_stale_graph(patch: pytest.MonkeyPatch) -> None:
     """The graph reads the first row that it was recorded with, forever."""
     record = GraphedStep._record
 
-    def recorded(step: GraphedStep, rows: Tensor, cache: Any) -> None:
-        record(step, rows, cache)
-        compute, first = step.graph, rows.clone()
+    def recorded(step: GraphedStep, cache: Any) -> None:
+        record(step, cache)
+        compute, first = step.graph, list[Tensor]()
         assert compute is not None
 
         def replay() -> None:
-            step.rows.copy_(first)
+            first.append(step.rows.clone())
+            step.rows.copy_(first[0])
             compute()
 
         step.graph = replay

@@ -75,7 +75,7 @@ class TranscriptJudge:
 class PhoneJudge:
     """Judges by the phone error of the small recogniser that also checks texts (see ``find_phone_judge``)."""
 
-    def __init__(self, weights: Path, pronunciations: Path) -> None:
+    def __init__(self, weights: Path, pronunciations: Path | None = None) -> None:
         self.weights, self.pronunciations = weights, pronunciations
 
     @property
