@@ -10,8 +10,8 @@ import pytest
 
 from tests.dataset.building import WORDS
 from tests.dataset.recordings import generated, recording
-from tests.dataset.tiny_ctc import make_ctc
-from tests.dataset.tiny_whisper import make_whisper
+from tests.dataset.tiny_ctc import make_ctc, make_w2v_bert
+from tests.dataset.tiny_whisper import make_whisper, with_processor
 from tests.interrupting import start_interruptible
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils import runs
@@ -222,11 +222,18 @@ def test_without_its_model_a_preparation_keeps_the_recordings_that_have_text(tmp
     assert {Path(clip.source).name for clip in kept} == {"talk0.wav"}
 
 
-def test_a_ctc_model_transcribes_recordings_without_text(tmp_path: Path, capsys: Capture) -> None:
+@pytest.mark.parametrize("kind", ["wav2vec2", "w2v-BERT", "MMS", "transformers-Whisper"])
+def test_every_kind_of_model_transcribes_recordings_without_text(kind: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "in").mkdir()
-    recording(6, pauses=(0.7, 1.2), speech=generated()).save(tmp_path / "in" / "talk.wav")
-    model = make_ctc(tmp_path, adapters=False)
-    words = ("--recogniser", "ctc", "--recogniser-model", model, "--device", "cpu", "--min-confidence", "0")
+    recording(10, speech=generated()).save(tmp_path / "in" / "talk.wav")
+    make: dict[str, Callable[[], Path]] = {
+        "wav2vec2": lambda: make_ctc(tmp_path, adapters=False),
+        "w2v-BERT": lambda: make_w2v_bert(tmp_path),
+        "MMS": lambda: make_ctc(tmp_path, adapters=True),
+        "transformers-Whisper": lambda: with_processor(make_whisper(tmp_path).parent / "original", tmp_path / "copy"),
+    }
+    chosen = "auto" if kind == "transformers-Whisper" else "ctc"
+    words = ("--recogniser", chosen, "--recogniser-model", make[kind](), "--device", "cpu", "--min-confidence", "0")
     assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *words) == 0
     assert "Recordings: 1 added" in capsys.readouterr().out
     clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()

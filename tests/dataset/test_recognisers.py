@@ -1,7 +1,6 @@
 """The real recognisers, small and with random weights: everything but the sense of what they say."""
 
 import dataclasses
-import json
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 from huggingface_hub import HfApi
 
 from tests.dataset.tiny_ctc import LETTERS, make_ctc, make_w2v_bert
-from tests.dataset.tiny_whisper import make_whisper
+from tests.dataset.tiny_whisper import make_whisper, with_processor
 from utils.dataset.recognisers import (
     CTC,
     RATE,
@@ -192,16 +191,6 @@ def test_every_kind_of_model_is_loaded_from_its_folder(
         assert texts(together[:2]) == texts(recogniser.transcribe(clips[:2], "amh"))
     assert any(transcript.text for transcript in together)
     assert all(0 <= transcript.confidence <= 1 for transcript in together)
-
-
-def with_processor(original: Path, copy: Path) -> Path:
-    import transformers
-
-    transformers.WhisperFeatureExtractor().save_pretrained(shutil.copytree(original, copy))  # type: ignore[no-untyped-call]
-    path, tasks = copy / "generation_config.json", {"translate": 50_358, "transcribe": 50_359}
-    settings = json.loads(path.read_text()) | {"task_to_id": tasks, "is_multilingual": True}
-    path.write_text(json.dumps(settings | {"no_timestamps_token_id": 50_363, "max_length": 60}))
-    return copy
 
 
 def test_without_a_model_the_best_that_is_here_or_on_the_hub_is_chosen(

@@ -6,6 +6,7 @@ multilingual. What it writes are random Amharic syllables.
 
 import itertools
 import json
+import shutil
 from pathlib import Path
 
 from utils.core.languages import WHISPER_CODES
@@ -44,6 +45,17 @@ def make_whisper(folder: Path, *, endless: bool = False) -> Path:
     _name_languages(original / "generation_config.json")
     converter = TransformersConverter(str(original), copy_files=["tokenizer.json"])
     return Path(converter.convert(str(folder / "converted"), quantization="int8"))
+
+
+def with_processor(original: Path, copy: Path) -> Path:
+    """Copy a model in the layout of transformers with what its pipeline needs."""
+    import transformers
+
+    transformers.WhisperFeatureExtractor().save_pretrained(shutil.copytree(original, copy))  # type: ignore[no-untyped-call]
+    path, tasks = copy / "generation_config.json", {"translate": 50_358, "transcribe": 50_359}
+    settings = json.loads(path.read_text()) | {"task_to_id": tasks, "is_multilingual": True}
+    path.write_text(json.dumps(settings | {"no_timestamps_token_id": 50_363, "max_length": 60}))
+    return copy
 
 
 def _name_languages(path: Path) -> None:
