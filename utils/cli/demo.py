@@ -11,7 +11,6 @@ import io
 import shutil
 import time
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +28,7 @@ from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.workspace import projects, sample_project
+from utils.workspace.templates import render
 from utils.xtts.files import TINY
 
 if TYPE_CHECKING:
@@ -46,13 +46,6 @@ SENTENCES = (  # none of them is in the recording
     "ቡና እንጠጣ ወይስ ሻይ?",
 )
 SHOWN = ("similarity", "duration_error", "real_time_factor")  # the metrics that need no recogniser
-STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; }
-table { border-collapse: collapse; } td, th { padding: .3rem .9rem .3rem 0; text-align: left; vertical-align: top; }
-img { max-width: 100%; } audio { width: 100%; } .pair { display: grid; grid-template-columns: 1fr 1fr; gap: 1rem; }
-.note { color: #555; } .am { font-size: 1.2rem; }
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -133,16 +126,11 @@ def write_page(
     import pandas as pd
 
     tuned, base = report.checkpoints
-    parts = [
-        "<h1>Fine-tuning on this computer</h1>",
-        *(f"<p>{escape(note)}</p>" for note in notes),
-        f"<h2>Reference voice</h2>{_player(reference)}",
-    ]
     before = {result.sentence: result for result in report.of(base)}
-    for after in report.of(tuned):  # worst first, so the two models differ in their order
-        recordings = _recording(report, before[after.sentence]), _recording(report, after)
-        sides = "<div>before{}</div><div>after{}</div>".format(*recordings)
-        parts.append(f'<h2 class="am" lang="am">{escape(after.text)}</h2><div class="pair">{sides}</div>')
+    sentences = [  # worst first, so the two models differ in their order
+        (after.text, (("before", _recording(report, before[after.sentence])), ("after", _recording(report, after))))
+        for after in report.of(tuned)
+    ]
     means = {title: summary(report.of(name)) for title, name in (("after", tuned), ("before", base))}
     metrics = {
         f"{metric.title}, {metric.better} is better": [metric.format(row[metric.name]) for row in means.values()]
@@ -151,23 +139,25 @@ def write_page(
     }
     events = list(iter_events(training.events))
     applied = [event for event in events if event["kind"] == "optimization"]
-    parts += [
-        f"<h2>Evaluation</h2>{pd.DataFrame(metrics, index=list(means)).to_html(border=0)}",
-        f"<h2>Training loss</h2>{_image(_loss_curve(events), 'loss by step')}",
-        "<h2>Optimizations</h2>",
-        pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False),
-    ]
-    head = f'<meta charset="utf-8"><title>Amharic XTTS demo</title><style>{STYLE}</style>'
+    page = render(
+        PAGE,
+        notes=notes,
+        reference=_audio(reference),
+        sentences=sentences,
+        metrics=pd.DataFrame(metrics, index=list(means)).to_html(border=0),
+        loss=_image(_loss_curve(events)),
+        optimizations=pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False),
+    )
     path = project.root / PAGE
-    write_atomically(path, f'<!doctype html><html lang="en"><head>{head}</head><body>{"".join(parts)}</body></html>\n')
+    write_atomically(path, page)
     return path
 
 
-def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> str:
+def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str, str]:
     if not result.wav:
-        return f'<p class="note">{escape(result.error or "; ".join(result.flags) or "no audio")}</p>'
+        return {"problem": result.error or "; ".join(result.flags) or "no audio"}
     path = report.folder / result.wav
-    return f"{_player(path)}{_image(_spectrogram(path), f'spectrogram: {result.text}')}"
+    return {"audio": _audio(path), "spectrogram": _image(_spectrogram(path))}
 
 
 def _loss_curve(events: Iterable[dict[str, object]]) -> "Figure":
@@ -194,13 +184,11 @@ def _spectrogram(path: Path) -> "Figure":
     return figure
 
 
-def _image(figure: "Figure", description: str) -> str:
+def _image(figure: "Figure") -> str:
     image = io.BytesIO()
     figure.savefig(image, format="png", dpi=100)
-    data = base64.b64encode(image.getvalue()).decode()
-    return f'<img alt="{escape(description)}" src="data:image/png;base64,{data}">'
+    return f"data:image/png;base64,{base64.b64encode(image.getvalue()).decode()}"
 
 
-def _player(path: Path) -> str:
-    data = base64.b64encode(path.read_bytes()).decode()
-    return f'<audio controls src="data:audio/{path.suffix[1:]};base64,{data}"></audio>'
+def _audio(path: Path) -> str:
+    return f"data:audio/{path.suffix[1:]};base64,{base64.b64encode(path.read_bytes()).decode()}"
