@@ -22,7 +22,7 @@ from utils.runs.processes import read_lines
 FOLDER, SENTENCES, BLIND = "comparisons", "sentences.txt", "blind"
 MIN_MODELS, MAX_MODELS = 2, 4
 MAX_SENTENCES = 50
-PROGRESS_LINE = re.compile(r"(\d+) of (\d+)  (.*)")
+PROGRESS_LINE = re.compile(r"(.+?) (\d+)/(\d+)(?: · .*)?")  # as evaluate prints it
 
 
 def compare(
@@ -32,8 +32,8 @@ def compare(
     folder = create_comparison(project, models, text)
     arguments = evaluate_arguments(models, folder, config, output)
     for line in read_lines(["-m", "utils", *arguments], check=job.check):
-        if match := PROGRESS_LINE.match(line):
-            job.report(int(match[1]), int(match[2]), match[3].strip())
+        if match := PROGRESS_LINE.fullmatch(line):
+            job.report(int(match[2]), int(match[3]), match[1])
     return folder.name
 
 
