@@ -6,7 +6,7 @@ update is split into batches for processes and memory does not change it.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from typing import NamedTuple, Self
 
@@ -94,6 +94,10 @@ class Replay:
         return clips
 
 
+NO_REPLAY = Replay((), ())
+
+
+@dataclass(eq=False)
 class UpdatePlan:
     """The updates of a run.
 
@@ -101,25 +105,20 @@ class UpdatePlan:
     With a ``replay``, every update has the same share of its clips, rounded.
     """
 
-    def __init__(  # noqa: PLR0913  # keywords
-        self,
-        lengths: ClipLengths,
-        clips: int,
-        *,
-        positions: int = 0,
-        seed: int = 0,
-        mask_reference: bool = True,
-        partners: Partners | None = None,
-        prefer_partners: bool = False,
-        replay: Replay | None = None,
-    ) -> None:
-        if not lengths.samples.size:
+    lengths: ClipLengths
+    clips: int
+    _: KW_ONLY
+    positions: int = 0
+    seed: int = 0
+    mask_reference: bool = True
+    partners: Partners | None = None
+    prefer_partners: bool = False
+    replay: Replay = NO_REPLAY
+
+    def __post_init__(self) -> None:
+        if not self.lengths.samples.size:
             raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
-        self.lengths, self.clips, self.positions = lengths, clips, positions
-        self.seed, self.mask_reference = seed, mask_reference
-        self.partners, self.prefer_partners = partners, prefer_partners
-        self.replay = replay or Replay((), ())
-        self.own = lengths.samples.size - sum(self.replay.sizes)  # clips of the run itself
+        self.own = self.lengths.samples.size - sum(self.replay.sizes)  # clips of the run itself
         self._planned = lru_cache(maxsize=2)(self._plan)
 
     @classmethod
@@ -129,7 +128,7 @@ class UpdatePlan:
         lengths: ClipLengths,
         processes: int = 1,
         clips: Sequence[Clip] = (),
-        replay: Replay | None = None,
+        replay: Replay = NO_REPLAY,
     ) -> Self:
         """Plan a run; without the clips themselves, each is its own reference."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes

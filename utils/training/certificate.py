@@ -5,7 +5,7 @@ AdamW. What fails is replaced in later runs (``safe_config``). A CPU can be test
 """
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -112,7 +112,7 @@ class Measured:
 
 def certify(device: torch.device) -> Iterator[Check]:
     """Run every check that this device can run."""
-    sizes = SIZES
+    small, wide = SIZES[0], SIZES[-1]
     references: dict[tuple[ModelSize, str], Measured] = {}
 
     def reference(size: ModelSize, settings: Mapping[str, object]) -> Measured:
@@ -121,21 +121,17 @@ def certify(device: torch.device) -> Iterator[Check]:
             references[key] = updates(size, device, settings)
         return references[key]
 
-    yield _checked("plain fp32 as on the CPU", lambda: _same_as_cpu(sizes[0], reference(sizes[0], {})))
+    plain = ((reference(size, {}), updates(size, torch.device("cpu"), {})) for size in [small])
+    yield _checked("plain fp32 as on the CPU", _compared, plain, 1e-2)
     for switch in SWITCHES:
         if switch.needs and switch.needs != device.type and (switch.needs == "cuda" or find_spec(switch.needs) is None):
             continue
-
-        def compare(switch: Switch = switch) -> Check:
-            pairs = []
-            for size in sizes:
-                measured = updates(size, device, {**switch.reference, **switch.on})
-                pairs.append((measured, reference(size, switch.reference)))
-            return _compared(switch.name, pairs, switch.tolerance)
-
-        yield _checked(switch.name, compare)
-    yield _checked("recovery from a full memory", lambda: _recovers(sizes[0], device, reference(sizes[0], {})))
-    yield _checked(DECODING, lambda: _decodes(sizes[-1], device))
+        settings = {**switch.reference, **switch.on}
+        pairs = ((updates(size, device, settings), reference(size, switch.reference)) for size in SIZES)
+        yield _checked(switch.name, _compared, pairs, switch.tolerance)
+    full = ((updates(size, device, {}, is_full=True), reference(size, {})) for size in [small])
+    yield _checked("recovery from a full memory", _compared, full, 1e-3)
+    yield _checked(DECODING, _decodes, wide, device)
 
 
 def run(device: torch.device) -> Certificate:
@@ -247,18 +243,20 @@ def _fill_memory(device: torch.device) -> Callable[..., None]:
     return fill
 
 
-def _checked(name: str, check: Callable[[], Check]) -> Check:
+def _checked(name: str, check: Callable[..., Check], *args: object) -> Check:
     try:
-        return check()
+        return check(name, *args)
     except Exception as error:  # noqa: BLE001  # whatever a driver or a kernel raises is the result
         return Check(name, passed=False, detail=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
 
 
-def _compared(name: str, pairs: Sequence[tuple[Measured, Measured]], tolerance: float) -> Check:
+def _compared(name: str, measured: Iterable[tuple[Measured, Measured]], tolerance: float) -> Check:
+    """Compare each measurement with its reference; they are computed here, where an error is a result."""
+    pairs = list(measured)
     worst = max(difference(one.numbers, other.numbers) for one, other in pairs)
-    slower = pairs[-1][0].milliseconds / pairs[-1][1].milliseconds
+    widest, plain = pairs[-1]
+    slower = widest.milliseconds / plain.milliseconds
     detail = f"differs by {worst:.1e} (limit {tolerance:.0e}); {slower:.2f} x the time of the reference"
-    widest = pairs[-1][0]
     return Check(name, worst <= tolerance, detail, widest.milliseconds, widest.mebibytes)
 
 
@@ -270,17 +268,8 @@ def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
     return float((np.abs(left - right) / np.maximum(np.abs(right), 1e-6)).max())
 
 
-def _same_as_cpu(size: ModelSize, measured: Measured) -> Check:
-    return _compared("plain fp32 as on the CPU", [(measured, updates(size, torch.device("cpu"), {}))], 1e-2)
-
-
-def _recovers(size: ModelSize, device: torch.device, reference: Measured) -> Check:
-    measured = updates(size, device, {}, is_full=True)
-    return _compared("recovery from a full memory", [(measured, reference)], 1e-3)
-
-
 @torch.inference_mode()
-def _decodes(size: ModelSize, device: torch.device) -> Check:
+def _decodes(name: str, size: ModelSize, device: torch.device) -> Check:
     """Compare recorded steps with plain ones, while rows leave the batch."""
     torch.manual_seed(0)
     gpt: Any = _gpt(size, device)
@@ -301,4 +290,4 @@ def _decodes(size: ModelSize, device: torch.device) -> Check:
         seconds = time.perf_counter() - start
         plain = stack.step(rows, caches[1]).cpu()
         worst = max(worst, float((recorded - plain).abs().max() / plain.abs().max()))
-    return Check(DECODING, worst <= 1e-3, f"differs by {worst:.1e} (limit 1e-03)", 1000 * seconds)
+    return Check(name, worst <= 1e-3, f"differs by {worst:.1e} (limit 1e-03)", 1000 * seconds)

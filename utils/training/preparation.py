@@ -27,7 +27,7 @@ from utils.dataset.statistics import Lengths
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.runs.job import Job
-from utils.training.batches import Replay
+from utils.training.batches import NO_REPLAY, Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
 from utils.xtts import base_models, model, pronunciations
 from utils.xtts.codec import AudioEncoder
@@ -284,10 +284,10 @@ def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
 
 def mix_clips(
     job: Job, config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits
-) -> tuple[FeatureSource, Replay | None]:
+) -> tuple[FeatureSource, Replay]:
     """Join the training clips of a run with those of other languages, if it trains on them."""
     if not others or not config.replay_share:
-        return own, None
+        return own, NO_REPLAY
     mixed = [
         choose_clips(job, encoded, clips.lists.train, limits, f"train {clips.language}") for clips, encoded in others
     ]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from types import SimpleNamespace
 
 from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.paths import LICENCE_CONSENT
@@ -112,15 +112,16 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
     partial = folder / f".{file.name}.{file.etag[:16] or 'unnamed'}{PARTIAL}"
     with storage_errors(path):
         with partial.open("ab") as target, _report_unreachable(f"{REPOSITORY} {file.name}"):
-            start = target.tell()
+            # http_get expects a progress bar, and updates it before it writes.
+            counter = SimpleNamespace(update=lambda count: on_bytes(max(0, target.tell() + count)))
             http_get(
                 file.url,
                 target,
-                resume_size=start,
+                resume_size=target.tell(),
                 headers=build_hf_headers(),
                 expected_size=file.size or None,
                 displayed_filename=file.name,
-                tqdm_class=lambda **_: _ByteCounter(start, on_bytes),  # type: ignore[arg-type]
+                tqdm_class=lambda **_: contextlib.nullcontext(counter),  # type: ignore[arg-type]
             )
         if not file.is_intact(partial):
             partial.unlink()
@@ -130,23 +131,6 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
             )
         retry_while_in_use(lambda: partial.replace(path))
     return path
-
-
-class _ByteCounter:
-    """Counts bytes where ``http_get`` expects a progress bar."""
-
-    def __init__(self, done: int, on_bytes: OnBytes) -> None:
-        self.done, self.on_bytes = done, on_bytes
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        return
-
-    def update(self, count: int) -> None:
-        self.done += count
-        self.on_bytes(self.done)
 
 
 @contextlib.contextmanager
