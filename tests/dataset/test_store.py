@@ -259,3 +259,19 @@ def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: p
     while (counts := background.latest(store)) is None:
         time.sleep(0.01)
     assert counts.revision < store.meta("revision")  # so they are counted again
+
+
+def test_edits_that_follow_each_other_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clips = [example_clip(number) for number in (1, 2, 3)]
+    store, background, count, made = stored(tmp_path, clips), queries.BackgroundCounts(), statistics.count, []
+    monkeypatch.setattr(queries, "PAUSE", 0.5)
+    monkeypatch.setattr(statistics, "count", lambda *given: made.append(1) or count(*given))
+    while background.latest(store) is None:
+        time.sleep(0.01)
+    for clip in clips:
+        editor.exclude(store.folder, [clip.id], "a cough")
+        background.latest(store)
+        time.sleep(0.05)
+    while (counts := background.latest(store)) is None or counts.revision < store.meta("revision"):
+        time.sleep(0.01)
+    assert len(made) == 2

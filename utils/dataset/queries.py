@@ -1,6 +1,7 @@
 """What the page shows of a dataset: a page of clips, and counts. These are queries: nothing loads 50,000 clips."""
 
 import threading
+import time
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ from utils.dataset.statistics import Ledger, Statistics
 from utils.dataset.store import Store
 
 PAGE_SIZE = 20
+PAUSE = 5.0  # seconds without an edit before a dataset is counted again
 ORDERS = {
     "worst": "doubt DESC",
     "recording": "source, start",
@@ -129,7 +131,13 @@ class BackgroundCounts:
     def _count(self, folder: Path) -> None:
         try:
             store = Store(folder)  # each read is short: an edit waits until nobody reads
-            revision, counted = store.meta("revision"), statistics.count(store, read_language(folder))
+            revision = store.meta("revision")
+            while folder in self._counts:  # counting slows down all other work, so it waits for a pause in the edits
+                time.sleep(PAUSE)
+                before, revision = revision, store.meta("revision")
+                if revision == before:
+                    break
+            counted = statistics.count(store, read_language(folder))
             counts = Counts(revision, counted, statistics.account(store.read()))
             with self._lock:
                 self._counts[folder] = counts
