@@ -79,8 +79,8 @@ def test_whisper_uses_the_language_and_detects_unknown_ones(whisper: IsolatedRec
         (RecogniserSpec("", "cpu"), "am", 30.1, "30.1 s is too long"),
         (RecogniserSpec("larg-v3"), "am", 1.0, "Did you mean large-v3?"),
         (RecogniserSpec("/no/such/folder"), "am", 1.0, "there is no such folder"),
-        (RecogniserSpec("somebody/whisper"), "am", 1.0, "the folder of a model on this machine"),
-        (RecogniserSpec("somebody/ctc", factory=CTC), "am", 1.0, "the folder of a model on this machine"),
+        (RecogniserSpec("somebody/whisper"), "am", 1.0, "enter the folder of a model on this computer"),
+        (RecogniserSpec("somebody/ctc", factory=CTC), "am", 1.0, "enter the folder of a model on this computer"),
     ],
 )
 def test_what_a_recogniser_cannot_do_is_reported(

@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -276,3 +277,18 @@ def test_edits_that_follow_each_other_are_counted_once(tmp_path: Path, monkeypat
         revisions.add(counts.revision)
         time.sleep(0.01)
     assert len(revisions) == 2  # the one from before the edits, and the one after them
+
+
+def test_a_dataset_that_is_deleted_before_it_is_counted_again_stays_deleted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, background = stored(tmp_path, [example_clip(1)]), queries.BackgroundCounts()
+    monkeypatch.setattr(queries, "PAUSE", 0.2)
+    while background.latest(store) is None:
+        time.sleep(0.01)
+    editor.exclude(store.folder, [example_clip(1).id], "a cough")
+    background.latest(store)
+    shutil.rmtree(store.folder)
+    while any(thread.name == "counts" for thread in threading.enumerate()):
+        time.sleep(0.01)
+    assert not store.folder.exists()

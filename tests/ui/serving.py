@@ -172,6 +172,18 @@ def opened(browser: Browser, served: Served) -> Iterator[Seen]:
         tab.close()
 
 
+def listen(page: Page) -> None:
+    """Note what is played from now on: a short sound has ended before a busy machine looks for its pause button."""
+    page.evaluate("""() => {
+      const play = HTMLMediaElement.prototype.play;
+      HTMLMediaElement.prototype.play = function () { window.heard = this; return play.call(this); };
+    }""")
+
+
+def expect_sound(page: Page) -> None:
+    page.wait_for_function("() => window.heard?.played.length > 0")
+
+
 def settle(page: Page) -> None:
     """Wait until nothing has changed for a while, the readings apart, which change with every tick."""
     page.evaluate(SETTLED, QUIET)

@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.serving import Seen, settle
+from tests.ui.serving import Seen, expect_sound, listen, settle
 from tests.ui.test_ui_whole_way import PATIENCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]
@@ -30,9 +30,10 @@ def test_the_whole_way_is_gone_by_keyboard(seen: Seen) -> None:
     press(page, "#train", "Enter", "#training-run-facts", "finished")
     press(page, "#training-runs .next", "Enter", "#speak", "Speak")
     press(page, "#speak", "Space", "#speak-status", "s of audio")
+    listen(page)
     reach(page, "#take-sound button[aria-label=Play]")
     page.keyboard.press("Enter")
-    expect(page.locator("#take-sound button[aria-label=Pause]")).to_be_visible()
+    expect_sound(page)
     assert seen.complaints == []
 
 

@@ -7,7 +7,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Locator, Page, expect
 
-from tests.ui.serving import Seen, Served, settle
+from tests.ui.serving import Seen, Served, expect_sound, listen, settle
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.paths import CONFIGS, Project
@@ -48,8 +48,9 @@ def click_through(page: Page, *steps: tuple[str, str, str]) -> int:
 
 def test_the_fine_tuned_sample_is_heard_within_six_clicks(seen: Seen, served: Served) -> None:
     seen.page.set_default_timeout(60_000)
+    listen(seen.page)
     assert click_through(seen.page, ("[data-act=sample]", "#data-run-facts", "finished"), *WAY) <= 6
-    expect(seen.page.locator("#take-sound button[aria-label=Pause]")).to_be_visible()
+    expect_sound(seen.page)
     assert takes.names(served.project("sample"))
 
 
