@@ -91,7 +91,7 @@ class Work:
 
 
 class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the operations of a computation on fake tensors; small tensors with data cost nothing."""
+    """Notes the operations of a computation on fake tensors."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -167,7 +167,8 @@ def read_aloud() -> list[tuple[str, Samples]]:
 
 def test_speech_is_unclear_where_its_text_is_not_heard(read_aloud: list[tuple[str, Samples]]) -> None:
     def is_unclear(text: str, sound: Samples, limits: SpeechLimits) -> bool:
-        flags = judge(reading(text), codes(), AudioAnalysis(sound), limits, ended=True)
+        spoken = reading(text)
+        flags = judge(spoken, codes(), AudioAnalysis(sound, spoken.phones), limits, ended=True)
         return "unclear" in map(kind, flags)
 
     limits, (texts, sounds) = SpeechLimits.of("am"), zip(*read_aloud, strict=True)
@@ -179,5 +180,6 @@ def test_speech_is_unclear_where_its_text_is_not_heard(read_aloud: list[tuple[st
 def test_of_two_takes_the_clearer_one_scores_higher(read_aloud: list[tuple[str, Samples]]) -> None:
     text, sound = read_aloud[0]
     limits, muffled = SpeechLimits.of("am"), 0.5 * sound + 0.5 * np.roll(sound, OUTPUT_RATE)
-    clear, other = (score((), reading(text), AudioAnalysis(each), 0.0, limits) for each in (sound, muffled))
+    spoken = reading(text)
+    clear, other = (score((), spoken, AudioAnalysis(each, spoken.phones), 0.0, limits) for each in (sound, muffled))
     assert clear > other

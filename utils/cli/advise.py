@@ -1,4 +1,4 @@
-"""Recommend settings for a dataset and a device, and cite the source of each."""
+"""Recommend settings for a dataset and a device, with the source of each value."""
 
 import argparse
 import dataclasses

@@ -130,7 +130,7 @@ class BackgroundCounts:
 
     def _count(self, folder: Path) -> None:
         try:
-            store = Store(folder)  # each read is short: an edit waits until nobody reads
+            store = Store(folder)  # reads are kept short, because they block edits
             revision = store.meta("revision")
             while folder in self._counts:  # counting slows down all other work, so it waits for a pause in the edits
                 time.sleep(PAUSE)

@@ -1,7 +1,7 @@
 """Continuous batching: the sentences of all requests are generated together; they join and leave at every step.
 
-There is no thread here. Of the threads that wait for codes, one does the steps for all of them, and hands over to
-another one when it has what it waited for. A single caller thus computes everything in its own thread.
+The batch has no thread of its own. One of the threads waiting for codes runs the steps for all of them, and hands over
+to another when it has what it waited for. A single caller therefore computes everything in its own thread.
 """
 
 import threading

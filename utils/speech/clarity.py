@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from utils.dataset.alignment.aligner import Rows, emit, score
+from utils.dataset.alignment.aligner import emit, score
 from utils.dataset.alignment.model import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
 from utils.dataset.alignment.units import PHONE, PHONES, units_of
 from utils.media.audio import Samples, resample
@@ -29,16 +29,12 @@ class Clarity(NamedTuple):
     deviations: float  # the same in standard deviations of the random orders
 
 
-def rows_of(samples: Samples) -> Rows:
-    """Return what the recogniser hears."""
-    return emit(_recogniser(), resample(samples, OUTPUT_RATE, RATE))
-
-
-def clarity(phones: str, rows: Rows) -> Clarity | None:
-    """Compare a text with what is heard; None if it is too short to tell."""
+def clarity(phones: str, samples: Samples) -> Clarity | None:
+    """Compare a text with its audio; None if it is too short to tell."""
     units = [PHONES.index(phone) + 1 for phone in PHONE.findall(phones)]
     if len(units) < FEWEST:
         return None
+    rows = emit(_recogniser(), resample(samples, OUTPUT_RATE, RATE))
     shuffle = random.Random(0)  # noqa: S311  # no secret: the same for each text
     others = [score(rows, shuffle.sample(units, len(units))) for _ in range(ORDERS)]
     gain = score(rows, units) - float(np.mean(others))

@@ -16,11 +16,10 @@ import numpy.typing as npt
 from utils.config import DatasetConfig
 from utils.core import languages
 from utils.dataset import vad
-from utils.dataset.alignment.aligner import Rows
 from utils.dataset.clip import Span
 from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
-from utils.speech.clarity import clarity, rows_of
+from utils.speech.clarity import Clarity, clarity
 from utils.xtts.tokenizer import TokenizedText
 
 Codes = npt.NDArray[np.int64]
@@ -87,6 +86,7 @@ class AudioAnalysis:
     """Audio as the vocoder made it, neither trimmed nor stretched, with properties that are computed on first use."""
 
     samples: Samples
+    phones: str = ""  # of its text
 
     @property
     def is_finite(self) -> bool:
@@ -116,9 +116,8 @@ class AudioAnalysis:
         return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
 
     @cached_property
-    def heard(self) -> Rows:
-        """Return what the phone recogniser hears."""
-        return rows_of(self.playable)
+    def clarity(self) -> Clarity | None:
+        return clarity(self.phones, self.playable)
 
     @property
     def spoken(self) -> float:
@@ -152,8 +151,7 @@ def judge(
         flags.append(f"long: {seconds:.1f} s for {count} sounds")
     elif seconds < count / limits.fastest:
         flags.append(f"short: {seconds:.1f} s for {count} sounds")
-    clear = None if limits.clear is None else clarity(text.phones, audio.heard)
-    if clear and limits.clear is not None and clear.deviations < limits.clear:
+    if limits.clear is not None and audio.clarity and audio.clarity.deviations < limits.clear:
         flags.append("unclear: its sounds are hardly recognised")
     flags += _sound(audio, limits)
     return tuple(sorted(flags, key=lambda flag: -COSTS[kind(flag)]))
@@ -176,9 +174,9 @@ def score(
     codes = max(1.0, audio.seconds / CODE_SECONDS)
     usual = sounds(text) / limits.usual
     pace = abs(np.log2(max(audio.spoken, 0.05) / usual)) if usual else 0.0
-    clear = None if limits.clear is None else clarity(text.phones, audio.heard)
+    clear = audio.clarity.gain if limits.clear is not None and audio.clarity else 0.0
     flagged = sum(COSTS[kind(flag)] for flag in flags)
-    return float(log_probability / codes - np.log(2) * pace + CLARITY * (clear.gain if clear else 0.0) - flagged)
+    return float(log_probability / codes - np.log(2) * pace + CLARITY * clear - flagged)
 
 
 def trim(audio: AudioAnalysis) -> Samples:

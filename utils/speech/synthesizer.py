@@ -248,7 +248,7 @@ def _judged(
 ) -> tuple[float, Utterance]:
     """Score a take before it is trimmed."""
     codes = np.array(generation.codes[: -1 if generation.ended else None], np.int64)
-    audio = guards.AudioAnalysis(samples)
+    audio = guards.AudioAnalysis(samples, sentence.tokenized.phones)
     flags = guards.judge(sentence.tokenized, codes, audio, limits, ended=generation.ended)
     score = guards.score(flags, sentence.tokenized, audio, sum(generation.logprobs), limits)
     samples = guards.trim(audio) if trim else samples
