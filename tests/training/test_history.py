@@ -132,3 +132,12 @@ def test_a_large_log_is_read_in_short_calls_and_its_curve_is_thinned(tmp_path: P
     points = reader.history.points("loss_audio")
     assert MAX_POINTS <= len(points) < 2 * MAX_POINTS
     assert all(abs(value - step / count) < 1e-6 for step, value in points)
+
+
+def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> None:
+    run, cache = Run(tmp_path), HistoryCache()
+    with run.events.open("wb") as file:
+        file.truncate(4 << 30)  # sparse: it takes no space
+    shares = [cache.read(run).read for _ in range(4)]
+    assert 0 < shares[0] < 1
+    assert set(shares) == {shares[0]}

@@ -18,6 +18,7 @@ MAX_POINTS = 1500  # of a curve; more than a screen has pixels
 MAX_RUNS = 40  # that are kept in memory
 READ_WHOLE = 8 * BLOCK  # of a larger remainder only some training steps are read
 BUDGET = 0.12  # seconds of a call
+PAUSE_SECONDS = 1.0  # between two calls that read a long log: the page asks several times on each tick
 TRAIN_MARK = b'"kind": "train"'
 TRAIN = {  # curves by the names of the event's values
     "loss_audio": "loss_audio",
@@ -223,6 +224,7 @@ class EventReader:
 
     def __init__(self, path: Path) -> None:
         self.path, self.offset, self.history = path, 0, RunHistory()
+        self.read_at = 0.0  # when the last call ended
         self._skipped = 0
 
     def read(self, budget: float = BUDGET) -> RunHistory:
@@ -235,6 +237,7 @@ class EventReader:
         while self._read_block(stride) and time.monotonic() < deadline:
             pass
         self.history.read = min(1.0, self.offset / size) if size else 1.0
+        self.read_at = time.monotonic()
         return self.history
 
     def _read_block(self, stride: int) -> bool:
@@ -267,4 +270,6 @@ class HistoryCache:
             self._readers[run.folder] = reader
             if len(self._readers) > MAX_RUNS:
                 del self._readers[next(iter(self._readers))]
-            return reader.read().snapshot()
+            if reader.history.read == 1 or time.monotonic() - reader.read_at > PAUSE_SECONDS:
+                reader.read()
+            return reader.history.snapshot()
