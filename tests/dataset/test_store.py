@@ -190,6 +190,19 @@ def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least
     assert [clip.id for clip in page.clips] == ["r0-2", "r0-0", "r0-1", "r0-3"]
 
 
+def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: Path) -> None:
+    clips = [clip(number, scores=Scores(snr_db=10.0 + number)) for number in range(3)]
+    store = stored(tmp_path, clips)
+
+    def order() -> list[str]:
+        return [clip.id for clip in queries.page(store, View(), 1).clips]
+
+    store.put([dataclasses.replace(clips[1], text="አዲስ", scores=Scores())])
+    assert order() == ["r0-0", "r0-1", "r0-2"]
+    store.put([dataclasses.replace(clips[0], reason=APPROVED)])
+    assert order() == ["r0-1", "r0-2", "r0-0"]
+
+
 def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
     two_recordings(tmp_path)
     with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as db:

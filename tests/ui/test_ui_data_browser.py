@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import APIResponse, Browser, Locator, Page, Route, expect
 
 from tests.dataset.building import built, recordings
 from tests.ui.data_folders import many_clips, talks
@@ -19,6 +19,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 RESPONSE_TIMES = """() => performance.getEntriesByType('resource')
   .filter(entry => entry.name.includes('/run/')).slice(-5).map(entry => entry.duration)"""
 
+
+SCROLLED = """() => [window, document.querySelector("#clips .scroll")].map(box => box.scrollY ?? box.scrollTop)"""
 
 PASTE = """text => {
   const clipboardData = new DataTransfer();
@@ -158,6 +160,45 @@ def test_fifty_thousand_clips_are_turned_over_at_once(seen: Seen, served: Served
     expect(page.locator("#pager")).to_contain_text("of 250, 5000 clips")
 
 
+def test_the_list_keeps_its_place_after_an_edit(seen: Seen, served: Served) -> None:
+    page, act, clips = seen.page, action_of(seen.page), seen.page.locator("#clips [data-clip]")
+    many_clips(served.project().dataset, 500)
+    page.locator("#data-review-button").click()
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator("#pager")).to_contain_text("Page 2 of")
+    clips.nth(17).click()
+    following = clips.nth(18).inner_text()
+    expect(page.locator("#clip-editor h3")).to_have_text(clips.nth(17).inner_text())
+    scrolled = page.evaluate(SCROLLED)
+    assert any(scrolled)
+    page.locator("#clip-editor textarea").fill("አዲስ ጽሑፍ ነው")
+    act("save_text").click()
+    expect(page.locator("#clips tr.chosen")).to_contain_text("አዲስ ጽሑፍ ነው")
+    expect(clips.nth(17)).to_have_text("አዲስ ጽሑፍ ነው")
+    act("exclude").click()
+    expect(clips.nth(17)).to_have_text(following)
+    expect(page.locator("#pager")).to_contain_text("Page 2 of")
+    assert page.evaluate(SCROLLED) == scrolled
+
+
+def test_a_click_is_not_undone_by_a_late_answer_to_a_tick(seen: Seen, served: Served) -> None:
+    page, held = seen.page, list[tuple[Route, APIResponse]]()
+    many_clips(served.project().dataset, 500)
+    page.locator("#data-review-button").click()
+    expect(page.locator("#pager")).to_contain_text("Page 1 of")
+    page.route("**/run/**", lambda route: held.append((route, route.fetch())))
+    while not held:
+        page.wait_for_timeout(100)
+    page.get_by_role("button", name="Next", exact=True).click()
+    expect(page.locator("#pager")).to_contain_text("Page 2 of")
+    route, response = held.pop(0)
+    assert "Page 1 of" in response.text()
+    route.fulfill(response=response)
+    settle(page)
+    assert "Page 2 of" in page.locator("#pager").inner_text()
+    page.unroute_all(behavior="ignoreErrors")
+
+
 def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served) -> None:
     flags = [*FLAGS, "--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
     with_microphone = browser.browser_type.launch(executable_path=CHROMIUM, headless=True, args=flags)
@@ -191,12 +232,17 @@ def test_clips_are_reviewed_with_the_keyboard_and_trimmed_on_the_waveform(
     built(recordings(tmp_path / "in", 1, seconds=16.0), served.project())
     page.locator("#data-review-button").click()
     clips = page.locator("#clips [data-clip]")
-    first, second = (clips.nth(number).inner_text() for number in range(2))
+    first, second, third = (clips.nth(number).inner_text() for number in range(3))
     page.locator("#clips .play").first.click()
     expect(page.locator("#clip-editor h3")).to_have_text(first)
     page.keyboard.press("ArrowDown")
     expect(page.locator("#clip-editor h3")).to_have_text(second)
     page.keyboard.press("Enter")
+    expect(page.locator("#clip-editor")).to_contain_text("✓ approved")
+    for key, text in (("ArrowDown", third), ("ArrowUp", first)):  # of the place that the approved clip has left
+        page.keyboard.press(key)
+        expect(page.locator("#clip-editor h3")).to_have_text(text)
+    page.locator("#clips tr", has_text="✓ approved").locator("[data-clip]").click()
     expect(page.locator("#clip-editor")).to_contain_text("✓ approved")
     page.keyboard.press("Delete")
     expect(page.locator("#clip-editor")).to_contain_text("✗ wrong transcript")

@@ -35,9 +35,11 @@ TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
 QUOTED = [f'"{name}"' for name in COLUMNS]
 COLUMNS_1_0 = (*COLUMNS[:7], *SCORES[:7], "status", "reason", "content", "split", "audio")
 SELECT = f"SELECT {', '.join(QUOTED)} FROM clips"
+UNRANKED = -2  # the doubt of a clip that is new or has another status; other edits leave a clip in its place in a list
 UPSERT = (
-    f"INSERT INTO clips ({', '.join(QUOTED)}) VALUES ({', '.join(f':{name}' for name in COLUMNS)}) "
-    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in QUOTED[1:])}"
+    f"INSERT INTO clips ({', '.join(QUOTED)}, doubt) VALUES ({', '.join(f':{name}' for name in COLUMNS)}, {UNRANKED}) "
+    f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in QUOTED[1:])}, "
+    f"doubt = iif(status = excluded.status AND reason = excluded.reason, doubt, {UNRANKED})"
 )
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value);
@@ -183,7 +185,7 @@ class Store:
         rows = [columns_of(clip) for clip in clips]
         with self.transaction() as db:
             db.executemany(UPSERT, rows)
-            db.executemany(f"UPDATE clips SET doubt = {DOUBT} WHERE id = :id", rows)
+            db.executemany(f"UPDATE clips SET doubt = {DOUBT} WHERE id = :id AND doubt = {UNRANKED}", rows)
 
     def delete(self, ids: Iterable[str]) -> None:
         """Remove clips; their audio stays on disk."""

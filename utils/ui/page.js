@@ -103,7 +103,7 @@ window.ask = (question, yes, no) => new Promise((resolve) => {
 
 // A panel: its buttons (data-act) send the named fields to the server. Gradio changes only what differs in the HTML, so
 // what is typed stays; a field with data-key starts anew when it is about something else.
-window.panel = (element, trigger, watch) => {
+window.panel = (element, trigger, watch, props) => {
   const opened = new Set();
   const send = async (control) => {
     const {confirm, cancel, key, ...data} = control.dataset;
@@ -127,13 +127,27 @@ window.panel = (element, trigger, watch) => {
   element.addEventListener("toggle", ({target}) => {  // details lose it when they are rendered again
     if (target.id && target.isConnected) opened[target.open ? "add" : "delete"](target.id);
   }, true);
+  let newest = 0, latest = "", since = 0;  // the turn of what is shown
+  const isOvertaken = () => {  // an answer to a tick that was on its way while a later click was answered
+    const turn = Number(/<!--(\d+)-->$/.exec(props.value)?.[1] ?? 0);
+    if (turn < newest && performance.now() - since < 10_000) return true;
+    if (turn !== newest) since = performance.now();
+    [newest, latest] = [turn, props.value];
+    return false;
+  };
   const update = () => {
+    if (isOvertaken()) {
+      props.value = latest;  // rendered before the next microtask
+      queueMicrotask(update);
+      return;
+    }
     for (const field of element.querySelectorAll("[data-key]")) {
       const isKept = field.dataset.keep && field.isTyped;  // typed while an earlier answer was on its way
       if (field.lastKey !== field.dataset.key && !isKept) field.value = field.getAttribute("value") ?? "";
       field.lastKey = field.dataset.key;
     }
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
+    element.refreshed?.();
   };
   update();
   watch("value", update);

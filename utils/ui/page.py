@@ -156,6 +156,7 @@ class PanelRequest:
     language: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)  # see ``PageContext``
+    turn: int = 0  # how many actions of the panel came before
 
     @property
     def project(self) -> paths.Project:
@@ -193,7 +194,7 @@ class Panel:
         self.page, self.name, self.reads = page, elem_id, reads or {}
         self.render_html = render
         show_progress = options.pop("show_progress", "hidden")
-        self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch);\n{script}", **options)
+        self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch, props);\n{script}", **options)
         self.inputs: list[Any] = [page.seen, page.project, page.language, *self.reads.values()]
 
         def refresh(*values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
@@ -221,21 +222,23 @@ class Panel:
     ) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
         seen = {} if seen is None else seen
-        of, fields = seen.get(self.name, ("", {}))
+        of, fields, turn = seen.get(self.name, ("", {}, 0))
         fields = {**(fields if of == project else {}), **dict(zip(self.reads, read, strict=False)), **sent}
-        return PanelRequest(self.page, project, language, fields, seen)
+        return PanelRequest(self.page, project, language, fields, seen, turn)
 
     def show(self, request: PanelRequest, changed: Mapping[str, Any]) -> str:
         """Remember the fields, some of them changed, and return the HTML."""
-        request = replace(request, fields={**request.fields, **changed})
-        request.seen[self.name] = request.name, request.fields
+        request = replace(request, fields={**request.fields, **changed}, turn=request.turn + 1)
+        request.seen[self.name] = request.name, request.fields, request.turn
         return self.render(request)
 
     def render(self, request: PanelRequest) -> str:
+        """Return the HTML, with its turn, by which the browser knows an answer to a tick that a click overtook."""
         try:
-            return self.render_html(request)
+            html = self.render_html(request)
         except Exception as error:  # noqa: BLE001  # runs on every tick, so it is shown here and not as a pop-up
-            return note(describe_error(log_internal(error), request.language))
+            html = note(describe_error(log_internal(error), request.language))
+        return f"{html}<!--{request.turn}-->"
 
 
 def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> None:

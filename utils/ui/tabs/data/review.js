@@ -6,7 +6,8 @@ player.addEventListener('ended', quiet);
 const ticked = new Set();
 element.panelData = () => ({ ticked: [...ticked] });
 const boxes = () => [...element.querySelectorAll('input[data-tick]')];
-let place = 0;  // of the open clip in the list; kept when it leaves the list
+let place = 0, placed = '';  // of the clip that was opened; kept when an edit moves it or takes it out of the list
+const rows = () => [...element.querySelectorAll('#clips tbody tr')];
 element.addEventListener('click', event => {
   const play = event.target.closest('[data-play]');
   const row = event.target.closest('#clips tbody tr');
@@ -20,6 +21,7 @@ element.addEventListener('click', event => {
     }
     row.querySelector('[data-clip]').click();
   } else if (event.target.closest('[data-clip]')) {
+    placed = '';
     element.querySelector('tr.chosen')?.classList.remove('chosen');
     row.classList.add('chosen');  // at once; the answer brings the same
   } else if (event.target.closest('[data-part]')) {
@@ -60,7 +62,10 @@ const playPart = () => {
   audio.addEventListener('timeupdate', stop);
   audio.play();
 };
-element.addEventListener('input', draw);
+element.addEventListener('input', ({ target }) => {
+  if (target.closest('#clips')) placed = '';  // another list
+  draw();
+});
 element.addEventListener('timeupdate', ({ target }) => {  // does not bubble, so it is caught on its way down
   if (wave() && target.duration) wave().style.setProperty('--now', target.currentTime / target.duration);
 }, true);
@@ -89,13 +94,13 @@ document.addEventListener('keydown', event => {
   if (!sound()?.checkVisibility() || document.querySelector('dialog') || (control && !isOurs)) return;
   const press = action => element.querySelector(`[data-act=${action}]`)?.click();
   const choose = step => element.querySelectorAll('[data-clip]')[step]?.click();
-  const isOpen = element.querySelector('tr.chosen');
+  const isInPlace = rows()[place]?.classList.contains('chosen');
   const actions = {
     ' ': () => (sound().paused ? sound().play() : sound().pause()),
     Enter: () => press('approve'),
     Delete: () => press('exclude'),
     Backspace: () => press('exclude'),
-    ArrowDown: () => choose(isOpen ? place + 1 : place),
+    ArrowDown: () => choose(isInPlace ? place + 1 : place),
     ArrowUp: () => choose(place - 1),
     ...(event.ctrlKey || event.metaKey ? { z: () => press('undo') } : {}),
   };
@@ -104,13 +109,12 @@ document.addEventListener('keydown', event => {
   actions[event.key]();
 }, { signal: window.reviewKeys.signal });
 
-const refreshed = () => {
+element.refreshed = () => {
   const shown = boxes();
   for (const name of ticked) if (!shown.some(box => box.dataset.tick === name)) ticked.delete(name);
   for (const box of shown) box.checked = ticked.has(box.dataset.tick);
-  const open = [...element.querySelectorAll('#clips tbody tr')].findIndex(row => row.classList.contains('chosen'));
-  if (open >= 0) place = open;
+  const open = rows().findIndex(row => row.classList.contains('chosen')), name = shown[open]?.dataset.tick;
+  if (name && name !== placed) [place, placed] = [open, name];
   draw();
 };
-refreshed();
-watch('value', refreshed);
+element.refreshed();
