@@ -37,7 +37,7 @@ def test_status_of_a_job(result: object, error: Exception | None, box: str) -> N
     reported, released = threading.Event(), threading.Event()
 
     def task(job: BackgroundJob) -> object:
-        job.report(2, 5, "packing")
+        job.report(2, 5, "packing" if error else "")
         reported.set()
         released.wait(10)
         if error:
@@ -47,7 +47,8 @@ def test_status_of_a_job(result: object, error: Exception | None, box: str) -> N
     job = BackgroundJob(task)
     reported.wait(10)
     html = job_status(job, "en")
-    assert "packing" in html
+    assert ("packing" if error else "2 of 5") in html
+    assert '<progress max="5" value="2"' in html
     assert "role=" not in html  # screen readers would announce each update
     assert 'data-act="stop"' in html
     released.set()
@@ -108,3 +109,5 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
     assert selected(base, base, training) == best
     assert selected(newest, newest, training) == newest  # somebody may be listening to it
     assert selected(newest, newest, [*models, *checkpoints]) == own  # the run has ended
+    project = Project(tmp_path / "empty")
+    assert selected("", "", training) == selected(own, own, models) == base  # not the model of another project

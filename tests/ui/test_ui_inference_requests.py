@@ -87,9 +87,11 @@ def speak(client: Client, inputs: Values, text: str, **settings: object) -> tupl
     return tuple(client.predict(text=text, stream=False, api_name="/speak", **values))
 
 
-def act(blocks: gr.Blocks, panel: str, action: str, inputs: Values, *first: object, **fields: object) -> None:
+def act(blocks: gr.Blocks, panel: str, action: str, inputs: Values, *first: object, **fields: object) -> str:
+    """Press a button of a panel and return what the panel shows then."""
     given = [*first, *(inputs[name] for name in ("model", "reference", "settings"))]
-    auditing.act(blocks, panel, action, "default", given, **fields)
+    updates = auditing.act(blocks, panel, action, "default", given, **fields)
+    return next(str(update) for widget, update in updates.items() if widget.elem_id == panel)
 
 
 def uploaded(output: Path, name: str, text: str) -> dict[str, object]:
@@ -100,7 +102,8 @@ def uploaded(output: Path, name: str, text: str) -> dict[str, object]:
 
 
 def test_subtitles_are_spoken_in_their_time(blocks: gr.Blocks, output: Path, project: Project, inputs: Values) -> None:
-    act(blocks, "file-panel", "speak", inputs, uploaded(output, "film.srt", SRT), format=".wav")
+    shown = act(blocks, "file-panel", "speak", inputs, uploaded(output, "film.srt", SRT), format=".wav")
+    assert re.search(r'data-act="speak".*Working….*data-act="stop"', shown)  # the progress is below the button
     take = wait_for(lambda: next((take for take in takes.newest(project) if take.kind == "subtitles"), None))
     assert take.pieces[0].start == pytest.approx(1.0)
     assert any("Cue 2" in note for note in take.notes)

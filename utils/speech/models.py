@@ -55,11 +55,15 @@ def list_models(output: Path = OUTPUT) -> list[ListedModel]:
 
 
 def preferred_model(models: Sequence[ListedModel], project: Path, selected: str) -> str:
-    """Return the model that a visitor most likely wants, of the project first: finished, else selected, else best."""
+    """Return the model that a visitor most likely wants: the project's finished, else selected, else best one.
+
+    A project without a model gets the embedded voice, and not the model of another project.
+    """
 
     def rank(model: ListedModel) -> tuple[bool, ...]:
-        is_own = model.path.is_relative_to(project)
-        return is_own, model.kind == "ready", is_own and str(model.path) == selected, model.is_best
+        if not model.path.is_relative_to(project):
+            return (False, model.path == TINY_MODEL)
+        return True, model.kind == "ready", str(model.path) == selected, model.is_best
 
     return str(max(models, key=rank).path) if models else ""
 
