@@ -57,7 +57,7 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     page.get_by_label("Seconds").fill("600")
     page.get_by_role("button", name="Start", exact=True).click()
     expect(facts).to_contain_text("running")
-    expect(facts).to_contain_text("progress step=")
+    expect(facts).to_contain_text(re.compile(r"Last event: Step \d+ of"))
     expect(page.locator("#runs [data-act=delete]")).to_be_hidden()
     for action, state in (("stop_and_save", "Stopped and saved."), ("resume", "running"), ("stop_now", "stopped")):
         press(action)

@@ -14,7 +14,7 @@ from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.runs import find_run
 from utils.speech.preview import tokenizer_of
-from utils.ui.i18n import TABLES, describe_error, phrases, read_table, t
+from utils.ui.i18n import TABLES, describe_error, phrases, read_table, t, translate
 from utils.ui.page import show_errors
 from utils.workspace import comparisons, downloads, reference_clips, takes
 
@@ -74,6 +74,8 @@ def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> No
     busy = RunBusyError("20260101-train of የአበበ is running.", hint="Stop it first.")
     assert describe_error(busy, "en") == str(busy)
     assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
+    assert translate(str(busy), "am") == "የየአበበ ሥራ 20260101-train እየሄደ ነው። መጀመሪያ ያቁሙት።"  # as a run ends with it
+    assert translate("", "am") == ""
     untranslated = ConfigError("The moon is full.", hint="Wait two weeks.")
     assert describe_error(untranslated, "am") == f"The moon is full. {CURE} Wait two weeks."
     assert "ZeroDivisionError: by zero" in describe_error(ZeroDivisionError("by zero"), "en")

@@ -1,6 +1,5 @@
 """The Fine-tuning tab without a browser: fields, presets, start, checks, forecast, comparison, export."""
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -129,20 +128,6 @@ def test_boxes_that_exclude_each_other_are_named_as_on_the_form() -> None:
     shown = settings.settings_error(caught.value, "en")
     assert "torch.compile (use_compile) does not work with LoRA (enable_lora)" in shown
     assert 'data-setting="use_compile enable_lora"' in shown
-
-
-def test_the_log_is_written_in_sentences(tmp_path: Path) -> None:
-    run = make_run(Project(tmp_path), "a")
-    events = [
-        {"kind": "train", "step": 3, "loss_audio": 2.5, "loss_text": 0.1, "learning_rate": 5e-6},
-        {"kind": "progress", "step": 3, "total": 9},
-        {"kind": "ended", "status": "failed", "message": "The disk is full."},
-    ]
-    run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
-    first, last = render.log(run, "en").splitlines()
-    assert "Step 3: audio loss 2.5, text loss 0.1, learning rate 5.00e-6" in first
-    assert last.endswith("Run failed. The disk is full.")
-    assert "እርምጃ 3" in render.log(run, "am")
 
 
 def test_smoothing_averages_neighbours() -> None:

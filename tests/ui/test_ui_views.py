@@ -66,7 +66,31 @@ def test_progress_comes_from_the_last_event_of_a_large_log(run: Run) -> None:
     shown = views.run_facts(run, run.current_state(), "en")
     assert time.perf_counter() - began < 2  # a poll comes every two seconds
     assert '<progress max="9" value="3"' in shown
-    assert "progress step=3 total=9" in shown
+    assert "Last event: Step 3 of 9" in shown
+
+
+def test_the_log_is_written_in_sentences(run: Run) -> None:
+    events = [
+        {"kind": "started", "pid": 1},
+        {"kind": "train", "step": 3, "loss_audio": 2.5, "loss_text": 0.1, "learning_rate": 5e-6},
+        {"kind": "progress", "step": 3, "total": 9},
+        {"kind": "progress", "step": 1, "total": 2, "percent": 50},
+        {"kind": "fetched", "name": "a.zip", "percent": 40},
+        {"kind": "bad", "path": "a.wav", "reason": "It is empty."},
+        {"kind": "scores", "step": 6, "words": 0.5},
+        {"kind": "warning", "message": "The disk is full."},
+        {"kind": "ended", "status": "failed", "message": "The disk is full."},
+    ]
+    run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
+    assert views.log(run, "en").splitlines() == [
+        "Started",
+        "Step 3: audio loss 2.5, text loss 0.1, learning rate 5.00e-6",
+        "Not used: a.wav: It is empty.",
+        "step 6 · words 0.50",
+        "The disk is full.",
+        "Run failed. The disk is full.",
+    ]
+    assert "እርምጃ 3" in views.log(run, "am")
 
 
 def test_a_text_is_explained_word_by_word_up_to_a_limit() -> None:

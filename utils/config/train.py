@@ -250,7 +250,7 @@ class TrainConfig(Config):
     )
 
     save_step: int = setting(
-        1000, "Save every (steps)", "Steps between two saves; epochs and save_minutes also trigger saves.", ge=1
+        1000, "Save every (steps)", "Steps between two saves. Runs also save after each epoch and by time.", ge=1
     )
     save_minutes: float = setting(
         10.0,

@@ -22,6 +22,7 @@ FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as t
     "sample": "step {step} · sample: {file}",
     "ready": "The voice of the project is ready: {folder}",
     "found": "{recordings} recordings found, {problems} problems",
+    "checking": "Checking texts against the audio, recordings: {recordings}",
     "bad": "Not used: {path}: {reason}",
     "split": "train: {train}; eval: {eval}. {message}",
     "prepared": "Clips in use: {clips}. Recordings: {added} added, {known} known, {bad} not used",

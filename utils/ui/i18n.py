@@ -18,6 +18,7 @@ from utils.core.errors import AmharicTtsError, ConfigError
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
 TABLES = Path(__file__).parent / "strings"
 GAP = re.compile(r"\{[^{}]*\}")
+SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 MIN_LITERAL = 10  # characters outside the gaps, below which a pattern would match almost anything
 
 
@@ -140,18 +141,25 @@ def translate(text: str, language: str) -> str:
     """Translate text that was written in English below the page; return it as it is when no table has it."""
     if language == "en":
         return text
-    if text in _translations():
-        return _translations()[text]
+    for end in SENTENCE_END.finditer(text):  # perhaps an error with its cure
+        parts = text[: end.start()], text[end.end() :]
+        translated = [_translate_whole(part) for part in parts]
+        if all(other != part for part, other in zip(parts, translated, strict=True)):
+            return " ".join(translated)
+    return _translate_whole(text)
+
+
+def _translate_whole(text: str) -> str:
     for pattern, gaps, translation in _patterns():
         if match := pattern.fullmatch(text):
             values = dict(zip(gaps, match.groups(), strict=True))
             return GAP.sub(lambda gap, values=values: values[gap[0]], translation)  # type: ignore[misc]
-    return text
+    return _translations().get(text, text)
 
 
 @cache
 def _translations() -> dict[str, str]:
-    return {row.english: row.amharic for row in phrases().values()}
+    return {row.english: row.amharic for row in phrases().values() if row.english}
 
 
 @cache

@@ -8,7 +8,6 @@ import gradio as gr
 
 from utils import runs
 from utils.core.errors import AmharicTtsError
-from utils.core.events import read_tail
 from utils.core.paths import Project
 from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.runs.processes import read_lines
@@ -49,12 +48,6 @@ class RunPanel:
             "delete": self._action(runs.delete, "runs.deleted"),
         }
 
-    def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
-        return self.render_facts(run, state, language)
-
-    def log_of(self, run: runs.Run, language: str) -> str:  # noqa: ARG002  # of subclasses
-        return read_tail(run.log)
-
     def ask_stop(self, run: runs.Run, language: str) -> str:
         return t("runs.ask_stop", language, name=run.title)
 
@@ -85,7 +78,7 @@ class RunPanel:
             return ""
         state = run.current_state()
         try:
-            facts, log = self.facts_of(run, state, language), self.log_of(run, language)
+            facts, log = self.render_facts(run, state, language), views.log(run, language)
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
             facts, log = views.note(describe_error(error, language)), ""
         choices = [
@@ -138,9 +131,11 @@ def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any
     if job is None:
         return ""
     if job.is_running:
-        message = translate(job.progress.message, language) or t("inference.getting_ready", language)
-        sentence = f"{message} · {views.duration(job.seconds, language)}"
-        progress = views.progress(sentence, job.progress.step, job.progress.total)
+        message, step, total = translate(job.progress.message, language), job.progress.step, job.progress.total
+        if total and not message:
+            message = t("common.used_of_total", language, used=step, total=total)
+        sentence = f"{message or t('inference.getting_ready', language)} · {views.duration(job.seconds, language)}"
+        progress = views.progress(sentence, step, total)
         return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
     if job.error:
         return views.error_box(job.error, language)

@@ -134,7 +134,7 @@ class SettingsForm:
         maximum = self.sliders.get(field, high)
         if low is None or maximum is None or (field not in self.sliders and maximum - low > MAX_SLIDER_STEPS):
             return number
-        step = 1 if kind is int else fine_step(maximum - low)
+        step = 1 if kind is int else 10.0 ** math.floor(math.log10((maximum - low) / 20))  # at least twenty steps
         slider = f'<input type="range" step="{step}" min="{low:g}" max="{maximum:g}" data-slider="{field}"'
         return f'<span class="slider">{slider} aria-labelledby="{self.name}-{field}-label">{number}</span>'
 
@@ -164,11 +164,6 @@ def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], v
         interactive=True,
         elem_id=name,
     )
-
-
-def fine_step(span: float) -> float:
-    """Return the power of ten that divides a range into at least twenty steps."""
-    return float(10.0 ** math.floor(math.log10(span / 20)))
 
 
 def bounds(field: FieldInfo) -> dict[str, float]:

@@ -1,22 +1,26 @@
 """HTML of the shared parts of the page, made from plain values; does not import gradio."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from html import escape
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from utils.core.events import Event, as_integer, as_number, format_event, read_events, tail_offset
+from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.runs import ACTIVE, Run, State, Status
 from utils.runs.monitor import Reading
+from utils.runs.progress import describe
 from utils.system.doctor import Finding
-from utils.ui.i18n import describe_error, t, translate
+from utils.ui.i18n import describe_error, phrases, t, translate
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
 SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict must not rely on colour alone
 MAX_SECONDS = 1e9  # longer durations come from a damaged log
 TAIL_BYTES = 65_536  # holds the newest event, whatever the size of the log
+LOG_BYTES, LOG_LINES = 32_768, 60
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, classes: str = "") -> str:
@@ -212,12 +216,47 @@ def run_facts(run: Run, state: State, language: str) -> str:
         return head
     step, total = (as_integer(events[-1].get(name)) for name in ("step", "total"))
     bar = progress_bar(f"{step} / {total}", step, total) if step is not None and total and total > 0 else ""
-    return f"{head}{bar}<p>{escape(t('common.last_event', language))}: {escape(format_event(events[-1]))}</p>"
+    return f"{head}{bar}<p>{escape(t('common.last_event', language))}: {escape(event_line(events[-1], language))}</p>"
 
 
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
     """Return the events in the last bytes of a log, whatever the size of the whole."""
     return read_events(run.events, tail_offset(run.events, size), size).events
+
+
+def log(run: Run, language: str) -> str:
+    """Return the newest events as sentences, followed by the end of the run's output."""
+    found = newest_events(run, LOG_BYTES)
+    events = [event for event in found if "part" in event or event["kind"] not in {"progress", "fetched"}]
+    lines = [clock(event) + line for event in events[-LOG_LINES:] if (line := event_line(event, language))]
+    return "\n\n".join(filter(None, ("\n".join(lines), read_tail(run.log).strip())))
+
+
+def event_line(event: Event, language: str) -> str:
+    """Return an event as a sentence."""
+    key = "event.step" if event["kind"] == "progress" and "part" not in event else f"event.{event['kind']}"
+    if key not in phrases():
+        return translate(str(event.get("message") or describe(event)), language)
+    values = defaultdict[str, object](lambda: "–")
+    for name, value in event.items():
+        values[name] = short(value) if isinstance(value, float) else translate(str(value), language)
+    values["status"] = t(f"status.{event.get('status')}", language)
+    return t(key, language).format_map(values).strip()
+
+
+def clock(event: Event) -> str:
+    """Return the time of day; nothing for a time that no calendar has."""
+    when = as_number(event.get("time"))
+    try:
+        return "" if when is None else datetime.fromtimestamp(when).strftime("%H:%M:%S ")  # noqa: DTZ006
+    except (OverflowError, OSError, ValueError):
+        return ""
+
+
+def short(value: float) -> str:
+    if value and abs(value) < 0.001:
+        return f"{value:.2e}".replace("e-0", "e-")
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def readings(reading: Reading, language: str) -> str:

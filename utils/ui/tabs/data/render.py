@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
-from utils.core.events import Event, as_number, format_event
+from utils.core.events import Event, as_number
 from utils.core.paths import Project
 from utils.dataset import voice_recordings
 from utils.dataset.queries import Total
@@ -147,7 +147,7 @@ def _run_progress(events: Sequence[Event], *, is_active: bool, language: str) ->
         return note(t("data.scanning", language)) if is_active else ""
     percent = as_number(latest.get("percent"))
     if percent is None:
-        return note(format_event(latest))
+        return note(views.event_line(latest, language))
     if latest["kind"] == "fetched":
         label = t("data.downloading", language, name=latest.get("name"), percent=round(percent))
     else:

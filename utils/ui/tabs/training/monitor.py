@@ -56,7 +56,7 @@ class TrainPanel(RunPanel):
         self.form, self.histories = form, histories
         # The form itself is no output of the actions: those that leave it alone would drop its effects.
         self.reused = gr.Textbox(visible=False, **labels("runs.run"))
-        super().__init__(page, "training", settings.list_trainings, outputs=[self.reused])
+        super().__init__(page, "training", settings.list_trainings, self.facts_of, [self.reused])
         inputs = [page.project, self.reused]
         self.reused.change(show_errors(self._load_settings), inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
 
@@ -67,9 +67,6 @@ class TrainPanel(RunPanel):
     def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
         history = self.histories.read(run)
         return render.facts(run, state, history, language) + render.messages(history, language)
-
-    def log_of(self, run: runs.Run, language: str) -> str:
-        return render.log(run, language)
 
     def ask_stop(self, run: runs.Run, language: str) -> str:
         history = self.histories.read(run)
@@ -92,7 +89,8 @@ class TrainPanel(RunPanel):
         half = f'<input type="checkbox" name="half"> {t("training.half_precision", language)}'
         half = f'<label class="more">{half}{note(t("training.half_precision_hint", language))}</label>'
         export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
-        following = next_button("inference-tab", "strip.next_speak", language)
+        is_finished = run.current_state().status is runs.Status.FINISHED
+        following = next_button("inference-tab", "strip.next_speak", language) if is_finished else ""
         done = request.text("exported") if request.text("of") == run.name else ""
         return views.row(chooser, half, export, following, f'<span class="more">{reuse}</span>') + done
 

@@ -1,17 +1,15 @@
 """What the tab shows of runs and of this device, as HTML; does not import gradio."""
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import datetime
 from html import escape
 from pathlib import Path
 
 from utils.config import TrainConfig
-from utils.core.events import Event, as_number, format_event, read_tail
+from utils.core.events import as_number
 from utils.runs import ACTIVE, Run, State, Status
 from utils.training.history import SCORES, Points, RunHistory, Sample, smoothed
-from utils.ui.i18n import field_title, phrases, t, translate
+from utils.ui.i18n import field_title, t, translate
 from utils.ui.views import (
     audio_player,
     cards,
@@ -19,10 +17,10 @@ from utils.ui.views import (
     details,
     gigabytes,
     message_list,
-    newest_events,
     note,
     progress,
     run_head,
+    short,
     table,
     time_left,
 )
@@ -32,7 +30,6 @@ from utils.xtts.checkpoints import PREFIX, SAMPLES
 MAX_COMPARED = 6
 OPEN_STEPS = 2  # whose samples are shown expanded
 MAX_STEPS = 30
-LOG_BYTES, LOG_LINES = 32_768, 60
 
 # The charts: title, and the label of each curve by its name in the history.
 CHARTS = {
@@ -155,41 +152,6 @@ def _player(run: Run, sample: Sample, title: str, language: str) -> str:
         for key, path in sounds.items()
     )
     return f'<p>{escape(sample.text)}</p><div class="pair">{players}</div>'
-
-
-def log(run: Run, language: str) -> str:
-    """Return the newest events as sentences, followed by the end of the run's output."""
-    events = [event for event in newest_events(run, LOG_BYTES) if event["kind"] != "progress" or "part" in event]
-    lines = [clock(event) + event_line(event, language) for event in events[-LOG_LINES:]]
-    return "\n\n".join(filter(None, ("\n".join(lines), read_tail(run.log).strip())))
-
-
-def event_line(event: Event, language: str) -> str:
-    """Return an event as a sentence."""
-    key = f"event.{event['kind']}"
-    if key not in phrases():
-        message = str(event.get("message") or "")
-        return translate(message, language) if message else format_event(event)
-    values = defaultdict[str, object](lambda: "–")
-    for name, value in event.items():
-        values[name] = short(value) if isinstance(value, float) else translate(str(value), language)
-    values["status"] = t(f"status.{event.get('status')}", language)
-    return t(key, language).format_map(values).strip()
-
-
-def clock(event: Event) -> str:
-    """Return the time of day; nothing for a time that no calendar has."""
-    when = as_number(event.get("time"))
-    try:
-        return "" if when is None else datetime.fromtimestamp(when).strftime("%H:%M:%S ")  # noqa: DTZ006
-    except (OverflowError, OSError, ValueError):
-        return ""
-
-
-def short(value: float) -> str:
-    if value and abs(value) < 0.001:
-        return f"{value:.2e}".replace("e-0", "e-")
-    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], language: str) -> str:
