@@ -33,7 +33,6 @@ from utils.media.rates import CODE_SAMPLES, RATE
 from utils.training.model_size import MAX_REFERENCE_FRAMES, ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer
 from utils.training.packing import MEL_BANDS, Example, PackedGpt, SpecialTokens, pack
-from utils.training.speedups.attention import every_kernel
 from utils.training_optimizations import TrainingOptimizer
 
 SECONDS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.5, 9.0, 11.0)  # the clips of the batch
@@ -168,8 +167,8 @@ def counts(seconds: float) -> tuple[int, int]:
 
 def our_work(size: ModelSize, settings: dict[str, object]) -> Work:
     """Trace our update."""
-    config = TrainConfig.parse({"enable_byte_dropout": False, "attention_kernel": "auto", **settings})
-    with torch.device("meta"), every_kernel():
+    config = TrainConfig.parse(settings)
+    with torch.device("meta"):
         gpt = random_gpt(size)
         TrainingOptimizer(config, "cpu").apply(gpt)
     tokens = SpecialTokens.from_model(gpt)

@@ -15,7 +15,6 @@ TURNS = 4  # rounds of the row and of the baseline, in turn
 SWITCHES: dict[str, dict[str, object]] = {
     "baseline": {},
     "GELU written out": {"enable_fused_gelu": False},
-    "torch's dropout": {"enable_byte_dropout": False},
     "SDPA off": {"enable_sdpa": False},
     "gradient checkpointing, every layer": {"enable_grad_checkpoint": True},
     "gradient checkpointing, every 2nd": {"enable_grad_checkpoint": True, "checkpoint_every": 2},
@@ -25,7 +24,6 @@ SWITCHES: dict[str, dict[str, object]] = {
     "8-bit optimiser": {"optimizer": "adamw_8bit"},
     "Adafactor": {"optimizer": "adafactor"},
     "optimiser on the CPU": {"offload_optimizer": True},
-    "update in the backward pass": {"step_in_backward": True},
     "torch.compile": {"use_compile": True},
     "EMA": {"enable_ema": True},
     "EMA on the CPU": {"enable_ema": True, "ema_device": "cpu"},
@@ -39,11 +37,6 @@ SWITCHES: dict[str, dict[str, object]] = {
         "enable_lora": True,
         "enable_grad_checkpoint": True,
         "enable_mixed_precision": True,
-    },
-    "checkpointing, mixed precision, update in the backward pass": {
-        "enable_grad_checkpoint": True,
-        "enable_mixed_precision": True,
-        "step_in_backward": True,
     },
 }
 

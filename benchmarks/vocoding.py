@@ -22,12 +22,12 @@ from torch import Tensor
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from benchmarks.precision import distance
 from benchmarks.record import save_table
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.media.audio import Samples
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.precision import multiplies_bf16
-from utils.speech.quality import distance
 from utils.speech.vocoder import Vocoder
 
 DIM, CHANNELS, CHUNK = 1024, 512, 24

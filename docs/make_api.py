@@ -202,7 +202,9 @@ def actions(parsers: Mapping[str, argparse.ArgumentParser]) -> Iterator[str]:
 def settings_class(members: Sequence[argparse.Action]) -> str:
     """Name the class whose fields these flags are."""
     fields = {action.dest for action in members} - {"config"}
-    name = next(config.__name__ for config in CONFIGS if fields == {*config.model_fields})
+    name = next(
+        config.__name__ for config in CONFIGS if fields - config.removed_settings().keys() == {*config.model_fields}
+    )
     return f"[{name}](#{name.lower()})"
 
 

@@ -14,7 +14,6 @@ from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
 from utils.training.packing import PackedGpt
 from utils.training.speedups import blocks, gpu
-from utils.training.speedups.attention import choose_kernel
 from utils.training.speedups.gpu import cap_memory, tf32_state, use_tf32
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
 from utils.xtts import device
@@ -31,10 +30,8 @@ class Holder(nn.Module):
 
 
 @pytest.fixture(autouse=True)
-def _all_kernels_afterwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def _no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(blocks, "check_compiler", lambda _: None)
-    yield
-    choose_kernel("auto", "cpu")
 
 
 def optimizer(**settings: object) -> TrainingOptimizer:
@@ -54,7 +51,6 @@ def without_dropout(**settings: Any) -> Any:
     [
         ({"enable_sdpa": True}, "enable_sdpa", 8, "attention of conditioning_encoder", "6 x sdpa (flash)"),
         ({"enable_sdpa": False}, "enable_sdpa", 3, "attention of gpt", "3 x eager (none)"),
-        ({"enable_sdpa": True, "attention_kernel": "math"}, "attention_kernel", 3, "kernels allowed", "math"),
         ({"enable_grad_checkpoint": True}, "enable_grad_checkpoint", 9, "checkpointed layers of gpt", 3),
         ({"freeze_first_n_gpt_layers": 2}, "freeze_first_n_gpt_layers", 2, "frozen layers of gpt", 2),
         ({"freeze_conditioning": True}, "freeze_conditioning", 54, "frozen weights of conditioning", 54),
@@ -91,13 +87,11 @@ def test_the_gpt_is_found_wherever_it_is(wrap: Callable[[nn.Module], nn.Module])
     assert coqui_gpt(wrap(gpt)) is gpt
 
 
-def test_a_model_without_it_and_a_kernel_without_fused_attention_are_refused() -> None:
+def test_a_model_without_it_is_refused() -> None:
     gpt = small_gpt()
     for model in (gpt.gpt, Holder("other", gpt), nn.Linear(1, 1)):
         with pytest.raises(SpeedupError, match="coqui's GPT"):
             coqui_gpt(model)
-    with pytest.raises(SpeedupError, match="math is a fused kernel, and enable_sdpa is off"):
-        optimizer(attention_kernel="math").apply(gpt)
 
 
 def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:

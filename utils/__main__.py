@@ -14,6 +14,7 @@ from utils.core.errors import AmharicTtsError
 
 COMMANDS = Path(__file__).with_name("cli")
 FORMER = {"check-lengths": ["dataset", "lengths"]}  # accepted for one more version
+MOVED = {"check-precision": "python -m benchmarks.precision"}
 USAGE_ERROR = 2
 OUTPUT_ERRORS = {errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF}
 
@@ -28,7 +29,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return USAGE_ERROR
     verb, *rest = *FORMER.get(words[0], words[:1]), *words[1:]
     if verb not in (verbs := known_verbs()):
-        sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
+        there = f"It is now: {MOVED[verb]}." if verb in MOVED else f"Commands: {', '.join(sorted(verbs))}."
+        sys.stderr.write(f"Unknown command: {verb}. {there}\n")
         return USAGE_ERROR
     return call(verb, rest)
 

@@ -14,7 +14,7 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
 from utils.core.events import Change
-from utils.training.speedups import attention, blocks, dropout, freezing, gpu
+from utils.training.speedups import attention, blocks, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
 from utils.xtts.modules import CONDITIONING, GPT
@@ -63,8 +63,8 @@ class TrainingOptimizer:
     def _changes(self, gpt: nn.Module) -> Iterator[Change]:
         """Apply the optimizations; the order matters.
 
-        Adapters freeze everything else, so layers are frozen after them, or their adapters would be trained. A kernel
-        is tried for the attention in use. Layers are compiled last.
+        Adapters freeze everything else, so layers are frozen after them, or their adapters would be trained. Layers are
+        compiled last.
         """
         config = self.config
         yield gpu.cap_memory(config.max_memory_fraction, self.device)
@@ -79,9 +79,6 @@ class TrainingOptimizer:
         if config.enable_fused_gelu:
             yield blocks.fuse_gelu(gpt)
         yield self.configure_sdpa(gpt)
-        if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
-            yield dropout.use_byte_dropout(gpt)
-        yield self.configure_kernel(gpt)
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)
         if config.use_compile:
@@ -99,19 +96,8 @@ class TrainingOptimizer:
 
     def configure_sdpa(self, model: nn.Module) -> Change:
         """Use fused attention in GPT, conditioning encoder and perceiver, or unfused if it is off."""
-        kernel = attention.FLASH_2 if self.config.attention_kernel == attention.FLASH_2 else attention.FUSED
-        implementation = kernel if self.config.enable_sdpa else attention.EAGER
-        return attention.use_attention(coqui_gpt(model), implementation, self.device, self.precision.torch_dtype)
-
-    def configure_kernel(self, model: nn.Module) -> Change:
-        """Allow only the chosen attention kernel, or raise an error if it is not supported."""
-        kernel = self.config.attention_kernel
-        if kernel != "auto" and not self.config.enable_sdpa:
-            raise SpeedupError(
-                f"attention_kernel: {kernel} is a fused kernel, and enable_sdpa is off.", hint="Choose auto."
-            )
-        rate = attention.dropout(coqui_gpt(model))
-        return attention.choose_kernel(kernel, self.device, dtype=self.precision.torch_dtype, dropout=rate)
+        implementation = attention.FUSED if self.config.enable_sdpa else attention.EAGER
+        return attention.use_attention(coqui_gpt(model), implementation)
 
     def apply_gradient_checkpointing(self, model: nn.Module) -> Change:
         """Checkpoint the layers of GPT and conditioning encoder."""
@@ -142,7 +128,6 @@ class TrainingOptimizer:
         conditioning = [weight for name in CONDITIONING for weight in gpt.get_submodule(name).parameters()]
         return {
             **{f"attention of {name}": f"{layers} x {kind} ({kernel})" for name, (layers, kind, kernel) in parts},
-            "kernels allowed": ", ".join(sorted(attention.allowed_kernels())),
             "checkpointed layers of gpt": layers,
             "checkpointed layers of conditioning_encoder": encoder,
             "compiled layers of gpt": blocks.compiled(gpt),

@@ -130,10 +130,3 @@ def test_an_error_is_one_sentence(
     error = capsys.readouterr().err
     assert message in error
     assert "Traceback" not in error
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("speak")
-def test_the_precision_is_compared_with_fp32(ready: Path, capsys: Capture) -> None:
-    main(["check-precision", "ሰላም ለዓለም", "--model", str(ready), "--precision", "int8"])
-    assert "int8" in capsys.readouterr().out

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.precision import distance
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.core.paths import ROOT
 from utils.media.audio import Samples
 from utils.speech import vocoder as vocoder_module
 from utils.speech.precision import multiplies_bf16
-from utils.speech.quality import distance
 from utils.speech.vocoder import Vocoder
 
 SAME = 1e-4

@@ -14,7 +14,7 @@ from tests.training.speedups.lessons import learn
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
 from utils.training.optimizers import make_optimizer, make_schedule, parameter_groups, scale_rates
-from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
+from utils.training.speedups.adamw import OffloadedAdamW
 
 CPU = torch.device("cpu")
 GPU = torch.device("cuda")
@@ -49,7 +49,6 @@ def test_only_matrices_decay_and_every_trained_weight_is_in_one_group() -> None:
         ({}, torch.optim.AdamW, "fused AdamW on cpu"),
         ({"enable_fused_optimizer": False}, torch.optim.AdamW, "plain AdamW on cpu"),
         ({"offload_optimizer": True}, OffloadedAdamW, "AdamW on the CPU"),
-        ({"step_in_backward": True}, StepInBackward, "in the backward pass"),
         ({"optimizer": "adafactor"}, torch.optim.Optimizer, "Adafactor"),
     ],
 )

@@ -65,7 +65,7 @@ def test_workers_are_chosen_and_change_nothing(tmp_path: Path, dataset: Path) ->
     assert same(weights(automatic), weights(two))
 
 
-@pytest.mark.parametrize("values", [{"num_processes": 2}, {"batch_tokens": 4000}, {"step_in_backward": True}])
+@pytest.mark.parametrize("values", [{"num_processes": 2}, {"batch_tokens": 4000}])
 def test_a_batch_size_is_not_found_where_it_means_nothing(values: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match="find_batch_size"):
         TrainConfig.parse({"find_batch_size": True, **values})

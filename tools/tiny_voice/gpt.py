@@ -1,5 +1,6 @@
 """The GPT stage: two runs of this project's own training, short pieces first and then whole sentences."""
 
+import contextlib
 import json
 import math
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from tools.random_model import small_vocabulary
 from tools.tiny_voice.codes import LISTS, read_clips, store_key
@@ -85,9 +87,6 @@ def training_config(context: BuildContext, name: str, lesson: GptTraining, base:
         learning_rate=lesson.rate,
         warmup_steps=lesson.warmup,
         dropout=settings.dropout,
-        attention_kernel="math"
-        if context.device == "cpu"
-        else "auto",  # flash goes back slowly through short clips there
         mask_reference=False,  # it is another clip
         eval_step=settings.evaluate,
         save_step=settings.save,
@@ -160,11 +159,14 @@ def _learn(project: Project, config: TrainConfig, progress: Progress) -> None:
 
     run = _interrupted(project) or runs.create("train", config, project)
     failures: list[Exception] = []
+    # on a CPU, the flash kernel is slow in the backward pass of short clips
+    kernels = contextlib.nullcontext() if torch.cuda.is_available() else sdpa_kernel(SDPBackend.MATH)
     with Job(run) as job:  # it keeps an error to itself
         job.events.close()
         job.events = _ReportingLog(run.events, progress)
         try:
-            train(job, config)
+            with kernels:
+                train(job, config)
         except Exception as error:
             failures.append(error)
             raise

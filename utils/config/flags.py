@@ -27,6 +27,9 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
         group.add_argument(flag(name), help=flag_help(field), **options)
         if name.startswith(SWITCH):  # --no-sdpa is short for --no-enable-sdpa
             group.add_argument(flag(name.removeprefix(SWITCH)), help=argparse.SUPPRESS, **options)
+    for name, default in config.removed_settings().items():
+        kind: dict[str, Any] = {"action": argparse.BooleanOptionalAction} if isinstance(default, bool) else {}
+        group.add_argument(flag(name), help=argparse.SUPPRESS, default=argparse.SUPPRESS, **kind)
 
 
 def with_hyphens(words: Sequence[str]) -> list[str]:
@@ -42,7 +45,8 @@ def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
     """Combine the YAML file and the flags into a validated config."""
     path: Path | None = arguments.config
     values = read_yaml(path) if path else {}
-    given = {name: value for name, value in vars(arguments).items() if name in config.model_fields}
+    known = config.model_fields.keys() | config.removed_settings().keys()
+    given = {name: value for name, value in vars(arguments).items() if name in known}
     return config.parse(values | given, source=str(path) if path else "the command line")
 
 

@@ -48,6 +48,11 @@ class TrainConfig(Config):
         "replay_data": "",
         "replay_share": 0.05,
     }
+    removed = {  # noqa: RUF012
+        "dropout": {"enable_byte_dropout": True},
+        "enable_sdpa": {"attention_kernel": "auto"},
+        "offload_optimizer": {"step_in_backward": False},
+    }
 
     custom_model: Text = setting(
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
@@ -166,9 +171,6 @@ class TrainConfig(Config):
         1.0, "Gradient clipping norm", "Larger gradients are scaled down to this norm.", gt=0, le=1000
     )
     dropout: float = setting(0.1, "Dropout", "Share of activations dropped at random during training.", ge=0, lt=1)
-    enable_byte_dropout: bool = setting(
-        True, "Fast dropout (CPU)", "On a CPU, draw the dropout masks of eight values at once."
-    )
     label_smoothing: float = setting(
         0.0, "Label smoothing", "Probability spread over all other audio codes.", ge=0, lt=1
     )
@@ -188,9 +190,6 @@ class TrainConfig(Config):
         "Fast Attention (SDPA)",
         "Use PyTorch's fused attention in the GPT, the conditioning encoder and the perceiver.",
     )
-    attention_kernel: Literal["auto", "flash", "efficient", "math", "flash_attention_2"] = setting(
-        "auto", "Attention kernel", "auto = PyTorch chooses; flash_attention_2 needs the flash-attn package."
-    )
     enable_mixed_precision: bool = setting(
         True, "Mixed Precision (FP16/BF16)", "Compute in half precision where the device supports it."
     )
@@ -204,11 +203,6 @@ class TrainConfig(Config):
     )
     offload_optimizer: bool = setting(
         False, "Optimizer on the CPU", "Keep the optimizer state in RAM and update the weights there."
-    )
-    step_in_backward: bool = setting(
-        False,
-        "Optimizer step in backward",
-        "Apply and free each gradient at once. Needs gradient accumulation 1; clips each gradient separately.",
     )
     use_compile: bool = setting(
         False, "torch.compile", "Compile the GPT layers for a few fixed lengths; the first steps take minutes."
@@ -311,17 +305,10 @@ class TrainConfig(Config):
     @model_validator(mode="after")
     def settings_that_agree(self) -> Self:
         """Refuse combinations that cannot work; nothing is switched off silently."""
-        in_backward = self.step_in_backward
         conflicts = [
             (self.find_batch_size and self.num_processes > 1, "find_batch_size works with one process only"),
             (self.find_batch_size and self.batch_tokens > 0, "find_batch_size needs batch_tokens 0"),
-            (self.find_batch_size and in_backward, "find_batch_size does not work with step_in_backward"),
             (bool(self.replay_data) and self.batch_tokens > 0, "replay_data needs batch_tokens 0"),
-            (in_backward and self.grad_acumm > 1, "step_in_backward needs grad_acumm 1"),
-            (in_backward and self.num_processes > 1, "step_in_backward works with one process only"),
-            (in_backward and self.batch_tokens > 0, "step_in_backward needs batch_tokens 0"),
-            (in_backward and self.offload_optimizer, "step_in_backward does not work with offload_optimizer"),
-            (in_backward and self.optimizer != "adamw", "step_in_backward works with optimizer adamw only"),
             (self.offload_optimizer and self.optimizer != "adamw", "offload_optimizer works with optimizer adamw only"),
             (self.use_dora and not self.enable_lora, "use_dora needs enable_lora"),
             (self.use_compile and self.enable_lora, "use_compile does not work with enable_lora"),

@@ -28,8 +28,7 @@ from utils.training.model_size import ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, PackedGpt, SpecialTokens, pack
 from utils.training.speedups import gpu
-from utils.training.speedups.attention import every_kernel
-from utils.training.speedups.dropout import set_dropout
+from utils.training.speedups.blocks import set_dropout
 from utils.training.step import TrainStep
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
@@ -45,7 +44,6 @@ PLAIN: dict[str, Any] = {  # other optimizations are off by default
     "enable_tf32": False,
     "enable_fused_optimizer": False,
     "enable_fused_gelu": False,
-    "enable_byte_dropout": False,
     "dropout": 0,
     "learning_rate": 1e-3,
     "warmup_steps": 0,
@@ -68,15 +66,6 @@ class Switch:
 
 SWITCHES = (
     Switch("fused attention", {"enable_sdpa": True}, {"enable_sdpa": False}),
-    *(
-        Switch(
-            f"{kernel} attention",
-            {"enable_sdpa": True, "attention_kernel": kernel},
-            {"attention_kernel": "auto"},
-            needs="cuda",
-        )
-        for kernel in ("efficient", "math")
-    ),
     Switch(
         "fused attention in mixed precision",
         {"enable_sdpa": True, "enable_mixed_precision": True},
@@ -222,8 +211,7 @@ def _restored(device: torch.device) -> Iterator[None]:
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
     try:
-        with every_kernel():
-            yield
+        yield
     finally:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before.values()
         free_memory()

@@ -18,7 +18,6 @@ from utils.dataset.metadata import ClipLists
 from utils.media.audio import Samples
 from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
-from utils.training.speedups.attention import every_kernel
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
 from utils.xtts.device import free_memory
 
@@ -67,12 +66,11 @@ class CheckpointSamples:
         """Speak all sentences with a checkpoint and return those to score; a failure does not stop the run."""
         spoken: list[SpokenSentence] = []
         try:
-            with every_kernel():  # the one chosen for training may not support the masks of speech
-                try:
-                    spoken = self._speak(step, self.device)
-                except torch.OutOfMemoryError:
-                    free_memory()
-                    spoken = self._speak(step, "cpu")
+            try:
+                spoken = self._speak(step, self.device)
+            except torch.OutOfMemoryError:
+                free_memory()
+                spoken = self._speak(step, "cpu")
         except (AmharicTtsError, RuntimeError) as error:
             self.job.events.emit("warning", message=f"The samples of step {step} could not be spoken: {error}")
         free_memory()

@@ -18,13 +18,10 @@ ATTENTION = {  # one operator of each kind of attention that occurs once per cal
     "aten._scaled_dot_product_flash_attention_for_cpu.default": "flash",
     "aten._scaled_dot_product_efficient_attention.default": "efficient",
     "aten._scaled_dot_product_cudnn_attention.default": "cudnn",
-    "flash_attn._flash_attn_forward.default": "flash_attention_2",
     "aten._safe_softmax.default": "math",
     "aten._softmax.default": "unfused",
-    "aten.new_full.default": "byte dropout",
 }
 DROPOUT = {
-    "aten.randint.low": "random bytes",
     "aten.bernoulli_.float": "random numbers",
     "aten.native_dropout.default": "a fused kernel",
 }

@@ -49,8 +49,8 @@ REMEDIES: tuple[tuple[str, dict[str, object]], ...] = (
     ("enable_mixed_precision", {"enable_mixed_precision": True}),
     ("enable_grad_checkpoint", {"enable_grad_checkpoint": True, "checkpoint_every": 1, "use_compile": False}),
     ("ema_device cpu", {"ema_device": "cpu"}),
-    ("optimizer adamw_8bit", {"optimizer": "adamw_8bit", "offload_optimizer": False, "step_in_backward": False}),
-    ("offload_optimizer", {"optimizer": "adamw", "offload_optimizer": True, "step_in_backward": False}),
+    ("optimizer adamw_8bit", {"optimizer": "adamw_8bit", "offload_optimizer": False}),
+    ("offload_optimizer", {"optimizer": "adamw", "offload_optimizer": True}),
     ("enable_lora", {"enable_lora": True, "offload_optimizer": False, "use_compile": False}),
 )
 
@@ -161,7 +161,7 @@ def _splits(config: TrainConfig, clip: ClipSize) -> Iterator[TrainConfig]:
     whole = config.grad_acumm * (config.batch_tokens or config.batch_size)
     field = "batch_tokens" if config.batch_tokens else "batch_size"
     minimum = clip.positions if config.batch_tokens else 1
-    for count in (1,) if config.step_in_backward else range(1, whole + 1):
+    for count in range(1, whole + 1):
         if whole % count == 0 and whole // count >= minimum:
             with contextlib.suppress(ConfigError):  # beyond the bounds of the settings
                 yield changed(config, {field: whole // count, "grad_acumm": count})

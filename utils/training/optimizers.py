@@ -16,7 +16,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
 from utils.core.events import Change
-from utils.training.speedups.adamw import OffloadedAdamW, StepInBackward
+from utils.training.speedups.adamw import OffloadedAdamW
 
 ADAMW = {"betas": (0.9, 0.96), "eps": 1e-8}
 OWN_KERNELS = ("fused", "foreach", "capturable")  # implementation choices, which a checkpoint must not decide
@@ -34,9 +34,6 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
         name, kernel, optimizer = "optimizer", "8-bit AdamW", _adamw_8bit(model, groups, settings, device)
     elif config.optimizer == "adafactor":
         name, kernel, optimizer = "optimizer", "Adafactor", _adafactor(groups, config)
-    elif config.step_in_backward:
-        name, kernel = "step_in_backward", "AdamW in the backward pass"
-        optimizer = StepInBackward(groups, **settings, clip=config.gradient_clip, fused=fused)
     elif config.offload_optimizer:
         name, kernel = "offload_optimizer", "AdamW on the CPU"
         optimizer = OffloadedAdamW(groups, **settings, fused=fused)

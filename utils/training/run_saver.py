@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from pydantic_core import to_json
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
@@ -302,8 +303,10 @@ def last_update(run: Run) -> int:
 
 def config_hash(config: TrainConfig) -> str:
     as_earlier = {name for name, value in config.earlier.items() if getattr(config, name) == value}
-    values = config.model_dump_json(exclude=MAY_CHANGE | as_earlier)  # a run of an earlier version keeps its hash
-    return hashlib.blake2b(values.encode(), digest_size=8).hexdigest()
+    values: dict[str, object] = {}
+    for name, value in config.model_dump(mode="json", exclude=MAY_CHANGE | as_earlier).items():
+        values |= {name: value, **config.removed.get(name, {})}  # a run of an earlier version keeps its hash
+    return hashlib.blake2b(to_json(values), digest_size=8).hexdigest()
 
 
 def load_newest_checkpoint(run: Path, gpt: nn.Module, settings: str) -> CheckpointInfo:

@@ -15,7 +15,6 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.config import TrainConfig
-from utils.core.errors import ConfigError
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
@@ -53,11 +52,6 @@ class TrainStep:
     clip_names: Callable[[Update], Iterable[str]] = lambda _update: ()  # for messages about non-finite updates
 
     def __post_init__(self) -> None:
-        if self.config.step_in_backward and self.ranks.accelerator.scaler is not None:
-            raise ConfigError(
-                "step_in_backward does not support fp16, which is what mixed precision uses on this GPU.",
-                hint="Turn off enable_mixed_precision, or use offload_optimizer instead.",
-            )
         self.guard = NonFiniteGuard()
         self.micro = MicroBatches(self.config.batch_size)
         self.weights = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -75,7 +69,7 @@ class TrainStep:
         norm_on_device = self._gradient_norm()
         # The only time in an update that the host waits for the device.
         text, audio, norm = torch.cat([sums, norm_on_device.to(sums).reshape(1)]).tolist()
-        if norm > self.config.gradient_clip and not self.config.step_in_backward:
+        if norm > self.config.gradient_clip:
             # torch's clip_grad_norm_ multiplies every gradient, even by 1
             clip_grads_with_norm_(self.weights, self.config.gradient_clip, norm_on_device)
         means = text / update.text_count, audio / update.audio_count
@@ -97,8 +91,8 @@ class TrainStep:
             try:
                 return self._backward(batches, update)
             except torch.OutOfMemoryError:
-                if self.ranks.count > 1 or self.config.step_in_backward:
-                    raise  # the other processes wait in the middle of this update, or part of it is already applied
+                if self.ranks.count > 1:
+                    raise  # the other processes wait in the middle of this update
             self.optimizer.zero_grad(set_to_none=True)  # outside of except, which holds what must be freed
             free_memory()
             self.warn(self.micro.on_oom())
@@ -118,9 +112,6 @@ class TrainStep:
 
     def _gradient_norm(self) -> Tensor:
         """Return the norm of the gradient, which is not clipped yet."""
-        if self.config.step_in_backward:
-            norm: Tensor = unwrap_optimizer(self.optimizer).last_norm  # type: ignore[attr-defined]
-            return norm
         self.ranks.accelerator.unscale_gradients()
         norm = get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
         return norm.full_tensor() if isinstance(norm, DTensor) else norm

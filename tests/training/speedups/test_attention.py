@@ -1,7 +1,6 @@
-"""Fast attention: the same numbers from other kernels, and which kernels may run."""
+"""Fast attention: the same numbers from other kernels."""
 
-import importlib.util
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,15 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tests.training.small_gpt import small_gpt
-from utils.core.errors import SpeedupError
-from utils.training.speedups.attention import (
-    EVERY,
-    allowed_kernels,
-    choose_kernel,
-    every_kernel,
-    selected_kernel,
-    use_attention,
-)
+from utils.training.speedups.attention import use_attention
 from utils.xtts import modules
 from utils.xtts.modules import AttentionBlock
 
@@ -77,39 +68,3 @@ def test_a_fused_block_supports_the_shapes_and_masks_of_coqui(shape: tuple[int, 
     assert modules.fuse(block) == 1
     torch.testing.assert_close(block(random(*shape)), expected, rtol=0, atol=3e-6)
     torch.testing.assert_close(block(random(*shape), mask), masked)
-
-
-@pytest.mark.parametrize(("installed", "words"), [(False, "flash-attn"), (True, "needs a CUDA GPU")])
-def test_flash_attention_2_is_refused_where_it_cannot_work(
-    installed: bool, words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object() if installed else None)
-    with pytest.raises(SpeedupError, match=words):
-        use_attention(small_gpt(), "flash_attention_2", "cpu", torch.bfloat16)
-
-
-@pytest.fixture
-def _all_kernels() -> Iterator[None]:
-    choose_kernel("auto", "cpu")
-    yield
-    choose_kernel("auto", "cpu")
-
-
-@pytest.mark.usefixtures("_all_kernels")
-@pytest.mark.parametrize(("kernel", "moved"), [("math", 3), ("auto", 0)])
-def test_only_the_chosen_kernel_may_run(kernel: Any, moved: int) -> None:
-    change = choose_kernel(kernel, "cpu")
-    assert (change.name, change.changed) == ("attention_kernel", moved)
-    assert allowed_kernels() == (EVERY if kernel == "auto" else {kernel})
-    assert selected_kernel("cpu", torch.float32, 64, causal=True) == ("flash" if kernel == "auto" else kernel)
-    with every_kernel():
-        assert allowed_kernels() == EVERY
-    assert allowed_kernels() == (EVERY if kernel == "auto" else {kernel})
-
-
-@pytest.mark.usefixtures("_all_kernels")
-@pytest.mark.parametrize(("kernel", "dropout"), [("efficient", 0.0), ("flash", 0.1)])
-def test_a_kernel_that_cannot_run_is_refused_and_nothing_changes(kernel: Any, dropout: float) -> None:
-    with pytest.raises(SpeedupError, match=rf"{kernel} cannot run on cpu .* Choose auto"):
-        choose_kernel(kernel, "cpu", dropout=dropout)
-    assert allowed_kernels() == EVERY

@@ -1,12 +1,6 @@
-"""AdamW with less GPU memory: with its state in RAM, or applied during the backward pass.
+"""AdamW with its state in RAM instead of GPU memory: torch's own AdamW, applied on the CPU one weight at a time."""
 
-``OffloadedAdamW`` keeps moments and arithmetic on the CPU. ``StepInBackward`` updates each weight as soon as its
-gradient exists, so that two gradients never exist at the same time. Both apply torch's own AdamW one weight at a time.
-"""
-
-import math
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any, TypedDict, Unpack
 
 import torch
@@ -34,29 +28,8 @@ class AdamWSettings(TypedDict, total=False):
 DEFAULTS: AdamWSettings = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 1e-2, "fused": True}
 
 
-def new_state(weight: Tensor, device: torch.device) -> State:
-    """Return zero moments with the names of torch.optim.AdamW, so that their checkpoints are interchangeable."""
-    shapes = {"step": torch.Size(), "exp_avg": weight.shape, "exp_avg_sq": weight.shape}
-    return {name: torch.zeros(shape, dtype=torch.float32, device=device) for name, shape in shapes.items()}
-
-
-def apply_adamw(
-    weight: Tensor,
-    gradient: Tensor,
-    state: State,
-    group: Group,
-    divisor: Tensor | None = None,
-    skip: Tensor | None = None,
-) -> None:
-    """Update one weight in place; its gradient may be divided in place.
-
-    With a ``skip`` of 1, nothing changes. It is a tensor on the device, like the divisor, to avoid synchronization.
-    """
-    if not group["fused"]:  # only the fused kernel supports these two
-        if skip is not None and bool(skip):
-            return
-        gradient = gradient if divisor is None else gradient.div_(divisor)
-        divisor = skip = None
+def apply_adamw(weight: Tensor, gradient: Tensor, state: State, group: Group) -> None:
+    """Update one weight in place."""
     beta1, beta2 = group["betas"]
     adamw(
         [weight],
@@ -67,8 +40,6 @@ def apply_adamw(
         [state["step"]],
         foreach=False,
         fused=group["fused"],
-        grad_scale=divisor,
-        found_inf=skip,
         amsgrad=False,
         beta1=beta1,
         beta2=beta2,
@@ -127,9 +98,11 @@ class OffloadedAdamW(Optimizer):
                 self.state[weight] = {name: part.to(CPU) for name, part in state_dict["state"][number].items()}
 
     def _state(self, weight: Tensor) -> State:
+        """Return the moments of a weight, named as torch.optim.AdamW does, so that checkpoints are interchangeable."""
         state: State = self.state[weight]
         if not state:
-            state.update(new_state(weight, CPU))
+            shapes = {"step": torch.Size(), "exp_avg": weight.shape, "exp_avg_sq": weight.shape}
+            state.update({name: torch.zeros(shape, dtype=torch.float32) for name, shape in shapes.items()})
         return state
 
     def _update_staged(self, due: list[tuple[Tensor, Group]]) -> None:
@@ -169,46 +142,3 @@ class _StagingBuffer:
         self.weight.copy_(weight, non_blocking=True)
         self.gradient.copy_(weight.grad, non_blocking=True)  # type: ignore[arg-type]
         self.arrived.record()
-
-
-class StepInBackward(Optimizer):
-    """AdamW inside the backward pass; ``step`` does nothing.
-
-    The total gradient norm is known only after the first weights are updated. So each of n gradients is clipped to
-    ``clip / sqrt(n)``; together they never exceed the limit. A weight whose gradient is not finite is not changed.
-    """
-
-    def __init__(self, params: Iterable[Any], *, clip: float = math.inf, **settings: Unpack[AdamWSettings]) -> None:
-        super().__init__(params, {**DEFAULTS, **settings})
-        indexed = [(number, weight) for number, group in enumerate(self.param_groups) for weight in group["params"]]
-        self.limit = clip / math.sqrt(len(indexed))
-        self._squares: list[Tensor] = []
-        for number, weight in indexed:
-            weight.register_post_accumulate_grad_hook(partial(self._update, number))
-
-    @property
-    def last_norm(self) -> Tensor:
-        """Norm of the whole gradient before clipping, on its device; not finite if any element is not."""
-        return torch.stack(self._squares).sum().sqrt() if self._squares else torch.zeros(())
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:  # noqa: ANN401 - as torch
-        """Return the closure's loss; its backward pass has updated the weights."""
-        return None if closure is None else closure()
-
-    def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: FBT001, FBT002 - as torch declares it
-        """Reset the statistics of the last backward pass."""
-        super().zero_grad(set_to_none)
-        self._squares = []
-
-    @torch.no_grad()
-    def _update(self, group: int, weight: Tensor) -> None:
-        """Apply a gradient without synchronizing with the device."""
-        gradient, weight.grad = weight.grad, None
-        assert gradient is not None  # noqa: S101 - torch calls this because there is one
-        if not self.state[weight]:
-            self.state[weight] = new_state(weight, weight.device)
-        norm = torch.linalg.vector_norm(gradient, dtype=torch.float32)
-        skip = torch.isfinite(norm).logical_not().float()
-        divisor = (norm / self.limit).clamp(min=1.0)
-        apply_adamw(weight, gradient, self.state[weight], self.param_groups[group], divisor, skip)
-        self._squares.append(norm.square())

@@ -31,8 +31,7 @@ PROJECT = ("output_path",)  # its widget is the project picker
 BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision", "use_amharic_g2p")
 MORE_SWITCHES = (
     "enable_ema warmup_steps use_compile enable_tf32 optimizer enable_lora freeze_first_n_gpt_layers "
-    "freeze_conditioning enable_fused_optimizer enable_fused_gelu enable_byte_dropout offload_optimizer "
-    "step_in_backward"
+    "freeze_conditioning enable_fused_optimizer enable_fused_gelu offload_optimizer"
 ).split()
 SWITCHES = (*BOXES[:-1], *MORE_SWITCHES)  # whose effect a run reports
 FREQUENCY = "save_step"
@@ -48,8 +47,7 @@ GROUPS = {
     ).split(),
     "training.optimizations": MORE_SWITCHES,
     "training.advanced_optimizations": (
-        "checkpoint_every attention_kernel max_mel_length ema_decay ema_device lora_rank lora_alpha lora_dropout "
-        "lora_targets use_dora"
+        "checkpoint_every max_mel_length ema_decay ema_device lora_rank lora_alpha lora_dropout lora_targets use_dora"
     ).split(),
     "training.checkpoints_and_memory": (
         "save_minutes save_n_checkpoints eval_step sample_texts score_sentences score_model tracker"

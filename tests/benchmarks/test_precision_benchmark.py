@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.precision import Agreement, Spoken, agreement, distance, main, sound_distance
 from tests.speech.small_decoder import sentence
 from tests.speech.small_vocoder import small_vocoder, voice
 from tests.training.running import events, trained
@@ -18,7 +19,6 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.decoder import Decoder
 from utils.speech.loading import LoadedModel, open_model
 from utils.speech.precision import multiplies_bf16
-from utils.speech.quality import Agreement, Spoken, agreement, distance, sound_distance
 from utils.speech.types import Voice
 from utils.speech.vocoder import Vocoder
 from utils.speech.voices import voice_from
@@ -100,3 +100,14 @@ def test_a_trained_model_says_the_same_in_a_cheap_precision(learned: tuple[Loade
     assert agreed.positions > 300
     assert agreed.is_enough, agreed
     assert decibels < 1
+
+
+@pytest.mark.slow
+def test_the_command_compares_a_model_with_fp32(
+    learned: tuple[LoadedModel, Voice], capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = learned[0].folder
+    recording = base.parent / "dataset" / "wavs" / "eval0.wav"
+    options = ["--language", "en", "--reference", str(recording), "--precision", "int8"]
+    main(["Hello there.", "--model", str(base), *options])
+    assert "GPT in int8" in capsys.readouterr().out
