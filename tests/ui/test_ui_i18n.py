@@ -83,13 +83,17 @@ def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> No
 
 
 @pytest.mark.parametrize(("language", "expected"), [("am", CURE), ("en", "Stop it first."), ("xx", "Stop it first.")])
-def test_a_handler_fails_in_the_language_of_the_page(language: str, expected: str) -> None:
+def test_a_handler_fails_in_the_language_of_the_page_without_a_traceback(
+    language: str, expected: str, caplog: pytest.LogCaptureFixture
+) -> None:
     @show_errors
     def act(language: str) -> None:
         raise RunBusyError("r1 is at work.", hint="Stop it first.")
 
-    with pytest.raises(gr.Error, match=expected):
+    with pytest.raises(gr.Error, match=expected) as raised:
         act(language)
+    assert caplog.records == []  # an expected error needs no traceback in the log, from us or from gradio
+    assert not raised.value.print_exception
 
 
 def test_one_thing_is_not_counted_in_the_plural() -> None:

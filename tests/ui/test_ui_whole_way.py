@@ -8,6 +8,7 @@ import soundfile
 from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.serving import Seen, Served, expect_sound, listen, settle
+from tools.page_figures import COUNT
 from utils import runs
 from utils.config import TrainConfig
 from utils.core.paths import CONFIGS, Project
@@ -44,6 +45,28 @@ def click_through(page: Page, *steps: tuple[str, str, str]) -> int:
         page.locator(selector).click()
         expect(page.locator(result)).to_contain_text(text, timeout=PATIENCE)
     return len(steps)
+
+
+def test_an_empty_project_fits_on_the_screen_and_advanced_is_remembered(seen: Seen) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for tab in ("data", "training", "inference"):
+        open_tab(page, tab)
+        settle(page)
+        controls, height, _ = page.evaluate(COUNT)
+        assert 0 < controls <= 12, tab
+        assert height <= 1000, tab
+    open_tab(page, "training")
+    field = page.locator("#training-weight_decay")
+    expect(field).to_be_hidden()
+    page.locator("#training-advanced input").check()
+    expect(field).to_be_visible()
+    settle(page)
+    page.reload()
+    open_tab(page, "training")
+    expect(field).to_be_visible()
+    page.locator("#training-advanced input").uncheck()
+    settle(page)
 
 
 def test_the_fine_tuned_sample_is_heard_within_six_clicks(seen: Seen, served: Served) -> None:
