@@ -40,7 +40,8 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.kind = kind
         self.fake = FakeTensorMode(allow_non_fake_inputs=True) if kind == "cuda" else contextlib.nullcontext()
         self.waits: Counter[str] = Counter()
-        self.kernels: Counter[str] = Counter()  # by place
+        self.kernels: Counter[str] = Counter()  # and copies that the host starts, by place
+        self.is_recording = False  # whether they go into a CUDA graph instead
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -58,7 +59,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return self._copy(func, args, kwargs)
         if is_on_device:
             self._check(func, args, tensors)
-            self.kernels[place()] += not func.is_view
+            self._start(not func.is_view)
         return self._run(func, args, kwargs)
 
     def _run(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -73,6 +74,9 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         source = args[-1] if func is ATEN.copy_.default and len(args) == 2 else args[func is ATEN.copy_.default]
         target = args[0].device if func is ATEN.copy_.default else torch.device(kwargs.get("device") or source.device)
         crosses = self._is_mine(source) != (target.type == self.kind)
+        if crosses and self.is_recording:
+            raise DeviceError(f"a graph would copy between host and device in {place()}")
+        self._start(crosses or self._is_mine(source))
         is_asynchronous = kwargs.get("non_blocking") or (len(args) > 2 and args[2])
         if crosses and not is_asynchronous:
             self._wait("copy to the device" if target.type == self.kind else "copy to the host")
@@ -98,7 +102,36 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise DeviceError(f"{name} computes in float64 in {place()}")
 
     def _wait(self, what: str) -> None:
+        if self.is_recording:
+            raise DeviceError(f"a graph would wait ({what}) in {place()}")
         self.waits[f"{place()}: {what}"] += 1
+
+    def _start(self, count: int) -> None:
+        self.kernels[place()] += 0 if self.is_recording else count
+
+    @contextlib.contextmanager
+    def record(self, _graph: object, **_: object) -> Iterator[None]:
+        """Stand in for ``torch.cuda.graph``."""
+        self.is_recording = True
+        try:
+            yield
+        finally:
+            self.is_recording = False
+
+    def graphs(self) -> dict[str, Any]:
+        """Stand in for streams, events and graphs of ``torch.cuda``; a replay is one kernel."""
+        graph = type("CUDAGraph", (), {"replay": lambda _graph: self._start(1)})
+        event = type("Event", (), {"record": lambda _: None, "synchronize": lambda _: self._wait("event")})
+        stream = mock.MagicMock()
+        return {
+            "Stream": stream,
+            "current_stream": stream,
+            "stream": lambda _stream: contextlib.nullcontext(),
+            "CUDAGraph": graph,
+            "graph": self.record,
+            "graph_pool_handle": lambda: None,
+            "Event": event,
+        }
 
     def clear(self) -> Self:
         self.waits.clear()
@@ -120,15 +153,39 @@ def place() -> str:
 @contextlib.contextmanager
 def fake_cuda() -> Iterator[Recorder]:
     """Let tensors live on a CUDA device that is not there; only forward passes work."""
+    recorder = Recorder("cuda")
     with (
         mock.patch.object(fake_tensor, "init_gpu_context"),
         mock.patch.object(torch.cuda, "_lazy_init"),
+        mock.patch.multiple(torch.cuda, **recorder.graphs()),
         mock.patch.object(FakeTensor, "tolist", lambda tensor: tensor.cpu().tolist()),  # one copy, as on a GPU
         torch.inference_mode(),
-        Recorder("cuda") as recorder,
+        recorder,
     ):
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor makes them on the CPU and copies them, as on a GPU
         try:
             yield recorder
         finally:
             torch._C._set_only_lift_cpu_tensors(False)
+
+
+class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Stands in for a CUDA graph on a CPU: repeats what was recorded, with the same tensors and the same numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.operations: list[tuple[Any, Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is ATEN._local_scalar_dense.default:
+            raise DeviceError(f"a graph would wait (item) in {place()}")
+        result = func(*args, **(kwargs or {}))
+        self.operations.append((func, args, kwargs or {}, result))
+        return result
+
+    def replay(self) -> None:
+        for func, args, kwargs, result in self.operations:
+            again = func(*args, **kwargs)
+            for old, new in zip(tree_leaves(result), tree_leaves(again), strict=True):
+                if old.data_ptr() != new.data_ptr():  # neither a view nor in place
+                    old.copy_(new)

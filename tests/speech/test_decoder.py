@@ -1,17 +1,20 @@
 """The decoder generates the codes of coqui's GPT, however many sentences it generates at once."""
 
 import weakref
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from typing import Any
 
 import pytest
 import torch
 
+from tests.rehearsal import Tape
 from tests.speech.small_decoder import GREEDY, SAMPLED, TEXTS, coqui_codes, prompt, sentence, sentences, talking_gpt
 from tests.training.small_gpt import START_AUDIO
 from utils.config import SpeechConfig
 from utils.core.errors import SpeedupError, TextError
+from utils.speech import steps
 from utils.speech.decoder import Decoder
-from utils.speech.layers import GraphedStep
 from utils.speech.precision import computes_bf16
 from utils.speech.types import Generation, Sentence
 
@@ -144,19 +147,67 @@ def test_the_gpt_is_unchanged_and_may_be_changed_or_consumed(gpt: Any) -> None:
         assert generate_alone(decoder).codes == wanted
 
 
-def test_a_step_of_fixed_shape_is_the_same_step(decoder: Decoder) -> None:
-    rows, caches = torch.randn(3, 64), (decoder.stack.cache(), decoder.stack.cache())
-    graphed = GraphedStep(decoder.stack)
-    with torch.inference_mode():
-        for cache in caches:
-            for each in sentences()[:3]:
-                decoder.read(each, prompt(), cache)
-        for kept in ([0, 1, 2], [0, 1, 2], [2, 1], [0]):
-            for cache in caches:
-                cache.select(kept)
-            given = rows[: len(kept)]
-            wanted = decoder.stack.step(given, caches[0])
-            torch.testing.assert_close(graphed(given, caches[1]), wanted, atol=1e-5, rtol=0)
+class TapeRecorder:
+    """Records steps as on a GPU, and counts."""
+
+    def __init__(self) -> None:
+        self.recordings = self.replays = 0
+        self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()  # those that are kept
+
+    def __call__(self, compute: Callable[[], Any], state: Sequence[torch.Tensor], _pool: object) -> Callable[[], Any]:
+        before, tape = [each.clone() for each in state], Tape()
+        with tape:
+            outputs = compute()
+        for each, old in zip(state, before, strict=True):
+            each.copy_(old)
+        self.recordings += 1
+        self.tapes.add(tape)
+
+        def replay() -> Any:
+            self.replays += 1
+            tape.replay()
+            return outputs
+
+        return replay
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+def test_recorded_steps_are_the_steps_bit_for_bit(precision: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, eager, recorded = (Decoder(talking_gpt(2, end=-2.0), precision) for _ in range(3))
+    eager.uses_graphs = recorded.uses_graphs = True
+    configs = [SAMPLED, GREEDY, SpeechConfig(temperature=0.6, top_k=7, top_p=0.5)]
+    given = [sentence(TEXTS[n % 4], seed=n, limit=20 + 37 * n % 230) for n in range(15)]
+
+    def generate(decoder: Decoder) -> list[Generation]:
+        """Let the sentences of three requests join and leave."""
+        with ExitStack() as stack:
+            requests = [stack.enter_context(closing(decoder.request(prompt(), config))) for config in configs]
+            made = [requests[n % 3].add(each) for n, each in enumerate(given)]
+            requests[0].wait(lambda: all(each.finished for each in made))
+        return made
+
+    codes, wanted = [each.codes for each in generate(plain)], generate(eager)  # each step is computed
+    monkeypatch.setattr(steps, "record", recorder := TapeRecorder())
+    for _ in range(2):
+        recordings = recorder.recordings
+        for made, one, exact in zip(generate(recorded), wanted, codes, strict=True):
+            assert made.codes == one.codes == exact
+            assert made.logprobs == one.logprobs
+            assert torch.equal(latents_of(made), latents_of(one))
+    assert recorder.replays > 2 * 200
+    assert recordings == recorder.recordings < 30  # the second time, all graphs are there
+
+
+def test_the_number_of_graphs_is_limited(gpt: Any, decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Decoder(gpt)
+    recorded.uses_graphs = True
+    monkeypatch.setattr(steps, "MAX_GRAPHS", 2)
+    monkeypatch.setattr(steps, "record", recorder := TapeRecorder())
+    for top_k in (50, 40, 30, 50):
+        config = SpeechConfig(top_k=top_k)
+        assert generate_alone(recorded, config=config).codes == generate_alone(decoder, config=config).codes
+    assert recorder.recordings == 4
+    assert len(recorder.tapes) == 2
 
 
 def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decoder) -> None:

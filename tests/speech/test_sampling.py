@@ -10,7 +10,7 @@ from transformers import GenerationConfig
 
 from tests.speech.small_decoder import prepared, talking_gpt
 from utils.config import SpeechConfig
-from utils.speech.sampling import Sampler, random_numbers
+from utils.speech.sampling import choose, probabilities, random_numbers, row_settings
 
 CODES = 60
 CPU = torch.device("cpu")
@@ -49,31 +49,30 @@ def scores() -> Tensor:
     return torch.randn(1, CODES, generator=torch.Generator().manual_seed(3)) * 3
 
 
-def sampler(used: list[int], *configs: SpeechConfig) -> Sampler:
-    sampler = Sampler(CODES, used, CPU)
-    for config in configs:
-        sampler.add(config)
-    return sampler
+def rows_of(used: list[int], *configs: SpeechConfig) -> tuple[Tensor, Tensor, tuple[int, int]]:
+    """Return used codes, settings, and the smallest and the largest top k of rows."""
+    marks = torch.zeros(len(configs), CODES, dtype=torch.bool)
+    marks[:, used] = True
+    settings = torch.stack([row_settings(config, CODES) for config in configs])
+    return marks, settings, (int(settings[:, 3].min()), int(settings[:, 3].max()))
 
 
 @pytest.mark.parametrize("used", [[], [1, 2, 5, 8, 13], list(range(CODES))], ids=len)
 @pytest.mark.parametrize("config", SETTINGS, ids=range(len(SETTINGS)))
 def test_the_distribution_is_that_of_transformers(generator: Any, config: SpeechConfig, used: list[int]) -> None:
-    chances, codes = sampler(used, config).probabilities(scores())
+    chances, codes = probabilities(scores(), *rows_of(used, config))
     ours = torch.zeros(CODES).scatter_(0, codes[0], chances[0])
     wanted = transformers_probabilities(generator, scores()[0], used, config)
     torch.testing.assert_close(ours, wanted, atol=1e-6, rtol=1e-5)
     for number in (0.0, 1 - 2**-53):  # the smallest and the largest random number
-        (code,), _ = sampler(used, config).choose(scores(), torch.tensor([number]))
+        (code,), _ = choose(scores(), torch.tensor([number]), *rows_of(used, config))
         assert ours[code] > 0
 
 
 def test_codes_come_as_often_as_they_are_likely(generator: Any) -> None:
     config = SpeechConfig(temperature=1.0, top_k=8, top_p=0.9, repetition_penalty=1.0)
     rows = 4000
-    every = sampler([], config)
-    every.select([0] * rows)
-    codes = every.choose(scores().expand(rows, -1), torch.tensor(random_numbers(5, rows)))[0]
+    codes = choose(scores().expand(rows, -1), random_numbers(5, rows), *rows_of([], *[config] * rows))[0]
     shares = torch.bincount(codes, minlength=CODES) / rows
     wanted = transformers_probabilities(generator, scores()[0], [], config)
     torch.testing.assert_close(shares, wanted, atol=0.03, rtol=0)
@@ -81,6 +80,6 @@ def test_codes_come_as_often_as_they_are_likely(generator: Any) -> None:
 
 def test_rows_of_different_settings_are_sampled_as_alone() -> None:
     numbers = torch.full((len(SETTINGS),), 0.7)
-    together = sampler([3], *SETTINGS).choose(scores().expand(len(SETTINGS), -1), numbers)[0]
-    alone = [sampler([3], config).choose(scores(), numbers[:1])[0] for config in SETTINGS]
+    together = choose(scores().expand(len(SETTINGS), -1), numbers, *rows_of([3], *SETTINGS))[0]
+    alone = [choose(scores(), numbers[:1], *rows_of([3], config))[0] for config in SETTINGS]
     assert together.tolist() == torch.cat(alone).tolist()

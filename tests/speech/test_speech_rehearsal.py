@@ -13,22 +13,20 @@ from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from tests.training.small_gpt import small_gpt
 from utils.config import SpeechConfig
 from utils.core.paths import SAMPLE_SPEECH
-from utils.speech import layers
+from utils.speech import steps
 from utils.speech.decoder import Decoder
-from utils.speech.sampling import Sampler
+from utils.speech.sampling import choose
 from utils.speech.vocoder import Vocoder
 from utils.speech.voices import ConditioningSettings, encode_speaker
 
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
 
-READ = "batching.Batch._sample: copy to the host"
+READ = "batching.Batch._sample: event"
 
 
 @pytest.fixture
-def recorder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recorder]:
-    """A GPU whose graphs are only computed."""
-    monkeypatch.setattr(layers, "_graph_of", lambda compute: compute)
+def recorder() -> Iterator[Recorder]:
     with fake_cuda() as recorder:
         yield recorder
 
@@ -54,21 +52,27 @@ def test_each_code_waits_once(recorder: Recorder, top_k: int) -> None:
     assert few == many  # what is done once for each batch
 
 
-def test_a_value_read_too_often_is_found_by_its_place(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = Sampler.choose
+def test_the_host_starts_one_graph_and_two_copies_for_each_code(recorder: Recorder) -> None:
+    kernels = [waits_of(recorder, limit) and recorder.kernels.copy() for limit in (5, 25)]
+    assert kernels[1] - kernels[0] == {
+        "steps.record.<locals>.replay": 20,
+        "steps.DecodingStep.__call__": 2 * 20,  # the codes to the host, and the latents before they are overwritten
+    }
 
-    def curious(sampler: Sampler, scores: torch.Tensor, numbers: torch.Tensor) -> Any:
+
+def test_a_value_that_is_read_within_the_graph_is_found(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+    def curious(scores: torch.Tensor, *others: Any) -> Any:
         assert scores.isfinite().all()
-        return choose(sampler, scores, numbers)
+        return choose(scores, *others)
 
-    monkeypatch.setattr(Sampler, "choose", curious)
-    assert waits_of(recorder, 5)["batching.Batch._sample: item"] == 5
+    monkeypatch.setattr(steps, "choose", curious)
+    with pytest.raises(DeviceError, match=r"wait \(item\) in steps.DecodingStep.compute"):
+        waits_of(recorder, 5)
 
 
 def test_numbers_that_stay_on_the_host_are_found(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    choose = Sampler.choose
     monkeypatch.setattr(
-        Sampler, "choose", lambda sampler, scores, numbers: choose(sampler, scores, torch.ones(len(numbers)))
+        steps, "choose", lambda scores, numbers, *others: choose(scores, torch.ones(len(numbers)), *others)
     )
     with pytest.raises(DeviceError, match="mixes cuda and cpu"):
         waits_of(recorder, 5)

@@ -15,16 +15,14 @@ import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
-from utils.speech.layers import GraphedStep, KeyValueCache
-from utils.speech.sampling import BeamSearch, Sampler, random_numbers
+from utils.speech.sampling import BeamSearch
+from utils.speech.steps import DecodingStep, StepResult
 from utils.speech.types import Generation, Sentence
 
 if TYPE_CHECKING:
     from utils.speech.decoder import Decoder
 
 MAX_ROWS = 16  # sentences at a time, of all requests; any request may always have one
-
-Step = Callable[[Tensor, KeyValueCache], Tensor]
 
 
 @dataclass(eq=False)
@@ -35,7 +33,6 @@ class Row:
     sentence: Sentence
     limit: int  # maximum number of codes
     generation: Generation = field(default_factory=Generation)
-    numbers: list[float] = field(default_factory=list)  # random numbers, one for each code
     search: BeamSearch | None = None  # instead of a row of the batch
 
     @property
@@ -49,6 +46,8 @@ class Row:
         generation.logprobs.append(logprob)
         generation.ended = code == stop
         generation.finished = generation.ended or len(generation.codes) == self.limit
+        if generation.finished:
+            self.request.finished.append(generation)
 
 
 class DecodingRequest:
@@ -91,7 +90,11 @@ class DecodingRequest:
 
 
 class Batch:
-    """The rows of all requests, their cache and their sampler."""
+    """The rows of all requests.
+
+    With CUDA graphs, the codes of a step are read when the next one has been started, so that the GPU does not wait for
+    the host. A row that has ended is therefore noticed one step late, and its extra code is dropped.
+    """
 
     def __init__(self, decoder: "Decoder") -> None:
         self.decoder = decoder
@@ -100,14 +103,16 @@ class Batch:
         self.rows: list[Row] = []  # in the order of the cache
         self.searches: list[Row] = []
         self._is_stepping = False
-        self._begin()
+        self._unread: deque[tuple[list[Row], StepResult]] = deque()  # of steps that have been started
+        self._step = DecodingStep(decoder)
 
     def _begin(self) -> None:
-        """Begin with an empty cache; the memory of the one before is free."""
-        decoder = self.decoder
-        self._cache = decoder.stack.cache()
-        self._sampler = Sampler(len(decoder.codes), decoder.used_codes, decoder.device)
-        self._step: Step = GraphedStep(decoder.stack) if decoder.uses_graphs else decoder.stack.step
+        """Begin without rows; their memory is free, except what CUDA graphs use again."""
+        self._unread.clear()
+        if self.decoder.uses_graphs:
+            self._step.select([])
+        else:
+            self._step = DecodingStep(self.decoder)
 
     def remove(self, request: DecodingRequest) -> None:
         """Remove a request; a step that is being done frees its rows itself."""
@@ -175,23 +180,24 @@ class Batch:
         last = running[:]
         order = [index if index in running else last.pop() for index in range(len(running))]
         self.rows = [self.rows[index] for index in order]
-        self._cache.select(order)
-        self._sampler.select(order)
+        self._step.select(order)
 
     def _join(self, requests: list[DecodingRequest]) -> None:
         """Take waiting sentences in, in turns: first of requests that have the fewest rows."""
         joining: list[Row] = []
         while row := self._next(requests, Counter(row.request for row in (*self.rows, *self.searches, *joining))):
             joining.append(row)
-        if joining and not self.rows:
+        if not joining:
+            return
+        if not self.rows:
             self._begin()
-        self._cache.reserve(len(self.rows) + len(joining), 0)
+        self._step.reserve(len(self.rows) + len(joining))
         for row in joining:
             try:
                 self._read(row)
             except Exception as error:  # noqa: BLE001  # raised in the thread of its request
                 row.request.error = error
-                del self._cache.lengths[len(self.rows) :]
+                del self._step.cache.lengths[len(self.rows) :]
 
     def _next(self, requests: list[DecodingRequest], counts: Counter[DecodingRequest]) -> Row | None:
         def may_have(request: DecodingRequest) -> int:
@@ -209,26 +215,19 @@ class Batch:
             row.search = self.decoder.search(row.sentence, prompt, config)
             self.searches.append(row)
             return
-        row.numbers = random_numbers(row.sentence.seed, row.limit)
-        self.decoder.read(row.sentence, prompt, self._cache)
-        self._sampler.add(config)
+        self._step.add(row.sentence, prompt, config)
         self.rows.append(row)
 
     def _sample(self) -> None:
-        decoder, done = self.decoder, [len(row.generation.codes) for row in self.rows]
-        codes = [
-            row.generation.codes[-1] if count else decoder.start for row, count in zip(self.rows, done, strict=True)
-        ]
-        numbers = [row.numbers[count] for row, count in zip(self.rows, done, strict=True)]
-        given = torch.tensor([codes, done, numbers], dtype=torch.float32).to(decoder.device, non_blocking=True)
-        newest, positions = given[:2].long().unbind()
-        latents = decoder.next(newest, positions, self._cache, self._step)
-        sampled, logprobs = self._sampler.choose(decoder.scores(latents), given[2])
-        chosen = torch.stack((sampled.float(), logprobs)).tolist()  # the only wait for the device in a step
-        for row, code, logprob, latent in zip(self.rows, *chosen, latents, strict=True):
-            row.add(int(code), latent, logprob, stop=decoder.stop)
-            if row.generation.finished:
-                row.request.finished.append(row.generation)
+        self._unread.append((list(self.rows), self._step()))
+        if len(self._unread) <= self.decoder.uses_graphs:
+            return
+        rows, (chosen, latents, arrival) = self._unread.popleft()
+        if arrival:
+            arrival.synchronize()  # the only wait for the device in a step
+        for row, code, logprob, latent in zip(rows, *chosen.tolist(), latents, strict=False):
+            if row.is_running:
+                row.add(int(code), latent, logprob, stop=self.decoder.stop)
 
     def _search(self, row: Row) -> None:
         search = row.search
@@ -242,4 +241,3 @@ class Batch:
         row.limit = len(search.best()[0])
         for code, latent, logprob in zip(*search.best(), strict=True):
             row.add(code, latent, logprob, stop=self.decoder.stop)
-        row.request.finished.append(row.generation)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.speech.batching import Batch, DecodingRequest, Step
+from utils.speech.batching import Batch, DecodingRequest
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.sampling import BeamSearch
@@ -87,16 +87,15 @@ class Decoder:
         prefix, text = self._prefix(prompt), self._embed_text(sentence)
         known = prefix[0].shape[3]
         length, rows = known + len(text), len(cache.lengths) + 1
-        limit = self.limit(sentence)  # a CUDA graph is recorded for one size
-        cache.reserve(rows, length + (min(limit, GROWTH) if self.device.type == "cpu" else limit))
+        cache.reserve(rows, length + min(self.limit(sentence), GROWTH))
         layers = cache.add(length)
         for own, shared in zip(layers, prefix, strict=True):
             own[:, :, :, :known] = shared
         self.stack.read(text, layers, known)
 
-    def next(self, codes: Tensor, positions: Tensor, cache: KeyValueCache, step: Step) -> Tensor:
-        """Return the latents that follow the newest code of each row."""
-        return self.norm(step(self.codes[codes] + self.positions[positions], cache).float())
+    def embed(self, codes: Tensor, positions: Tensor) -> Tensor:
+        """Return what the layers read for codes."""
+        return self.codes[codes] + self.positions[positions]
 
     def scores(self, latents: Tensor) -> Tensor:
         """Return the scores of all codes for latents."""
@@ -109,8 +108,8 @@ class Decoder:
 
         def advance(parents: list[int], codes: Tensor, position: int) -> Tensor:
             cache.select(parents)
-            positions = torch.full_like(codes, position)
-            return self.next(codes, positions, cache, self.stack.step)  # a CUDA graph would be recorded at every step
+            rows = self.embed(codes, torch.full_like(codes, position))
+            return self.norm(self.stack.step(rows, cache).float())
 
         latents = advance([0], torch.tensor([self.start], device=self.device), 0)
         limit = self.limit(sentence)

@@ -28,7 +28,6 @@ EXPECTED_ROWS = 64  # for oneDNN: one row is a tenth slower than with 1, eight a
 SMALLEST = 1e-12  # scale of a weight or a row of zeros
 GROWTH = 128  # columns that are added to a cache at a time
 MASKED = -1e30  # score of a masked column; an infinite one gives NaN where a whole block of columns is masked
-WARM_UP = 3  # runs before a CUDA graph is recorded, as torch recommends
 HINT = "Load the model again, without adapters and training switches."
 
 
@@ -176,19 +175,24 @@ class KeyValueCache:
             grown[:, :used, :, :end] = layer[:, :used, :, :end]
             self.layers[number] = grown
 
+    def extend(self) -> tuple[int, bool]:
+        """Add a column to each row, and return how many the longest has, and whether all have as many."""
+        end, slots = max(self.lengths) + 1, self.layers[0].shape[1]
+        if end > self.layers[0].shape[3]:
+            self.reserve(slots, end - 1 + GROWTH)
+        is_even = min(self.lengths) == end - 1
+        self.lengths = [length + 1 for length in self.lengths]
+        return end, is_even
+
     def select(self, rows: list[int]) -> None:
-        """Take these rows in this order; a row may occur twice."""
+        """Take these rows in this order, in place; a row may occur twice."""
+        self.reserve(len(rows), 0)
         moves = [(source, target) for target, source in enumerate(rows) if source != target]
-        if all(source > target for source, target in moves):  # no row is overwritten before it has moved
-            for layer in self.layers:
-                for source, target in moves:
-                    end = self.lengths[source]
-                    layer[:, target, :, :end] = layer[:, source, :, :end]
-        else:
-            index = torch.tensor(rows, device=self.layers[0].device)
-            for number, layer in enumerate(self.layers):
-                self.layers[number] = layer.index_select(1, index)
         self.lengths = [self.lengths[row] for row in rows]
+        if moves:
+            sources, targets = torch.tensor(moves, device=self.layers[0].device).unbind(1)
+            for layer in self.layers:
+                layer[:, targets, :, : max(self.lengths)] = layer[:, sources, :, : max(self.lengths)]
 
 
 # --- the layers ---
@@ -293,14 +297,9 @@ class LayerStack:
 
     def step(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
         """Return the hidden states of one more column of each row, of shape (rows, dim), and add it to the cache."""
-        end = max(cache.lengths) + 1
-        if end > cache.layers[0].shape[3]:
-            cache.reserve(len(rows), end - 1 + GROWTH)
+        lengths, (end, is_even) = cache.lengths, cache.extend()
         layers = [layer[:, : len(rows), :, :end] for layer in cache.layers]
-        is_even = min(cache.lengths) == end - 1
-        hidden = self.column(rows, layers, None if is_even else torch.tensor(cache.lengths, device=rows.device))
-        cache.lengths = [length + 1 for length in cache.lengths]
-        return hidden
+        return self.column(rows, layers, None if is_even else torch.tensor(lengths, device=rows.device))
 
     def column(self, rows: Tensor, layers: list[Tensor], lengths: Tensor | None) -> Tensor:
         """Do the same with the part of the cache that is used; without ``lengths`` every row gets its last column."""
@@ -322,52 +321,3 @@ class LayerStack:
             hidden = hidden + layer.attention_out(attended.view(count, self.dim))
             hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
         return self.final(hidden)
-
-
-class GraphedStep:
-    """Replays ``LayerStack.step`` as one CUDA graph: one launch instead of several hundred small ones.
-
-    All rows that the cache has room for are computed, so that a graph is recorded again only when the cache grows.
-    """
-
-    def __init__(self, stack: LayerStack) -> None:
-        self.stack = stack
-        self.graph: Callable[[], None] | None = None  # computes ``hidden``; on a CPU without recording
-        self.recorded: Tensor | None = None  # the first layer of the cache that the graph belongs to
-
-    def __call__(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
-        if self.graph is None or self.recorded is not cache.layers[0]:
-            self._record(cache)
-        count = len(rows)
-        self.rows[:count] = rows
-        self.lengths[:count].copy_(torch.tensor(cache.lengths), non_blocking=True)
-        assert self.graph is not None  # noqa: S101  # for the type checker
-        self.graph()
-        cache.lengths = [length + 1 for length in cache.lengths]
-        return self.hidden[:count].clone()
-
-    def _record(self, cache: KeyValueCache) -> None:
-        self.graph = None  # frees the memory of the previous one
-        self.recorded, layers = cache.layers[0], list(cache.layers)
-        slots = self.recorded.shape[1]
-        self.rows = torch.zeros(slots, self.stack.dim, device=self.stack.device)
-        self.lengths = torch.zeros(slots, dtype=torch.long, device=self.stack.device)
-
-        def compute() -> None:
-            self.hidden = self.stack.column(self.rows, layers, self.lengths)
-
-        self.graph = compute if self.rows.device.type == "cpu" else _graph_of(compute)
-
-
-def _graph_of(compute: Callable[[], None]) -> Callable[[], None]:
-    """Record what a function does on the GPU, and return what repeats it."""
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
-            compute()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):  # other threads vocode meanwhile
-        compute()
-    return graph.replay

@@ -17,11 +17,9 @@ from utils.config import SpeechConfig
 CANDIDATES = 2  # per beam, because one of them may end the sentence
 
 
-def random_numbers(seed: int, count: int) -> list[float]:
+def random_numbers(seed: int, count: int) -> Tensor:
     """Return the random numbers of a sentence: the same on every device, whatever else is in the batch."""
-    generator = torch.Generator().manual_seed(seed)
-    numbers: list[float] = torch.rand(count, generator=generator, dtype=torch.float64).tolist()
-    return numbers
+    return torch.rand(count, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).float()
 
 
 def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:
@@ -29,57 +27,42 @@ def penalize(scores: Tensor, used: Tensor, penalty: Tensor | float) -> Tensor:
     return torch.where(used, torch.where(scores < 0, scores * penalty, scores / penalty), scores)
 
 
-class Sampler:
-    """Samples the codes of rows, each with its own settings, and remembers which codes each row has used."""
+def row_settings(config: SpeechConfig, codes: int) -> Tensor:
+    """Return what a row is sampled with: temperature, top p, repetition penalty and top k."""
+    return torch.tensor([config.temperature, config.top_p, config.repetition_penalty, min(config.top_k, codes)])
 
-    def __init__(self, codes: int, used: Sequence[int], device: torch.device) -> None:
-        self.first = torch.zeros(1, codes, dtype=torch.bool, device=device)  # codes that count as used at the beginning
-        self.first[:, list(used)] = True
-        self.used = self.first[:0]
-        # Tensors, not numbers: CUDA divides by a number through its reciprocal, which gives other bits.
-        self.settings = torch.zeros(0, 4, device=device)  # temperature, top p, repetition penalty and top k of each row
-        self.top_k: list[int] = []
 
-    def add(self, config: SpeechConfig) -> None:
-        """Add a row."""
-        top_k = min(config.top_k, self.first.shape[1])
-        settings = torch.tensor([[config.temperature, config.top_p, config.repetition_penalty, top_k]])
-        self.settings = torch.cat((self.settings, settings.to(self.first.device, non_blocking=True)))
-        self.used = torch.cat((self.used, self.first))
-        self.top_k.append(top_k)
+def probabilities(scores: Tensor, used: Tensor, settings: Tensor, span: tuple[int, int]) -> tuple[Tensor, Tensor]:
+    """Return the probabilities of the remaining codes, most likely first, and the codes; the rest is as below."""
+    temperature, top_p, penalty, top_k = settings.T[:, :, None]
+    top, codes = penalize(scores, used, penalty).topk(span[1], dim=1)
+    if span[0] < span[1]:
+        top = top.masked_fill(torch.arange(span[1], device=top.device) >= top_k, -torch.inf)
+    chances = (top / temperature).softmax(1)
+    before = chances.cumsum(1) - chances
+    chances = chances.masked_fill(before >= top_p, 0.0)
+    return chances / chances.sum(1, keepdim=True), codes
 
-    def select(self, rows: list[int]) -> None:
-        """Take these rows in this order."""
-        index = torch.tensor(rows, dtype=torch.long).to(self.first.device, non_blocking=True)
-        self.used, self.settings = self.used[index], self.settings[index]
-        self.top_k = [self.top_k[row] for row in rows]
 
-    def probabilities(self, scores: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the probabilities of the remaining codes, most likely first, and the codes."""
-        temperature, top_p, penalty, top_k = self.settings.T[:, :, None]
-        top, codes = penalize(scores, self.used, penalty).topk(max(self.top_k), dim=1)
-        if min(self.top_k) < max(self.top_k):
-            top = top.masked_fill(torch.arange(max(self.top_k), device=top.device) >= top_k, -torch.inf)
-        chances = (top / temperature).softmax(1)
-        before = chances.cumsum(1) - chances
-        chances = chances.masked_fill(before >= top_p, 0.0)
-        return chances / chances.sum(1, keepdim=True), codes
+def choose(
+    scores: Tensor, numbers: Tensor, used: Tensor, settings: Tensor, span: tuple[int, int]
+) -> tuple[Tensor, Tensor]:
+    """Choose a code for each row, mark it as used, and return the codes and the model's log-probability of each.
 
-    def choose(self, scores: Tensor, numbers: Tensor) -> tuple[Tensor, Tensor]:
-        """Choose a code for each row, mark it as used, and return the codes and the model's log-probability of each.
-
-        ``numbers`` has a random number from [0, 1) for each row: the same number and scores give the same code.
-        """
-        if max(self.top_k) == 1:
-            codes = penalize(scores, self.used, self.settings[:, 2:3]).argmax(1, keepdim=True)
-        else:
-            chances, order = self.probabilities(scores)
-            reached = chances.cumsum(1)
-            goal = numbers[:, None] * reached[:, -1:]
-            codes = order.gather(1, (reached < goal).sum(1, keepdim=True))
-        self.used.scatter_(1, codes, value=True)
-        logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
-        return codes.squeeze(1), logprobs.squeeze(1)
+    ``numbers`` has a random number from [0, 1) for each row: the same number and scores give the same code. ``span``:
+    the smallest and the largest top k. The settings are tensors, since CUDA divides by a number through its reciprocal,
+    which gives other bits.
+    """
+    if span[1] == 1:
+        codes = penalize(scores, used, settings[:, 2:3]).argmax(1, keepdim=True)
+    else:
+        chances, order = probabilities(scores, used, settings, span)
+        reached = chances.cumsum(1)
+        goal = numbers[:, None] * reached[:, -1:]
+        codes = order.gather(1, (reached < goal).sum(1, keepdim=True))
+    used.scatter_(1, codes, value=True)
+    logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
+    return codes.squeeze(1), logprobs.squeeze(1)
 
 
 class Beams(NamedTuple):
