@@ -110,10 +110,11 @@ class Coqui:
     @torch.no_grad()
     def generate(self) -> Timed:
         """Time a sentence of one code and a long one."""
-        first = clocked(lambda: self._said(1), self.device)
-        return Timed(first, clocked(lambda: self._said(self.codes), self.device), self.codes)
+        first = clocked(lambda: self.speak(1), self.device)
+        return Timed(first, clocked(lambda: self.speak(self.codes), self.device), self.codes)
 
-    def _said(self, codes: int) -> None:
+    def speak(self, codes: int) -> None:
+        """Generate a sentence of this many codes."""
         with prepared(self.gpt, codes):
             said = self.gpt.generate(cond_latents=self.prompt, text_inputs=self.ids, output_attentions=False, **COQUI)
         if said.shape[1] != codes:

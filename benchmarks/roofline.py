@@ -6,10 +6,14 @@ The sum over all operations is a bound that no run reaches. **Calculated, not me
 
 coqui trains as in its recipe, in fp32, with texts and codes padded apart; ours with its default settings. Both get the
 same eight clips of 2 to 11 seconds with references of six seconds; the shorter ones of our real batches do not count.
+
+The second table is about one more audio code in the middle of a sentence of six seconds: a step of coqui's `generate`,
+traced on a CPU, and ours, traced on tensors of a GPU that is not there. It also counts what the host has to start.
 """
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,16 +32,24 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-from utils.config import TrainConfig
+from benchmarks.decoding import TOKENS, Coqui, built
+from tests.rehearsal import fake_cuda
+from utils.config import SpeechConfig, TrainConfig
 from utils.media.rates import CODE_SAMPLES, RATE
+from utils.speech.decoder import Decoder
+from utils.speech.layers import Precision
+from utils.speech.types import Sentence
 from utils.training.model_size import MAX_REFERENCE_FRAMES, ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer
 from utils.training.packing import MEL_BANDS, Example, PackedGpt, SpecialTokens, pack
 from utils.training_optimizations import TrainingOptimizer
+from utils.xtts.tokenizer import TokenizedText
 
 SECONDS = (2.0, 3.0, 4.0, 5.0, 6.0, 7.5, 9.0, 11.0)  # the clips of the batch
 TOKENS_PER_SECOND = 14
+CODES = 70  # of a sentence so far, when one more is traced
 ATEN = torch.ops.aten
+COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd  # noqa: SLF001
 LOOKUPS = ("aten::embedding", "aten::index_select", "aten::gather", "aten::index.")  # read only what they return
 FREE = ("aten::_local_scalar_dense", "aten::empty.memory_format", "aten::empty_like", "aten::_unsafe_view")
 FUSED_ADAMW = 7  # tensors that one weight reads and writes: itself and two moments both ways, and its gradient
@@ -90,15 +102,22 @@ class Work:
 
 
 class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Notes the operations of a computation on fake tensors."""
+    """Notes the operations of a computation while it is wanted."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_wanted: Callable[[], bool] = lambda: True) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.work = Work()
+        self.work, self.is_wanted = Work(), is_wanted
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
+        if (
+            torch.is_inference_mode_enabled()
+            and func.namespace == "aten"
+            and func.has_kernel_for_dispatch_key(COMPOSITE)
+        ):
+            with self:
+                return func.decompose(*args, **(kwargs or {}))  # elsewhere it has been already
         result = func(*args, **(kwargs or {}))
-        if not func.is_view and func.name().startswith("aten::") and func.name() not in FREE:
+        if self.is_wanted() and not func.is_view and func.name().startswith("aten::") and func.name() not in FREE:
             self._note(func, args, kwargs or {}, result)
         return result
 
@@ -107,6 +126,8 @@ class Trace(TorchDispatchMode):  # type: ignore[no-untyped-call]
         written = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor)]
         size = sum(leaf.nbytes for leaf in written)
         size += size if func.name().startswith(LOOKUPS) else sum(read.values())
+        if func.name().startswith("aten::index_put"):
+            size = 2 * args[2].nbytes  # of what it stores, not of where
         if func is ATEN._fused_adamw_.default:
             size = FUSED_ADAMW * sum(weight.nbytes for weight in args[0])
         count = flop_registry.get(func.overloadpacket)
@@ -136,6 +157,13 @@ def fused_attention(query: Tensor, key: Tensor, value: Tensor, *_: object, **set
     """Attend without dropout, which the fused kernel of a CPU does not have."""
     causal = bool(settings.get("is_causal"))
     return _attention(query, key, value, attn_mask=settings.get("attn_mask"), is_causal=causal)
+
+
+def gpu_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, **_: object) -> Tensor:
+    """Attend with the kernel that a GPU takes for a mask; tensors without data get one that copies all keys."""
+    bias = None if attn_mask is None else attn_mask.expand(*query.shape[:3], key.shape[2])
+    attended: Tensor = ATEN._scaled_dot_product_efficient_attention(query, key, value, bias, False)[0]  # noqa: FBT003, SLF001
+    return attended
 
 
 _attention = F.scaled_dot_product_attention
@@ -214,6 +242,45 @@ def coqui_work(size: ModelSize) -> Work:
     return traced(compute, optimizer)
 
 
+class Step(NamedTuple):
+    """One more code of each sentence."""
+
+    work: Work
+    starts: int  # kernels, copies and graphs that the host starts
+    sentences: int = 1
+
+
+def our_step(size: ModelSize, precision: Precision, sentences: int) -> Step:
+    """Trace the step that our CUDA graph holds, and count what is started beside it."""
+    text, config = TokenizedText("", "", "", "", (), tuple(range(1, TOKENS + 1)), ()), SpeechConfig(batch_size=64)
+    fused = mock.patch.object(F, "scaled_dot_product_attention", gpu_attention)
+    with fake_cuda() as recorder, Trace(lambda: recorder.is_recording) as trace, fused:
+        decoder = Decoder(random_gpt(size), precision, "cuda:0")
+        prompt = torch.empty(1, 32, size.dim)
+
+        def counted(codes: int) -> int:
+            recorder.clear()
+            given = [Sentence(text, seed=number, max_codes=codes) for number in range(sentences)]
+            decoder.generate(given, prompt, config)
+            return recorder.kernels.total()
+
+        counted(1)  # records the graph that the others use
+        starts = counted(CODES + 1) - counted(CODES)
+    return Step(trace.work, starts, sentences)
+
+
+def coqui_step(size: ModelSize) -> Step:
+    """Trace a step of coqui's generate: a sentence less one that is a code shorter."""
+    arguments = argparse.Namespace(layers=size.layers, dim=size.dim, heads=size.heads, device="cpu", codes=CODES)
+    coqui, counts = Coqui(built(arguments), arguments), []
+    for codes in (CODES, CODES + 1):
+        with Trace() as trace, torch.no_grad():
+            coqui.speak(codes)
+        counts.append(Counter(trace.work.operations))
+    work = Work(list((counts[1] - counts[0]).elements()))
+    return Step(work, len(work.operations))
+
+
 def table(sides: dict[str, Work]) -> str:
     """Return the page: one row for each side."""
     first = next(iter(sides.values()))
@@ -228,8 +295,24 @@ def table(sides: dict[str, Work]) -> str:
     return "\n".join(lines)
 
 
+def step_table(steps: dict[str, Step]) -> str:
+    """Return the table of decoding: one row for each side, and the bounds for one code of one sentence."""
+    first = next(iter(steps.values()))
+    lines = [
+        "| | GFLOP a step | GB moved | kernels | started by the host | " + " | ".join(gpu.name for gpu in GPUS) + " |",
+        "|---" * (5 + len(GPUS)) + "|",
+    ]
+    for name, (work, starts, sentences) in steps.items():
+        seconds = [work.seconds(gpu) / sentences for gpu in GPUS]
+        ratios = [first.work.seconds(gpu) / each for gpu, each in zip(GPUS, seconds, strict=True)]
+        bounds = [f"{1e3 * each:.2f} ms ({ratio:.1f}x)" for each, ratio in zip(seconds, ratios, strict=True)]
+        cells = [name, f"{work.flops / 1e9:.1f}", f"{work.size / 1e9:.2f}", f"{len(work.operations)}", f"{starts}"]
+        lines.append("| " + " | ".join([*cells, *bounds]) + " |")
+    return "\n".join(lines)
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     found = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--layers", type=int, default=30)
     found.add_argument("--dim", type=int, default=1024)
@@ -243,7 +326,13 @@ def main() -> None:
             "with gradient checkpointing": our_work(size, {"enable_grad_checkpoint": True}),
             "with LoRA": our_work(size, {"enable_lora": True}),
         }
-    print(table(sides))
+        steps = {
+            "plain coqui-tts, fp32": coqui_step(size),
+            "ours, fp32": our_step(size, "fp32", 1),
+            "ours, fp16": our_step(size, "fp16", 1),
+            "ours, fp16, eight sentences": our_step(size, "fp16", 8),
+        }
+    print(table(sides), step_table(steps), sep="\n\n")
 
 
 if __name__ == "__main__":

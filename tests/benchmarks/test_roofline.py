@@ -5,7 +5,7 @@ from unittest import mock
 import pytest
 from torch.utils.flop_counter import flop_registry
 
-from benchmarks.roofline import GPUS, KERNELS, Operation, Work, coqui_work, our_work
+from benchmarks.roofline import GPUS, KERNELS, Operation, Work, coqui_step, coqui_work, our_step, our_work
 from utils.training.model_size import ModelSize
 
 SMALL = ModelSize(layers=2, dim=256, heads=4)
@@ -26,3 +26,12 @@ def test_both_sides_compute_the_same_products_and_ours_moves_less() -> None:
     assert half.flops == plain.flops
     assert 1.2 < again.flops / plain.flops < 1.4  # a second forward pass: four thirds, less heads and embeddings
     assert half.size < plain.size < coqui.size
+
+
+def test_a_step_of_decoding_computes_the_same_products_and_starts_far_fewer_kernels() -> None:
+    with mock.patch.dict(flop_registry, KERNELS):
+        coqui, plain, eight = coqui_step(SMALL), our_step(SMALL, "fp32", 1), our_step(SMALL, "fp16", 8)
+    assert plain.work.flops == pytest.approx(coqui.work.flops, rel=0.1)
+    assert eight.work.flops == 8 * plain.work.flops
+    assert plain.starts == eight.starts == 3  # the graph and two copies
+    assert coqui.starts > len(plain.work.operations)
