@@ -89,8 +89,8 @@ class TrainPanel(RunPanel):
         half = f'<input type="checkbox" name="half"> {t("training.half_precision", language)}'
         half = f'<label class="more">{half}{note(t("training.half_precision_hint", language))}</label>'
         export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
-        is_finished = run.current_state().status is runs.Status.FINISHED
-        following = next_button("inference-tab", "strip.next_speak", language) if is_finished else ""
+        has_ended = run.current_state().status in {runs.Status.FINISHED, runs.Status.STOPPED}
+        following = next_button("inference-tab", "strip.next_speak", language) if has_ended else ""
         done = request.text("exported") if request.text("of") == run.name else ""
         return views.row(chooser, half, export, following, f'<span class="more">{reuse}</span>') + done
 
