@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import APIResponse, Browser, Route, expect
 
 from tests.ui.serving import OneTab, Seen, Served, serving, settle
 from utils import runs
@@ -107,6 +107,36 @@ def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Serv
     page.get_by_role("option", name="second").click()
     settle(page)
     served.restart(page)
+    expect(page.locator("#project input")).to_have_value("second")
+
+
+def test_a_project_that_is_opened_stays_open_when_the_page_is_answered_late(seen: Seen, served: Served) -> None:
+    page, held = seen.page, list[tuple[Route, APIResponse]]()
+    for name in ("first", "second"):
+        projects.create(name, served.output)
+    served.restart(page)
+    expect(page.locator("#project input")).to_have_value("first")
+    settle(page)
+
+    def hold_projects(route: Route) -> None:
+        response = route.fetch()
+        if '"second"' in response.text():
+            held.append((route, response))
+        else:
+            route.fulfill(response=response)
+
+    page.route("**/run/**", hold_projects)
+    page.reload()
+    while not held:
+        page.wait_for_timeout(100)
+    page.locator("#project input").click()
+    page.get_by_role("option", name="second").click()
+    expect(page.locator("#project input")).to_have_value("second")
+    for route, response in held:
+        route.fulfill(response=response)
+    page.unroute_all(behavior="ignoreErrors")
+    settle(page)
+    page.wait_for_timeout(500)
     expect(page.locator("#project input")).to_have_value("second")
 
 

@@ -112,6 +112,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     # These events must come first: a browser handles the events of one widget in order, and a change of language
     # updates the whole page.
     project.change(None, project, saved[0], js="project => project")
+    project.input(None, project, None, js="project => { window.amharicProject = project; }")
     language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
     language.change(None, language, saved[1], js="language => language")
     with gr.Row(elem_id="strip-row"):
@@ -182,7 +183,9 @@ def connect_state(
 
     first, *others = (tab.id for tab in built)
     page.blocks.load(None, None, tabs, js=RESTORE_TAB % json.dumps(others))
-    page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
+    restored = page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
+    # somebody may have opened another project before the server answered
+    restored.then(None, page.project, page.project, js="project => window.amharicProject ?? project")
     page.language.input(in_language, page.language, widgets, **PRIVATE_EVENT)
     for tab in built:
         tab.select(None, None, None, js=SAVE_TAB % (json.dumps(tab.id != first), tab.id))
