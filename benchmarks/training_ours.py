@@ -23,7 +23,7 @@ from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedGpt, SpecialTokens
-from utils.training.speedups.blocks import set_dropout
+from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.codec import AudioEncoder

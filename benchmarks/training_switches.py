@@ -15,6 +15,7 @@ TURNS = 4  # rounds of the row and of the baseline, in turn
 SWITCHES: dict[str, dict[str, object]] = {
     "baseline": {},
     "GELU written out": {"enable_fused_gelu": False},
+    "torch's dropout": {"enable_byte_dropout": False},
     "SDPA off": {"enable_sdpa": False},
     "gradient checkpointing, every layer": {"enable_grad_checkpoint": True},
     "gradient checkpointing, every 2nd": {"enable_grad_checkpoint": True, "checkpoint_every": 2},

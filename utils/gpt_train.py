@@ -43,7 +43,7 @@ from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
 from utils.training.preparation import PreparedData, choose_clips, mix_clips, prepare_data
 from utils.training.references import Partners
 from utils.training.run_saver import RunSaver, Scorer
-from utils.training.speedups.blocks import set_dropout
+from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
 from utils.xtts import checkpoints, hub

@@ -14,7 +14,7 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
 from utils.core.events import Change
-from utils.training.speedups import attention, blocks, freezing, gpu
+from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
 from utils.xtts.modules import CONDITIONING, GPT
@@ -79,6 +79,8 @@ class TrainingOptimizer:
         if config.enable_fused_gelu:
             yield blocks.fuse_gelu(gpt)
         yield self.configure_sdpa(gpt)
+        if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
+            yield dropout.use_byte_dropout(gpt)
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)
         if config.use_compile:

@@ -24,14 +24,14 @@ from utils.training.ema import Ema
 from utils.training.model_size import ClipSize, random_batch
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.speedups.blocks import set_dropout
+from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
 
 META = torch.device("meta")
 CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
 WAIT = {"step.TrainStep.run: copy to the host": 1}  # of an update: its losses and the norm of its gradient
-NOT_HERE = {"enable_mixed_precision": False, "use_compile": False}
+NOT_HERE = {"enable_mixed_precision": False, "use_compile": False, "enable_byte_dropout": False}
 
 
 class Event:

@@ -21,7 +21,7 @@ from utils.training.memory import GIB, Device, NotEnoughMemoryError, peak_memory
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize, random_batch, random_gpt
 from utils.training.packing import PackedGpt, SpecialTokens
-from utils.training.speedups.blocks import set_dropout
+from utils.training.speedups.dropout import set_dropout
 from utils.training_optimizations import TrainingOptimizer
 
 pytestmark = pytest.mark.slow
@@ -58,12 +58,12 @@ def test_the_longest_clip_is_that_of_the_settings_or_of_the_data() -> None:
         ({"enable_grad_checkpoint": True, "enable_mixed_precision": True}, 516),
         ({"enable_grad_checkpoint": True}, 1500),
         ({"dropout": 0.1, "enable_sdpa": False}, 516),
-        ({"dropout": 0.1}, 516),
+        ({"dropout": 0.1, "enable_byte_dropout": True}, 516),
     ],
     ids=str,
 )
 def test_the_peak_of_a_step_is_what_torch_tracks(settings: dict[str, Any], frames: int) -> None:
-    plain = {"enable_mixed_precision": False, "enable_ema": False, "dropout": 0}
+    plain = {"enable_mixed_precision": False, "enable_ema": False, "dropout": 0, "enable_byte_dropout": False}
     config = TrainConfig.parse(plain | {"batch_size": 3, "grad_acumm": 1} | settings)
     size = ModelSize(layers=4, dim=256, heads=4, text_rows=300)
     clip = replace(ClipSize.from_config(config), frames=frames)

@@ -32,10 +32,10 @@ MUST_CHANGE = set(
     [
         (
             {"enable_grad_checkpoint": True, "enable_ema": True, "label_smoothing": 0.1, "num_workers": 1},
-            {"EMA": "decay 0.999, 114 weights", "label smoothing": "0.1", "attention calls of gpt": "4 x math"},
+            {"EMA": "decay 0.999, 114 weights", "label smoothing": "0.1", "attention calls of gpt": "4 x byte dropout"},
         ),
         (
-            {"enable_sdpa": False, "enable_fused_gelu": False, "use_amharic_g2p": False},
+            {"enable_sdpa": False, "enable_fused_gelu": False, "enable_byte_dropout": False, "use_amharic_g2p": False},
             {"attention calls of gpt": "4 x unfused", "activation": "NewGELUActivation"}
             | {"attention calls of conditioning_encoder": "6 x unfused", "dropout calls of gpt": "12 x random numbers"},
         ),
@@ -45,7 +45,7 @@ MUST_CHANGE = set(
         ),
         (
             {"freeze_first_n_gpt_layers": 2, "freeze_conditioning": True, "enable_fused_optimizer": False},
-            {"optimizer": "AdamW", "dropout calls of gpt": "12 x random numbers"},
+            {"optimizer": "AdamW", "dropout calls of gpt": "12 x random bytes"},
         ),
         ({"optimizer": "adafactor", "batch_tokens": 600}, {"optimizer": "Adafactor", "EMA": "off"}),
         ({"offload_optimizer": True, "embedding_warmup_steps": 2}, {"optimizer": "OffloadedAdamW (fused)"}),

@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the active optimizations, the estimate, and what was measured."""
     from utils.training import memory
     from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_gpt
-    from utils.training.speedups.blocks import set_dropout
+    from utils.training.speedups.dropout import set_dropout
     from utils.training_optimizations import TrainingOptimizer
 
     config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1, "sharding": "none"})

@@ -49,7 +49,6 @@ class TrainConfig(Config):
         "replay_share": 0.05,
     }
     removed = {  # noqa: RUF012
-        "dropout": {"enable_byte_dropout": True},
         "enable_sdpa": {"attention_kernel": "auto"},
         "offload_optimizer": {"step_in_backward": False},
     }
@@ -171,6 +170,9 @@ class TrainConfig(Config):
         1.0, "Gradient clipping norm", "Larger gradients are scaled down to this norm.", gt=0, le=1000
     )
     dropout: float = setting(0.1, "Dropout", "Share of activations dropped at random during training.", ge=0, lt=1)
+    enable_byte_dropout: bool = setting(
+        True, "Fast dropout (CPU)", "On a CPU, draw the dropout masks of eight values at once."
+    )
     label_smoothing: float = setting(
         0.0, "Label smoothing", "Probability spread over all other audio codes.", ge=0, lt=1
     )

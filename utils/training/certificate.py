@@ -31,7 +31,7 @@ from utils.training.model_size import ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, PackedGpt, SpecialTokens, pack
 from utils.training.speedups import gpu
-from utils.training.speedups.blocks import set_dropout
+from utils.training.speedups.dropout import set_dropout
 from utils.training.step import TrainStep
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
@@ -47,6 +47,7 @@ PLAIN: dict[str, Any] = {  # other optimizations are off by default
     "enable_tf32": False,
     "enable_fused_optimizer": False,
     "enable_fused_gelu": False,
+    "enable_byte_dropout": False,
     "dropout": 0,
     "learning_rate": 1e-3,
     "warmup_steps": 0,
@@ -261,7 +262,7 @@ def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
 
 @torch.inference_mode()
 def _decodes(name: str, size: ModelSize, device: torch.device) -> Check:
-    """Compare sentences of recorded steps with those of plain ones, while rows leave the batch."""
+    """Compare sentences generated with CUDA graphs with those generated without, while rows leave the batch."""
     torch.manual_seed(0)
     gpt: Any = _gpt(size, device)
     gpt.mel_head.bias[gpt.stop_audio_token] = -1e4  # no sentence ends by itself
@@ -271,15 +272,15 @@ def _decodes(name: str, size: ModelSize, device: torch.device) -> Check:
     text = TokenizedText("", "", "", "", (), tuple(range(5, 25)), ())
     sentences = [Sentence(text, seed=codes, max_codes=codes) for codes in LENGTHS]
 
-    def generate(*, is_recorded: bool) -> list[Generation]:
-        decoder.uses_graphs = is_recorded
+    def generate(*, with_graphs: bool) -> list[Generation]:
+        decoder.uses_graphs = with_graphs
         return decoder.generate(sentences, prompt, config)
 
-    plain, _ = generate(is_recorded=False), generate(is_recorded=True)
+    plain, _ = generate(with_graphs=False), generate(with_graphs=True)
     start, worst, agreed = time.perf_counter(), 0.0, 0
-    recorded = generate(is_recorded=True)  # by graphs that are there already
+    replayed = generate(with_graphs=True)  # the graphs exist already
     seconds = (time.perf_counter() - start) / max(LENGTHS)
-    for made, wanted in zip(recorded, plain, strict=True):
+    for made, wanted in zip(replayed, plain, strict=True):
         same = sum(accumulate(map(eq, made.codes, wanted.codes), min))  # up to the first that differs, if any
         left, right = (torch.stack(each.latents[: same + 1]).cpu() for each in (made, wanted))
         worst, agreed = max(worst, float((left - right).abs().max() / right.abs().max())), agreed + same

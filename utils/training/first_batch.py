@@ -13,6 +13,7 @@ from utils.training.speedups.blocks import compiled
 from utils.training.step import TrainStep, unwrap_optimizer
 from utils.xtts.modules import CONDITIONING
 
+BYTES = "byte dropout"
 ATTENTION = {  # one operator of each kind of attention that occurs once per call
     "aten._scaled_dot_product_flash_attention.default": "flash",
     "aten._scaled_dot_product_flash_attention_for_cpu.default": "flash",
@@ -20,8 +21,10 @@ ATTENTION = {  # one operator of each kind of attention that occurs once per cal
     "aten._scaled_dot_product_cudnn_attention.default": "cudnn",
     "aten._safe_softmax.default": "math",
     "aten._softmax.default": "unfused",
+    "aten.new_full.default": BYTES,
 }
 DROPOUT = {
+    "aten.randint.low": "random bytes",
     "aten.bernoulli_.float": "random numbers",
     "aten.native_dropout.default": "a fused kernel",
 }
@@ -41,8 +44,10 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def counts(self, part: str, names: dict[str, str]) -> str:
         """Return how often a part of the model called each of these operators."""
-        found = [f"{calls} x {label}" for name, label in names.items() if (calls := self.calls[part, name])]
-        return ", ".join(found) or "none"
+        found = {label: calls for name, label in names.items() if (calls := self.calls[part, name])}
+        if BYTES in found:  # which has a softmax too
+            del found["unfused"]
+        return ", ".join(f"{calls} x {label}" for label, calls in found.items()) or "none"
 
 
 class FirstBatch:

@@ -22,7 +22,7 @@ from utils.config import TrainConfig
 from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch, random_gpt
 from utils.training.optimizers import make_optimizer
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.speedups.blocks import set_dropout
+from utils.training.speedups.dropout import set_dropout
 from utils.training_optimizations import TrainingOptimizer
 
 BYTES_8BIT = 2 * (1 + 4 / 256)  # bitsandbytes: two moments of one byte, and a scale for every 256 of them
@@ -113,7 +113,7 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
 
     Every clip of the batch has the size of ``clip``; with ``half``, matrix products run in half precision.
     """
-    traced = TrainConfig.parse({**config.model_dump(), **_traceable(config)})
+    traced = TrainConfig.parse({**config.model_dump(), **_traceable(config, on_gpu=on_gpu)})
     with torch.random.fork_rng(devices=[]):
         with torch.device("meta"):
             gpt = random_gpt(size)
@@ -144,10 +144,11 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
     }
 
 
-def _traceable(config: TrainConfig) -> dict[str, object]:
+def _traceable(config: TrainConfig, *, on_gpu: bool) -> dict[str, object]:
     """Replace settings that need a real device: their memory is the same, or is counted separately."""
     return {
         "use_compile": False,
+        "enable_byte_dropout": config.enable_byte_dropout and not on_gpu,
         "enable_fused_optimizer": True,
         "offload_optimizer": False,
         "optimizer": "adamw" if config.optimizer == "adamw_8bit" else config.optimizer,

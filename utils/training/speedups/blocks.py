@@ -1,4 +1,4 @@
-"""How the layers of the GPT-2 run: dropout, fused GELU, gradient checkpointing, torch.compile. No weight is changed.
+"""How the layers of the GPT-2 run: fused GELU, gradient checkpointing, and torch.compile. No weight or name changes.
 
 Gradient checkpointing: a layer keeps only its input and recomputes the rest in the backward pass.
 ``gradient_checkpointing_enable`` of transformers fails on coqui's GPT-2, which has no token embedding. The flag that it
@@ -27,15 +27,6 @@ ENCODER = "conditioning_encoder.attn"
 SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
 
 Backend = str | Callable[..., Any]
-
-
-def set_dropout(gpt: nn.Module, share: float) -> Change:
-    """Set the dropout probability of the GPT-2, including its attention; coqui keeps the default of transformers."""
-    layers = [module for module in gpt.get_submodule("gpt").modules() if isinstance(module, nn.Dropout)]
-    changed = sum(layer.p != share for layer in layers)
-    for layer in layers:
-        layer.p = share
-    return Change("dropout", changed, f"{share:g} in {len(layers)} layers")
 
 
 def fuse_gelu(gpt: nn.Module) -> Change:
