@@ -24,6 +24,8 @@ Proxy = Annotated[Text, AfterValidator(proxy_without_password)]
 class DatasetConfig(Config):
     """How to turn recordings into clips with text."""
 
+    removed = {"workers": {"engine": "local"}}  # noqa: RUF012  # pydantic knows it as a class variable
+
     inputs: Text = setting(
         "", "Recordings", "Files, folders or URLs, separated by |. Subtitles with the same name are used."
     )
@@ -139,13 +141,10 @@ class DatasetConfig(Config):
     @model_validator(mode="before")
     @classmethod
     def settings_of_1_0(cls, values: object) -> object:
-        """Accept ``transcribe`` and ``whisper_model``, which ``recogniser`` and ``recogniser_model`` replace.
-
-        ``engine`` has no effect: recordings are always processed on this machine.
-        """
+        """Accept ``transcribe`` and ``whisper_model``, which ``recogniser`` and ``recogniser_model`` replace."""
         if not isinstance(values, dict):
             return values
-        values = {name: value for name, value in values.items() if name != "engine"}
+        values = dict(values)
         if model := values.pop("whisper_model", None):
             values.setdefault("recogniser", "whisper")
             values.setdefault("recogniser_model", model)

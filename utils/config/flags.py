@@ -27,7 +27,7 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
         group.add_argument(flag(name), help=flag_help(field), **options)
         if name.startswith(SWITCH):  # --no-sdpa is short for --no-enable-sdpa
             group.add_argument(flag(name.removeprefix(SWITCH)), help=argparse.SUPPRESS, **options)
-    for name, default in config.removed_settings().items():
+    for name, default in () if names else config.removed_settings().items():
         kind: dict[str, Any] = {"action": argparse.BooleanOptionalAction} if isinstance(default, bool) else {}
         group.add_argument(flag(name), help=argparse.SUPPRESS, default=argparse.SUPPRESS, **kind)
 
