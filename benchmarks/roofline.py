@@ -195,7 +195,7 @@ def counts(seconds: float) -> tuple[int, int]:
 
 def our_work(size: ModelSize, settings: dict[str, object]) -> Work:
     """Trace our update."""
-    config = TrainConfig.parse(settings)
+    config = TrainConfig.parse({"enable_byte_dropout": False, **settings})
     with torch.device("meta"):
         gpt = random_gpt(size)
         TrainingOptimizer(config, "cpu").apply(gpt)
@@ -254,7 +254,7 @@ def our_step(size: ModelSize, precision: Precision, sentences: int) -> Step:
     """Trace the step that our CUDA graph holds, and count what is started beside it."""
     text, config = TokenizedText("", "", "", "", (), tuple(range(1, TOKENS + 1)), ()), SpeechConfig(batch_size=64)
     fused = mock.patch.object(F, "scaled_dot_product_attention", gpu_attention)
-    with fake_cuda() as recorder, Trace(lambda: recorder.is_recording) as trace, fused:
+    with fake_cuda() as recorder, Trace(lambda: recorder.is_capturing) as trace, fused:
         decoder = Decoder(random_gpt(size), precision, "cuda:0")
         prompt = torch.empty(1, 32, size.dim)
 

@@ -41,7 +41,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.fake = FakeTensorMode(allow_non_fake_inputs=True) if kind == "cuda" else contextlib.nullcontext()
         self.waits: Counter[str] = Counter()
         self.kernels: Counter[str] = Counter()  # and copies that the host starts, by place
-        self.is_recording = False  # whether they go into a CUDA graph instead
+        self.is_capturing = False  # whether they go into a CUDA graph instead
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -74,7 +74,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         source = args[-1] if func is ATEN.copy_.default and len(args) == 2 else args[func is ATEN.copy_.default]
         target = args[0].device if func is ATEN.copy_.default else torch.device(kwargs.get("device") or source.device)
         crosses = self._is_mine(source) != (target.type == self.kind)
-        if crosses and self.is_recording:
+        if crosses and self.is_capturing:
             raise DeviceError(f"a graph would copy between host and device in {place()}")
         self._start(crosses or self._is_mine(source))
         is_asynchronous = kwargs.get("non_blocking") or (len(args) > 2 and args[2])
@@ -102,21 +102,21 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise DeviceError(f"{name} computes in float64 in {place()}")
 
     def _wait(self, what: str) -> None:
-        if self.is_recording:
+        if self.is_capturing:
             raise DeviceError(f"a graph would wait ({what}) in {place()}")
         self.waits[f"{place()}: {what}"] += 1
 
     def _start(self, count: int) -> None:
-        self.kernels[place()] += 0 if self.is_recording else count
+        self.kernels[place()] += 0 if self.is_capturing else count
 
     @contextlib.contextmanager
-    def record(self, _graph: object, **_: object) -> Iterator[None]:
+    def capture(self, _graph: object, **_: object) -> Iterator[None]:
         """Stand in for ``torch.cuda.graph``."""
-        self.is_recording = True
+        self.is_capturing = True
         try:
             yield
         finally:
-            self.is_recording = False
+            self.is_capturing = False
 
     def graphs(self) -> dict[str, Any]:
         """Stand in for streams, events and graphs of ``torch.cuda``; a replay is one kernel."""
@@ -128,7 +128,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
             "current_stream": stream,
             "stream": lambda _stream: contextlib.nullcontext(),
             "CUDAGraph": graph,
-            "graph": self.record,
+            "graph": self.capture,
             "graph_pool_handle": lambda: None,
             "Event": event,
         }
@@ -170,7 +170,7 @@ def fake_cuda() -> Iterator[Recorder]:
 
 
 class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Stands in for a CUDA graph on a CPU: repeats what was recorded, with the same tensors and the same numbers."""
+    """Stands in for a CUDA graph on a CPU: repeats what was captured, with the same tensors and the same numbers."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

@@ -151,7 +151,7 @@ class TapeRecorder:
     """Records steps as on a GPU, and counts."""
 
     def __init__(self) -> None:
-        self.recordings = self.replays = 0
+        self.captures = self.replays = 0
         self.tapes: weakref.WeakSet[Tape] = weakref.WeakSet()  # those that are kept
 
     def __call__(self, compute: Callable[[], Any], state: Sequence[torch.Tensor], _pool: object) -> Callable[[], Any]:
@@ -160,7 +160,7 @@ class TapeRecorder:
             outputs = compute()
         for each, old in zip(state, before, strict=True):
             each.copy_(old)
-        self.recordings += 1
+        self.captures += 1
         self.tapes.add(tape)
 
         def replay() -> Any:
@@ -172,9 +172,9 @@ class TapeRecorder:
 
 
 @pytest.mark.parametrize("precision", ["fp32", "int8"])
-def test_recorded_steps_are_the_steps_bit_for_bit(precision: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, eager, recorded = (Decoder(talking_gpt(2, end=-2.0), precision) for _ in range(3))
-    eager.uses_graphs = recorded.uses_graphs = True
+def test_replayed_steps_are_the_steps_bit_for_bit(precision: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, eager, graphed = (Decoder(talking_gpt(2, end=-2.0), precision) for _ in range(3))
+    eager.uses_graphs = graphed.uses_graphs = True
     configs = [SAMPLED, GREEDY, SpeechConfig(temperature=0.6, top_k=7, top_p=0.5)]
     given = [sentence(TEXTS[n % 4], seed=n, limit=20 + 37 * n % 230) for n in range(15)]
 
@@ -187,26 +187,26 @@ def test_recorded_steps_are_the_steps_bit_for_bit(precision: Any, monkeypatch: p
         return made
 
     codes, wanted = [each.codes for each in generate(plain)], generate(eager)  # each step is computed
-    monkeypatch.setattr(steps, "record", recorder := TapeRecorder())
+    monkeypatch.setattr(steps, "capture", recorder := TapeRecorder())
     for _ in range(2):
-        recordings = recorder.recordings
-        for made, one, exact in zip(generate(recorded), wanted, codes, strict=True):
+        captures = recorder.captures
+        for made, one, exact in zip(generate(graphed), wanted, codes, strict=True):
             assert made.codes == one.codes == exact
             assert made.logprobs == one.logprobs
             assert torch.equal(latents_of(made), latents_of(one))
     assert recorder.replays > 2 * 200
-    assert recordings == recorder.recordings < 30  # the second time, all graphs are there
+    assert captures == recorder.captures < 30  # the second time, all graphs are there
 
 
 def test_the_number_of_graphs_is_limited(gpt: Any, decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Decoder(gpt)
-    recorded.uses_graphs = True
+    graphed = Decoder(gpt)
+    graphed.uses_graphs = True
     monkeypatch.setattr(steps, "MAX_GRAPHS", 2)
-    monkeypatch.setattr(steps, "record", recorder := TapeRecorder())
+    monkeypatch.setattr(steps, "capture", recorder := TapeRecorder())
     for top_k in (50, 40, 30, 50):
         config = SpeechConfig(top_k=top_k)
-        assert generate_alone(recorded, config=config).codes == generate_alone(decoder, config=config).codes
-    assert recorder.recordings == 4
+        assert generate_alone(graphed, config=config).codes == generate_alone(decoder, config=config).codes
+    assert recorder.captures == 4
     assert len(recorder.tapes) == 2
 
 

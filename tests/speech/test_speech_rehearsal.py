@@ -55,7 +55,7 @@ def test_each_code_waits_once(recorder: Recorder, top_k: int) -> None:
 def test_the_host_starts_one_graph_and_two_copies_for_each_code(recorder: Recorder) -> None:
     kernels = [waits_of(recorder, limit) and recorder.kernels.copy() for limit in (5, 25)]
     assert kernels[1] - kernels[0] == {
-        "steps.record.<locals>.replay": 20,
+        "steps.capture.<locals>.replay": 20,
         "steps.DecodingStep.__call__": 2 * 20,  # the codes to the host, and the latents before they are overwritten
     }
 

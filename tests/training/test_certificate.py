@@ -56,9 +56,9 @@ def plant_noisy_attention(patch: pytest.MonkeyPatch) -> None:
 
 
 def plant_stale_graph(patch: pytest.MonkeyPatch) -> None:
-    """The graph reads the codes that it was recorded with, forever."""
+    """The graph reads the codes that it was captured with, forever."""
 
-    def recorded(compute: Callable[[], Any], state: Any, _pool: object) -> Callable[[], Any]:
+    def captured(compute: Callable[[], Any], state: Any, _pool: object) -> Callable[[], Any]:
         codes = state[0][:, 0]
         stale = codes.clone()
 
@@ -68,7 +68,7 @@ def plant_stale_graph(patch: pytest.MonkeyPatch) -> None:
 
         return replay
 
-    patch.setattr(steps, "record", recorded)
+    patch.setattr(steps, "capture", captured)
 
 
 def plant_lost_clips(patch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Recommend settings for a dataset and a device, with the source of each value."""
+"""Recommend settings for a dataset and a device, and say where each value comes from."""
 
 import argparse
 import dataclasses

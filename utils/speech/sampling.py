@@ -33,7 +33,7 @@ def row_settings(config: SpeechConfig, codes: int) -> Tensor:
 
 
 def probabilities(scores: Tensor, used: Tensor, settings: Tensor, span: tuple[int, int]) -> tuple[Tensor, Tensor]:
-    """Return the probabilities of the remaining codes, most likely first, and the codes; the rest is as below."""
+    """Return the probabilities of the codes that top k and top p leave, most likely first, and those codes."""
     temperature, top_p, penalty, top_k = settings.T[:, :, None]
     top, codes = penalize(scores, used, penalty).topk(span[1], dim=1)
     if span[0] < span[1]:

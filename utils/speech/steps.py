@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from utils.speech.decoder import Decoder
 
 COLUMNS = 256  # a graph covers a multiple of these columns of the cache
-MAX_GRAPHS = 32  # more than there are of one top k and up to 16 rows; beyond it, all are recorded again
-WARM_UP = 3  # runs before a CUDA graph is recorded, as torch recommends
+MAX_GRAPHS = 32  # more than there are of one top k and up to 16 rows; beyond it, all are captured again
+WARM_UP = 3  # runs before a capture, as the PyTorch documentation recommends
 
 Outputs = tuple[Tensor, Tensor]  # codes with their log-probabilities, of shape (2, rows), and latents
 StepResult = tuple[Tensor, Tensor, Any]  # the same; with a CUDA event, the codes are in RAM once it has happened
@@ -60,7 +60,7 @@ class DecodingStep:
         )
         self.top_k: list[int] = []  # of each row
         self.graphs: dict[Shape, Callable[[], Outputs]] = {}
-        self.recorded: Tensor | None = None  # the first layer of the cache that the graphs read
+        self.captured: Tensor | None = None  # the first layer of the cache that the graphs read
         self.pool: Any = None  # memory that the graphs share, since only one runs at a time
 
     def reserve(self, rows: int, columns: int = 0) -> None:
@@ -96,11 +96,11 @@ class DecodingStep:
 
     def __call__(self) -> StepResult:
         """Start a step of all rows; it may be read when the next one has been started."""
-        count, is_recorded = len(self.top_k), self.decoder.uses_graphs
+        count, uses_graph = len(self.top_k), self.decoder.uses_graphs
         end, is_even = self.cache.extend()
         top_k = min(self.top_k), max(self.top_k)
-        shape = Shape(*self._rounded(count, end), top_k, is_even and not is_recorded)
-        if not is_recorded:
+        shape = Shape(*self._rounded(count, end), top_k, is_even and not uses_graph)
+        if not uses_graph:
             return *self.compute(shape), None
         chosen, latents = self._replay(shape)
         chosen, arrival = chosen.to("cpu", non_blocking=True, copy=True), None
@@ -130,20 +130,20 @@ class DecodingStep:
         return torch.stack((chosen.float(), logprobs)), latents
 
     def _replay(self, shape: Shape) -> Outputs:
-        """Do the same through a graph of this shape, which is recorded once."""
-        has_grown = self.recorded is not self.cache.layers[0]
+        """Do the same through the graph of this shape, which is captured once."""
+        has_grown = self.captured is not self.cache.layers[0]
         if has_grown or (len(self.graphs) == MAX_GRAPHS and shape not in self.graphs):
             self.graphs.clear()
-            self.recorded = self.cache.layers[0]
-            self.pool = torch.cuda.graph_pool_handle() if self.recorded.device.type == "cuda" else None
+            self.captured = self.cache.layers[0]
+            self.pool = torch.cuda.graph_pool_handle() if self.captured.device.type == "cuda" else None
         if shape not in self.graphs:
             state = self.state.counts, self.state.used
-            self.graphs[shape] = record(partial(self.compute, shape), state, self.pool)
+            self.graphs[shape] = capture(partial(self.compute, shape), state, self.pool)
         return self.graphs[shape]()
 
 
-def record(compute: Callable[[], Outputs], state: Sequence[Tensor], pool: Any) -> Callable[[], Outputs]:  # noqa: ANN401  # torch's token
-    """Record what a function does on a GPU, and return what repeats it; ``state`` is what it changes."""
+def capture(compute: Callable[[], Outputs], state: Sequence[Tensor], pool: Any) -> Callable[[], Outputs]:  # noqa: ANN401  # torch's token
+    """Capture a function as a CUDA graph and return its replay; ``state`` is what the function changes."""
     if state[0].device.type == "cpu":
         return compute
     before = [each.clone() for each in state]
