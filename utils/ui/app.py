@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,11 +37,14 @@ TABS = (data, training, inference)  # in the order of work
 SAVE_TAB = """() => {
   window.amharicTabChosen ||= %s;
   if (window.amharicTabChosen) localStorage.setItem("amharic-tab", "%s");
+  return [%s].map((active) => ({__type__: "update", active}));
 }"""
 RESTORE_TAB = """() => {
   const saved = localStorage.getItem("amharic-tab");
   return {__type__: "update", ...(!window.amharicTabChosen && %s.includes(saved) && {selected: saved})};
 }"""
+KEEP_PROJECT = """() => (
+  {__type__: "update", ...(window.amharicProject && {value: window.amharicProject})})"""
 
 CSS, SCRIPT = (Path(__file__).with_name(name) for name in ("page.css", "page.js"))
 GRADIO_WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
@@ -178,18 +180,16 @@ def connect_state(
             return [opened, *[gr.skip()] * (1 + len(widgets))]
         return [opened, language, *in_language(language)]
 
-    def ticking(tab: object) -> dict[gr.Timer, Update]:
-        return {clock: gr.update(active=item.id == tab) for item, clock in zip(built, clocks, strict=True)}
-
     first, *others = (tab.id for tab in built)
     page.blocks.load(None, None, tabs, js=RESTORE_TAB % json.dumps(others))
     restored = page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
     # somebody may have opened another project before the server answered
-    restored.then(None, page.project, page.project, js="project => window.amharicProject ?? project")
+    restored.then(None, None, page.project, js=KEEP_PROJECT)
     page.language.input(in_language, page.language, widgets, **PRIVATE_EVENT)
     for tab in built:
-        tab.select(None, None, None, js=SAVE_TAB % (json.dumps(tab.id != first), tab.id))
-        tab.select(partial(ticking, tab.id), None, list(clocks), **PRIVATE_EVENT)
+        # in the browser: two answers of the server could arrive in the wrong order and stop the clock of the open tab
+        ticking = ", ".join(json.dumps(other is tab) for other in built)
+        tab.select(None, None, list(clocks), js=SAVE_TAB % (json.dumps(tab.id != first), tab.id, ticking))
 
 
 def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials | None) -> gr.Blocks:
