@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
 from utils import runs
 from utils.core.paths import ROOT, Project
@@ -182,6 +182,25 @@ def listen(page: Page) -> None:
 
 def expect_sound(page: Page) -> None:
     page.wait_for_function("() => window.heard?.played.length > 0")
+
+
+@contextlib.contextmanager
+def late_answers(page: Page, text: str) -> Iterator[list[tuple[Route, APIResponse]]]:
+    """Hold back all answers with a text, which are collected, until the block ends."""
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        response = route.fetch()
+        if text in response.text():
+            held.append((route, response))
+        else:
+            route.fulfill(response=response)
+
+    page.route("**/run/**", hold)
+    yield held
+    for route, response in held:
+        route.fulfill(response=response)
+    page.unroute_all(behavior="ignoreErrors")
 
 
 def settle(page: Page) -> None:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
-from tests.ui.serving import OneTab, Seen, Served, serving, settle
+from tests.ui.serving import OneTab, Seen, Served, late_answers, serving, settle
 from utils import runs
 from utils.runs.processes import identity, machine
 from utils.ui.i18n import t
@@ -111,30 +111,19 @@ def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Serv
 
 
 def test_a_project_that_is_opened_stays_open_when_the_page_is_answered_late(seen: Seen, served: Served) -> None:
-    page, held = seen.page, list[tuple[Route, APIResponse]]()
+    page = seen.page
     for name in ("first", "second"):
         projects.create(name, served.output)
     served.restart(page)
     expect(page.locator("#project input")).to_have_value("first")
     settle(page)
-
-    def hold_projects(route: Route) -> None:
-        response = route.fetch()
-        if '"second"' in response.text():
-            held.append((route, response))
-        else:
-            route.fulfill(response=response)
-
-    page.route("**/run/**", hold_projects)
-    page.reload()
-    while not held:
-        page.wait_for_timeout(100)
-    page.locator("#project input").click()
-    page.get_by_role("option", name="second").click()
-    expect(page.locator("#project input")).to_have_value("second")
-    for route, response in held:
-        route.fulfill(response=response)
-    page.unroute_all(behavior="ignoreErrors")
+    with late_answers(page, '"second"') as held:
+        page.reload()
+        while not held:
+            page.wait_for_timeout(100)
+        page.locator("#project input").click()
+        page.get_by_role("option", name="second").click()
+        expect(page.locator("#project input")).to_have_value("second")
     settle(page)
     page.wait_for_timeout(500)
     expect(page.locator("#project input")).to_have_value("second")

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import APIResponse, Browser, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.dataset.building import built, recordings
 from tests.ui.data_folders import many_clips, talks
-from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, opened, serving, settle
+from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, late_answers, opened, serving, settle
 from utils.dataset import voice_recordings
 from utils.dataset.store import load_dataset
 from utils.workspace import uploads
@@ -182,21 +182,17 @@ def test_the_list_keeps_its_place_after_an_edit(seen: Seen, served: Served) -> N
 
 
 def test_a_click_is_not_undone_by_a_late_answer_to_a_tick(seen: Seen, served: Served) -> None:
-    page, held = seen.page, list[tuple[Route, APIResponse]]()
+    page = seen.page
     many_clips(served.project().dataset, 500)
     page.locator("#data-review-button").click()
     expect(page.locator("#pager")).to_contain_text("Page 1 of")
-    page.route("**/run/**", lambda route: held.append((route, route.fetch())))
-    while not held:
-        page.wait_for_timeout(100)
-    page.get_by_role("button", name="Next", exact=True).click()
-    expect(page.locator("#pager")).to_contain_text("Page 2 of")
-    route, response = held.pop(0)
-    assert "Page 1 of" in response.text()
-    route.fulfill(response=response)
+    with late_answers(page, "Page 1 of") as held:
+        while not held:
+            page.wait_for_timeout(100)
+        page.get_by_role("button", name="Next", exact=True).click()
+        expect(page.locator("#pager")).to_contain_text("Page 2 of")
     settle(page)
     assert "Page 2 of" in page.locator("#pager").inner_text()
-    page.unroute_all(behavior="ignoreErrors")
 
 
 def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served) -> None:

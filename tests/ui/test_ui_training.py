@@ -56,10 +56,10 @@ def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blo
     assert set(settings.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
     (choose,) = [event for event in blocks.fns.values() if event.api_name == "preset"]
     for preset in settings.PRESETS:
-        values: dict[str, Any] = {"train_csv": "/mine.csv", "num_epochs": 999}
+        values: dict[str, Any] = {"train_csv": "/mine.csv", "num_epochs": 999, "edits": 3}
         filled = auditing.function_of(choose)("default", preset, values, "en")[1]
         expected = settings.load_preset(preset).model_dump(mode="json", exclude={"output_path"})
-        assert filled == expected | {"train_csv": "/mine.csv"}
+        assert filled == expected | {"train_csv": "/mine.csv", "edits": 3}
 
 
 @pytest.mark.parametrize(

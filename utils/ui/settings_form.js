@@ -5,7 +5,24 @@ const read = (input) =>
 const fallback = (input) => ("default" in input.dataset ? JSON.parse(input.dataset.default) : props.value[input.name]);
 const isChanged = (input) => props.value[input.name] !== fallback(input);
 
+let edits = 0;
+let edited = {};  // the number and the value of the last edit of each field
+
+function edit(values) {
+  edits += 1;
+  for (const [name, value] of Object.entries(values)) edited[name] = [edits, value];
+  props.value = { ...props.value, ...values, edits };
+  show();
+}
+
+function keepLaterEdits() {
+  if (props.value.edits === undefined) edited = {};  // all was replaced on purpose
+  const later = Object.entries(edited).filter(([, [number]]) => number > props.value.edits);
+  if (later.length) props.value = { ...props.value, ...Object.fromEntries(later.map(([name, [, value]]) => [name, value])), edits };
+}
+
 function show() {
+  keepLaterEdits();
   for (const input of inputs()) {
     const value = props.value[input.name];
     if (input.type === "checkbox") input.checked = Boolean(value);
@@ -41,16 +58,12 @@ element.addEventListener("input", ({ target }) => {
   }
   const input = target.dataset.slider ? element.querySelector(`[name="${target.dataset.slider}"]`) : target;
   if (input !== target) input.value = target.value;
-  props.value = { ...props.value, [input.name]: read(input) };
-  show();
+  edit({ [input.name]: read(input) });
 });
 element.addEventListener("click", ({ target }) => {
   const { reset, random } = target.dataset;
-  if (random) props.value = { ...props.value, [random]: Math.floor(Math.random() * 2 ** 32) };
-  else if (reset !== undefined)
-    props.value = { ...props.value, ...Object.fromEntries(inputs().map((input) => [input.name, fallback(input)])) };
-  else return;  // a box that is ticked changes only after this
-  show();
+  if (random) edit({ [random]: Math.floor(Math.random() * 2 ** 32) });
+  else if (reset !== undefined) edit(Object.fromEntries(inputs().map((input) => [input.name, fallback(input)])));
 });
 watch(["value", "effects"], show);
 new MutationObserver(() => {

@@ -23,13 +23,14 @@ from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phr
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
 SCRIPT = Path(__file__).with_name("settings_form.js")
+EDITS = "edits"  # of a value: how many edits the browser had made
 
 
 def values_of(value: object) -> dict[str, Any]:
     """Return the value of a form; a program may send anything."""
     if value is not None and not isinstance(value, Mapping):
         raise ConfigError("The settings have to be a dict of values by name.", hint='Such as {"seed": 1}.')
-    return dict(value or {})
+    return {name: content for name, content in (value or {}).items() if name != EDITS}
 
 
 class SettingsForm:
@@ -69,9 +70,10 @@ class SettingsForm:
             effects={},  # HTML below some fields
         )
 
-    def value(self, settings: Config) -> dict[str, object]:
-        """Return what the form shows of some settings."""
-        return settings.model_dump(mode="json", include=set(self.fields))
+    def value(self, settings: Config, seen: Mapping[str, object] | None = None) -> dict[str, object]:
+        """Return what the form shows of some settings; what was edited after the form had the value ``seen`` stays."""
+        value = settings.model_dump(mode="json", include=set(self.fields))
+        return value if seen is None else {**value, EDITS: seen.get(EDITS, 0)}
 
     def render(self, language: str) -> str:
         """Return the HTML of the form."""

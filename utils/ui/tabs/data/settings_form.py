@@ -46,13 +46,14 @@ def build_form(page: PageContext) -> SettingsForm:
     groups = {title: names.split() for title, names in GROUPS.items()}
     form = SettingsForm(DatasetConfig, groups, "data", suggestions={"recogniser_model": MODELS})
 
-    def restore(project: str) -> Any:  # noqa: ANN401  # gradio's updates have no type
+    def restore(project: str, settings: Values | None) -> Any:  # noqa: ANN401  # gradio's updates have no type
         try:
-            return form.value(last_settings(page.open(project)))
+            return form.value(last_settings(page.open(project)), settings or {})
         except AmharicTtsError:  # not a valid name yet; the header says so
             return gr.skip()
 
-    gr.on([page.blocks.load, page.project.change], restore, page.project, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
+    events, inputs = [page.blocks.load, page.project.change], [page.project, form.widget]
+    gr.on(events, restore, inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
     return form
 
 

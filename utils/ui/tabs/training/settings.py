@@ -1,5 +1,6 @@
 """The settings of a training: the form, presets, the licence, files of settings, and the start."""
 
+import contextlib
 import re
 from collections.abc import Mapping
 from html import escape
@@ -165,34 +166,32 @@ def connect_form(
         if not name:
             return describe(project, name, language), gr.skip()
         paths = {path: values_of(settings).get(path, "") for path in PATHS}
-        return describe(project, name, language), form.value(load_preset(name)) | paths
+        return describe(project, name, language), form.value(load_preset(name), settings) | paths
 
     @show_errors
-    def restore(project: str, language: str) -> tuple[Any, ...]:
+    def restore(project: str, settings: Values | None, language: str) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
         opened = page.open(project)
-        try:
+        name, config = "", None
+        with contextlib.suppress(AmharicTtsError):  # a run of an older version
             run = next(iter(list_trainings(opened)), None)
-            if run:
-                return None, form.value(TrainConfig.load(run.config)), describe_preset("", opened, language)
-        except AmharicTtsError:  # a run of an older version
-            pass
-        name = advice_for(opened).preset
-        return name, form.value(load_preset(name)), describe_preset(name, opened, language)
+            config = run and TrainConfig.load(run.config)
+        if not config:
+            name = advice_for(opened).preset
+            config = load_preset(name)
+        return name or None, form.value(config, settings or {}), describe_preset(name, opened, language)
 
     inputs = [page.project, form.widget, preset, page.language]
     events = [page.blocks.load, page.project.change, page.language.change, form.widget.change]
     options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **QUIET_EVENT}
     gr.on(events, show_errors(check), inputs, [forecast, message, preset], api_name="disk_forecast", **options)
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
-    inputs, options = (
-        [page.project, preset, form.widget, page.language],
-        {"api_name": "preset", "show_progress_on": about},
-    )
+    inputs = [page.project, preset, form.widget, page.language]
+    options = {"api_name": "preset", "show_progress_on": about}
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
     page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
     events = [page.blocks.load, page.project.change]
-    inputs = [page.project, page.language]
+    inputs = [page.project, form.widget, page.language]
     gr.on(events, restore, inputs, [preset, form.widget, about], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
