@@ -31,7 +31,7 @@ from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
-from utils.training.distribution import Ranks, make_accelerator, shard
+from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.first_batch import FirstBatch
 from utils.training.launcher import is_member
@@ -199,8 +199,6 @@ def build_loop(
     spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
 
     model = PackedGpt(gpt.to(device), config.label_smoothing)
-    if config.sharding == "fsdp":
-        emit_change(job, shard(model, ranks.accelerator.mixed_precision, ranks.count))
     optimizer, change = make_optimizer(model, config, device)
     emit_change(job, change)
     schedule = make_schedule(optimizer, config.lr_scheduler, total, config.warmup_steps, config.warmup_share)

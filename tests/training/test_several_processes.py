@@ -41,7 +41,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
 @pytest.mark.parametrize(
     ("words", "launcher"),
     [
-        pytest.param(("--num-processes=2", "--sharding=fsdp", "--tracker=tensorboard"), (), id="fsdp"),
+        pytest.param(("--num-processes=2", "--tracker=tensorboard"), (), id="launcher"),
         pytest.param((), TORCHRUN, id="torchrun"),
     ],
 )

@@ -38,8 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_vocabulary(action)
 
-    action = add("stats", stats)
-    action.add_argument("--plot", type=Path, metavar="FILE.png", help="write plots too")
+    add("stats", stats).add_argument("--plot", help=argparse.SUPPRESS)  # of version 1.0
 
     action = add("merge", merge)
     action.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
@@ -160,8 +159,7 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
     if message := store.meta("migration"):
         print(message)
     if arguments.plot:
-        statistics.draw(counts, arguments.plot)
-        print(f"Plots written to {arguments.plot}.")
+        print("--plot is no longer supported and was ignored.")
     return 0
 
 

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.training.speedups.dropout import set_dropout
     from utils.training_optimizations import TrainingOptimizer
 
-    config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1, "sharding": "none"})
+    config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1})
     device, clip = memory.Device.detect(config), ClipSize.from_config(config)
     estimate = memory.estimate(config, device)
     print(f"{'device':<24} {device.name}")

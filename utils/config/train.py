@@ -51,6 +51,7 @@ class TrainConfig(Config):
     removed = {  # noqa: RUF012
         "enable_sdpa": {"attention_kernel": "auto"},
         "offload_optimizer": {"step_in_backward": False},
+        "num_processes": {"sharding": "none"},
     }
 
     custom_model: Text = setting(
@@ -241,9 +242,6 @@ class TrainConfig(Config):
         1.0, "GPU memory limit", "Maximum share of the GPU memory that the run may use.", gt=0, le=1
     )
     num_processes: int = setting(1, "Training processes", "Processes on this machine, one per GPU.", ge=1, le=64)
-    sharding: Literal["none", "fsdp"] = setting(
-        "none", "Sharding", "fsdp distributes weights and optimizer state over the processes."
-    )
 
     save_step: int = setting(
         1000, "Save every (steps)", "Steps between two saves. Runs also save after each epoch and by time.", ge=1
@@ -315,9 +313,6 @@ class TrainConfig(Config):
             (self.use_dora and not self.enable_lora, "use_dora needs enable_lora"),
             (self.use_compile and self.enable_lora, "use_compile does not work with enable_lora"),
             (self.use_compile and self.enable_grad_checkpoint, "use_compile does not work with enable_grad_checkpoint"),
-            (self.sharding == "fsdp" and self.enable_ema, "enable_ema does not work with sharding"),
-            (self.sharding == "fsdp" and self.enable_lora, "enable_lora does not work with sharding"),
-            (self.sharding == "fsdp" and self.offload_optimizer, "offload_optimizer does not work with sharding"),
         ]  # fmt: skip
         if reasons := [reason for is_conflict, reason in conflicts if is_conflict]:
             raise ValueError("; ".join(reasons))

@@ -17,7 +17,6 @@ import numpy as np
 from utils.config import MODEL_TOKENS
 from utils.core.errors import DataError
 from utils.core.languages import AMHARIC, canonical
-from utils.core.storage import atomic_writer
 from utils.dataset.clip import MAX_SECONDS, Clip, Source, Span
 from utils.dataset.metadata import Row, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned
-BINS = 40
 SHARES = (50, 90, 95, 99, 99.5, 100)
 SUGGESTED_SHARE = 99.5
 WIDTH = 40  # characters of the longest bar
@@ -121,29 +119,6 @@ def report(statistics: Statistics) -> str:
     }
     lines = [f"{name:<20} {value}" for name, value in values.items() if value]
     return "\n".join(filter(None, [*lines, Lengths(statistics.seconds).render()]))
-
-
-def draw(statistics: Statistics, path: Path) -> None:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 7), layout="constrained")
-    *histograms, phonemes = figure.subplots(2, 2).flat
-    panels = (
-        (statistics.seconds, "Clip length", "seconds"),
-        (statistics.pace, "Speaking rate", "characters per second"),
-        (statistics.snr, "Noise", "SNR in dB"),
-    )
-    for axes, (values, title, unit) in zip(histograms, panels, strict=True):
-        axes.set(title=title, xlabel=unit, ylabel="clips")
-        if values:
-            axes.hist(values, bins=BINS)
-        else:
-            axes.text(0.5, 0.5, "not measured", ha="center", transform=axes.transAxes)
-    phonemes.set(title="Phonemes", ylabel="occurrences", yscale="symlog")
-    phonemes.bar(range(len(statistics.phonemes)), list(statistics.phonemes.values()))
-    phonemes.set_xticks(range(len(statistics.phonemes)), list(statistics.phonemes), rotation=90, fontsize=8)
-    with atomic_writer(path) as file:
-        figure.savefig(file, format="png", dpi=120)
 
 
 def _join(values: Mapping[str, float], write: Callable[[float], str]) -> str:

@@ -1,4 +1,4 @@
-"""Training in several processes: what they agree on, which one writes files, and sharding.
+"""Training in several processes: what they agree on, and which one writes files.
 
 Every process runs the same loop over its own part of each update. The first one writes events and files.
 """
@@ -10,13 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributed.checkpoint import state_dict as states
-from torch.distributed.fsdp import FSDPModule, fully_shard
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
-from utils.core.errors import ConfigError
-from utils.core.events import Change
 from utils.core.paths import Project
 from utils.runs import Run, create
 from utils.training.metrics import tracker_is_missing
@@ -60,16 +56,11 @@ class Ranks:
         return values
 
     def prepare(self, model: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
-        """Wrap both for several processes and mixed precision. A sharded model is returned as it is."""
-        if is_sharded(model):
-            return model, optimizer
+        """Wrap both for several processes and mixed precision."""
         return self.accelerator.prepare(model, optimizer)  # type: ignore[no-any-return]
 
     def accumulate(self, model: nn.Module, *, last: bool) -> contextlib.AbstractContextManager[object]:
         """Synchronize gradients in the last batch of an update only."""
-        if isinstance(model, FSDPModule):
-            model.set_requires_gradient_sync(last)
-            return contextlib.nullcontext()
         return contextlib.nullcontext() if last else self.accelerator.no_sync(model)
 
     def gather(self, value: object) -> list[Any]:
@@ -108,40 +99,3 @@ def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelera
         log_with=None if config.tracker == "none" or tracker_is_missing(config) else config.tracker,
         project_dir=str(run.folder / "tracker"),
     )
-
-
-def shard(model: nn.Module, precision: str, processes: int) -> Change:
-    """Shard a model over all processes (FSDP2). Create the optimizer afterwards.
-
-    accelerate shards on GPUs only and silently ignores the setting on a CPU, so torch is called directly. This way it
-    can be tested with two processes on any machine. The gradient scaler of fp16 does not support sharded gradients.
-    """
-    if processes < 2:
-        raise ConfigError("sharding: fsdp needs several processes.", hint="Set num_processes to the number of GPUs.")
-    if precision == "fp16":
-        raise ConfigError("sharding: fsdp does not support fp16.", hint="Turn off enable_mixed_precision.")
-    layers = list(model.get_submodule("gpt.gpt.h").children())
-    for part in (*layers, model):
-        fully_shard(part)
-    if precision == "bf16":
-        model.forward = torch.autocast(next(model.parameters()).device.type, torch.bfloat16)(model.forward)
-    return Change("sharding", len(layers) + 1, f"{len(layers)} layers and the rest, over {processes} processes")
-
-
-def is_sharded(model: nn.Module) -> bool:
-    return isinstance(model, FSDPModule)
-
-
-def gather_states(model: nn.Module, optimizer: Optimizer) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Gather the states of model and optimizer. Every process must call this; the first one gets them."""
-    options = states.StateDictOptions(full_state_dict=True, cpu_offload=True)
-    weights: Any = states.get_model_state_dict(model, options=options)
-    moments: Any = states.get_optimizer_state_dict(model, optimizer, options=options)
-    return weights, moments
-
-
-def load_states(model: nn.Module, optimizer: Optimizer, weights: dict[str, Any], moments: dict[str, Any]) -> None:
-    """Give every process its part of both states."""
-    options = states.StateDictOptions(full_state_dict=True, broadcast_from_rank0=True)
-    states.set_model_state_dict(model, weights, options=options)
-    states.set_optimizer_state_dict(model, optimizer, moments, options=options)

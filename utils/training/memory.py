@@ -41,7 +41,6 @@ PARTS = {
     "optimizer": "optimizer state, for example the two moments of AdamW",
     "ema": "moving average of the weights",
     "activations": "activations and temporary tensors",
-    "communication": "parameters gathered from other processes (FSDP)",
     "reserve": "reserve for the driver and for fragmentation",
 }
 REMEDIES: tuple[tuple[str, dict[str, object]], ...] = (

@@ -125,7 +125,6 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
             optimizer, _ = make_optimizer(model, traced, torch.device("cpu"))
             batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
             live = _run_update(model, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
-    shards = config.num_processes if config.sharding == "fsdp" else 1
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     weights, state = _bytes([*model.parameters(), *model.buffers()]), _bytes(_state(optimizer))
     activations = live.peak - weights - state - live.gradients_at_peak
@@ -133,14 +132,12 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
         tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
         state = round(sum(weight.numel() * (8 if id(weight) in tables else BYTES_8BIT) for weight in trained))
     ema_here = config.enable_ema and not (on_gpu and config.ema_device == "cpu")
-    block = _bytes(gpt.get_submodule("gpt.h.0").parameters())
     return {
-        "weights": weights // shards,
-        "gradients": live.gradients_at_peak // shards,
-        "optimizer": 0 if on_gpu and config.offload_optimizer else state // shards,
+        "weights": weights,
+        "gradients": live.gradients_at_peak,
+        "optimizer": 0 if on_gpu and config.offload_optimizer else state,
         "ema": _bytes(trained) if ema_here else 0,
         "activations": activations,
-        "communication": weights - (size.layers - 2) * block if shards > 1 else 0,  # two layers are gathered at a time
     }
 
 

@@ -23,7 +23,6 @@ from utils.runs.job import Job
 from utils.training import resume_state
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.data_loader import Update
-from utils.training.distribution import gather_states, is_sharded, load_states
 from utils.training.ema import UPDATES
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus
 from utils.training.metrics import Throughput
@@ -136,8 +135,6 @@ class RunSaver:
         A checkpoint holds no optimizer state, so the optimizer is reset. The learning rate continues where it was.
         """
         step = self.step
-        if is_sharded(step.model):
-            raise error
         reported = last_update(self.job.run)
         info = load_newest_checkpoint(self.folder, self.gpt, config_hash(self.config))
         known_best = (one for one in checkpoints.list_checkpoints(self.folder) if one.is_best and one.step <= info.step)
@@ -187,10 +184,8 @@ class RunSaver:
         """Write a checkpoint if there is none, or replace it, and delete old checkpoints."""
         run, step = self.folder, self.step
         with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():
-            gathered = gather_states(step.model, step.optimizer)[0] if is_sharded(step.model) else {}
             if step.ranks.is_first and (replace or not checkpoints.checkpoint_folder(run, state.update).exists()):
-                weights = {name.removeprefix("gpt."): part for name, part in gathered.items()} or merged_state(self.gpt)
-                folder = checkpoints.write(run, weights, self._info(state), self._write_extras)
+                folder = checkpoints.write(run, merged_state(self.gpt), self._info(state), self._write_extras)
                 self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
         if step.ranks.is_first:
             if best:
@@ -239,14 +234,10 @@ class RunSaver:
     def _snapshot(self, state: TrainState) -> Snapshot:
         step = self.step
         scaler = step.ranks.accelerator.scaler
-        if is_sharded(step.model):
-            weights, moments = gather_states(step.model, step.optimizer)
-        else:
-            weights, moments = self.gpt.state_dict(), unwrap_optimizer(step.optimizer).state_dict()
         return Snapshot(
             update=state.update,
-            weights=weights,
-            optimizer=moments,
+            weights=self.gpt.state_dict(),
+            optimizer=unwrap_optimizer(step.optimizer).state_dict(),
             ema=step.ema.state_dict() if step.ema is not None else None,
             scheduler=step.schedule.state_dict(),
             scaler=scaler.state_dict() if scaler is not None else None,
@@ -262,11 +253,8 @@ class RunSaver:
         step = self.step
         for name in guards:
             self.guards[name].load_state_dict(snapshot.guards[name])
-        if is_sharded(step.model):
-            load_states(step.model, step.optimizer, snapshot.weights, snapshot.optimizer)
-        else:
-            self.gpt.load_state_dict(snapshot.weights)
-            unwrap_optimizer(step.optimizer).load_state_dict(snapshot.optimizer)
+        self.gpt.load_state_dict(snapshot.weights)
+        unwrap_optimizer(step.optimizer).load_state_dict(snapshot.optimizer)
         step.schedule.load_state_dict(snapshot.scheduler)
         if step.ema is not None and snapshot.ema is not None:
             step.ema.load_state_dict(snapshot.ema)
