@@ -109,7 +109,7 @@ def synthetic_speech(seconds: float, seed: int) -> Samples:
 def small_vocabulary(size: int = 0) -> Vocabulary:
     """Build a vocabulary with the structure of XTTS v2; ``size`` pads it with pairs of letters and their merges."""
     symbols = dict.fromkeys(MARKS + DIGITS + LATIN + CYRILLIC + ARABIC + DEVANAGARI)
-    language_tokens = [language.token for language in languages.XTTS_LANGUAGES]
+    language_tokens = [language.token for language in languages.known_languages() if language.in_xtts]
     special = [STOP, UNKNOWN, SPACE, START, *language_tokens]
     merges = [(left, right) for left, right in (merge.split(" ") for merge in MERGES)]
     tokens = dict.fromkeys([STOP, UNKNOWN, SPACE, *symbols, START, *language_tokens, *map("".join, merges)])

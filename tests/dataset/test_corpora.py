@@ -191,7 +191,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:  # 
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "cache"))
         monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
         here = Corpus(f"{site.address}/archive.tar.bz2", "ALFFA", "20 h", "open")
-        monkeypatch.setitem(corpora.CORPORA, "openslr25", here)
+        monkeypatch.setitem(corpora.published_corpora(), "openslr25", here)
         monkeypatch.setattr(corpora, "check_public", lambda _: None)
         monkeypatch.setattr(corpora, "public_connections_only", contextlib.nullcontext)
         yield site

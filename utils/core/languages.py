@@ -2,10 +2,15 @@
 
 import difflib
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 from utils.core.errors import UnknownLanguageError
+
+TABLE = Path(__file__).parent / "data" / "languages.toml"
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class Language:
     aliases: tuple[str, ...] = ()  # in lower case
     whisper_code: str | None = None  # None if Whisper does not know the language and has to guess
     in_xtts: bool = False  # whether the published XTTS v2 speaks it
+    samples: tuple[str, ...] = ()  # sentences whose tokens show when the text front end changes
 
     @property
     def token(self) -> str:
@@ -25,35 +31,6 @@ class Language:
 
 
 AMHARIC = Language("am", "Amharic", "አማርኛ", ("amh", "amharinya", "amarigna", "amarinya"), "am")
-
-XTTS_LANGUAGES = (
-    Language("en", "English", "English", ("eng",), "en", in_xtts=True),
-    Language("es", "Spanish", "español", ("spa", "castilian"), "es", in_xtts=True),
-    Language("fr", "French", "français", ("fra", "fre"), "fr", in_xtts=True),
-    Language("de", "German", "Deutsch", ("deu", "ger"), "de", in_xtts=True),
-    Language("it", "Italian", "italiano", ("ita",), "it", in_xtts=True),
-    Language("pt", "Portuguese", "português", ("por",), "pt", in_xtts=True),
-    Language("pl", "Polish", "polski", ("pol",), "pl", in_xtts=True),
-    Language("tr", "Turkish", "Türkçe", ("tur",), "tr", in_xtts=True),
-    Language("ru", "Russian", "русский", ("rus",), "ru", in_xtts=True),
-    Language("nl", "Dutch", "Nederlands", ("nld", "dut"), "nl", in_xtts=True),
-    Language("cs", "Czech", "čeština", ("ces", "cze"), "cs", in_xtts=True),
-    Language("ar", "Arabic", "العربية", ("ara", "arb"), "ar", in_xtts=True),
-    Language("zh-cn", "Chinese", "中文", ("zh", "zho", "chi", "cmn", "mandarin"), "zh", in_xtts=True),
-    Language("ja", "Japanese", "日本語", ("jpn",), "ja", in_xtts=True),
-    Language("hu", "Hungarian", "magyar", ("hun",), "hu", in_xtts=True),
-    Language("ko", "Korean", "한국어", ("kor",), "ko", in_xtts=True),
-    Language("hi", "Hindi", "हिन्दी", ("hin",), "hi", in_xtts=True),
-)
-
-# Neighbours of Amharic that users are likely to name in full; any other language is known by its code.
-OTHER_LANGUAGES = (
-    Language("ti", "Tigrinya", "ትግርኛ", ("tir", "tigrigna")),
-    Language("om", "Oromo", "Afaan Oromoo", ("orm", "gaz", "afan oromo")),
-    Language("so", "Somali", "Soomaali", ("som",), "so"),
-    Language("sw", "Swahili", "Kiswahili", ("swa", "swh"), "sw"),
-    Language("gez", "Ge'ez", "ግዕዝ", ("geez",)),
-)
 
 WHISPER_CODES = frozenset(
     "af am ar as az ba be bg bn bo br bs ca cs cy da de el en es et eu fa fi fo fr gl gu ha haw he hi hr ht hu hy id "
@@ -63,6 +40,16 @@ WHISPER_CODES = frozenset(
 
 # A tag such as amh_ET, amh-Ethi or pt-BR: the language, then script, region or variant.
 TAG = re.compile(r"([a-z]{2,3})(?:[-_.@][a-z0-9]+)*")
+
+
+@cache
+def known_languages() -> tuple[Language, ...]:
+    """Return Amharic, the languages of XTTS, and neighbours of Amharic; any other is known by its code."""
+    languages = [AMHARIC]
+    for code, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items():
+        values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        languages.append(Language(code, **values))
+    return tuple(languages)
 
 
 def find(name: str) -> Language:
@@ -93,6 +80,6 @@ def canonical(name: str) -> str:
 def _by_alias() -> dict[str, Language]:
     return {
         spelling.casefold(): language
-        for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)
+        for language in known_languages()
         for spelling in (language.code, language.name, language.native_name, *language.aliases)
     }

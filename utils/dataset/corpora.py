@@ -10,9 +10,11 @@ import json
 import re
 import shutil
 import tarfile
+import tomllib
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -29,6 +31,7 @@ from utils.media import audio
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+TABLE = Path(__file__).parent / "data" / "corpora.toml"
 HUB, CORPUS = "hf:", "corpus:"
 CONVERTED = "refs/convert/parquet"  # where the hub keeps a copy of a dataset as tables
 ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
@@ -51,28 +54,12 @@ class Corpus(NamedTuple):
 
 
 ACCEPT = "accept its terms on its page and log in with: hf auth login"
-CORPORA = {
-    "amharic-speech": Corpus("hf:snapwre/amharic-speech", "Amharic Speech (snapwre)", "16,900 clips", "CC-BY-4.0"),
-    "waxal": Corpus("hf:google/WaxalNLP:amh_asr", "WAXAL, Amharic", "120 to 200 h", "CC-BY-4.0", "spontaneous speech"),
-    "afrivoice": Corpus(
-        "hf:DigitalUmuganda/Afrivoice_Ethiopia", "Afrivoice Ethiopia", "220 h", "CC-BY-4.0", f"gated: {ACCEPT}"
-    ),
-    "leyu": Corpus("hf:gheero-Leyu/leyu-amharic-*", "Leyu Amharic", "about 50 h", "CC-BY-4.0", "dialects"),
-    "openslr25": Corpus(
-        "https://www.openslr.org/resources/25/data_readspeech_am.tar.bz2",
-        "OpenSLR 25 (ALFFA), Amharic read speech",
-        "20 h",
-        "see openslr.org/25",
-    ),
-    "fleurs": Corpus("hf:google/fleurs:am_et", "FLEURS, Amharic", "10 to 12 h", "CC-BY-4.0"),
-    "common-voice": Corpus(
-        "hf:mozilla-foundation/common_voice_17_0:am",
-        "Common Voice, Amharic",
-        "a few hours",
-        "CC0-1.0",
-        f"gated: {ACCEPT}",
-    ),
-}
+
+
+@cache
+def published_corpora() -> dict[str, Corpus]:
+    """Return the corpora of ``data/corpora.toml`` by their short names."""
+    return {name: Corpus(**row) for name, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items()}
 
 
 def find_corpus(name: str) -> Corpus:
@@ -80,9 +67,9 @@ def find_corpus(name: str) -> Corpus:
     if name.startswith(HUB):
         return Corpus(name, name.removeprefix(HUB), "", "")
     try:
-        return CORPORA[name.removeprefix(CORPUS)]
+        return published_corpora()[name.removeprefix(CORPUS)]
     except KeyError:
-        hint = f"Corpora: {', '.join(CORPORA)}; or any hf:owner/name."
+        hint = f"Corpora: {', '.join(published_corpora())}; or any hf:owner/name."
         raise DataError(f"There is no corpus {name.removeprefix(CORPUS)!r}.", hint=hint) from None
 
 

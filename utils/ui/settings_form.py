@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config
 from utils.core.errors import ConfigError
-from utils.core.languages import AMHARIC, OTHER_LANGUAGES, XTTS_LANGUAGES, canonical
+from utils.core.languages import canonical, known_languages
 from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, t
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -194,6 +194,5 @@ def range_text(limits: Mapping[str, float]) -> str:
 
 def language_choices() -> list[tuple[str, str]]:
     return [
-        (f"{language.native_name} · {language.name} ({language.code})", language.code)
-        for language in (AMHARIC, *XTTS_LANGUAGES, *OTHER_LANGUAGES)
+        (f"{language.native_name} · {language.name} ({language.code})", language.code) for language in known_languages()
     ]

@@ -159,7 +159,7 @@ def _config(base: Path, tokenizer: Tokenizer) -> dict[str, Any]:
     config: dict[str, Any] = read_json(base / CONFIG_FILE)
     new = tokenizer.vocabulary.special - Vocabulary.load(base / VOCABULARY_FILE).special
     added = [*([tokenizer.settings.language] if tokenizer.settings else []), *sorted(token[1:-1] for token in new)]
-    known = config.get("languages") or [language.code for language in languages.XTTS_LANGUAGES]
+    known = config.get("languages") or [language.code for language in languages.known_languages() if language.in_xtts]
     vocabulary = tokenizer.vocabulary
     rows = {"gpt_number_text_tokens": vocabulary.size, "tokenizer_file": ""}
     rows |= {"gpt_start_text_token": vocabulary.ids[START], "gpt_stop_text_token": vocabulary.ids[STOP]}

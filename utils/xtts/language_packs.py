@@ -26,26 +26,6 @@ SENTENCE_MARKS = ".,;:?!-"
 # A sentence ends at a mark followed by a space, or at a mark that is written without a space.
 SENTENCE_END = re.compile(r"(?<=[.!?…؟۔።፧])[\"'”’»)\]]*\s+|(?<=[。！？])|\n+")
 
-XTTS_SAMPLES = {
-    "en": ("The children walked home along the quiet river.", "Dr. Lee paid $20 for 3 books."),
-    "es": ("Los niños volvieron a casa por la orilla del río.",),
-    "fr": ("Les enfants sont rentrés chez eux le long de la rivière.",),
-    "de": ("Die Kinder gingen am stillen Fluss entlang nach Hause.",),
-    "it": ("I bambini tornarono a casa lungo il fiume tranquillo.",),
-    "pt": ("As crianças voltaram para casa pela margem do rio.",),
-    "pl": ("Dzieci wróciły do domu wzdłuż spokojnej rzeki.",),
-    "tr": ("Çocuklar sakin nehir boyunca eve yürüdüler.",),
-    "ru": ("Дети шли домой вдоль тихой реки.",),
-    "nl": ("De kinderen liepen langs de stille rivier naar huis.",),
-    "cs": ("Děti šly domů podél tiché řeky.",),
-    "ar": ("عاد الأطفال إلى البيت على ضفة النهر الهادئ.",),
-    "zh-cn": ("孩子们沿着安静的河边走回家。",),
-    "ja": ("子供たちは静かな川に沿って家に帰りました。",),
-    "hu": ("A gyerekek a csendes folyó mentén sétáltak haza.",),
-    "ko": ("아이들은 조용한 강을 따라 집으로 걸어갔다.",),
-    "hi": ("बच्चे शांत नदी के किनारे घर लौटे।",),
-}
-
 
 class LanguagePack:
     """A language that is used as written, in lower case: any that has no pack of its own.
@@ -188,7 +168,7 @@ class CoquiPack(LanguagePack):
     def __init__(self, code: str, overrides: Mapping[str, str] | None = None) -> None:
         super().__init__(code, overrides)
         self.coqui_code = code.partition("-")[0]  # of coqui's cleaners, such as zh for zh-cn
-        self.samples = XTTS_SAMPLES[code]
+        self.samples = languages.find(code).samples
 
     @property
     def character_limit(self) -> int:
