@@ -2,7 +2,7 @@
 
 The GPT generates one code at a time, so its speed is that of reading its weights: fewer bytes, faster speech. The
 vocoder multiplies the same weights with thousands of samples, so its speed is that of arithmetic. Each machine is
-measured on the first three occasions and the best of each counts, in case another program disturbed a measurement.
+measured once, the first time that it speaks.
 """
 
 import json
@@ -34,8 +34,7 @@ Seconds = Mapping[Precision, Annotated[float, Field(gt=0)]]  # of the same work 
 FORMAT = 2  # of the measurements
 MIN_GAIN = 1.15  # times faster than fp32; less is not worth any inexactness
 EMULATED = 0.5  # of fp32's speed; slower bf16 is not done by the processor itself
-ROUNDS = 7  # the best of which counts
-OCCASIONS = 3
+ROUNDS = 15  # the best of which counts, in case another program disturbs some
 LAYERS, WIDTH = 8, 1024  # together larger than a processor's cache
 SMALL_BYTES = 64 << 20  # a GPT of this size in fp32 is read quickly as it is
 
@@ -70,14 +69,6 @@ class Measurement:
     gpt: Seconds  # seconds of products with few rows and large weights
     vocoder: Seconds  # seconds of a convolution
     date: str
-    times: int = 1
-
-    def best_of(self, other: "Measurement") -> "Measurement":
-        def minimum(first: Seconds, second: Seconds) -> Seconds:
-            return {name: min(each[name] for each in (first, second) if name in each) for name in {**first, **second}}
-
-        gpt, vocoder = minimum(self.gpt, other.gpt), minimum(self.vocoder, other.vocoder)
-        return Measurement(gpt, vocoder, other.date, self.times + other.times)
 
 
 def choose(
@@ -129,11 +120,11 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
 
 
 def measurement(path: Path = PRECISIONS) -> Measurement:
-    """Return what was measured on this machine; the first times this takes a second or two."""
+    """Return what was measured on this machine; the first time this takes a second or two."""
     key = machine()
-    if (known := _read(path).get(key)) and known.times >= OCCASIONS:
+    if known := _read(path).get(key):
         return known
-    result = known.best_of(measure()) if known else measure()
+    result = measure()
     try:
         make_folder(path.parent)
         with file_lock(path.with_name(f".{path.name}.lock")):
