@@ -1,9 +1,8 @@
 """Amharic verbs: from one marked citation form and its class to the marked forms of the whole paradigm.
 
 A form is ordinary fidel with `ː` after every letter whose consonant is geminate. Which consonant that is depends on the
-class and on the tense, and only the tables below say so. Digits are radicals, the letter after a digit is its vowel,
-`ː` makes it geminate; the vowel of the last radical belongs to the ending. A verb with one radical less than its
-pattern is weak: the last radical has been lost and the one before it takes the endings (ሰማː after 1ə2əː3).
+class and on the tense, and only `data/verb_patterns.tsv` says so. A verb with one radical less than its pattern is
+weak: the last radical has been lost and the one before it takes the endings (ሰማː after 1ə2əː3).
 
 Classes: A ሰበːረ, B ፈለːገ (geminate throughout), C ባረːከ (a after the first radical), Q መሰከːረ (four radicals), F ሰባበːረ (a
 before the geminate), M ቆመ ሳመ ሄደ (lost middle radical), R ተቋቋመ (M doubled), VA አለːፈ and VB አሰːበ (begin with a vowel),
@@ -20,80 +19,25 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.amharic.tables import DATA, TableError, numbered_rows
+from utils.amharic.tables import DATA, TableError, numbered_rows, rows
 
 TABLE = "lexicon/verbs.tsv"
 
-# perfective, imperfective, jussive (and imperative), gerund, infinitive, agent; to be read by the numbers below.
-_ACTIVE = {
-    "A": "1ə2əː3 1ə2ɨ3 1ɨ2ə3 1ə2ɨ3 1ɨ2ə3 1ə2a3",
-    "B": "1ə2əː3 1ə2ɨː3 1ə2ɨː3 1ə2ɨː3 1ə2əː3 1ə2aː3",
-    "C": "1a2əː3 1a2ɨ3 1a2ɨ3 1a2ɨ3 1a2ə3 1a2a3",
-    "Q": "1ə2ə3əː4 1ə2ə3ɨː4 1ə2ɨ3ɨ4 1ə2ɨ3ɨ4 1ə2ɨ3ə4 1ə2ɨ3a4",
-    "F": "1ə2a3əː4 1ə2a3ɨː4 1ə2a3ɨ4 1ə2a3ɨ4 1ə2a3ə4 1ə2a3a4",
-    "Mə": "1ə2 1ə2 1ɨ2 1ə2 1ə2 1a2",
-    "Ma": "1a2 1ɨ2 1a2 1ɨ2 1a2 1a2",
-    "Me": "1e2 1e2 1i2 1e2 1e2 1e2",
-    "R": "1a2a3 1a2ɨ3 1a2ɨ3 1a2ɨ3 1a2a3 1a2a3",
-    "VA": "1a2əː3 1a2ɨ3 2ə3 1a2ɨ3 1a2ə3 1a2a3",
-    "V": "1a2əː3 1a2ɨː3 1a2ɨː3 1a2ɨː3 1a2əː3 1a2aː3",
-}
-_PASSIVE = {
-    "A": "1ə2əː3 1ə2əː3 1ə2ə3 1ə2ɨ3 1ə2ə3 1ə2a3",
-    "B": "1ə2əː3 1ə2əː3 1ə2əː3 1ə2ɨː3 1ə2əː3 1ə2aː3",
-    "C": "1a2əː3 1a2əː3 1a2ə3 1a2ɨ3 1a2ə3 1a2a3",
-    "Q": "1ə2ə3əː4 1ə2ə3əː4 1ə2ɨ3ə4 1ə2ɨ3ɨ4 1ə2ɨ3ə4 1ə2ɨ3a4",
-    "F": "1ə2a3əː4 1ə2a3əː4 1ə2a3ə4 1ə2a3ɨ4 1ə2a3ə4 1ə2a3a4",
-    "Mə": "1ə2 1ə2 1ə2 1ə2 1ə2 1a2",
-    "Ma": "1a2 1a2 1a2 1ɨ2 1a2 1a2",
-    "Me": "1e2 1e2 1e2 1i2 1e2 1e2",
-    "R": "1a2a3 1a2a3 1a2a3 1a2ɨ3 1a2a3 1a2a3",
-    "V": "1a2əː3 1a2əː3 1a2əː3 1a2ɨː3 1a2əː3 1a2aː3",
-}
-_CAUSATIVE = _ACTIVE | {
-    "A": _ACTIVE["B"],  # አስ- makes every A a B: yasnäggər; only አ- below keeps A apart
-    "A-a": "1ə2əː3 1ə2ɨ3 1ɨ2ɨ3 1ɨ2ɨ3 1ɨ2ə3 1ɨ2a3",
-    "C": "1a2əː3 1a2ɨː3 1a2ɨ3 1a2ɨ3 1a2ə3 1a2a3",
-    "Mə": "1ə2 1ə2 1ɨ2 1ɨ2 1ə2 1a2",
-    "Ma": "1a2 1ɨ2 1ɨ2 1ɨ2 1a2 1a2",
-    "Me": "1e2 1e2 1i2 1i2 1e2 1e2",
-}
 # The noun of manner: አነጋገር annäɡaɡär "way of speaking".
 _MANNER = {"A": "1əː2a2ə3", "B": "1əː2a2ə3", "Q": "1əː2ə3a3ə4", "Mə": "1aː1a2"}
 
 # The letters that the last radical of a stem may show, as places in its list: the orders 0-6, the eighth column, then
 # those that depend on the verb: in the perfective's three persons (ሰበረ ሰበርኩ ሰበርክ) and its others, without an ending,
 # palatalised.
-_E, _U, _A, _LONG, _SIXTH, _O, _WA = 0, 1, 3, 4, 5, 6, 7
-_THIRD, _FIRST, _SECOND, _OTHER, _BARE, _I, _PALATAL, _IYA, _LONG_E = range(8, 17)
+_PLACES = "ə u i_order a e ɨ o wa third first second other bare i palatal iya long_e".split()
+_E, _U, _A, _LONG, _SIXTH, _O, _WA, _I, _PALATAL, _IYA = map(_PLACES.index, "ə u a e ɨ o wa i palatal iya".split())
 
-Endings = tuple[tuple[str, int, str], ...]
-# A prefix, the place of the last radical's letter, and what follows it; first and third persons, then the second ones,
-# which are left out where a form is seldom addressed to anybody. Present tenses end in አለː.
-_PERFECT: Endings = (("", _THIRD, ""), ("", _THIRD, "ችː"), ("", _FIRST, ""), ("", _OTHER, "ን"), ("", _U, ""))
-_PERFECT_YOU: Endings = (("", _SECOND, ""), ("", _OTHER, "ህ"), ("", _OTHER, "ሽ"), ("", _A, "ችːሁ"))
-_IMPERFECT: Endings = (
-    ("ይ", _BARE, ""), ("ት", _BARE, ""), ("እ", _BARE, ""), ("እን", _BARE, ""), ("ይ", _U, ""),
-    ("ይ", _A, "ልː"), ("ት", _A, "ለːችː"), ("እ", _A, "ለːሁ"), ("እን", _A, "ለːን"), ("ይ", _A, "ሉː"),
-)  # fmt: skip
-_IMPERFECT_YOU: Endings = (
-    ("ት", _I, ""), ("ት", _PALATAL, ""), ("ት", _U, ""), ("ት", _A, "ለːህ"), ("ት", _IYA, "ለːሽ"), ("ት", _A, "ላːችːሁ"),
-)  # fmt: skip
-_GERUND: Endings = (
-    ("", _O, ""), ("", _A, ""), ("", _LONG_E, ""), ("", _E, "ን"), ("", _E, "ው"),
-    ("", _WA, "ልː"), ("", _A, "ለːችː"), ("", _LONG_E, "ያለːሁ"), ("", _E, "ናልː"), ("", _E, "ዋልː"),
-)  # fmt: skip
-_GERUND_YOU: Endings = (
-    ("", _E, "ህ"), ("", _E, "ሽ"), ("", _A, "ችːሁ"), ("", _E, "ሃልː"), ("", _E, "ሻልː"), ("", _A, "ችːኋልː"),
-)  # fmt: skip
-_JUSSIVE: Endings = (("ይ", _BARE, ""), ("ት", _BARE, ""), ("ል", _BARE, ""), ("እን", _BARE, ""), ("ይ", _U, ""))
-_JUSSIVE_YOU: Endings = (("ት", _I, ""), ("ት", _PALATAL, ""), ("ት", _U, ""))
-_IMPERATIVE: Endings = (("", _BARE, ""), ("", _I, ""), ("", _PALATAL, ""), ("", _U, ""))
+Endings = tuple[tuple[str, int, str], ...]  # a prefix, the place of the last radical's letter, and what follows it
 
 _VOWELS = {vowel: order for order, vowel in enumerate("əuiaeɨo")}
-_PERFECTIVE, _IMPERFECTIVE, _JUSSIVE_OF, _GERUND_OF, _INFINITIVE, _AGENT, _IMPERATIVE_OF = range(7)
+_PERFECTIVE, _IMPERFECTIVE, _JUSSIVE, _GERUND, _INFINITIVE, _AGENT, _IMPERATIVE = range(7)
 # The tenses in which a person or መ- stands before the stem, so that the ተ- of the passive melts into its first radical.
-_PREFIXED = {_IMPERFECTIVE, _JUSSIVE_OF, _INFINITIVE}
+_PREFIXED = {_IMPERFECTIVE, _JUSSIVE, _INFINITIVE}
 
 _PALATALS = dict(zip("ደተጠሰዘነለጸጀቸጨሸዠኘየ", "ጀቸጨሸዠኘየጨጀቸጨሸዠኘየ", strict=True))
 _LABIAL_ROWS = {"ቈ": "ቀ", "ኈ": "ሀ", "ኰ": "ከ", "ጐ": "ገ"}
@@ -102,6 +46,23 @@ _LABIAL_ORDERS = {_E: _O, _SIXTH: _U, _A: _WA}  # after a labialised consonant �
 _NEVER_LONG = "ሀኸአ"
 
 _PART = re.compile("([1-4])([əuiaeɨo]?)(ː?)")
+
+
+@cache
+def _patterns() -> dict[tuple[str, str], list[str]]:
+    """Return the stems of a verb in the order of the tenses, by voice and class."""
+    return {(voice, group): stems for voice, group, *stems in rows("verb_patterns.tsv", columns=8)}
+
+
+@cache
+def _endings(tense: str, *, you: bool) -> Endings:
+    """Return the endings of the first and third persons of a tense, and with ``you`` those of the second ones."""
+    persons = ("others", "you") if you else ("others",)
+    return tuple(
+        (prefix.strip("∅"), _PLACES.index(place), rest.strip("∅"))
+        for each, person, prefix, place, rest in rows("verb_endings.tsv", columns=5)
+        if each == tense and person in persons
+    )
 
 
 class Radical(NamedTuple):
@@ -130,16 +91,17 @@ class Root(NamedTuple):
     weak: int | None = None
 
     def pattern(self, tense: int) -> str:
-        table = _ACTIVE if not self.stem else _PASSIVE if self.stem in {"t", "T", "tn"} else _CAUSATIVE
-        key = "A-a" if (self.group, self.stem) == ("A", "a") else self.group
-        return table[key].split()[_JUSSIVE_OF if tense == _IMPERATIVE_OF else tense]
+        voice = "active" if not self.stem else "passive" if self.stem in {"t", "T", "tn"} else "causative"
+        group = "A-a" if (self.group, self.stem) == ("A", "a") else self.group
+        stems = _patterns().get((voice, group)) or _patterns()["active", group]
+        return stems[_JUSSIVE if tense == _IMPERATIVE else tense]
 
     def before(self, tense: int) -> tuple[str, bool]:
         """Return the prefix of a tense and whether the first radical is geminate after it."""
         assimilated = self.stem == "at" or (self.stem == "as" and self.prefix == "አ")
         if self.stem in {"t", "T", "tn"} and tense in _PREFIXED:
             return self.prefix.removeprefix("ተ"), self.stem != "tn"
-        if self.group == "VA" and tense == _IMPERATIVE_OF:
+        if self.group == "VA" and tense == _IMPERATIVE:
             return "እ", False
         return self.prefix, assimilated
 
@@ -198,12 +160,13 @@ def read(citation: str, kind: str) -> Root:
         group += {_A: "a", _LONG: "e"}.get(letters[0][1], "ə")
     group = "V" if group == "VB" else group
     root = Root(tuple(radical for radical, _ in letters), group, stem, prefix)
-    if group not in _CAUSATIVE:
+    if ("active", group) not in _patterns():
         raise TableError(f"{citation}: no such class: {kind}; the docstring of verbs.py lists them")
     missing = int(root.pattern(_PERFECTIVE)[-1]) - len(letters)
     if missing == 1:
         root = root._replace(weak=letters[-1][1])
-    made = _stem(root, _PERFECTIVE).forms(_PERFECT[:1])[0] if missing in {0, 1} else "nothing: count its radicals"
+    third_person = _endings("perfective", you=False)[:1]
+    made = _stem(root, _PERFECTIVE).forms(third_person)[0] if missing in {0, 1} else "nothing: count its radicals"
     if made != citation:
         raise TableError(f"{citation}: class {kind} makes {made}; correct the marks or the class")
     return root
@@ -228,12 +191,12 @@ def _derived(root: Root, stem: str) -> Root:
 
 
 def _indicative(root: Root, *, you: bool) -> Iterator[str]:
-    yield from _stem(root, _PERFECTIVE).forms(_PERFECT + _PERFECT_YOU if you else _PERFECT)
-    yield from _stem(root, _IMPERFECTIVE).forms(_IMPERFECT + _IMPERFECT_YOU if you else _IMPERFECT)
-    gerund = _stem(root, _GERUND_OF)
+    yield from _stem(root, _PERFECTIVE).forms(_endings("perfective", you=you))
+    yield from _stem(root, _IMPERFECTIVE).forms(_endings("imperfective", you=you))
+    gerund = _stem(root, _GERUND)
     if root.weak is not None:  # ት stands for the lost radical: ሰምቶ
         gerund = Stem(gerund.head + gerund.letters[_SIXTH], _letters(Radical("ተ"), "", None))
-    yield from gerund.forms(_GERUND + _GERUND_YOU if you else _GERUND)
+    yield from gerund.forms(_endings("gerund", you=you))
     # The infinitive, the nouns of instrument and agent and, of a plain stem, the noun of manner.
     ending = ("መ", _SIXTH, "") if root.weak is None else ("መ", root.weak, "ት")
     yield from _stem(root, _INFINITIVE).forms((ending, ("መ", _IYA, "")))
@@ -243,20 +206,19 @@ def _indicative(root: Root, *, you: bool) -> Iterator[str]:
 
 
 def _jussive(root: Root, *, you: bool) -> Iterator[str]:
-    yield from _stem(root, _JUSSIVE_OF).forms(_JUSSIVE + _JUSSIVE_YOU if you else _JUSSIVE)
+    yield from _stem(root, _JUSSIVE).forms(_endings("jussive", you=you))
     if you:
-        yield from _stem(root, _IMPERATIVE_OF).forms(_IMPERATIVE)
+        yield from _stem(root, _IMPERATIVE).forms(_endings("imperative", you=True))
 
 
 def _contracted(root: Root, *, you: bool) -> Iterator[str]:
     """Yield the forms in which equal radicals with no vowel between them are written once: ይዘላል beside ይዘልላል."""
     if len(root.radicals) != 3 or root.radicals[1] != root.radicals[2]:
         return
-    present, past = (_IMPERFECT + _IMPERFECT_YOU, _GERUND + _GERUND_YOU) if you else (_IMPERFECT, _GERUND)
-    for tense, endings in ((_IMPERFECTIVE, present), (_GERUND_OF, past)):
+    for name, tense in (("imperfective", _IMPERFECTIVE), ("gerund", _GERUND)):
         pattern = root.pattern(tense)
         if pattern.endswith(("ə2ɨ3", "a2ɨ3")):
-            yield from _stem(root, tense, pattern[:-3] + "3ː").forms(endings)
+            yield from _stem(root, tense, pattern[:-3] + "3ː").forms(_endings(name, you=you))
 
 
 _STEPS = (_indicative, _jussive, _contracted)  # the likelier forms first
