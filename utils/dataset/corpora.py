@@ -86,7 +86,7 @@ def read_corpus(
     parts = (
         _read_hub(corpus.source.removeprefix(HUB), workspace, speaker, on_progress)
         if corpus.source.startswith(HUB)
-        else _read_archives([corpus.source], workspace, speaker, on_progress)
+        else [_read_archive(corpus.source, workspace, speaker, on_progress)]
     )
     scan = _first_hours(parts, hours)
     if not scan.recordings:
@@ -150,20 +150,18 @@ def _read_hub(name: str, workspace: Path, speaker: str, on_progress: OnProgress)
         if not files:
             hint = "Check the configuration, which follows the name after a colon."
             raise DataError(f"hf:{name} has no tables and no lists with archives.", hint=hint)
-        if files[0].endswith(tuple(TABLES)):
-            for file in files:
-                on_progress(file, 0.0)
-                with _hub_errors(repository):
-                    path = Path(api.hf_hub_download(repository, file, repo_type="dataset", revision=revision))
-                on_progress(file, 1.0)
+        has_tables = files[0].endswith(tuple(TABLES))
+        folder = workspace / re.sub(r"\W+", "-", f"{repository}-{configuration}")
+        for file in files:
+            on_progress(file, 0.0)
+            with _hub_errors(repository):
+                path = Path(api.hf_hub_download(repository, file, repo_type="dataset", revision=revision))
+            on_progress(file, 1.0)
+            if has_tables:
                 yield from read_table_parts(path, workspace, speaker=speaker)
-        else:
-            folder = workspace / re.sub(r"\W+", "-", f"{repository}-{configuration}")
-            for file in files:
-                on_progress(file, 0.0)
-                with _hub_errors(repository):
-                    path = Path(api.hf_hub_download(repository, file, repo_type="dataset", revision=revision))
+            else:
                 _place(path, folder, file)
+        if not has_tables:
             yield read_folder(folder, speaker)
 
 
@@ -252,16 +250,15 @@ def _configured(card: dict[str, Any], configuration: str) -> list[str]:
 # --- archives ---
 
 
-def _read_archives(urls: Iterable[str], workspace: Path, speaker: str, on_progress: OnProgress) -> Iterator[ScanResult]:
-    for url in urls:
-        name = url.rpartition("/")[2]
-        folder = workspace / re.sub(r"\W+", "-", name)
-        archive = folder / name
-        if not archive.is_file():
-            make_folder(folder)
-            _fetch(url, archive, on_progress)
-        _place(archive, folder, name)
-        yield read_folder(folder, speaker)
+def _read_archive(url: str, workspace: Path, speaker: str, on_progress: OnProgress) -> ScanResult:
+    name = url.rpartition("/")[2]
+    folder = workspace / re.sub(r"\W+", "-", name)
+    archive = folder / name
+    if not archive.is_file():
+        make_folder(folder)
+        _fetch(url, archive, on_progress)
+    _place(archive, folder, name)
+    return read_folder(folder, speaker)
 
 
 def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:

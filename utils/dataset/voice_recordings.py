@@ -15,7 +15,7 @@ from utils.amharic.alphabet import PHONES
 from utils.config import DatasetConfig
 from utils.core.errors import AudioError, DataError
 from utils.core.paths import Project
-from utils.core.storage import file_lock, make_folder, read_text, storage_error, write_atomically
+from utils.core.storage import file_lock, make_folder, read_text, storage_errors, write_atomically
 from utils.dataset import prompts
 from utils.dataset.metadata import header_seconds
 from utils.dataset.scores import FULL_SCALE
@@ -87,12 +87,9 @@ def undo_last(project: Project) -> RecordedTake:
     if not (saved := takes(project)):
         raise DataError("There is no recording to delete.", hint="Record a sentence first.")
     last = saved[-1]
-    try:
-        with file_lock(last.path.parent / ".lock"):
-            last.path.unlink()  # first: sound without text would be transcribed
-            last.path.with_suffix(".txt").unlink(missing_ok=True)
-    except OSError as error:
-        raise storage_error(last.path, error) from error
+    with storage_errors(last.path), file_lock(last.path.parent / ".lock"):
+        last.path.unlink()  # first: sound without text would be transcribed
+        last.path.with_suffix(".txt").unlink(missing_ok=True)
     return last
 
 

@@ -11,7 +11,7 @@ from utils.core import paths
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
-from utils.core.storage import PARTIAL, make_folder, read_text, storage_error
+from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
 from utils.workspace.disk_usage import size_of
 from utils.workspace.projects import downloads_project
 from utils.xtts.files import HUB_FILES, TINY
@@ -54,10 +54,8 @@ def withdraw_consent() -> None:
     """Remove the consent; downloaded models stay."""
     if os.environ.get(VARIABLE) == "1":
         raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Unset it and start again.")
-    try:
+    with storage_errors(paths.LICENCE_CONSENT):
         paths.LICENCE_CONSENT.unlink(missing_ok=True)
-    except OSError as error:
-        raise storage_error(paths.LICENCE_CONSENT, error) from error
 
 
 def licence_text() -> str:

@@ -21,7 +21,7 @@ from utils.core.storage import (
     make_folder,
     require_space,
     retry_while_in_use,
-    storage_error,
+    storage_errors,
     write_atomically,
 )
 from utils.dataset.store import DATABASE, Store
@@ -68,10 +68,8 @@ def downloads_project(output: Path = OUTPUT) -> Project:
 def create(name: str, output: Path = OUTPUT) -> Project:
     created = _unused(name, output)
     make_folder(output)
-    try:
+    with storage_errors(created.root):
         created.root.mkdir()
-    except OSError as error:
-        raise storage_error(created.root, error) from error
     return created
 
 
@@ -104,14 +102,13 @@ def duplicate(
     require_space(target.root, sum(path.lstat().st_size for path in copied))
     new = output / f".{target.root.name}.copy-{time.time_ns()}"
     try:
-        _copy(files, source.root, new, on_progress)
-        _update_base_paths(new, source.root, target.root)
-        _unused(name, output)  # it may have been created meanwhile
-        retry_while_in_use(lambda: new.rename(target.root))
-    except BaseException as error:
-        shutil.rmtree(new, ignore_errors=True)  # the error below is the reason
-        if isinstance(error, OSError):
-            raise storage_error(target.root, error) from error
+        with storage_errors(target.root):
+            _copy(files, source.root, new, on_progress)
+            _update_base_paths(new, source.root, target.root)
+            _unused(name, output)  # it may have been created meanwhile
+            retry_while_in_use(lambda: new.rename(target.root))
+    except BaseException:
+        shutil.rmtree(new, ignore_errors=True)
         raise
     return target
 

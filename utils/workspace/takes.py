@@ -27,7 +27,7 @@ from utils.core.storage import (
     cached_while_unchanged,
     make_folder,
     read_json,
-    storage_error,
+    storage_errors,
     timestamp_name,
     write_atomically,
 )
@@ -272,7 +272,8 @@ def delete(project: Project, name: object) -> str:
     """Move a take to the deleted ones; the newest of them can be restored."""
     folder, deleted_folder = take_folder(project, name), project.root / FOLDER / DELETED
     make_folder(deleted_folder)
-    _move(folder, deleted_folder / f"{time.time_ns()}~{folder.name}")
+    with storage_errors(folder):
+        folder.replace(deleted_folder / f"{time.time_ns()}~{folder.name}")
     for path in deleted(project)[MAX_DELETED:]:
         shutil.rmtree(path, ignore_errors=True)
     return folder.name
@@ -288,15 +289,9 @@ def restore(project: Project) -> str:
     if not (folders := deleted(project)):
         raise DataError("No deleted take can be restored.", hint="Only the most recent ones are kept.")
     name = folders[0].name.partition("~")[2]
-    _move(folders[0], project.root / FOLDER / name)
+    with storage_errors(folders[0]):
+        folders[0].replace(project.root / FOLDER / name)
     return name
-
-
-def _move(source: Path, target: Path) -> None:
-    try:
-        source.replace(target)
-    except OSError as error:
-        raise storage_error(source, error) from error
 
 
 def _pieces(sentences: Sequence[Utterance]) -> tuple[TakeSentence, ...]:

@@ -21,7 +21,7 @@ from utils.core.storage import (
     link_or_copy_atomically,
     make_folder,
     read_text,
-    storage_error,
+    storage_errors,
     write_atomically,
 )
 from utils.dataset import voice_recordings
@@ -191,10 +191,8 @@ def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) 
     folder = uploads_folder(project, kind)
     for name in names:
         path = resolve_inside(folder, name)
-        try:
+        with storage_errors(path):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            raise storage_error(path, error) from error
     if not list_uploads(project, kind):
         remove_input(project, project_input(kind))
 
