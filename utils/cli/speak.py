@@ -83,11 +83,7 @@ def load(config: SpeechConfig) -> "Synthesizer":
 class FinishedSentences:
     """Stores spoken sentences in a hidden folder beside the audio file that they will become, so that a book continues.
 
-    Args:
-        out: The audio file.
-        model: Fingerprint of the model.
-        voice: Key of the voice.
-        config: Settings of the speech; a sentence spoken with others is spoken again.
+    A sentence that was spoken with another model, voice or setting is spoken again.
     """
 
     def __init__(self, out: Path, model: str, voice: str, config: SpeechConfig) -> None:

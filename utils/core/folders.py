@@ -51,9 +51,8 @@ class DamagedError(StorageError):
 def replace_folder(path: Path, ours: Collection[str] | None = None) -> Iterator[Path]:
     """Give an empty folder to fill, which then replaces another; on failure the old one is unchanged.
 
-    Args:
-        path: The folder to replace.
-        ours: Names that are replaced or deleted; all other files belong to the user and move over. None: no file does.
+    Only the names in ``ours`` are replaced or deleted; all other files belong to the user and move over. With None, no
+    file does.
     """
     make_folder(path.parent)
     new = _beside(path, "new")
@@ -86,12 +85,8 @@ def write_folder(
 ) -> Path:
     """Write a folder with a manifest, which replaces the one that is there; on failure that one is unchanged.
 
-    Args:
-        target: The folder.
-        manifest: Name of its manifest, a JSON file.
-        fill: Writes the files; returns the SHA-256 of those that it has hashed while writing.
-        about: What else the manifest contains.
-        needed: Bytes that will be written.
+    ``fill`` writes the files and returns the SHA-256 of those that it has hashed while writing. ``about`` goes into the
+    manifest too.
     """
     make_folder(target.parent)
     has_previous = repair(target, manifest)

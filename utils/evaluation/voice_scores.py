@@ -105,12 +105,7 @@ def find_phone_judge(language: str, dataset: Path) -> PhoneJudge | None:
 
 
 class VoiceScorer:
-    """Scores the spoken sentences of a checkpoint.
-
-    Args:
-        language: Language of the sentences.
-        judge: Measures intelligibility; without one it is left out.
-    """
+    """Scores the spoken sentences of a checkpoint; without a judge, their intelligibility is left out."""
 
     def __init__(self, language: str, judge: Judge | None = None) -> None:
         self.language, self.judge = language, judge

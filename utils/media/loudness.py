@@ -56,10 +56,7 @@ class Normalizer:
     """Brings speech that arrives in chunks to a loudness; speech in one chunk gets one gain.
 
     The gain of a chunk follows the loudness of everything received so far, so the first chunk is right on its own.
-
-    Args:
-        rate: Samples per second.
-        target: LUFS; 0 leaves the speech unchanged.
+    A target of 0 LUFS leaves the speech unchanged.
     """
 
     def __init__(self, rate: int, target: float) -> None:

@@ -78,12 +78,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class EventPrinter:
-    """Prints the events of a run as they come.
-
-    Args:
-        stream: Where to write.
-        everything: Print all events; otherwise only progress, warnings and the end.
-    """
+    """Prints the events of a run as they come: all of them, or only progress, warnings and the end."""
 
     def __init__(self, stream: TextIO, *, everything: bool = True) -> None:
         self.stream, self.everything = stream, everything

@@ -138,10 +138,7 @@ class ActiveModel:
 class SpeechSession:
     """Loads one model at a time and runs requests with it in the order of their arrival.
 
-    Args:
-        load: Loads the model that a config names; gets a check to call at each code of the model.
-        max_active: Requests that run at once.
-        max_waiting: Requests that may wait behind them.
+    ``load`` gets a check to call at each code of the model.
     """
 
     def __init__(

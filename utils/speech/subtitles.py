@@ -130,12 +130,9 @@ class Timeline(NamedTuple):
 
 
 def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: float | None = None) -> Timeline:
-    """Place the audio of each cue at its time.
+    """Place the audio of each cue, which may be empty, at its time; ``seconds``: the minimum duration of the whole.
 
-    Args:
-        cues: In order of time, without overlap, as ``read_cues`` returns them.
-        sounds: Audio of each cue at 24 kHz; empty where nothing is spoken.
-        seconds: Duration of the whole, if it is longer than the cues.
+    The cues are in order of time, without overlap, as ``read_cues`` returns them.
     """
     total = max([seconds or 0.0, *(cue.span.end for cue in cues)])
     quiet_until = [*(cue.span.start - GAP for cue in cues[1:]), total][: len(cues)]

@@ -206,11 +206,8 @@ def best_takes(
 ) -> Generator[Utterance, None, None]:
     """Speak sentences and yield them in order; doubtful ones are spoken again with other seeds, the best take counts.
 
-    Args:
-        sentences: Read as far as there is work for two batches.
-        add: Begins an attempt to generate a sentence.
-        next_sound: Returns a complete generation and its sound.
-        config: How to speak.
+    ``add`` begins an attempt to generate a sentence, and ``next_sound`` returns a complete one with its sound. The
+    sentences are read as far as there is work for two batches.
     """
     source, limits = iter(sentences), SpeechLimits.of(config.language)
     works, takes = deque[_Work](), dict[Generation, tuple[_Work, int, Sentence]]()

@@ -51,12 +51,7 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class FirstBatch:
-    """Observes the first batch that is trained, reports it, and removes itself.
-
-    Args:
-        step: What performs the updates.
-        report: Called once with what was used, by name.
-    """
+    """Observes the first batch that is trained, reports what was used, by name, and removes itself."""
 
     def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], None]) -> None:
         self.step, self.report = step, report

@@ -167,14 +167,10 @@ def pack(
     length: int = 0,
     rows: int = 0,
 ) -> PackedBatch:
-    """Pack clips into one batch.
+    """Pack clips, whose references have the same length, into one batch; without clips, it has no loss.
 
-    Args:
-        examples: The clips; all references have the same length. Without clips, the batch has no loss.
-        tokens: Start and stop tokens.
-        masked: For each clip, start and end of the codes that are excluded from the loss.
-        length: Minimum positions per row; by default those of the longest clip.
-        rows: Minimum rows; by default one per clip.
+    ``masked`` has, for each clip, start and end of the codes that are excluded from the loss. ``length`` and ``rows``
+    are minima.
     """
     marks = np.zeros((len(examples), 2), np.int64) if masked is None else masked
     extra = TEXT_EXTRA + AUDIO_EXTRA

@@ -51,13 +51,9 @@ EXAMPLES = {"am": "ሰላም ለዓለም።"}
 
 
 def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, report: Path | None = None) -> str:
-    """Write the card of a model; anything unknown is left out.
+    """Write the card of a model, or of its adapter alone; anything unknown is left out.
 
-    Args:
-        opened: The model.
-        name: Its name.
-        adapter: Whether only the adapter is published.
-        report: report.json of an evaluation of this model.
+    ``report`` is the report.json of an evaluation of this model.
     """
     base = Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name  # "" when unknown
     settings = opened.tokenizer.settings

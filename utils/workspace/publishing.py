@@ -150,13 +150,9 @@ def require_token(repository: str) -> str:
 
 
 def push(folder: Path, repository: str, *, public: bool = False, endpoint: str | None = None) -> str:
-    """Upload a published model and return the address of the commit.
+    """Upload a published model to owner/name, which is created if it does not exist; return the address of the commit.
 
-    Args:
-        folder: The model.
-        repository: Repository as owner/name; created when it does not exist.
-        public: Make a new repository public.
-        endpoint: Address of the hub (default: HF_ENDPOINT, or the public hub).
+    Without an endpoint, the hub is that of HF_ENDPOINT, or the public one.
     """
     from httpx2 import HTTPError, InvalidURL
     from huggingface_hub import HfApi

@@ -49,10 +49,7 @@ class ModelSource:
 def base_folder(version: str, custom_model: str = "", source: ModelSource | None = None) -> Path:
     """Return the folder of a base model; missing files are downloaded or linked.
 
-    Args:
-        version: A published version, or tiny; for a custom model, where its missing files come from.
-        custom_model: A folder or .pth to use instead.
-        source: Where published models come from.
+    ``version`` is a published one, or tiny. A custom model is a folder or .pth, whose missing files come from it.
     """
     source = source or ModelSource()
     if custom_model.strip():

@@ -106,11 +106,7 @@ def write(
 ) -> Path:
     """Write a checkpoint atomically; one of the same step is replaced.
 
-    Args:
-        run: Folder of the run.
-        state: Weights under coqui's names, or those of an adapter.
-        info: Its metadata.
-        fill: Writes other files into the folder, such as ``Tokenizer.save``.
+    ``state`` has the weights under coqui's names, or those of an adapter. ``fill`` writes other files into the folder.
     """
     from utils.xtts.tensors import half_dtype, write_tensors
 

@@ -49,12 +49,7 @@ def choose_precision(
     """Choose the fastest precision that the hardware supports.
 
     torch's ``is_bf16_supported`` also accepts emulation, which is much slower than float32, so the hardware is checked.
-
-    Args:
-        device: Device of the model.
-        wanted: Whether half precision is allowed.
-        capability: Compute capability of the GPU; by default that of the device.
-        processor: Feature flags of the CPU; by default those of this machine.
+    The capability of the GPU and the feature flags of the processor are by default those of this machine.
     """
     kind = torch.device(device)
     if not wanted:

@@ -61,12 +61,8 @@ def promote(
 ) -> Path:
     """Export a checkpoint as the project's voice; the previous one is replaced when the new one is complete.
 
-    Args:
-        checkpoint: The checkpoint.
-        ready: Target folder.
-        reference: Reference clip of the voice; None keeps that of the base model.
-        half: Store the GPT in half precision.
-        without_ema: Use the weights of the training itself instead of their moving average.
+    Without a reference clip, the voice is that of the base model. ``without_ema`` exports the weights of the training
+    itself instead of their moving average.
     """
     about = checkpoint.info
     if about is None:
@@ -104,14 +100,8 @@ def write_ready(
 ) -> Path:
     """Write a model folder. An existing model is replaced once the new one is complete; other files stay.
 
-    Args:
-        folder: Target folder, usually ready/.
-        base: Base model; everything but the GPT comes from it.
-        state: Weights of the GPT, under coqui's names without a prefix.
-        tokenizer: Tokenizer of the model.
-        reference: Clip of the default voice (default: that of the base).
-        about: Content of about.json.
-        half: Store the GPT in half precision, except for values it cannot hold.
+    Everything but the GPT comes from the base, also the voice if there is no reference clip. ``state`` has the weights
+    under coqui's names without a prefix. Half precision leaves out values that it cannot hold.
     """
     gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
     match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)

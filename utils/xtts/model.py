@@ -127,12 +127,7 @@ def require_match(match: StateDictMatch, source: str, *, min_share: float = MIN_
 
 
 def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
-    """Build coqui's GPT in full precision and load the weights of a folder.
-
-    Args:
-        folder: The model.
-        tokenizer: Tokenizer of a new model; its new tokens get rows (default: the tokens of the folder).
-    """
+    """Build coqui's GPT in full precision and load the weights of a folder; new tokens of a tokenizer get rows."""
     source = str(folder / MODEL_FILE)
     old = Vocabulary.load(folder / VOCABULARY_FILE)
     new = tokenizer.vocabulary if tokenizer else old

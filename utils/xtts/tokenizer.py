@@ -223,14 +223,8 @@ def prepare_tokenizer(
 ) -> Tokenizer:
     """Extend a published vocabulary for a new language, once, before training.
 
-    Args:
-        base: Published vocabulary.
-        language: The new language, by any name.
-        mode: Text mode.
-        backend: Grapheme-to-phoneme backend.
-        overrides: Custom pronunciations.
-        texts: Training text; read once, in bounded memory, and only where the mode needs it.
-        allow_missing: Do not raise when letters are missing; for reports only.
+    The training texts are read once, in bounded memory, and only where the mode needs them. With ``allow_missing``, for
+    reports, missing letters are not an error.
     """
     pack = pack_for(language, backend=backend, overrides=overrides)
     vocabulary = base.with_language(languages.find(language).token)
