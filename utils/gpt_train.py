@@ -40,7 +40,7 @@ from utils.training.metrics import Throughput, Tracker
 from utils.training.model_size import ClipSize, ModelSize, random_gpt
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.preparation import PreparedData, choose_clips, mix_clips, prepare_data
+from utils.training.preparation import PreparedData, choose_clips, mix_clips, prepare_data, text_change
 from utils.training.references import Partners
 from utils.training.run_saver import RunSaver, Scorer
 from utils.training.speedups.dropout import set_dropout
@@ -149,7 +149,8 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
     torch.manual_seed(config.seed + ranks.index)
     gpt = load_gpt(data.base.folder, data.tokenizer)
     size = ModelSize.from_model(gpt)
-    for change in (set_dropout(gpt, config.dropout), *optimizations.apply(gpt).values()):
+    texts = text_change(config, data.clips.clips)
+    for change in (texts, set_dropout(gpt, config.dropout), *optimizations.apply(gpt).values()):
         emit_change(job, change)
 
     # 3. The training loop around it, and a report of what is active.

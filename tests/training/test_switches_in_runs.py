@@ -67,6 +67,22 @@ def test_switches_act_and_the_run_learns(
     assert {"gpt.h.0.attn.c_attn.weight", "mel_head.weight"} <= state.keys()
 
 
+@pytest.mark.parametrize(
+    ("changes", "changed", "detail"),
+    [
+        ({}, 16, "texts as phonetic Latin letters"),
+        ({"text_mode": "ipa"}, 16, "texts as IPA"),
+        ({"use_amharic_g2p": False}, 0, "texts as they are written"),
+    ],
+)
+def test_what_the_model_reads_is_reported(
+    tmp_path: Path, dataset: Path, changes: dict[str, Any], changed: int, detail: str
+) -> None:
+    run = trained(tmp_path, dataset, **changes, max_steps=1)
+    (event,) = [event for event in events(run, "optimization") if event["name"] == "use_amharic_g2p"]
+    assert (event["changed"], event["detail"]) == (changed, detail)
+
+
 def test_mixed_precision_is_read_from_the_first_batch(
     tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from utils.config import TrainConfig
 from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError, DataError, RunError
-from utils.core.events import Progress
+from utils.core.events import Change, Progress
 from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
 from utils.core.paths import MODELS, SAMPLE_SPEECH
@@ -44,6 +44,7 @@ PROGRESS_SECONDS = 0.5
 MAX_NAMED = 20  # excluded clips that are reported one by one
 CODEC_FILE = "codec.json"  # in the run folder
 AUDITED_CLIPS, SAMPLE_SECONDS = 8, 8.0  # that are encoded and decoded
+CONVERTED = {"latin": "texts as phonetic Latin letters", "ipa": "texts as IPA"}  # what a model of a text mode reads
 WORSE = 1.5  # times the error on the sample speech; a choice, not a measurement
 
 
@@ -123,6 +124,12 @@ def fixed_tokenizer(
 def text_mode(config: TrainConfig) -> TextMode:
     """Return what the model reads: Amharic that is not converted to phonemes stays in Ethiopic script."""
     return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else config.text_mode
+
+
+def text_change(config: TrainConfig, clips: Sequence[Clip]) -> Change:
+    """Report what the model reads, which ``use_amharic_g2p`` decides for Amharic."""
+    detail = CONVERTED.get(text_mode(config), "") if config.language == AMHARIC.code else ""
+    return Change("use_amharic_g2p", len(clips) if detail else 0, detail or "texts as they are written")
 
 
 def tokenizer_for(

@@ -1,7 +1,7 @@
 """The status strip: the three steps from recordings to a voice, how far each is, and a click to go there."""
 
 from html import escape
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from utils import runs
 from utils.core.events import as_number
@@ -14,7 +14,7 @@ from utils.ui.i18n import t
 from utils.ui.tabs.data.render import minutes
 from utils.xtts.files import MODEL_FILE
 
-SIGNS = {"done": "✓", "active": "●", "open": "○"}
+SIGNS = {"done": "✓", "active": "●", "open": "○", "failed": "✗"}
 
 
 class Step(NamedTuple):
@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
     tab: str  # its elem_id
     title: str  # id of the phrase
-    state: Literal["done", "active", "open"]
+    state: str  # a key of SIGNS
     text: str
 
 
@@ -57,8 +57,9 @@ def _training(project: Project, language: str) -> Step:
         return Step("training-tab", "strip.train", "active", _progress(run, language))
     run = next(iter(runs.list_runs(project, "train")), None)
     status = run.current_state().status if run else None
+    state = "done" if status is Status.FINISHED else "failed" if status is Status.FAILED else "open"
     text = t(f"status.{status}" if status else "strip.not_started", language)
-    return Step("training-tab", "strip.train", "done" if status is Status.FINISHED else "open", text)
+    return Step("training-tab", "strip.train", state, text)
 
 
 def _speech(project: Project, language: str) -> Step:
@@ -68,8 +69,7 @@ def _speech(project: Project, language: str) -> Step:
 
 
 def _progress(run: Run, language: str) -> str:
-    events = views.newest_events(run)
-    event = next((event for event in reversed(events) if event["kind"] == "progress"), {})
+    event = next((event for event in reversed(views.newest_events(run)) if event["kind"] == "progress"), {})
     percent, step, total = (as_number(event.get(name)) for name in ("percent", "step", "total"))
     if percent is None and step is not None and total:
         percent = 100 * step / total

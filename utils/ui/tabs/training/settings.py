@@ -34,7 +34,7 @@ MORE_SWITCHES = (
     "enable_ema warmup_steps use_compile enable_tf32 optimizer enable_lora freeze_first_n_gpt_layers "
     "freeze_conditioning enable_fused_optimizer enable_fused_gelu enable_byte_dropout offload_optimizer"
 ).split()
-SWITCHES = (*BOXES[:-1], *MORE_SWITCHES)  # whose effect a run reports
+SWITCHES = (*BOXES, *MORE_SWITCHES)  # whose effect a run reports
 FREQUENCY = "save_step"
 GROUPS = {
     "": ["version", "num_epochs", FREQUENCY, *BOXES],
