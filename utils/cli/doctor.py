@@ -3,9 +3,10 @@
 import argparse
 import dataclasses
 import json
+from collections.abc import Iterable
 
 from utils.cli.runs import add_output
-from utils.system.doctor import examine
+from utils.system.doctor import Finding, examine
 
 MARKS = {"pass": "ok  ", "warn": "warn", "fail": "FAIL"}
 
@@ -34,8 +35,12 @@ def run(arguments: argparse.Namespace) -> int:
             cure = f"\n{'':<30}{finding.cure}" if finding.cure else ""
             print(f"{MARKS[finding.verdict]}  {finding.name:<22} {finding.detail}{cure}", flush=True)
     if arguments.json:
-        print(json.dumps([dataclasses.asdict(finding) for finding in findings], ensure_ascii=False, indent=1))
+        _print_json(findings)
     return int(any(finding.verdict == "fail" for finding in findings))
+
+
+def _print_json(findings: Iterable[Finding]) -> None:
+    print(json.dumps([dataclasses.asdict(finding) for finding in findings], ensure_ascii=False, indent=1))
 
 
 def _certify(name: str, *, as_json: bool) -> int:
@@ -46,7 +51,9 @@ def _certify(name: str, *, as_json: bool) -> int:
     from utils.xtts.device import choose_device
 
     certificate = certify(torch.device(choose_device(name)))
-    print(GPU_CERTIFICATE.read_text(encoding="utf-8") if as_json else certificate.markdown)
-    if not as_json:
+    if as_json:
+        _print_json(Finding(one.name, "pass" if one.passed else "fail", one.detail) for one in certificate.checks)
+    else:
+        print(certificate.markdown)
         print(f"Written to {GPU_CERTIFICATE} and {GPU_CERTIFICATE.with_suffix('.md').name}.")
     return int(bool(certificate.failed))

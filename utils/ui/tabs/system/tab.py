@@ -13,6 +13,7 @@ from utils import runs
 from utils.config import RehearsalConfig
 from utils.core import paths
 from utils.core.errors import ConfigError
+from utils.runs import monitor
 from utils.runs.processes import query
 from utils.system.doctor import Finding
 from utils.ui import views
@@ -25,7 +26,7 @@ from utils.ui.tabs.system.disk import build_disk
 from utils.ui.views import cell, error_box, table
 from utils.workspace.page_settings import PageSettings, read, settings_path, write
 
-DOCTOR_TIMEOUT = 180.0  # seconds; loading torch from a cold disk has taken 40
+DOCTOR_TIMEOUT = 300.0  # seconds; loading torch from a cold disk has taken 40, and the test of a GPU takes at most 180
 PACKAGES = ("gradio", "torch", "torchaudio", "coqui-tts", "transformers", "faster-whisper", "accelerate", "numpy")
 SET_THEME = """({colours}) => {
   const dark = colours === "dark" || (colours === "system" && matchMedia("(prefers-color-scheme: dark)").matches);
@@ -48,20 +49,21 @@ def build(page: PageContext) -> None:
 
 
 def build_computer(page: PageContext) -> None:
-    """Lay out the diagnostics, and what is installed where."""
+    """Lay out the diagnostics, the test of a GPU, and what is installed where."""
 
-    def diagnose(_: PanelRequest) -> dict[str, list[Finding]]:
+    def doctor(*words: str) -> dict[str, list[Finding]]:
         # in a child process, because the page must not load torch
-        command = ["-m", "utils", "doctor", "--json", "--output", str(page.output)]
-        return {"findings": query(command, read_findings, timeout=DOCTOR_TIMEOUT)}
+        return {"findings": query(["-m", "utils", "doctor", "--json", *words], read_findings, timeout=DOCTOR_TIMEOUT)}
 
     def render(request: PanelRequest) -> str:
         language, found = request.language, request.fields.get("findings")
-        button = views.row(views.button("diagnose", t("system.run_diagnostics", language)))
+        tests = [*actions][: 2 if monitor.read_once(page.output).gpu_name else 1]
         installed = views.details(t("system.versions", language), versions(page.output, language))
-        return button + (views.findings(found, language) if found else "") + installed
+        buttons = views.row(views.buttons("system", tests, language))
+        return buttons + (views.findings(found, language) if found else "") + installed
 
-    Panel(page, "computer", render, {"diagnose": diagnose}, show_progress="minimal")
+    actions = {"run_diagnostics": lambda _: doctor("--output", str(page.output)), "test_gpu": lambda _: doctor("--gpu")}
+    Panel(page, "computer", render, actions, show_progress="minimal")
 
 
 def read_findings(text: str) -> list[Finding]:

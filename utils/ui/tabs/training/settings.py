@@ -106,9 +106,8 @@ def settings_error(error: AmharicTtsError, language: str) -> str:
 
 def needs_licence(values: Values) -> bool:
     """Tell whether the licence of the published model still has to be accepted."""
-    return (
-        values.get("version") != TINY and not str(values.get("custom_model") or "").strip() and not licence_accepted()
-    )
+    is_published = values.get("version") != TINY and not str(values.get("custom_model") or "").strip()
+    return is_published and not licence_accepted()
 
 
 def start(config: TrainConfig, project: Project) -> runs.Run:
