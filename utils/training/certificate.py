@@ -5,13 +5,16 @@ AdamW. What fails is replaced in later runs (``safe_config``). A CPU can be test
 """
 
 import time
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from importlib.util import find_spec
 from itertools import accumulate
 from operator import eq
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,6 +41,7 @@ from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
 from utils.xtts.device import choose_precision, free_memory
 from utils.xtts.tokenizer import TokenizedText
 
+TABLE = Path(__file__).parent / "data" / "switches.toml"
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
 UPDATES = 4
 LENGTHS = (10, 25, 40)  # codes of the sentences of decoding
@@ -68,30 +72,10 @@ class Switch:
     reference: Mapping[str, object] = field(default_factory=dict)  # besides the plain settings
 
 
-SWITCHES = (
-    Switch("fused attention", {"enable_sdpa": True}, {"enable_sdpa": False}),
-    Switch(
-        "fused attention in mixed precision",
-        {"enable_sdpa": True, "enable_mixed_precision": True},
-        {"enable_sdpa": False},
-        0.1,
-    ),
-    Switch("mixed precision", {"enable_mixed_precision": True}, {"enable_mixed_precision": False}, 0.1),
-    Switch("TF32", {"enable_tf32": True}, {"enable_tf32": False}, 0.02, "cuda"),
-    Switch("fused GELU", {"enable_fused_gelu": True}, {"enable_fused_gelu": False}),
-    Switch("fused AdamW", {"enable_fused_optimizer": True}, {"enable_fused_optimizer": False}),
-    Switch("8-bit AdamW", {"optimizer": "adamw_8bit"}, {"optimizer": "adamw"}, 0.02, "bitsandbytes"),
-    Switch("offloaded AdamW", {"offload_optimizer": True}, {"offload_optimizer": False}),
-    Switch("gradient checkpointing", {"enable_grad_checkpoint": True}, {"enable_grad_checkpoint": False}),
-    Switch("averaged weights", {"enable_ema": True}, {"enable_ema": False}),
-    Switch(
-        "LoRA with fused attention",
-        {"enable_sdpa": True, "enable_lora": True},
-        {"enable_sdpa": False},
-        reference={"enable_lora": True, "lora_dropout": 0},
-    ),
-    Switch("torch.compile", {"enable_sdpa": True, "use_compile": True}, {"use_compile": False}, needs="cuda"),
-)
+@cache
+def switches() -> tuple[Switch, ...]:
+    """Return the switches of ``data/switches.toml``."""
+    return tuple(Switch(name, **row) for name, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items())
 
 
 @dataclass(frozen=True)
@@ -116,7 +100,7 @@ def certify(device: torch.device) -> Iterator[Check]:
 
     plain = ((reference(size, {}), updates(size, torch.device("cpu"), {})) for size in [small])
     yield _checked("plain fp32 as on the CPU", _compared, plain, 1e-2)
-    for switch in SWITCHES:
+    for switch in switches():
         if switch.needs and switch.needs != device.type and (switch.needs == "cuda" or find_spec(switch.needs) is None):
             continue
         settings = {**switch.reference, **switch.on}
@@ -138,7 +122,7 @@ def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainC
     """Replace the settings that failed on this device, and say which and why."""
     certificate = read(device)
     changes = []
-    for switch in SWITCHES if certificate else ():
+    for switch in switches() if certificate else ():
         reason = certificate.failed.get(switch.name) if certificate else None
         wanted = {name: getattr(config, name) for name in switch.on}
         if reason and all(wanted[name] == value for name, value in switch.on.items()):
