@@ -183,11 +183,11 @@ class RunSaver:
     def write_checkpoint(self, state: TrainState, *, best: bool, replace: bool = False) -> None:
         """Write a checkpoint if there is none, or replace it, and delete old checkpoints."""
         run, step = self.folder, self.step
-        with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():
-            if step.ranks.is_first and (replace or not checkpoints.checkpoint_folder(run, state.update).exists()):
-                folder = checkpoints.write(run, merged_state(self.gpt), self._info(state), self._write_extras)
-                self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
         if step.ranks.is_first:
+            if replace or not checkpoints.checkpoint_folder(run, state.update).exists():
+                with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():
+                    folder = checkpoints.write(run, merged_state(self.gpt), self._info(state), self._write_extras)
+                self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
             if best:
                 checkpoints.mark_best(run, state.update, state.best_loss)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)

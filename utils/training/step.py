@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
-from torch.distributed.tensor import DTensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -113,8 +112,7 @@ class TrainStep:
     def _gradient_norm(self) -> Tensor:
         """Return the norm of the gradient, which is not clipped yet."""
         self.ranks.accelerator.unscale_gradients()
-        norm = get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
-        return norm.full_tensor() if isinstance(norm, DTensor) else norm
+        return get_total_norm([weight.grad for weight in self.weights if weight.grad is not None])
 
     def _apply(self, loss: float, norm: float, clips: Iterable[str]) -> StepStatus:
         scaler = self.ranks.accelerator.scaler

@@ -73,7 +73,7 @@ def _set_class(part: nn.Module, new: dict[type[nn.Module], type[nn.Module]]) -> 
         if type(module) not in FUSED | PLAIN:
             raise SpeedupError(
                 f"enable_sdpa: {type(module).__name__} is not coqui's class.",
-                hint="Change the attention before the model is sharded or wrapped.",
+                hint="Change the attention before the model is wrapped.",
             )
     changed = [module for module in modules if type(module) in new]
     for module in changed:

@@ -70,7 +70,7 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
     if (kind := encoder.__class__) not in {nn.Sequential, CheckpointedSequence}:
         raise SpeedupError(
             f"enable_grad_checkpoint: {ENCODER} is a {kind.__name__}, not a plain sequence.",
-            hint="Turn on checkpointing before the model is sharded or wrapped.",
+            hint="Turn on checkpointing before the model is wrapped.",
         )
     encoder.__class__ = CheckpointedSequence
     encoder.every = every
