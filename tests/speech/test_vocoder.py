@@ -75,11 +75,12 @@ def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
     shared = Vocoder(decoder)
     assert torch.get_num_threads() == 2
     assert shared.threads is not None
-    sounds = shared.sounds([vectors(60), vectors(5, seed=1), vectors(31, seed=2)], voice())
+    sentences = [vectors(60), vectors(5, seed=1), vectors(31, seed=2)]
+    sounds = [shared.sound(latents, voice()) for latents in sentences]
     assert set(shared.threads.map(lambda _: torch.get_num_threads(), range(4))) == {1}
     torch.set_num_threads(1)
-    for sound, (codes, seed) in zip(sounds, [(60, 0), (5, 1), (31, 2)], strict=True):
-        np.testing.assert_allclose(sound, of_coqui(decoder, vectors(codes, seed=seed), voice()), atol=SAME, rtol=0)
+    for sound, latents in zip(sounds, sentences, strict=True):
+        np.testing.assert_allclose(sound, of_coqui(decoder, latents, voice()), atol=SAME, rtol=0)
 
 
 @needs_bf16

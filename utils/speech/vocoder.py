@@ -6,7 +6,7 @@ counts them, in float32 too, so any part of a sentence has the same frames as in
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -111,32 +111,25 @@ class Vocoder:
 
     def sound(self, latents: Tensor, embedding: Tensor) -> Samples:
         """Return the audio of a sentence, from one row per code and a speaker embedding of shape (1, 512, 1)."""
-        return self.sounds([latents], embedding)[0]
-
-    def sounds(self, sentences: Sequence[Tensor], embedding: Tensor) -> list[Samples]:
         with torch.inference_mode():
             biases = self.network.biases(embedding)
-            wholes = []
-            for latents in sentences:
-                frames, count = latents.to(self.device, torch.float32), self.upsampling.count(len(latents))
-                wholes.append(PaddedFrames(self.upsampling.frames(frames, 0, 0, count) if count else frames, 0, 0))
-        return self.run(wholes, biases)
+            frames, count = latents.to(self.device, torch.float32), self.upsampling.count(len(latents))
+            frames = self.upsampling.frames(frames, 0, 0, count) if count else frames
+        return self.run(PaddedFrames(frames, 0, 0), biases)
 
     def stream(self, embedding: Tensor) -> "VocoderStream":
         """Begin a sentence whose latents come in chunks."""
         return VocoderStream(self, embedding)
 
-    def run(self, sentences: Sequence[PaddedFrames], biases: list[Tensor]) -> list[Samples]:
+    def run(self, whole: PaddedFrames, biases: list[Tensor]) -> Samples:
         @torch.inference_mode()
         def run_part(part: PaddedFrames) -> Samples:
             sound: Samples = self.network(*part, biases).cpu().numpy()
             return sound
 
-        split = [list(self._split(sentence)) for sentence in sentences]
-        parts = [part for each in split for part in each]
+        parts = list(self._split(whole))
         sounds = (self.threads.map if self.threads and len(parts) > 1 else map)(run_part, parts)
-        nothing = np.zeros(0, np.float32)
-        return [np.concatenate([nothing, *(next(sounds) for _ in each)]) for each in split]
+        return np.concatenate([np.zeros(0, np.float32), *sounds])
 
     def _split(self, whole: PaddedFrames) -> Iterator[PaddedFrames]:
         """Split frames into parts of similar size, at least one per thread if that is worth it."""
@@ -179,7 +172,7 @@ class VocoderStream:
             return np.zeros(0, np.float32)
         vocoder, start = self.vocoder, max(0, self.done - self.vocoder.network.reach)
         frames = vocoder.upsampling.frames(self.latents, self.dropped, start, end)
-        sound = vocoder.run([PaddedFrames(frames, self.done - start, end - last)], self.biases)[0]
+        sound = vocoder.run(PaddedFrames(frames, self.done - start, end - last), self.biases)
         self.done = last
         first = vocoder.upsampling.first_code(max(0, last - vocoder.network.reach))
         self.latents, self.dropped = self.latents[first - self.dropped :].clone(), first
