@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -60,12 +59,18 @@ class EvaluatedUtterance:
 class Metric(NamedTuple):
     """A metric that models are compared by."""
 
-    name: str  # in files
+    name: str  # in files, and of the field of an utterance
     title: str  # in tables
+    full_title: str  # for readers who do not know the abbreviation
     better: Literal["lower", "higher"]
     scale: float  # 100 for values shown in percent
     unit: str
-    value: Callable[[EvaluatedUtterance], float | None]
+
+    def value(self, utterance: EvaluatedUtterance) -> float | None:
+        if self.name == "flags":
+            return None if utterance.error else float(len(utterance.flags))
+        measured: float | None = getattr(utterance, self.name)
+        return measured
 
     def format(self, value: float | None) -> str:
         return "-" if value is None else f"{value * self.scale:.{1 if self.scale > 1 else 2}f}{self.unit}"
@@ -76,13 +81,13 @@ class Metric(NamedTuple):
 
 
 METRICS = (
-    Metric("cer", "CER", "lower", 100, "%", lambda result: result.cer),
-    Metric("wer", "WER", "lower", 100, "%", lambda result: result.wer),
-    Metric("similarity", "Voice", "higher", 1, "", lambda result: result.similarity),
-    Metric("duration_error", "Length", "lower", 100, "%", lambda result: result.duration_error),
-    Metric("distance", "MCD", "lower", 1, " dB", lambda result: result.distance),
-    Metric("flags", "Flags", "lower", 1, "", lambda result: None if result.error else float(len(result.flags))),
-    Metric("real_time_factor", "RTF", "lower", 1, "", lambda result: result.real_time_factor),
+    Metric("cer", "CER", "character error rate", "lower", 100, "%"),
+    Metric("wer", "WER", "word error rate", "lower", 100, "%"),
+    Metric("similarity", "Voice", "voice similarity (cosine)", "higher", 1, ""),
+    Metric("duration_error", "Length", "duration error", "lower", 100, "%"),
+    Metric("distance", "MCD", "mel-cepstral distance (dB)", "lower", 1, " dB"),
+    Metric("flags", "Flags", "warnings per sentence", "lower", 1, ""),
+    Metric("real_time_factor", "RTF", "real-time factor", "lower", 1, ""),
 )
 
 

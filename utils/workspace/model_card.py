@@ -12,6 +12,7 @@ from utils.core.paths import Project
 from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
+from utils.evaluation.results import METRICS
 from utils.runs import Run
 from utils.workspace.templates import render
 from utils.xtts import checkpoints
@@ -24,15 +25,6 @@ if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
 
 EMBEDDED = "the embedded voice of this project"
-METRICS = {
-    "cer": "character error rate",
-    "wer": "word error rate",
-    "similarity": "voice similarity (cosine)",
-    "duration_error": "duration error",
-    "distance": "mel-cepstral distance (dB)",
-    "flags": "warnings per sentence",
-    "real_time_factor": "real-time factor",
-}
 RESULTS = {  # of about.json: title and format
     "step": ("steps", ","),
     "epoch": ("epochs", ","),
@@ -135,9 +127,9 @@ def _evaluation(path: Path) -> dict[str, object]:
         raise DataError(
             f"{path} is not a report: {error!r}.", hint="Choose a report.json written by evaluate."
         ) from error
-    columns = [name for name in METRICS if any(row.get(name) is not None for row in rows.values())]
+    columns = [metric for metric in METRICS if any(row.get(metric.name) is not None for row in rows.values())]
     cells = {
-        name: [f"{value:.3f}" if isinstance(value := row.get(column), int | float) else "" for column in columns]
+        name: [f"{value:.3f}" if isinstance(value := row.get(column.name), int | float) else "" for column in columns]
         for name, row in rows.items()
     }
-    return {"titles": [METRICS[name] for name in columns], "rows": cells, "notes": notes}
+    return {"titles": [metric.full_title for metric in columns], "rows": cells, "notes": notes}
