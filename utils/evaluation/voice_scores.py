@@ -60,11 +60,7 @@ class TranscriptJudge:
     """Judges by the character error of a recogniser that writes text; letters of the same sound are folded."""
 
     def __init__(self, recogniser: Recogniser) -> None:
-        self.recogniser = recogniser
-
-    @property
-    def name(self) -> str:
-        return self.recogniser.name
+        self.recogniser, self.name = recogniser, recogniser.name
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
         transcripts = self.recogniser.transcribe(clips, language)
@@ -77,10 +73,7 @@ class PhoneJudge:
 
     def __init__(self, weights: Path, pronunciations: Path | None = None) -> None:
         self.weights, self.pronunciations = weights, pronunciations
-
-    @property
-    def name(self) -> str:
-        return f"phone recogniser {self.weights.stem}"
+        self.name = f"phone recogniser {weights.stem}"
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
         units = units_of(language, self.pronunciations)

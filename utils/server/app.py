@@ -6,7 +6,7 @@ It binds its address first and responds while the model is still loading.
 import logging
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
@@ -60,15 +60,12 @@ def serve(
         server = _Server(app, service, wyoming)
         on_start(url(config.host, listener.getsockname()[1]))
 
-        def do_nothing(_model: "Synthesizer") -> Iterator[None]:
-            return iter(())
-
         def loaded(item: object) -> None:
             if isinstance(item, Exception):
                 errors.append(item)
                 server.should_exit = True
 
-        session.submit(do_nothing, service.defaults, deliver=loaded)  # only loads the model
+        session.submit(lambda _model: iter(()), service.defaults, deliver=loaded)  # only loads the model
         try:
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # raised again by uvicorn once everything has ended

@@ -129,15 +129,20 @@ def body_model(base: SpeechConfig) -> type[SpeechBody]:
     )
 
 
-def read_body(content: bytes, model: type[SpeechBody], max_characters: int) -> SpeechBody:
-    """Parse the JSON of a request."""
+def json_object(content: bytes) -> dict[str, object]:
+    """Parse the JSON of a request, which must be an object."""
     try:
         values = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise RequestError(400, "invalid_json", "The body is not valid JSON.") from error
     if not isinstance(values, dict):
         raise RequestError(400, "invalid_json", "The body must be a JSON object.")
-    body = model.parse(values, source="the request")
+    return values
+
+
+def read_body(content: bytes, model: type[SpeechBody], max_characters: int) -> SpeechBody:
+    """Check a request against the schema and the longest text."""
+    body = model.parse(json_object(content), source="the request")
     if len(body.input) > max_characters:
         message = f"The text has {len(body.input):,} characters; the limit is {max_characters:,}."
         raise RequestError(400, "text_too_long", message, param="input")

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from utils.amharic.alphabet import ETHIOPIC
 from utils.config import SpeechConfig
 from utils.core.languages import AMHARIC, find
-from utils.server.schema import RequestError
+from utils.server.schema import RequestError, json_object
 from utils.server.service import SpeechService
 from utils.server.stream import respond
 from utils.xtts.language_packs import pack_for
@@ -54,7 +54,7 @@ def add_routes(app: FastAPI, service: SpeechService) -> None:
     @app.post("/set_tts_settings")
     async def set_settings(request: Request) -> dict[str, str]:
         """Set temperature, speed, repetition penalty, top_p and top_k for all requests of this interface."""
-        sent = await _json(request)
+        sent = json_object(await request.body())
         numbers = {name: _number(name, sent[name]) for name in SETTINGS if name in sent}
         SpeechConfig.parse(defaults.model_dump() | numbers, source="the request")
         chosen.update(numbers)
@@ -64,7 +64,7 @@ def add_routes(app: FastAPI, service: SpeechService) -> None:
     @app.post("/tts_to_audio")
     async def tts_to_audio(request: Request) -> Response:
         """Speak a text and send a WAV."""
-        return await speak_text(await _json(request), request)
+        return await speak_text(json_object(await request.body()), request)
 
     @app.get("/tts_stream/")
     @app.get("/tts_stream")
@@ -73,16 +73,6 @@ def add_routes(app: FastAPI, service: SpeechService) -> None:
         if request.headers.get("sec-fetch-site") == "cross-site":  # no Origin is sent with it
             raise RequestError(403, "wrong_origin", "Requests from other web sites are not allowed.")
         return await speak_text(dict(request.query_params), request)
-
-
-async def _json(request: Request) -> dict[str, object]:
-    try:
-        values = json.loads(await request.body())
-    except (ValueError, RecursionError) as error:
-        raise RequestError(400, "invalid_json", "The body is not valid JSON.") from error
-    if not isinstance(values, dict):
-        raise RequestError(400, "invalid_json", "The body must be a JSON object.")
-    return values
 
 
 def _number(name: str, value: object) -> float:

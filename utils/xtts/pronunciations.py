@@ -5,7 +5,7 @@ that a correction is heard at once.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -50,11 +50,7 @@ def read_pronunciations(path: Path) -> list[Pronunciation]:
 
 def overrides(project: Project) -> dict[str, str]:
     """Return the spoken form of each written form."""
-    return as_overrides(read_pronunciations(project.pronunciations))
-
-
-def as_overrides(listed: Iterable[Pronunciation]) -> dict[str, str]:
-    return {entry.written: entry.spoken for entry in listed}
+    return dict(_overrides_in(project.pronunciations))
 
 
 def add_pronunciation(project: Project, written: str, spoken: str, note: str = "", *, language: str = "am") -> str:
@@ -115,4 +111,4 @@ def current(path: Path | None) -> dict[str, str]:
 
 @cached_while_unchanged(16)
 def _overrides_in(path: Path) -> dict[str, str]:
-    return as_overrides(read_pronunciations(path))
+    return {entry.written: entry.spoken for entry in read_pronunciations(path)}

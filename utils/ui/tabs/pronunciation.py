@@ -1,7 +1,5 @@
 """What the model reads for a text, step by step and word by word, and the correction of a word's pronunciation."""
 
-from collections import Counter
-
 from utils.amharic.explanation import Explanation, Word
 from utils.core.errors import TextError
 from utils.dataset.metadata import read_language
@@ -35,12 +33,10 @@ def show(explanation: Explanation, language: str) -> str:
     html = table(titles, [(cell(t(step, language), classes="mark"), cell(text)) for step, text in steps.items()])
     for name, key in LOST.items():
         if counts := getattr(explanation, name):
-            html += note(t(key, language, letters=letter_counts(counts)))
+            found = counts.most_common(20)
+            letters = ", ".join(f"{letter} × {count}" if count > 1 else letter for letter, count in found)
+            html += note(t(key, language, letters=letters))
     return html + words(explanation.words, language)
-
-
-def letter_counts(counts: Counter[str]) -> str:
-    return ", ".join(f"{letter} × {count}" if count > 1 else letter for letter, count in counts.most_common(20))
 
 
 def words(explained: tuple[Word, ...], language: str) -> str:

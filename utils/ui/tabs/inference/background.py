@@ -99,9 +99,6 @@ def build_compare(context: Context) -> None:
 
         context.jobs.start(request.name, COMPARISON, task)
 
-    def next_pair(_: PanelRequest) -> dict[str, bool]:
-        return {"judging": True}
-
     def vote(request: PanelRequest) -> None:
         choice, token = cast("Choice", request.text("choice")), request.text("token")
         comparisons.save_vote(request.project, selected(request), token, choice, request.text("voter"))
@@ -127,8 +124,8 @@ def build_compare(context: Context) -> None:
         html += report_html(comparisons.load_report(request.project, name), language)
         return html + views.details(t("inference.blind_test", language), blind_test_html(request, name), "blind-test")
 
-    actions = {"compare": compare, "show": lambda _: {"judging": False}, "next": next_pair, "vote": vote}
-    actions |= stop_action(context.jobs, COMPARISON)
+    actions = {"compare": compare, "show": lambda _: {"judging": False}, "next": lambda _: {"judging": True}}
+    actions |= {"vote": vote, **stop_action(context.jobs, COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 
