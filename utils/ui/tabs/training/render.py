@@ -9,21 +9,9 @@ from utils.config import TrainConfig
 from utils.core.events import as_number
 from utils.runs import ACTIVE, Run, State, Status
 from utils.training.history import SCORES, Points, RunHistory, Sample, smoothed
+from utils.ui import views
 from utils.ui.i18n import field_title, t, translate
-from utils.ui.views import (
-    audio_player,
-    cards,
-    cell,
-    details,
-    gigabytes,
-    message_list,
-    note,
-    progress,
-    run_head,
-    short,
-    table,
-    time_left,
-)
+from utils.ui.views import cell, note
 from utils.workspace.training_checks import DiskForecast, Result, differences
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
@@ -51,21 +39,21 @@ def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
     bar = run_progress(history, active=active, language=language)
     if state.status in {Status.STOPPED, Status.LOST, Status.FAILED} and history.step > history.saved:
         bar += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
-    return run_head(run, state, language) + bar + figures(history, language)
+    return views.run_head(run, state, language) + bar + figures(history, language)
 
 
 def run_progress(history: RunHistory, *, active: bool, language: str) -> str:
     if history.read < 1:
         percent = round(100 * history.read)
-        return progress(t("training.reading_log", language, percent=percent), percent, 100)
+        return views.progress(t("training.reading_log", language, percent=percent), percent, 100)
     if active and history.phase:
         part, done, total = history.phase
-        return progress(t("training.preparing", language, part=part, done=done, total=total), done, total)
+        return views.progress(t("training.preparing", language, part=part, done=done, total=total), done, total)
     if not history.total:
         return note(t("training.starting", language)) if active else ""
     label = t("training.step_of", language, step=history.step, total=history.total)
-    left = time_left(history.seconds_left, language) if active else ""
-    return progress(f"{label} · {left}" if left else label, min(history.step, history.total), history.total)
+    left = views.time_left(history.seconds_left, language) if active else ""
+    return views.progress(f"{label} · {left}" if left else label, min(history.step, history.total), history.total)
 
 
 def figures(history: RunHistory, language: str) -> str:
@@ -78,13 +66,13 @@ def figures(history: RunHistory, language: str) -> str:
         "memory_gb": "training.memory_gib",
     }
     values = {title: as_number(history.latest.get(name)) for name, title in names.items()}
-    shown = {title: short(value) for title, value in values.items() if value is not None}
+    shown = {title: views.short(value) for title, value in values.items() if value is not None}
     if history.best:
         shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step', language)} {history.best[1]})"
     if history.used:
         used = sum(history.used.values())
         shown["common.clips"] = t("training.clips_used_excluded", language, used=used, aside=history.excluded)
-    return cards(shown, language)
+    return views.cards(shown, language)
 
 
 def chart(curves: dict[str, Points], smoothing: float = 0.0) -> dict[str, object] | None:
@@ -97,11 +85,11 @@ def messages(history: RunHistory, language: str) -> str:
     parts = []
     if history.warnings:
         newest_first = [translate(text, language) for text in dict.fromkeys(reversed(history.warnings))]
-        parts.append(message_list("warning", t("training.warnings", language), newest_first))
+        parts.append(views.message_list("warning", t("training.warnings", language), newest_first))
     if history.problem_count:
         title = t("training.problems", language, count=history.problem_count)
         problems = [translate(text, language) for text in reversed(history.problems)]
-        parts.append(details(title, message_list("warning", "", problems), "problems"))
+        parts.append(views.details(title, views.message_list("warning", "", problems), "problems"))
     return "".join(parts)
 
 
@@ -114,11 +102,11 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
 
     effects = [(name, str(count), translate(detail, language)) for name, (count, detail) in history.switches.items()]
     titles = [t(key, language) for key in ("training.switch", "training.changed", "training.effect")]
-    changed = table(titles, [map(cell, effect) for effect in effects], classes="stack") if effects else ""
+    changed = views.table(titles, [map(cell, effect) for effect in effects], classes="stack") if effects else ""
     parts = [(cell(name), cell(state)) for name, state in history.active.items()]
-    active = table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
+    active = views.table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
     memory = note(f"{t('training.memory_estimate', language)}: {history.memory}") if history.memory else ""
-    return details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
+    return views.details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
 
 
 def samples(run: Run, history: RunHistory, language: str) -> str:
@@ -134,7 +122,9 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
         title = f"{t('common.step', language)} {step}"
         players = "".join(_player(run, sample, title, language) for sample in steps[step])
         shown.append(
-            f"<h4>{escape(title)}</h4>{players}" if number < OPEN_STEPS else details(title, players, f"samples-{step}")
+            f"<h4>{escape(title)}</h4>{players}"
+            if number < OPEN_STEPS
+            else views.details(title, players, f"samples-{step}")
         )
     return f'<div class="samples">{"".join(shown)}</div>'
 
@@ -148,7 +138,7 @@ def _player(run: Run, sample: Sample, title: str, language: str) -> str:
         sounds["training.recording"] = recording
     players = "".join(
         f"<div><small>{escape(t(key, language))}</small>"
-        f"{audio_player(path, f'{title}, {t(key, language)}: {sample.text}')}</div>"
+        f"{views.audio_player(path, f'{title}, {t(key, language)}: {sample.text}')}</div>"
         for key, path in sounds.items()
     )
     return f'<p>{escape(sample.text)}</p><div class="pair">{players}</div>'
@@ -168,7 +158,7 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], langu
     for name, values in differences(runs).items():
         title = field_title(TrainConfig, name, language)
         rows.append([cell(title), *(cell("–" if value == "" else str(value)) for value in values)])
-    return table([t("training.setting", language), *(run.name for run in runs)], rows)
+    return views.table([t("training.setting", language), *(run.name for run in runs)], rows)
 
 
 def command(text: str, language: str) -> str:
@@ -179,7 +169,8 @@ def command(text: str, language: str) -> str:
 def disk_forecast(result: DiskForecast, language: str) -> str:
     """Return the forecast as text, with advice where the disk is too small."""
     sizes = {
-        name: value if name in {"updates", "saves"} else gigabytes(value) for name, value in asdict(result).items()
+        name: value if name in {"updates", "saves"} else views.gigabytes(value)
+        for name, value in asdict(result).items()
     }
     text = t("training.disk_needed" if result.updates else "training.disk_per_checkpoint", language, **sizes)
     return f"{text} {t('training.disk_full', language)}" if result.most > result.free else text
@@ -203,7 +194,7 @@ def memory_tables(plan: Result, language: str) -> str:
         f"<p><b class='{kind}'>{t(f'training.{verdict}', language)}</b></p>"
         + note(t("training.memory_needed", language, **sizes))
         + note(advice)
-        + table([t(f"training.{name}", language) for name in ("part", "size", "meaning")], parts)
+        + views.table([t(f"training.{name}", language) for name in ("part", "size", "meaning")], parts)
     )
 
 
