@@ -5,12 +5,6 @@
   one with a few taps that writes several samples side by side.
 - What a voice adds to a layer goes into the bias, and the division by the number of branches into the next weights.
 - A part of a sentence has a margin of frames on both sides, and each stage keeps only what the later ones need.
-
-Measured on one core of a Zen 4 on 2026-11-21 with benchmarks/vocoding.py: fp32 is as fast as coqui's, as nearly all of
-the time goes into products at 105 GFLOP/s, the limit of the core; bf16 reaches 205, 2.2 times the speed of coqui's,
-at a distance of 0.07 dB of log-mel. Tried without success: weights packed for oneDNN with fused activations (no gain
-overall); int8 products (400 GFLOP/s, but 0.4-0.9 dB apart, and 25 dB where it is soft); fp32 residuals beside bf16
-(2 dB less noise, which is 43 dB below the sound already).
 """
 
 import math

@@ -41,23 +41,11 @@ from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
 from utils.xtts.device import choose_precision, free_memory
 from utils.xtts.tokenizer import TokenizedText
 
-TABLE = Path(__file__).parent / "data" / "switches.toml"
+SWITCHES = Path(__file__).parent / "data" / "switches.toml"
+REFERENCE = SWITCHES.with_name("reference.yaml")
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
 UPDATES = 4
 LENGTHS = (10, 25, 40)  # codes of the sentences of decoding
-PLAIN: dict[str, Any] = {  # other optimizations are off by default
-    "enable_sdpa": False,
-    "enable_mixed_precision": False,
-    "enable_tf32": False,
-    "enable_fused_optimizer": False,
-    "enable_fused_gelu": False,
-    "enable_byte_dropout": False,
-    "dropout": 0,
-    "learning_rate": 1e-3,
-    "warmup_steps": 0,
-    "grad_acumm": 1,
-    "batch_size": 4,
-}
 
 
 @dataclass(frozen=True)
@@ -69,13 +57,13 @@ class Switch:
     off: Mapping[str, object]
     tolerance: float = 1e-3  # relative, of losses and norms
     needs: str = ""  # "cuda", or a package
-    reference: Mapping[str, object] = field(default_factory=dict)  # besides the plain settings
+    reference: Mapping[str, object] = field(default_factory=dict)  # besides reference.yaml
 
 
 @cache
 def switches() -> tuple[Switch, ...]:
     """Return the switches of ``data/switches.toml``."""
-    return tuple(Switch(name, **row) for name, row in tomllib.loads(TABLE.read_text(encoding="utf-8")).items())
+    return tuple(Switch(name, **row) for name, row in tomllib.loads(SWITCHES.read_text(encoding="utf-8")).items())
 
 
 @dataclass(frozen=True)
@@ -137,7 +125,7 @@ def updates(
     size: ModelSize, device: torch.device, settings: Mapping[str, object], *, is_full: bool = False
 ) -> Measured:
     """Train a few updates from the same start; with ``is_full``, memory runs out in the first one."""
-    config = TrainConfig.parse({**PLAIN, **settings})
+    config = changed(TrainConfig.load(REFERENCE), settings)
     with _restored(device), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(0)
         gpt = _gpt(size, device)
