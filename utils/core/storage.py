@@ -69,6 +69,15 @@ def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
         raise ValueError(f"not UTF-8 text at byte {error.start}") from error
 
 
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON object that nothing depends on; a missing or damaged file reads as empty."""
+    try:
+        content = read_json(path)
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 def cached_while_unchanged(maxsize: int) -> Callable[[F], F]:
     """Remember what a function returns for files, the paths among its arguments, until one of them changes."""
 

@@ -22,7 +22,7 @@ import yaml
 
 from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DataError, DownloadError
-from utils.core.storage import make_folder, read_json, write_atomically
+from utils.core.storage import make_folder, read_object, write_atomically
 from utils.dataset.clip import Problem, Recording, ScanResult
 from utils.dataset.existing_datasets import TABLES, read_dataset, read_table_parts
 from utils.dataset.text_files import LISTS
@@ -111,10 +111,8 @@ def note_corpus(name: str, dataset: Path) -> Corpus:
 
 def used_corpora(dataset: Path) -> dict[str, list[str]]:
     """Return title, size, licence and note of the corpora in a dataset, by their source."""
-    try:
-        return {str(source): list(map(str, about)) for source, about in read_json(dataset / USED).items()}
-    except (OSError, ValueError, AttributeError, TypeError):  # none, or damaged: it is written again
-        return {}
+    used = read_object(dataset / USED)  # if it is damaged, it is written again
+    return {source: list(map(str, about)) for source, about in used.items() if isinstance(about, list)}
 
 
 def _first_hours(parts: Iterable[ScanResult], hours: float) -> ScanResult:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from utils.core.events import Progress
 from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
-from utils.core.storage import file_lock, make_folder, read_json, require_space, symlink_or_copy, write_atomically
+from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_atomically
 from utils.xtts.files import (
     ABOUT_FILE,
     DVAE_FILE,
@@ -108,10 +108,7 @@ class VerifiedFiles:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        try:
-            self.files: dict[str, list[object]] = dict(read_json(folder / VERIFIED_FILE))
-        except (OSError, ValueError, TypeError):  # then everything is verified again
-            self.files = {}
+        self.files = read_object(folder / VERIFIED_FILE)  # if it is damaged, everything is verified again
 
     def is_unchanged(self, name: str) -> bool:
         return (self.folder / name).is_file() and self.files.get(name) == self._size_and_time(name)

@@ -90,11 +90,8 @@ def write_scores(run: Path, step: int, scores: Mapping[str, float]) -> None:
 
 def read_scores(run: Path, step: int) -> dict[str, float]:
     """Return the scores of a step; empty if there are none."""
-    try:
-        scores = storage.read_json(run / SAMPLES / f"{PREFIX}{step}" / SCORES)
-        return {str(name): float(value) for name, value in scores.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+    scores = storage.read_object(run / SAMPLES / f"{PREFIX}{step}" / SCORES)
+    return {name: float(value) for name, value in scores.items() if isinstance(value, int | float)}
 
 
 def checkpoint_folder(run: Path, step: int) -> Path:
@@ -150,10 +147,7 @@ def mark_best(run: Path, step: int, loss: float | None = None) -> None:
 
 def best_step(run: Path) -> int | None:
     """Return the step of the best checkpoint, if one is marked."""
-    try:
-        step = storage.read_json(run / FOLDER / BEST)["step"]
-    except (OSError, ValueError, TypeError, KeyError):  # none yet, or damaged: the next evaluation marks it again
-        return None
+    step = storage.read_object(run / FOLDER / BEST).get("step")  # if damaged, the next evaluation marks it again
     return step if isinstance(step, int) else None
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.errors import AmharicTtsError
-from utils.core.storage import read_json
+from utils.core.storage import read_json, read_object
 
 MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
 DVAE_FILE, MEL_FILE, SPEAKERS_FILE = "dvae.pth", "mel_stats.pth", "speakers_xtts.pth"
@@ -37,9 +37,5 @@ def looks_complete(path: Path) -> bool:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Read about.json of a model folder. It is informational only, so a missing or damaged file reads as empty."""
-    try:
-        about = read_json(folder / ABOUT_FILE)
-    except (OSError, ValueError):
-        return {}
-    return about if isinstance(about, dict) else {}
+    """Read about.json of a model folder, which is informational only."""
+    return read_object(folder / ABOUT_FILE)

@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.paths import LICENCE_CONSENT
-from utils.core.storage import PARTIAL, make_folder, read_json, retry_while_in_use, storage_errors, write_atomically
+from utils.core.storage import PARTIAL, make_folder, read_object, retry_while_in_use, storage_errors, write_atomically
 
 REPOSITORY = "coqui/XTTS-v2"
 LICENCE = "Coqui Public Model License 1.0.0"
@@ -44,13 +44,7 @@ def accept_licence(name: str = "", path: Path = LICENCE_CONSENT) -> None:
 
 def licence_accepted(path: Path = LICENCE_CONSENT) -> bool:
     """Return whether consent is stored, or given by the environment variable of coqui-tts."""
-    if os.environ.get(VARIABLE) == "1":
-        return True
-    try:
-        stored = read_json(path)
-    except (OSError, ValueError):  # a damaged file is not consent
-        return False
-    return isinstance(stored, dict) and stored.get("licence") == LICENCE
+    return os.environ.get(VARIABLE) == "1" or read_object(path).get("licence") == LICENCE
 
 
 def require_licence(path: Path = LICENCE_CONSENT) -> None:

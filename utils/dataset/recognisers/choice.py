@@ -2,13 +2,13 @@
 
 import ctypes
 import dataclasses
-import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from utils.core import languages
+from utils.core.storage import read_object
 from utils.dataset.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
 
 Kind = Literal["auto", "whisper", "ctc", "none"]
@@ -102,11 +102,7 @@ def _is_whisper(model: str) -> bool:
         return "whisper" in model.lower() or "/" not in model
     if (folder / WHISPER_FILE).is_file():
         return True
-    try:
-        settings = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # the recogniser reports what is wrong
-        return False
-    return settings.get("model_type") == "whisper" if isinstance(settings, dict) else False
+    return read_object(folder / "config.json").get("model_type") == "whisper"
 
 
 def _is_converted(model: str) -> bool:
