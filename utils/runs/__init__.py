@@ -6,8 +6,6 @@ memory, so the page can be closed, restarted or opened twice.
 
 import contextlib
 import dataclasses
-import functools
-import json
 import re
 import shutil
 import threading
@@ -65,9 +63,7 @@ class State:
     message: str = ""
 
 
-@functools.cache
-def _validator() -> TypeAdapter[State]:
-    return TypeAdapter(State)
+STATE_FILE = TypeAdapter(State)
 
 
 @dataclass(frozen=True)
@@ -127,7 +123,7 @@ class Run:
 
     def read_state(self) -> State:
         try:
-            return _validator().validate_json(read_text(self.state_file))
+            return STATE_FILE.validate_json(read_text(self.state_file))
         except OSError as error:
             reason = error.strerror or str(error)
         except ValidationError as error:
@@ -138,13 +134,13 @@ class Run:
         raise RunError(f"{self.state_file} cannot be read: {reason}.", hint="You can delete the run.")
 
     def write_state(self, state: State) -> None:
-        write_atomically(self.state_file, _as_json(state))
+        write_atomically(self.state_file, STATE_FILE.dump_json(state, indent=1).decode())
 
     def overwrite_state(self, state: State) -> None:
         """Overwrite the state in place, which works on a full disk."""
         state = dataclasses.replace(state, message=state.message[:MAX_MESSAGE])
         with storage_errors(self.state_file), self.state_file.open("r+b") as file:
-            file.write(_as_json(state).encode())
+            file.write(STATE_FILE.dump_json(state, indent=1))
             file.truncate()
 
     def current_state(self) -> State:
@@ -156,10 +152,6 @@ class Run:
         if state.status in ACTIVE and not _lives(state):
             return dataclasses.replace(state, status=Status.LOST, message="The process ended unexpectedly.")
         return state
-
-
-def _as_json(state: State) -> str:
-    return json.dumps(dataclasses.asdict(state), indent=1, ensure_ascii=False)
 
 
 def _lives(state: State) -> bool:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
@@ -294,7 +294,7 @@ def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
         return CheckpointInfo(step=0), {adapter.name: hash_file(adapter)}
     try:
         manifest = read_manifest(folder, checkpoints.MANIFEST)
-        info = TypeAdapter(CheckpointInfo).validate_python(manifest.get("about"))
+        info = checkpoints.INFO.validate_python(manifest.get("about"))
         return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
     except (DamagedError, ValidationError, KeyError) as error:
         reason = error.message if isinstance(error, DamagedError) else f"{folder / checkpoints.MANIFEST} is damaged."

@@ -7,7 +7,6 @@ spoken samples are in ``samples/step_N/``.
 
 import contextlib
 import dataclasses
-import functools
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -56,6 +55,9 @@ class CheckpointInfo:
     vocabulary_hash: str = ""
     is_average: bool = False  # whether the weights are the moving average
     settings: dict[str, Any] = field(default_factory=dict)  # of the run
+
+
+INFO = TypeAdapter(CheckpointInfo)
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,7 @@ def read_state(folder: Path, kind: "torch.dtype | None" = None, weights: str = M
 def _read_checkpoint(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
     info, error = None, ""
     try:
-        info = _validator().validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
+        info = INFO.validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
     except DamagedError as damage:
         error = damage.message
     except ValidationError as invalid:
@@ -206,8 +208,3 @@ def _read_checkpoint(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
     except OSError:  # it is being deleted
         size = 0
     return Checkpoint(folder, step, info, size, is_best, error)
-
-
-@functools.cache
-def _validator() -> TypeAdapter[CheckpointInfo]:
-    return TypeAdapter(CheckpointInfo)
