@@ -5,7 +5,7 @@ from pathlib import Path
 
 from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import DownloadConfig
-from utils.config.flags import add_flags, read_flags
+from utils.config.flags import read_flags
 from utils.core.paths import MODELS
 from utils.runs.job import Job
 from utils.workspace.projects import downloads_project
@@ -17,8 +17,7 @@ CONFIG = DownloadConfig
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
     parser.add_argument("--accept-licence", action="store_true", help="accept the licence of the published model")
-    add_following(parser)
-    add_flags(parser, CONFIG)
+    add_following(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import FeaturesConfig
-from utils.config.flags import add_flags, read_flags
+from utils.config.flags import read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 from utils.runs.job import Job
@@ -18,8 +18,7 @@ CONFIG = FeaturesConfig
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
-    add_following(parser)
-    add_flags(parser, CONFIG)
+    add_following(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from typing import Any
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
-from utils.config.flags import add_flags, read_flags
+from utils.config.flags import read_flags
 from utils.core.addresses import is_url
 from utils.core.errors import ConfigError, DataError
 from utils.core.paths import project
@@ -34,8 +34,7 @@ CONFIG = DatasetConfig
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recordings", nargs="*", metavar="RECORDING", help="file, folder or URL; instead of --inputs")
     add_project(parser)
-    add_following(parser)
-    add_flags(parser, CONFIG)
+    add_following(parser, CONFIG)
     for name, constant in (("--no-transcribe", "none"), ("--transcribe", "auto")):  # of version 1.0
         parser.add_argument(
             name,

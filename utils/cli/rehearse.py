@@ -6,7 +6,7 @@ import time
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import RehearsalConfig
-from utils.config.flags import add_flags, read_flags
+from utils.config.flags import read_flags
 from utils.core.events import iter_events
 from utils.core.paths import project
 from utils.runs.job import Job
@@ -16,8 +16,7 @@ CONFIG = RehearsalConfig
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
-    add_following(parser)
-    add_flags(parser, CONFIG)
+    add_following(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from utils import runs
 from utils.config import Config
+from utils.config.flags import add_flags
 from utils.core.errors import RunError
 from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.paths import OUTPUT, Project, project
@@ -30,10 +31,11 @@ def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
 
 
-def add_following(parser: argparse.ArgumentParser) -> None:
-    """Add the flags of a command that starts a run and follows it."""
+def add_following(parser: argparse.ArgumentParser, config: type[Config]) -> None:
+    """Add the flags of a command that starts a run with these settings and follows it."""
     add_json(parser)
     parser.add_argument("--detach", action="store_true", help="return immediately; the run continues in the background")
+    add_flags(parser, config)
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:

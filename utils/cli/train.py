@@ -9,7 +9,7 @@ from utils import runs
 from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import TrainConfig
 from utils.config.base import SEPARATOR
-from utils.config.flags import add_flags, command_line, read_flags
+from utils.config.flags import command_line, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, Project, project
 from utils.runs.job import GroupJob, Job
@@ -26,8 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--accept-licence", action="store_true", help="accept the licence of the published model, once for all runs"
     )
-    add_following(parser)
-    add_flags(parser, CONFIG)
+    add_following(parser, CONFIG)
 
 
 def run(arguments: argparse.Namespace) -> int:
