@@ -65,7 +65,7 @@ def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blo
 @pytest.mark.parametrize(
     ("gib", "clips", "preset", "why"),
     [
-        (None, 20, "tiny_cpu", "Without a GPU, XTTS v2 takes weeks."),
+        (None, 20, "tiny_cpu", "Without a GPU, training XTTS v2 takes weeks."),
         (23.6, 20, "small_dataset", "More clean speech helps more than any setting"),
         (15.9, 2000, "t4", "No clip is over 10 s"),
     ],

@@ -38,7 +38,7 @@ HEARTBEAT_SECONDS = 0.25
 CLOSE_SECONDS = 5.0
 FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
 NEWEST_WEIGHT = 0.2  # of the newest request in the running mean
-UNCHECKED = "Streamed audio is not checked automatically, and doubtful sentences are not repeated."
+UNCHECKED = "Streamed audio is not checked automatically, so suspicious sentences are not retried."
 
 
 class RequestCancelledError(Exception):

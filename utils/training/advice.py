@@ -24,7 +24,7 @@ PROMISES = (  # up to so many minutes
     (30, "A voice that resembles the speaker; many words will be wrong.", NOT_MEASURED),
     (300, "A new language was not learned well from 5 h in 3 epochs; expect wrong and missing words.", NEW_LANGUAGE),
     (3000, "38 h of 2 speakers lowered the word error rate by 30 %.", "NileTTS, arXiv 2602.15675"),
-    (math.inf, "About 100 h and several dozen speakers are what people report for a new language.", NEW_LANGUAGE),
+    (math.inf, "For a new language, others report about 100 h and several dozen speakers.", NEW_LANGUAGE),
 )
 FULL_GIB = 11.0  # below it, the weights, gradients and moments of the full model do not fit
 UPDATES = 3000  # wanted at least, within the bounds of the epochs
@@ -132,7 +132,7 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
     )
     yield Recommendation("num_epochs", epochs, f"{updates * epochs} updates", f"{NEW_LANGUAGE} (5 epochs of 100 h)")
     longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(data.longest)))
-    yield Recommendation("max_audio_length", longest, "lengths never trained are not spoken well", "ttts#11")
+    yield Recommendation("max_audio_length", longest, "untrained lengths are spoken badly", "ttts#11")
     yield Recommendation("reference", "auto", "masking cannot protect short clips", NOT_MEASURED)
     yield Recommendation("embedding_warmup_steps", 500 if is_new else 0, "new text embeddings first", NOT_MEASURED)
     yield Recommendation("text_loss_weight", 0.01, "", UPSTREAM)
@@ -145,10 +145,10 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
 
 def _missing(data: TrainingData) -> Iterator[str]:
     if data.gpu_gib is None and data.version != "tiny":
-        yield "Without a GPU, XTTS v2 takes weeks. Rent one, or choose the tiny voice to learn the steps."
+        yield "Without a GPU, training XTTS v2 takes weeks. Rent one, or use the tiny voice to learn the steps."
     if data.minutes < 120:
         yield "More clean speech helps more than any setting: 30 h clean beat 500 h of mixed quality (F5-TTS#817)."
     if data.speakers == 1 and data.minutes > 3000:
-        yield "People report several dozen speakers for a new language."
+        yield "For a new language, others report several dozen speakers."
     if data.longest < 10:
         yield "No clip is over 10 s: add longer ones, or join neighbours with: dataset lengths --add."
