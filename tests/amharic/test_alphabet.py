@@ -63,7 +63,7 @@ def test_phones_may_be_typed_loosely() -> None:
 
 
 def test_a_symbol_that_is_no_phone_is_named() -> None:
-    with pytest.raises(PronunciationError, match="'ŋ' is no Amharic phone"):
+    with pytest.raises(PronunciationError, match="'ŋ' is not an Amharic phone"):
         encode("baŋk")
 
 

@@ -51,7 +51,7 @@ def encode(ipa: str) -> str:
         end = match.end()
     if end != len(ipa):
         known = " ".join(PHONES)
-        raise PronunciationError(f"{ipa!r}: {ipa[end]!r} is no Amharic phone; write with {known} and ː for length")
+        raise PronunciationError(f"{ipa!r}: {ipa[end]!r} is not an Amharic phone; use {known}, and ː for length")
     return "".join(codes)
 
 

@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--with-run", default="", help="with compare: run of the second checkpoint")
     parser.add_argument("--half", action="store_true", help="with promote: store the GPT in half precision")
     parser.add_argument(
-        "--without-ema", action="store_true", help="with promote: weights without the moving average (enable_ema)"
+        "--without-ema", action="store_true", help="with promote: use the weights that are not averaged (enable_ema)"
     )
-    parser.add_argument("--reference", type=Path, help="with promote: reference clip (default: that of the samples)")
+    parser.add_argument("--reference", type=Path, help="with promote: reference clip (default: the one of the samples)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -100,7 +100,7 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
         raise RunError(f"There is no clip {arguments.reference}.")
     voice = arguments.reference or training_reference(chosen)
     folder = make_ready(chosen, voice, half=arguments.half, without_ema=arguments.without_ema)
-    print(f"{_title(chosen)} is now {folder}; its voice is that of {voice or 'the base model'}.")
+    print(f"{_title(chosen)} is now {folder}; its voice is from {voice or 'the base model'}.")
     return 0
 
 

@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = add("resplit", resplit)
     action.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
     action.add_argument(
-        "--by", choices=("recording", "speaker", "time"), default="recording", help="what is held out as a whole"
+        "--by", choices=("recording", "speaker", "time"), default="recording", help="what is held out, as for split_by"
     )
 
     action = add("export", export)
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_filter_arguments(add("filter", filter_again))
 
     action = add("rename", rename)
-    action.epilog = f"{FILE_NAMES} The split is unchanged. To undo, rename again, or use edit --undo for a single clip."
+    action.epilog = f"{FILE_NAMES} The split is unchanged. To undo: dataset undo."
     action.add_argument(
         "--speaker",
         type=_names,
@@ -91,8 +91,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action.add_argument("clip", help="id of the clip, as listed by restore and on the page")
     change = action.add_mutually_exclusive_group(required=True)
     change.add_argument("--text", help="the correct transcript")
-    change.add_argument("--exclude", "--aside", metavar="REASON", help="leave the clip out, for a reason of your own")
-    change.add_argument("--undo", action="store_true", help="undo the last change of this clip; again: redo it")
+    change.add_argument("--exclude", "--aside", metavar="REASON", help="exclude the clip, for this reason")
+    change.add_argument("--undo", action="store_true", help="undo the last change of this clip, or redo it")
 
     add("undo", undo)
     add("redo", redo)
@@ -104,9 +104,9 @@ def _add_filter_arguments(action: argparse.ArgumentParser) -> None:
         " now within the limits are restored. Clips excluded by hand, and duplicates, stay excluded."
     )
     action.epilog = (
-        "Limits that are not given have their default, even if the dataset was prepared with others; use --config"
-        " with the config.yaml of that run to reuse its limits. Clips restored by hand are filtered like all others."
-        " To undo, filter again with the earlier limits, or use dataset edit --undo for a single clip."
+        "Limits that you leave out have their defaults, even if the dataset was prepared with others; to reuse the"
+        " limits of a run, pass its config.yaml with --config. Clips restored by hand are filtered like all others."
+        " To undo: dataset undo, or dataset edit --undo for a single clip."
     )
     action.add_argument("--apply", action="store_true", help="apply the changes")
     add_flags(action, DatasetConfig, bulk_edits.LIMITS)

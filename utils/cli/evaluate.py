@@ -1,6 +1,6 @@
 """Evaluate models on the same sentences: error rates, voice similarity, length, warnings and speed.
 
-Audio, tables and a plot are written to one folder. Run the same command again to continue an interrupted evaluation, or
+Audio and tables are written to one folder. Run the same command again to continue an interrupted evaluation, or
 with --asr to transcribe what was spoken before. Press Ctrl-C at any time; finished results are kept.
 """
 

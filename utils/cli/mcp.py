@@ -1,6 +1,6 @@
 """Let assistants speak and prepare data through the Model Context Protocol, over standard input and output.
 
-Files are only read from and written to one folder. The package mcp has to be installed.
+Files are only read from and written to one folder. It needs the package mcp.
 """
 
 import argparse

@@ -10,8 +10,8 @@ from utils.xtts.pronunciations import add_pronunciation, read_pronunciations
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = "Without arguments, the list is printed. The file is pronunciations.tsv in the project folder."
     parser.add_argument("written", nargs="?", default="", help="word, acronym or phrase as it is in the text")
-    parser.add_argument("spoken", nargs="?", default="", help="Ethiopic letters, ː after a long consonant; or phones")
-    parser.add_argument("--note", default="", help="the reason or source")
+    parser.add_argument("spoken", nargs="?", default="", help="Ethiopic letters (ː after long consonants) or phonemes")
+    parser.add_argument("--note", default="", help="a note, such as the reason or source")
     parser.add_argument("--remove", action="store_true", help="remove the pronunciation of the written form")
     parser.add_argument("--language", default="am", help="language name or code (default: am)")
     add_project(parser)

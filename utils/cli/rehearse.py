@@ -1,4 +1,4 @@
-"""Test run without training: shows that start, watch, stop and resume work on this machine."""
+"""Do a test run without training, to check that start, watch, stop and resume work on this machine."""
 
 import argparse
 import functools

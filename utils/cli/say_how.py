@@ -1,4 +1,4 @@
-"""Show each step from a written sentence to tokens: normalised, phonemes, model input."""
+"""Show each step from a written sentence to tokens: normalized, phonemes, model input."""
 
 import argparse
 from collections.abc import Mapping

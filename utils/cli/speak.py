@@ -1,4 +1,4 @@
-"""Speak a text, a file, or subtitles in their time, into an audio file or a pipe.
+"""Speak a text, a file or timed subtitles, and write the audio to a file or a pipe.
 
 speak "ሰላም ለዓለም" --reference me.wav --out hello.wav
 speak --file book.epub --out book.m4b --captions book.srt

@@ -93,14 +93,14 @@ class DatasetConfig(Config):
     check_texts: bool = setting(
         True,
         "Check texts",
-        "Align texts that came with the audio with what is heard: clips whose text does not match are excluded, and "
+        "Align the texts of recordings with the audio: clips whose text does not match are excluded, and "
         "clips are cut by their words. Required for long recordings whose transcript has no times.",
     )
     device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for transcription.")
     compute_type: Literal["auto", "int8", "int8_float16", "float16", "bfloat16", "float32"] = setting(
         "auto",
         "Number format",
-        "Number format of the recogniser; auto is float16 on a GPU. Models of transformers do not support int8.",
+        "Number format of the recogniser; auto is float16 on a GPU. Transformers models do not support int8.",
     )
 
     min_speech_ratio: float = setting(

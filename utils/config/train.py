@@ -68,7 +68,7 @@ class TrainConfig(Config):
         "latin",
         "Text mode",
         "What the model reads: phonemes in Latin letters (latin) or IPA, or the letters of the language (fidel). "
-        "Without Amharic G2P, it is fidel.",
+        "Without Amharic G2P, fidel is used.",
     )
     g2p_backend: Literal["rules", "epitran"] = setting(
         "rules", "G2P rules", "How Amharic is converted to phonemes: built-in rules, or the package epitran."
@@ -79,7 +79,7 @@ class TrainConfig(Config):
         "",
         "Datasets of other languages",
         "Dataset folders whose clips are mixed in, so that the model keeps or learns their languages, separated by |. "
-        "FOLDER=2 gets twice as many clips as the others. They are evaluated too.",
+        "FOLDER=2 contributes twice as many clips as the others. They are evaluated too.",
     )
     replay_share: float = setting(
         0.05,
@@ -172,7 +172,7 @@ class TrainConfig(Config):
     )
     dropout: float = setting(0.1, "Dropout", "Share of activations dropped at random during training.", ge=0, lt=1)
     enable_byte_dropout: bool = setting(
-        True, "Fast dropout (CPU)", "On a CPU, draw the dropout masks of eight values at once."
+        True, "Fast dropout (CPU)", "On a CPU, draw the dropout mask of eight values at once."
     )
     label_smoothing: float = setting(
         0.0, "Label smoothing", "Probability spread over all other audio codes.", ge=0, lt=1
@@ -224,7 +224,7 @@ class TrainConfig(Config):
     )
 
     freeze_first_n_gpt_layers: int = setting(
-        0, "Frozen GPT layers", "Number of first GPT layers that are not trained.", ge=0, le=30
+        0, "Frozen GPT layers", "Number of GPT layers, from the first, that are not trained.", ge=0, le=30
     )
     freeze_conditioning: bool = setting(False, "Freeze conditioning", "Don't train the speaker encoder.")
     enable_lora: bool = setting(

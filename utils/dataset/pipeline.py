@@ -128,7 +128,7 @@ def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], languag
     try:
         return second.transcribe(clips, language) if second else [None] * len(clips)
     except RecognitionError as error:
-        logger.warning("There is no second opinion: %s", error)
+        logger.warning("The second model is not used: %s", error)
         return [None] * len(clips)
 
 

@@ -85,7 +85,7 @@ class AuthMiddleware:
         if foreign == "host":
             raise RequestError(403, "wrong_host", "This server accepts requests to localhost only.")
         if foreign == "origin":
-            raise RequestError(403, "wrong_origin", "Requests from other web sites are not allowed.")
+            raise RequestError(403, "wrong_origin", "Requests from other websites are not allowed.")
         is_preflight = is_allowed and scope["method"] == "OPTIONS"
         if self.key and scope["path"] not in PUBLIC_PATHS and not is_preflight:
             kind, _, sent = headers.get("authorization", "").partition(" ")

@@ -92,7 +92,7 @@ class SpeechBody(Config):
         True,
         title="Stream",
         description="Send audio while the text is being spoken. false sends a complete file at the end, with its "
-        "duration in the header; doubtful sentences are then spoken again.",
+        "duration in the header; suspicious sentences are then retried.",
     )
     instructions: str = Field("", title="Instructions", description="Not supported by this model; leave it empty.")
 

@@ -143,7 +143,7 @@ def _weights_in(path: Path) -> Path:
     if path.is_file():
         if path.suffix == ".pth":
             return path
-        raise ModelFileError(f"{path} is a file, not a folder.", hint=f"Use the folder of the model: {path.parent}?")
+        raise ModelFileError(f"{path} is a file, not a folder.", hint=f"Did you mean its folder, {path.parent}?")
     if _is_model(path) or path.name.startswith(checkpoints.PREFIX):
         return path
     if path.name == checkpoints.FOLDER:

@@ -108,11 +108,11 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         )
     if torch.device(device).type == "cuda":
         if precision == "int8":
-            raise SpeedupError("int8 speech runs on processors only.", hint="Choose auto, fp16 or bf16 on a GPU.")
+            raise SpeedupError("int8 speech runs on CPUs only.", hint="Choose auto, fp16 or bf16 on a GPU.")
         if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
             raise SpeedupError(f"This GPU does not support bf16: {best.reason}.", hint="Choose auto, fp16 or fp32.")
     elif precision == "fp16":
-        raise SpeedupError("fp16 is slower than fp32 on processors.", hint="Choose auto, int8, bf16 or fp32.")
+        raise SpeedupError("fp16 is slower than fp32 on CPUs.", hint="Choose auto, int8, bf16 or fp32.")
     elif precision == "bf16" and not computes_bf16(part):
         raise SpeedupError("This processor has no bf16 and would emulate it.", hint="Choose auto, int8 or fp32.")
     elif precision == "int8" and not int8_engine():
@@ -131,7 +131,7 @@ def measurement(path: Path = PRECISIONS) -> Measurement:
             every = {**_read(path), key: result}
             write_atomically(path, json.dumps({name: vars(each) for name, each in every.items()}, indent=2))
     except StorageError as error:  # speech works all the same
-        logger.warning("The measured speeds are not saved: %s", error)
+        logger.warning("The measured speeds could not be saved: %s", error)
     return result
 
 

@@ -259,7 +259,7 @@ class VoiceCache:
             with atomic_writer(self.folder / f"{key}{SUFFIX}") as file:
                 file.write(save({name: tensor.contiguous() for name, tensor in tensors.items()}))
         except StorageError as error:
-            logger.warning("The voice is not cached: %s", error)
+            logger.warning("The voice could not be cached: %s", error)
             return
         self._sweep()
 

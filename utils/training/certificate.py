@@ -202,7 +202,7 @@ def _fill_memory(device: torch.device) -> Callable[..., None]:
             has_failed = True
             if device.type == "cuda":
                 torch.empty(2**46, dtype=torch.uint8, device=device)
-            raise torch.OutOfMemoryError("There is memory for 64 TiB.")
+            raise torch.OutOfMemoryError("Allocating 64 TiB did not fail.")
 
     return fill
 

@@ -121,7 +121,7 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
             partial.unlink()
             raise DownloadError(
                 f"{file.name} of {REPOSITORY} does not have the published hash.",
-                hint="Try again. If it happens twice, a proxy changes downloads: try another network.",
+                hint="Try again. If it happens again, a proxy may be altering downloads: try another network.",
             )
         retry_while_in_use(lambda: partial.replace(path))
     return path
