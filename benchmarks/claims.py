@@ -68,7 +68,7 @@ def of_training(finding: Finding, command: str) -> Iterator[Claim]:
     spread = f" ({min(found.ratios):.2f} to {max(found.ratios):.2f})"
     yield Claim(f"{size}: speed", "clips/s", coqui.speed, ours.speed, found.ratio, *source, spread)
     slower, gain = found.speed_with_features, found.ratio_with_features
-    yield Claim(f"{size}: with the feature pass over {EPOCHS} epochs", "clips/s", coqui.speed, slower, gain, *source)
+    yield Claim(f"{size}: with feature extraction, {EPOCHS} epochs", "clips/s", coqui.speed, slower, gain, *source)
     used = [side.memory.device or side.memory.peak for side in (coqui, ours)]
     yield Claim(f"{size}: peak memory", "MiB", used[0], used[1], found.memory_share, *source)
 
@@ -78,11 +78,11 @@ def of_speech(finding: Finding, command: str) -> Iterator[Claim]:
     theirs, *rows = [cells[0] for cells in finding.data["rows"]]
     fastest = min(rows, key=lambda row: finding.number(row, ONE))
     wanted = [(row, "one sentence", ONE) for row in rows]
-    wanted += [(fastest, "several together, for 1 s of sound", TOGETHER), (fastest, "first sound", FIRST)]
+    wanted += [(fastest, "batch, for 1 s of audio", TOGETHER), (fastest, "first audio", FIRST)]
     for row, what, column in wanted:
         before, now = finding.number(theirs, column), finding.number(row, column)
         gain = finding.number(row, column + 1) if column in RATIO_BEHIND else before / now
-        remark = " (coqui one after the other)" if column == TOGETHER else ""
+        remark = " (coqui: one at a time)" if column == TOGETHER else ""
         yield Claim(f"{sized(finding, row)}: {what}", "s", before, now, gain, finding, command, remark)
 
 

@@ -9,7 +9,7 @@ from benchmarks.claims import Claim
 from benchmarks.programs import COQUI, named
 from benchmarks.training_findings import SwitchTable
 
-SPEED_TITLE, MEMORY_TITLE = f"Times as fast as {COQUI}", f"Peak memory beside {COQUI}"
+SPEED_TITLE, MEMORY_TITLE = f"Speedup over {COQUI}", f"Peak memory compared with {COQUI}"
 SWITCHES_TITLE = "Training speed with one switch changed"
 
 

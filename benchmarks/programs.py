@@ -40,7 +40,7 @@ class Benchmark:
 BENCHMARKS = (
     Benchmark(
         "training",
-        "clips a second, peak memory and loss of training, 6 layers x 512, both from the same weights and clips",
+        "training, 6 layers x 512, same weights and clips on both sides: clips per second, peak memory, loss",
         COQUI,
         "training.py",
         f"{LITTLE_TRAINING} --rounds 1 --updates 1",
@@ -56,7 +56,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "speech",
-        "from the text to the sound at full size, 30 layers x 1024: one sentence, eight together, first sound, memory",
+        "speech from text at full size, 30 layers x 1024: one sentence, a batch of eight, first audio, memory",
         COQUI,
         "speech.py",
         f"speech.py {LITTLE} --heads 1 --codes 24 --sentences 2",
@@ -80,7 +80,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "decoding",
-        "the GPT alone, 6 layers x 512: time of a code in each precision, one to eight sentences together",
+        "the GPT alone, 6 layers x 512: time per code in each precision, one to eight sentences at a time",
         f"{COQUI}'s `generate`, with and without its second pass",
         "decoding.py --layers 6 --dim 512 --heads 8",
         f"decoding.py {LITTLE} --heads 1 --codes 8 --sentences 1 2 --precisions fp32 int8",
@@ -88,7 +88,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "vocoding",
-        "the vocoder alone, published size: work for a second of sound, whole and in a stream",
+        "the vocoder alone, published size: time for one second of audio, whole and streamed",
         f"{COQUI}'s vocoder",
         "vocoding.py",
         "vocoding.py --seconds 0.3 --rounds 1 --threads 1",
@@ -96,15 +96,15 @@ BENCHMARKS = (
     ),
     Benchmark(
         "serving",
-        "the speech server with eight callers at once: answers lost, waiting, memory before and after",
-        "nothing: no answer may be lost and no memory kept",
+        "the speech server with eight callers at once: lost answers, waiting time, memory before and after",
+        "nothing: no answer may be lost and no memory leaked",
         "serving.py",
         "serving.py --requests 4 --callers 2",
         "serving",
     ),
     Benchmark(
         "front-end",
-        "the Amharic front end: words a second, normalised and pronounced",
+        "the Amharic front end: words per second, normalized and phonemized",
         "the front end epitran",
         "front_end.py",
         "front_end.py --words 500",
@@ -113,7 +113,7 @@ BENCHMARKS = (
     Benchmark(
         "pronunciation",
         "phone, word and gemination errors on our own second list of 420 words, with and without their lexicon entries",
-        "the front end epitran, which writes no length",
+        "the front end epitran, which does not mark length",
         "phone_error.py tests/data/amharic_judge.tsv",
         "phone_error.py tests/data/amharic_judge.tsv",
         "phone_error",
@@ -138,7 +138,7 @@ BENCHMARKS = (
     ),
     Benchmark(
         "speech-gpu",
-        "from the text to the sound at full size, 32 sentences together",
+        "speech from text at full size, a batch of 32 sentences",
         COQUI,
         "speech.py --device cuda --precisions fp32 fp16 --sentences 32",
         f"speech.py {LITTLE} --heads 1 --codes 24 --device cuda --precisions fp32 fp16 --sentences 2",

@@ -81,7 +81,7 @@ def claim_table(found: Sequence[Claim]) -> str:
         ]
         for claim in found
     ]
-    return table(["", f"{COQUI}, fp32", "here", "ratio", "measured by"], rows).strip()
+    return table(["", f"{COQUI}, fp32", "this project", "ratio", "measured by"], rows).strip()
 
 
 def measured_on(found: Sequence[Claim]) -> str:
