@@ -101,7 +101,7 @@ def test_what_fails_is_excluded_what_a_filter_excluded_comes_back_and_a_dry_run_
     before = load_dataset(mixed)
     lines = str(refilter(mixed, STRICT, apply=False)).splitlines()
     assert lines[0] == "to be excluded            1 clips, 4.0 s"
-    assert lines[-1] == "kept afterwards           3 clips, 12.0 s"
+    assert lines[-1] == "in use afterwards         3 clips, 12.0 s"
     assert load_dataset(mixed) == before
     refilter(mixed, STRICT, apply=True)
     after = {"0": "kept", "1": "noisy", "2": "kept", "3": "noisy", "4": "a cough", "5": "duplicate", "6": "too short"}
@@ -182,7 +182,7 @@ def test_each_problem_is_named_with_its_line(folder: Path) -> None:
         "wavs/r0-0.wav|ሰላም|s": "train.csv:8: wavs/r0-0.wav is already in metadata_train.csv:2.",
         "wavs/long.wav|ሰላም|s": "train.csv:9: wavs/long.wav lasts 12.00 s, over 11.6.",
         "wavs/new.wav|ሰላም r1 0|speaker": "eval.csv:2: The same text is in metadata_train.csv:10.",
-        "../outside.wav|ሰላም|s": "train.csv:11: ../outside.wav lies outside",
+        "../outside.wav|ሰላም|s": "train.csv:11: ../outside.wav is outside",
     }
     path = folder / "metadata_train.csv"
     path.write_text("\n".join([path.read_text(encoding="utf-8").rstrip(), *problems, ""]), encoding="utf-8")

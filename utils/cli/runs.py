@@ -128,7 +128,7 @@ def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
                 return _end(run, asks=not as_json)
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            message = "Stopping now." if is_stopping else "Saving and stopping; Ctrl-C again skips saving."
+            message = "Stopping now." if is_stopping else "Saving and stopping. Press Ctrl-C again to skip saving."
             print(message, file=sys.stderr, flush=True) if as_json else printer.print(message)
             (runs.stop_now if is_stopping else runs.stop_and_save)(run)
             is_stopping = True

@@ -42,7 +42,7 @@ class FilterPlan:
             *_by_reason("to be excluded", [new for old, new in pairs if old.status == "kept"]),
             *_by_reason("to be restored", [old for old, new in pairs if new.status == "kept"]),
             *_by_reason("excluded, new reason", [new for old, new in pairs if old.status == new.status]),
-            f"{'kept afterwards':<26}{_sum(self.kept)}",
+            f"{'in use afterwards':<26}{_sum(self.kept)}",
             *(f"The {side} split has no clips left. Choose a new one with: dataset resplit." for side in self.lost),
         ]
         return "\n".join(lines)

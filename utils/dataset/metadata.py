@@ -326,7 +326,7 @@ def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Ite
         yield f"No such audio file: {row.audio or 'the cell is empty'}."
         return
     if not row.path.resolve().is_relative_to(folder):
-        yield f"{row.audio} lies outside {folder}: the dataset cannot be moved."
+        yield f"{row.audio} is outside {folder}, so the dataset cannot be moved."
     seconds = header_seconds(row.path)
     if not seconds:
         yield f"{row.audio} is not a readable audio file."

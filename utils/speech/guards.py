@@ -152,7 +152,7 @@ def judge(
     elif seconds < count / limits.fastest:
         flags.append(f"short: {seconds:.1f} s for {count} sounds")
     if limits.clear is not None and audio.clarity and audio.clarity.deviations < limits.clear:
-        flags.append("unclear: its sounds are hardly recognised")
+        flags.append("unclear: its phones were hardly recognised")
     flags += _sound(audio, limits)
     return tuple(sorted(flags, key=lambda flag: -COSTS[kind(flag)]))
 

@@ -228,7 +228,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
         cure = f"Copy these files into {folder} again."
         yield _finding("Base model", detail, cure, good=not problems, otherwise="fail")
     accepted = paths.LICENCE_CONSENT.exists()
-    cure = "The licence (Coqui Public Model License) is non-commercial; you are asked before the first use."
+    cure = "For non-commercial use only (Coqui Public Model License); you have to accept it before the first use."
     yield _finding("Licence of the model", "accepted" if accepted else "not accepted yet", cure, good=accepted)
 
 
