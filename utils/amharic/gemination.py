@@ -34,7 +34,7 @@ class Prefix(NamedTuple):
 
 
 class Suffix(NamedTuple):
-    """A chain of suffixes as it is said, for a stem of so many consonants; a certain one needs no known stem."""
+    """A chain of suffixes as spoken, for a stem with this many consonants; a certain one needs no known stem."""
 
     marked: str
     min_consonants: int

@@ -41,7 +41,7 @@ def _joined(spoken: list[str]) -> str:
 
 
 def _parts(number: int) -> list[int]:
-    """Split a number into the numbers that are one word, in the order in which they are said."""
+    """Split a number into numbers of one word each, in spoken order."""
     if number < 100:
         return [part for part in (number - number % 10, number % 10) if part] or [0]
     scale = next(scale for scale in (*SCALES, 100) if number >= scale)
@@ -50,7 +50,7 @@ def _parts(number: int) -> list[int]:
 
 
 def say(digits: str) -> str:
-    """Say digits as a number; a leading zero or more than eighteen of them are said one by one."""
+    """Say digits as a number; a leading zero or more than eighteen of them are read one by one."""
     if len(digits) > HIGHEST_DIGITS or (digits[0] == "0" and len(digits) > 1):
         return one_by_one(digits)
     return cardinal(int(digits))

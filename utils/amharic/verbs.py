@@ -82,7 +82,7 @@ class Radical(NamedTuple):
 
 
 class Root(NamedTuple):
-    """A verb taken apart: radicals, class, stem, what stands before them, and the last vowel if it is weak."""
+    """A verb taken apart: radicals, class, stem, what precedes them, and the last vowel if it is weak."""
 
     radicals: tuple[Radical, ...]
     group: str

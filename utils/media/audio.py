@@ -152,7 +152,7 @@ def require_finite(samples: Samples, position: int, rate: int, what: str, hint: 
 
 
 def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[Samples]:
-    """Yield the samples [first, stop), counted at the wanted rate."""
+    """Yield the samples [first, stop), counted at the requested rate."""
     with _opened(path) as reader:
         if reader.rate == rate:
             yield from reader.samples(first, stop)

@@ -49,7 +49,7 @@ def credentials(auth: str, *, exposed: bool) -> Credentials | None:
 
 
 def free_port(host: str, wanted: int) -> int:
-    """Return the wanted port or the next one that is free."""
+    """Return the requested port or the next free one."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
     except OSError as error:

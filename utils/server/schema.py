@@ -112,7 +112,7 @@ class SpeechBody(Config):
         return text
 
     def speech_config(self, base: SpeechConfig, reference: str) -> SpeechConfig:
-        """Return the settings of speech; what the request leaves out is as on the server."""
+        """Return the speech settings; those that the request leaves out are the server's."""
         settings = {name: getattr(self, name) for name in SETTINGS}
         return SpeechConfig.parse(base.model_dump() | settings | {"reference": reference}, source="the request")
 

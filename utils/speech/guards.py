@@ -1,7 +1,7 @@
 """Finds what is unusual about a spoken sentence from its codes, audio and text.
 
 A flag says that something is unusual, not that it is wrong; a single wrong word is not found. Flagged
-sentences are spoken again with another seed a few times, and what stays doubtful keeps its flags. A flag begins with
+sentences are spoken again with another seed a few times, and what stays suspicious keeps its flags. A flag begins with
 one of the words in ``COSTS``, which never change.
 """
 

@@ -367,7 +367,7 @@ def _started(model: "Synthesizer", parts: Sequence[Part], *notes: str) -> Starte
 def speak(
     model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
 ) -> Iterator[Started | Utterance]:
-    """Speak a text, checking each sentence and repeating doubtful ones; ``voices`` are those of a script, by name."""
+    """Speak a text, checking each sentence and retrying suspicious ones; ``voices`` are those of a script, by name."""
     parts = plan_parts(model, text, config, voices or {})
     yield _started(model, parts)
     for part in parts:

@@ -147,7 +147,7 @@ class Synthesizer:
     ) -> Generator[Samples, None, None]:
         """Yield audio while a text is being spoken; closing the iterator stops the work.
 
-        What was played cannot be taken back, so doubtful sentences are not repeated.
+        Audio that has been played cannot be replaced, so suspicious sentences are not retried.
         """
         config = overridden(config, settings)
         for sentence in self.plan(text, config).sentences:
@@ -204,7 +204,7 @@ def best_takes(
     next_sound: Callable[[], tuple[Generation, Samples]],
     config: SpeechConfig,
 ) -> Generator[Utterance, None, None]:
-    """Speak sentences and yield them in order; doubtful ones are spoken again with other seeds, the best take counts.
+    """Speak sentences and yield them in order; suspicious ones are retried with other seeds; the best take counts.
 
     ``add`` begins an attempt to generate a sentence, and ``next_sound`` returns a complete one with its sound. The
     sentences are read as far as there is work for two batches.

@@ -63,7 +63,7 @@ class Recommendation(NamedTuple):
 
 @dataclass(frozen=True)
 class Advice:
-    """Recommended settings, and what this amount of data promises."""
+    """Recommended settings, and what to expect from this amount of data."""
 
     preset: str
     recommendations: list[Recommendation]

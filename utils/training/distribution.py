@@ -35,7 +35,7 @@ def shared_run(config: TrainConfig) -> Run:
 
 
 class Ranks:
-    """This process among those that train together; the accelerator knows the group and the device."""
+    """The rank of this process among those that train together; the accelerator holds group and device."""
 
     def __init__(self, accelerator: "Accelerator") -> None:
         self.accelerator = accelerator

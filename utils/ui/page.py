@@ -233,7 +233,7 @@ class Panel:
         return self.render(request)
 
     def render(self, request: PanelRequest) -> str:
-        """Return the HTML, with its turn, by which the browser knows an answer to a tick that a click overtook."""
+        """Return the HTML with its turn, by which the browser detects an answer to a tick that a click overtook."""
         try:
             html = self.render_html(request)
         except Exception as error:  # noqa: BLE001  # runs on every tick, so it is shown here and not as a pop-up

@@ -52,7 +52,7 @@ class RunPanel:
         return t("runs.ask_stop", language, name=run.title)
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
-        """Return what stands below the buttons."""
+        """Return the part below the buttons."""
         return ""
 
     def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Callable[[PanelRequest], None]:

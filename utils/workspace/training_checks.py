@@ -1,4 +1,4 @@
-"""What can be said of a training before it starts: device, dataset, memory and disk space.
+"""Checks before a training run starts: device, dataset, memory and disk space.
 
 Queries that need torch are answered by a child process, because the page itself never loads torch. The child is
 ``python -m utils.workspace.training_checks NAME``. It reads arguments as JSON from stdin and prints the result as one

@@ -130,7 +130,7 @@ def is_remote(name: str) -> bool:
 
 
 def kind_of(name: str) -> str:
-    """Return what an input is taken for: a link, a recording, subtitles, a list of clips, a folder or a text."""
+    """Return how an input is interpreted: as a link, recording, subtitles, list of clips, folder or text."""
     path = Path(name).expanduser()
     kinds: dict[str, Callable[[], bool]] = {
         "link": lambda: is_remote(name),

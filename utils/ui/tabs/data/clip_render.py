@@ -1,4 +1,4 @@
-"""The list of clips and the editor of the open one, as HTML; knows nothing of gradio."""
+"""Renders the list of clips and the editor of the open clip as HTML; independent of gradio."""
 
 from collections.abc import Sequence
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""What the tab shows of recordings, of a preparation and of a dataset, as HTML; knows nothing of gradio."""
+"""Renders recordings, a preparation and a dataset as HTML; independent of gradio."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -43,7 +43,7 @@ def minutes(seconds: float, language: str) -> str:
 
 
 def sources(project: Project, language: str) -> str:
-    """List what the dataset is made of, what each file was understood as, and a way to remove it."""
+    """List the sources of the dataset, how each file was interpreted, and a button that removes it."""
     rows = _uploaded(project, language)
     for path in uploads.list_uploads(project, uploads.LISTS):
         rows.append(_source(path.name, t("data.list_of_clips", language), language, uploads.LISTS))
@@ -78,7 +78,7 @@ def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
 
 
 def meanings(found: InputPreview, language: str) -> dict[Path, tuple[str, str]]:
-    """Say what each file is understood as, with the class of its cell."""
+    """Return how each file is interpreted, with the class of its cell."""
     known = {}
     for pair in found.pairs[:MAX_ROWS]:
         text = t("data.its_text_file" if pair.has_transcript else "data.speech_recognition", language)

@@ -1,1 +1,1 @@
-"""What stands behind the Fine-tuning tab: its fields, what it asks child processes, and what it shows of a run."""
+"""The Fine-tuning tab: its fields, its queries to child processes, and its views of a run."""

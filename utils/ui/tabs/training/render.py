@@ -130,7 +130,7 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
 
 
 def _player(run: Run, sample: Sample, title: str, language: str) -> str:
-    """Return a sentence with the players of what the model said and, if there is one, of the recording."""
+    """Return a sentence with a player for the model's speech and, if there is one, for the recording."""
     said = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
     sounds = {"inference.model": said}
     recording = run.project.root / sample.recording

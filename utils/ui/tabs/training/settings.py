@@ -134,7 +134,7 @@ def start_blocked(project: Project, values: Values, language: str) -> str:
 
 
 def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
-    """Lay out the preset, what is said about it, and all settings."""
+    """Lay out the preset, its description, and all settings."""
     with gr.Row():
         titles = choices({name: f"preset.{name}.title" for name in PRESETS})
         preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
