@@ -1,9 +1,9 @@
 """Small ablations of training choices on the embedded voice: `python -m benchmarks.ablations --work FOLDER [ARM …]`.
 
-Each arm is trained with several seeds on clips of espeak-ng in voices that the embedded voice never learnt, and speaks
-sentences that it never saw; the recogniser that checks texts counts its phone errors. Everything is one thread and
-short, so only large differences mean anything, and none of it says what XTTS v2 would do. Finished runs are kept in
-FOLDER, so the command continues where it was stopped. `--table` prints what is there.
+Each arm is trained with several seeds on espeak-ng clips, in voices that the embedded voice was not trained on, and
+speaks unseen sentences; the recogniser that checks texts counts the phone errors. All runs are short and single-threaded,
+so only large differences mean anything, and none of it says what XTTS v2 would do. Finished runs are kept in FOLDER,
+so the command continues where it was stopped. `--table` prints the results so far.
 """
 
 import argparse
@@ -179,7 +179,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def main() -> None:
     """Run what is missing, one line of JSON each."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("arms", nargs="*", default=[], help=f"default: all of {', '.join(ARMS)}")
+    parser.add_argument("arms", nargs="*", default=[], help=f"default: all of {', '.join(ARMS)}".replace("%", "%%"))
     parser.add_argument("--work", type=Path, required=True, help="folder for clips, runs and results")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--table", action="store_true", help="print the results and run nothing")

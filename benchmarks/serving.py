@@ -1,9 +1,9 @@
 """Load the speech server with callers at random times: `python benchmarks/serving.py --seconds 60`.
 
 The server is `python -m utils serve` in a process of its own. Each caller waits a random time, sends a phrase, a
-sentence or a long text, and reads the stream to its end. Afterwards some requests are sent again one by one, to compare
-their sound. With `--trees . OTHER`, servers of several source trees take turns, `--rounds` times. Callers who do not
-wait (`--pause 0`) show the throughput.
+sentence or a long text, and reads the stream to its end. Afterwards, some requests are sent again one by one, to
+compare the audio. With `--trees . OTHER`, servers of several source trees take turns, `--rounds` times. Callers
+without a pause (`--pause 0`) show the throughput.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 """Compare our speech with coqui's, side by side: `python benchmarks/speech.py [--layers 6 --dim 512 --heads 8]`.
 
 Both sides speak the same text with the same random weights and the same number of codes, from the text to the samples;
-ours also listens to the result as its guards do. They are processes of their own that work in turn, and the fastest
-round of each counts, since other work on the machine only ever slows one down.
+our side also runs its automatic checks on the audio. Each side is a separate process, and they take turns. The fastest
+round of each counts, because other work on the machine can only slow a round down.
 """
 
 import argparse

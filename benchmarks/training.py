@@ -1,9 +1,9 @@
 """Compare our training with plain coqui-tts: `python benchmarks/training.py [--device cuda --layers 30 --dim 1024]`.
 
 Both sides start from the same weights, read the same clips and make the same number of updates of the same effective
-batch, in rounds that alternate. Ours reads features that were made once; that pass is timed apart and also counted over
-three epochs. ``--switches`` measures every switch of ours instead, ``--profile`` shows where the time of a step goes.
-The findings are written into benchmarks/results as JSON and Markdown.
+batch, in alternating rounds. Our side reads features that were extracted once; the extraction is timed separately and
+also spread over three epochs. ``--switches`` measures each of our switches instead, and ``--profile`` shows where the
+time of a step goes. The results are written to benchmarks/results as JSON and Markdown.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""List, show, watch, stop, resume or delete runs."""
+"""List, show, watch, annotate, stop, resume or delete runs."""
 
 import argparse
 import json
