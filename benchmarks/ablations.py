@@ -1,7 +1,7 @@
 """Small ablations of training choices on the embedded voice: `python -m benchmarks.ablations --work FOLDER [ARM …]`.
 
 Each arm is trained with several seeds on espeak-ng clips, in voices that the embedded voice was not trained on, and
-speaks unseen sentences; the recogniser that checks texts counts the phone errors. All runs are short and single-threaded,
+speaks unseen sentences; the recogniser that checks texts counts the phone errors. Runs are short and use one thread,
 so only large differences mean anything, and none of it says what XTTS v2 would do. Finished runs are kept in FOLDER,
 so the command continues where it was stopped. `--table` prints the results so far.
 """
