@@ -4,6 +4,7 @@ Run it as ``python -m tools.page_figures ROUNDS CHECKOUT...``. The folder of the
 empty, the window 1440 x 900.
 """
 
+import argparse
 import contextlib
 import sys
 import tempfile
@@ -89,4 +90,8 @@ def main(rounds: int, roots: list[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), [Path(word) for word in sys.argv[2:]])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rounds", type=int, help="how often each page is opened")
+    parser.add_argument("checkouts", type=Path, nargs="+", help="folders of the versions to compare")
+    arguments = parser.parse_args()
+    main(arguments.rounds, arguments.checkouts)

@@ -4,6 +4,7 @@ Run it as ``python -m tools.page_scale [ROUNDS]``. The large project has 50,000 
 gigabyte; the small one 225 clips, three runs and logs of a kilobyte.
 """
 
+import argparse
 import sys
 import tempfile
 import time
@@ -112,4 +113,6 @@ STEPS: dict[str, Step] = {
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if sys.argv[1:] else 3)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rounds", type=int, nargs="?", default=3, help="how often each step is measured (default: 3)")
+    main(parser.parse_args().rounds)

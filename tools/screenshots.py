@@ -4,6 +4,7 @@ Run it as ``python -m tools.screenshots FOLDER [WORD...]``; it takes some minute
 contain one of them are shown. The exit code is 1 if axe-core finds something serious.
 """
 
+import argparse
 import os
 import shutil
 import sys
@@ -203,4 +204,8 @@ STATES: dict[str, tuple[str, Callable[[Page], None]]] = {  # the project, and ho
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2:]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where the pictures are written")
+    parser.add_argument("words", nargs="*", help="only states whose names contain one of these words")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.folder, arguments.words))

@@ -23,9 +23,11 @@ TEXT = "ሰላም ለዓለም።"
 QUICK = {"max_steps": 2, "eval_step": 1, "seed": 3}
 
 
-@pytest.mark.parametrize("switch", ["", "enable_ema", "enable_lora"])
-def test_samples_are_what_inference_says_with_the_checkpoint(dataset: Path, tmp_path: Path, switch: str) -> None:
-    options = QUICK | ({switch: True} if switch else {})
+@pytest.mark.parametrize("switches", [{}, {"enable_ema": True, "enable_lora": True}], ids=" ".join)
+def test_samples_are_what_inference_says_with_the_checkpoint(
+    dataset: Path, tmp_path: Path, switches: dict[str, bool]
+) -> None:
+    options = QUICK | switches
     spoken = trained(tmp_path / "a" / "project", dataset, sample_texts=TEXT, **options)
     silent = trained(tmp_path / "b" / "project", dataset, **options)
     assert [event["loss"] for event in events(spoken, "train")] == [event["loss"] for event in events(silent, "train")]

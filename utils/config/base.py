@@ -83,7 +83,7 @@ class Config(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def no_switch_for_a_number(cls, value: object, info: ValidationInfo) -> object:
+    def reject_bool_for_number(cls, value: object, info: ValidationInfo) -> object:
         """Refuse ``num_epochs: yes``, which pydantic would take for 1."""
         field = cls.model_fields[info.field_name or ""]
         if isinstance(value, bool) and field.annotation in {int, float}:

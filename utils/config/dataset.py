@@ -153,7 +153,7 @@ class DatasetConfig(Config):
         return values
 
     @model_validator(mode="after")
-    def shortest_below_longest(self) -> Self:
+    def check_length_limits(self) -> Self:
         """Refuse limits that no clip can meet."""
         if self.min_seconds >= self.max_seconds:
             raise ValueError(f"min_seconds ({self.min_seconds}) must be below max_seconds ({self.max_seconds})")

@@ -298,12 +298,12 @@ class TrainConfig(Config):
 
     @field_validator("replay_data")
     @classmethod
-    def weights_of_datasets(cls, value: str) -> str:
+    def check_replay_data(cls, value: str) -> str:
         parse_weights(value)
         return value
 
     @model_validator(mode="after")
-    def settings_that_agree(self) -> Self:
+    def check_combinations(self) -> Self:
         """Refuse combinations that cannot work; nothing is switched off silently."""
         conflicts = [
             (self.find_batch_size and self.num_processes > 1, "find_batch_size works with one process only"),
