@@ -1,6 +1,7 @@
 """Texts against their sound: units, forced alignment, limits, cuts, and a build that finds wrong texts."""
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from utils.dataset.clip import MISMATCHES, Span
 from utils.dataset.sources import find_recordings
 from utils.media.audio import Samples
 from utils.media.rates import RATE
+from utils.xtts.language_packs import pack_for
 from utils.xtts.pronunciations import add_pronunciation
 
 SETTINGS = DatasetConfig(workers=1)
@@ -32,7 +34,7 @@ TEXTS = (
     "መጽሐፉን ጠረጴዛው ላይ አስቀምጠው|ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን|ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ|ወንድሜ አዲስ መኪና ገዛ|አበባው በጣም ያምራል ደግሞም ይሸታል|"
     "ሐኪሙ ለታማሚው መድኃኒት ሰጠው|ገበሬው እርሻውን በጥዋት አረሰ|እህቴ ጥሩ ዘፈን ትዘፍናለች|መንገዱ ረጅምና አስቸጋሪ ነበር"
 ).split("|")
-LETTERS = Units(tuple("abcdefghijklmnopqrstuvwxyz"), tuple)
+LETTERS = Units(tuple("abcdefghijklmnopqrstuvwxyz"), lambda text: tuple(text.replace(" ", "")))
 
 
 def heard(text: str, *, per_letter: int = 4, pause: int = 8) -> Rows:
@@ -64,6 +66,17 @@ def test_the_pronunciations_of_a_project_count_as_soon_as_they_are_saved(tmp_pat
     words = known.words("ሰላም ለUnited Nations፣ ነው")
     heard = [(word.text, "".join(known.symbols[unit - 1] for unit in word.units)) for word in words]
     assert heard == [("ሰላም", "sələm"), ("ለUnited Nations፣", "ləjuen"), ("ነው", "nəw")]
+
+
+@pytest.mark.parametrize(
+    ("text", "together"), [("ስልክ ቁጥሬ 0911 234567 ነው።", "0911 234567"), ("እስከ 9:00 ሰዓት ነው።", "9:00 ሰዓት")]
+)
+def test_words_that_are_read_differently_on_their_own_stay_together(text: str, together: str) -> None:
+    known, pack = units_of("am"), pack_for("am")
+    words = known.words(text)
+    assert together in [word.text for word in words]
+    whole = "".join(known.symbols[unit - 1] for word in words for unit in word.units)
+    assert whole == re.sub("[ ʔː.]", "", pack.phonemise(pack.normalise(text)))
 
 
 def test_words_get_times_and_a_wrong_text_a_low_score() -> None:

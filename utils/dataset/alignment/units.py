@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import chain
 from pathlib import Path
 
 from utils.core.languages import AMHARIC, canonical
@@ -17,6 +18,7 @@ PHONES = (
     *("m", "n", "ɲ", "l", "r", "w", "j", "ə", "u", "i", "a", "e", "ɨ", "o"),
 )
 PHONE = re.compile("|".join(sorted(PHONES, key=len, reverse=True)))
+NEAR = 6  # words on both sides that may change how a word is read
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 # The phones that a Latin letter most often stands for: how the letters of a new language are recognised at first.
 SOUNDS_OF = {letter: letter for letter in "bdfhklmnprtvwz"} | {
@@ -33,7 +35,7 @@ ENGLISH = (
 
 @dataclass(frozen=True)
 class Word:
-    """A word as it is written, with the numbers of its units."""
+    """A word as it is written, or several that are read together, with the numbers of its units."""
 
     text: str
     units: tuple[int, ...]
@@ -44,35 +46,46 @@ class Units:
     """How the words of a language become units; 0 is the blank of CTC."""
 
     symbols: tuple[str, ...]
-    spell: Callable[[str], Sequence[str]]
-    written: re.Pattern[str] = re.compile(r"\S+")  # a word, or a phrase that has a pronunciation of its own
+    spell: Callable[[str], tuple[str, ...]]
 
     def words(self, text: str) -> list[Word]:
-        """Split a text into its written words; one without any sound, such as a dash, has no units."""
+        """Split a text into words; one without any sound, such as a dash, has no units."""
         numbers = {symbol: number for number, symbol in enumerate(self.symbols, 1)}
-        return [Word(word, tuple(numbers[unit] for unit in self.spell(word))) for word in self.written.findall(text)]
+        written = text.split()
+        if tuple(chain.from_iterable(map(self.spell, written))) != self.spell(text):
+            written = self._in_context(written)
+        return [Word(word, tuple(numbers[unit] for unit in self.spell(word))) for word in written]
+
+    def _in_context(self, written: Sequence[str]) -> list[str]:
+        """Join words that are read differently on their own, such as the parts of a telephone number."""
+        joined = [written[0]]
+        for at in range(1, len(written)):
+            before, after = " ".join(written[max(0, at - NEAR) : at]), " ".join(written[at : at + NEAR])
+            if self.spell(before) + self.spell(after) == self.spell(f"{before} {after}"):
+                joined.append(written[at])
+            else:
+                joined[-1] += f" {written[at]}"
+        return joined
 
 
 @cached_while_unchanged(8)
 def units_of(language: str, pronunciations: Path | None = None) -> Units:
     """Return the units of a language; the pronunciations of a project, in their file, replace those of its words."""
     pack = pack_for(canonical(language), overrides=current(pronunciations))
-    phrases = "|".join(re.escape(written) for written in pack.overrides if " " in written)
-    written = re.compile(rf"\S*?(?:{phrases})\S*|\S+" if phrases else r"\S+")
     if pack.code == AMHARIC.code:
-        return Units(PHONES, cache(partial(_phones, pack)), written)
-    return Units(tuple(LETTERS), cache(partial(_letters, pack)), written)
+        return Units(PHONES, cache(partial(_phones, pack)))
+    return Units(tuple(LETTERS), cache(partial(_letters, pack)))
 
 
-def _phones(pack: LanguagePack, word: str) -> tuple[str, ...]:
-    return tuple(PHONE.findall(pack.phonemise(pack.normalise(word))))
+def _phones(pack: LanguagePack, text: str) -> tuple[str, ...]:
+    return tuple(PHONE.findall(pack.phonemise(pack.normalise(text))))
 
 
-def _letters(pack: LanguagePack, word: str) -> tuple[str, ...]:
-    """Spell a word in any script with Latin letters."""
+def _letters(pack: LanguagePack, text: str) -> tuple[str, ...]:
+    """Spell a text in any script with Latin letters."""
     from anyascii import anyascii
 
-    spelled = anyascii(pack.respell(word)).lower()
+    spelled = anyascii(pack.respell(text)).lower()
     for pattern, sound in ENGLISH if pack.code == "en" else ():
         spelled = re.sub(pattern, sound, spelled)
     return tuple(letter for letter in re.sub(r"(.)\1+", r"\1", spelled) if letter in LETTERS)
