@@ -15,7 +15,7 @@ from tools.tiny_voice.speakers import HELD_OUT
 from utils.config import DatasetConfig
 from utils.core.paths import Project
 from utils.dataset.alignment.aligner import Rows, SpokenWord, align, score
-from utils.dataset.alignment.recut import cut_words, trim
+from utils.dataset.alignment.recut import cut_words, trim, with_words
 from utils.dataset.alignment.thresholds import TEXTS as WHOLE_TEXTS
 from utils.dataset.alignment.thresholds import WORDS, Limits, limit_between
 from utils.dataset.alignment.transcript import words_of_transcript
@@ -132,10 +132,18 @@ def test_a_recording_is_cut_in_pauses_between_words_wherever_a_subtitle_ends() -
     assert [cue.text for cue in clips] == ["a b", "c d", "e f", ""]
 
 
-def test_a_cut_within_speech_moves_out_of_a_word() -> None:
-    clips = cut_words([said(("a", 0, 5), ("b", 5.5, 7.5), ("c", 8, 12))], [Span(0, 7), Span(7, 12.4)], 13, SETTINGS)
+def test_speech_that_is_too_long_is_cut_between_words() -> None:
+    groups = [said(("a", 0, 5), ("b", 5.1, 7.5), ("c", 8, 12))]
+    speech = with_words([Span(0, 7), Span(7, 12.4)], groups, SETTINGS)  # cut within b by the voice detection
+    clips = cut_words(groups, speech, 13, SETTINGS)
     assert [cue.text for cue in clips] == ["a b", "c"]
-    assert clips[0].span.end == pytest.approx(7.75) == clips[1].span.start
+    assert (clips[0].span.end, clips[1].span.start) == pytest.approx((7.7, 7.85))
+
+
+def test_words_that_the_voice_detection_misses_are_speech() -> None:
+    words = said(("a", 1, 2), ("b", 3, 5))
+    assert with_words([Span(3.2, 3.9), Span(4.2, 4.7)], [words], SETTINGS) == [Span(1, 2.05), Span(3, 5.05)]
+    assert with_words([], [[SpokenWord("a", Span(1, 2), -9.0, 3)]], SETTINGS) == []
 
 
 def test_speech_without_words_at_the_ends_is_cut_off() -> None:

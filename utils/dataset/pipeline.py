@@ -45,18 +45,20 @@ def process_recording(
     """
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
-    rows = check.rows(recording.path, source.recording) if check and not needs_transcription(recording) else None
-    cues, warnings = check.cut(rows, recording, speech, seconds, settings) if check and rows is not None else ([], [])
+    check = None if needs_transcription(recording) else check
+    cues, warnings = list[Cue](), list[str]()
+    if check:
+        rows = check.rows(recording.path, source.recording)
+        cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings)
     if not cues:
         cues, more = _cut(recording, speech, seconds, settings)
         warnings += more
     warnings += signal_checks.find_problems(recording.path, speech)
     drafts = (_draft(recording, source.recording, cue) for cue in cues)
     clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
-    if check and rows is not None:
-        clips = (
-            (check.judge(clip, samples) if clip.text and samples.size else clip, samples) for clip, samples in clips
-        )
+    if check:
+        judge = check.judge
+        clips = ((judge(clip, samples) if clip.text and samples.size else clip, samples) for clip, samples in clips)
     if recogniser is not None and needs_transcription(recording):
         clips = _transcribed(clips, recogniser, second, settings.language)
     source = dataclasses.replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))

@@ -20,7 +20,7 @@ from utils.core.paths import Project
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.alignment.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
 from utils.dataset.alignment.model import EMBEDDED, RATE, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
-from utils.dataset.alignment.recut import cut_words, trim
+from utils.dataset.alignment.recut import cut_words, trim, with_words
 from utils.dataset.alignment.thresholds import Judged, Limits, calibrate, word_score
 from utils.dataset.alignment.training import adapt
 from utils.dataset.alignment.transcript import Group, words_of_cues, words_of_transcript
@@ -63,21 +63,20 @@ class TextCheck:
 
     def cut(
         self, rows: Rows, recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
-    ) -> tuple[list[Cue], list[str]]:
-        """Return the clips of a recording with text, cut in pauses between words, and warnings.
+    ) -> tuple[list[Cue], list[Span], list[str]]:
+        """Return the clips of a recording with text, cut in pauses between words, its speech, and warnings.
 
         There are none where words do not help: without speech, or for a short recording with another text.
         """
-        if not speech:
-            return [], []
         groups, missing = find_words(rows, self.limits.score, recording, self.units, seconds, settings)
+        speech = with_words(speech, groups, settings)
+        if not speech:
+            return [], [], []
         if not recording.cues and seconds <= settings.max_seconds:
-            return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), []
-        warnings = []
-        if missing:
-            first = " / ".join(sentence[:60] for sentence in missing[:3])
-            warnings = [f"{len(missing)} sentences of the text were not found in the recording: {first}"]
-        return cut_words(groups, speech, seconds, settings), warnings
+            return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, []
+        first = " / ".join(sentence[:60] for sentence in missing[:3])
+        warning = f"{len(missing)} sentences of the text were not found in the recording: {first}"
+        return cut_words(groups, speech, seconds, settings), speech, [warning] if missing else []
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
         """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons."""

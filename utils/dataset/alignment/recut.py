@@ -2,46 +2,43 @@
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from utils.config import DatasetConfig
 from utils.dataset.alignment.aligner import SpokenWord
+from utils.dataset.alignment.transcript import Group
 from utils.dataset.clip import Cue, Span
 from utils.dataset.cutting import Segment, clips_of
 
 WORD_END = 0.05  # seconds that the last phone of a word lasts after it is recognised
 MISHEARD = -6.0  # score of a word whose place is not known
-TOUCHING = 0.05  # seconds: a shorter pause is a cut within speech
+MIDDLE = 0.02  # seconds of pause: what a second away from the middle of speech costs a cut
 
 
-def cut_words(
-    groups: Sequence[Sequence[SpokenWord]], speech: Sequence[Span], seconds: float, settings: DatasetConfig
-) -> list[Cue]:
+def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Cue]:
     """Return clips in order; the words of a group, such as a subtitle, stay together where they fit in a clip.
 
     Every speech segment belongs to one clip, and each word goes to the segment where it is spoken.
     """
+    longest = settings.max_seconds - 2 * settings.padding_seconds
+    spans = pairwise(_placed(groups))
+    pauses = [Span(min(before.end + WORD_END, after.start), after.start) for before, after in spans]
+    speech = [part for span in speech for part in _divided(span, pauses, longest)]
     words = [(word, number) for number, group in enumerate(groups) for word in group]
-    speech = _with_words(speech, [word for word, _ in words], settings)
-    speech = _between_words(speech, [word.span for word, _ in words])
     inside: list[list[tuple[SpokenWord, int]]] = [[] for _ in speech]
     at = 0
     for word, number in words:
         at = max(at, _nearest(speech, word.span))  # never before the word that was said before
         inside[at].append((word, number))
     segments = []
-    for first, end in _stretches(speech, inside, settings):
+    for first, end in _stretches(speech, inside, longest):
         text = " ".join(word.text for part in inside[first:end] for word, _ in part)
         segments.append(Segment(Span(speech[first].start, speech[end - 1].end), text, "text" if text else "no text"))
     return clips_of(segments, seconds, settings)
 
 
-def trim(
-    words: Sequence[SpokenWord], text: str, speech: Sequence[Span], seconds: float, settings: DatasetConfig
-) -> list[Cue]:
+def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Cue]:
     """Return a short recording as one clip, without the speech segments at its ends that hold no word of its text."""
-    speech = _with_words(speech, words, settings)
     places = [_nearest(speech, word.span) for word in words]
     first, end = min(places), max(places) + 1
     parts = [Segment(span, kind="no text") for span in speech]
@@ -49,11 +46,35 @@ def trim(
     return clips_of(parts, seconds, settings)
 
 
+def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: DatasetConfig) -> list[Span]:
+    """Add the words that the voice detection missed, such as in a telephone call, and move its cuts out of words."""
+    spans, pause = list(speech), settings.min_pause_seconds
+    for word in _placed(groups):
+        first = bisect.bisect_right(spans, word.start - pause, key=lambda span: span.end)
+        end = bisect.bisect_left(spans, word.end + WORD_END + pause, key=lambda span: span.start)
+        near = spans[first:end]
+        if not any(span.start <= word.start and word.end <= span.end for span in near):
+            start = min([word.start, *(span.start for span in near)])
+            spans[first:end] = [Span(start, max([word.end + WORD_END, *(span.end for span in near)]))]
+    return spans
+
+
+def _divided(speech: Span, pauses: Sequence[Span], longest: float) -> list[Span]:
+    """Divide speech that is too long for a clip in its longest pauses between words, rather in its middle."""
+    first = bisect.bisect_right(pauses, speech.start, key=lambda pause: pause.start)
+    inside = pauses[first : bisect.bisect_left(pauses, speech.end, key=lambda pause: pause.end)]
+    if speech.seconds <= longest or not inside:
+        return [speech]
+    middle = (speech.start + speech.end) / 2
+    cut = max(inside, key=lambda pause: pause.seconds - MIDDLE * abs(pause.start - middle))
+    parts = Span(speech.start, cut.start), Span(cut.end, speech.end)
+    return [part for half in parts for part in _divided(half, inside, longest)]
+
+
 def _stretches(
-    speech: Sequence[Span], inside: Sequence[Sequence[tuple[SpokenWord, int]]], settings: DatasetConfig
+    speech: Sequence[Span], inside: Sequence[Sequence[tuple[SpokenWord, int]]], longest: float
 ) -> list[tuple[int, int]]:
     """Join the segments that share groups where all of them fit in a clip; where not, any pause may be cut."""
-    longest = settings.max_seconds - 2 * settings.padding_seconds
     chains: list[tuple[int, int]] = []
     for number, words in enumerate(inside):
         if chains and words and inside[number - 1] and inside[number - 1][-1][1] == words[0][1]:
@@ -68,46 +89,9 @@ def _stretches(
     ]
 
 
-def _with_words(speech: Sequence[Span], words: Sequence[SpokenWord], settings: DatasetConfig) -> list[Span]:
-    """Add the words to the speech that the voice detection missed, such as in a telephone call."""
-    spans = list(speech)
-    longest = settings.max_seconds - 2 * settings.padding_seconds
-    for word in (word.span for word in words if word.score > MISHEARD and word.units):
-        at = _nearest(spans, word)
-        near, left = spans[at], spans[at - 1].end if at else 0.0
-        if near.start <= word.start and word.end <= near.end:
-            continue
-        right = spans[at + 1].start if at + 1 < len(spans) else max(near.end, word.end + WORD_END)
-        start, end = max(left, word.start), min(right, word.end + WORD_END)
-        wider = Span(min(near.start, start), max(near.end, end))
-        touches = start <= near.end + settings.min_pause_seconds and near.start <= end + settings.min_pause_seconds
-        if touches and wider.seconds <= longest:
-            spans[at] = wider
-        elif start >= near.end:
-            spans.insert(at + 1, Span(start, end))
-        elif end <= near.start:
-            spans.insert(at, Span(start, end))
-    return spans
-
-
-def _between_words(speech: Sequence[Span], words: Sequence[Span]) -> list[Span]:
-    """Move cuts within speech, where two segments touch, out of the words."""
-    speech = list(speech)
-    ends = [word.end for word in words]
-    for number, (before, after) in enumerate(pairwise(list(speech))):
-        if after.start - before.end > TOUCHING:
-            continue
-        at = bisect.bisect_right(ends, before.end)
-        if at == len(words) or words[at].start >= before.end:
-            continue
-        edges = [(words[at - 1].end + words[at].start) / 2] if at else []
-        edges += [(words[at].end + words[at + 1].start) / 2] if at + 1 < len(words) else []
-        inner = [edge for edge in edges if speech[number].start < edge < after.end]
-        if inner:
-            cut = min(inner, key=lambda edge: abs(edge - before.end))
-            speech[number] = replace(speech[number], end=cut)
-            speech[number + 1] = replace(speech[number + 1], start=cut)
-    return speech
+def _placed(groups: Sequence[Group]) -> list[Span]:
+    """Return when the words are spoken whose place is known."""
+    return [word.span for group in groups for word in group if word.score > MISHEARD and word.units]
 
 
 def _nearest(speech: Sequence[Span], word: Span) -> int:
