@@ -97,6 +97,9 @@ def test_a_word_too_many_and_a_word_left_out_are_found_where_they_are() -> None:
     assert left_out
     assert max(left_out.gaps, key=lambda gap: gap.evidence) == left_out.gaps[1]
     assert bytes(96 + unit for unit in left_out.gaps[1].units).decode() == "hij"
+    one_sound = align(heard("abc h defg"), LETTERS.words("abc defg"))
+    assert one_sound
+    assert max(gap.evidence for gap in one_sound.gaps) == 0
 
 
 def test_the_limit_lies_between_right_and_wrong_even_if_a_third_of_the_texts_is_wrong() -> None:

@@ -41,7 +41,10 @@ class SpokenWord:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Speech between two words that the text lacks: evidence in nats against silence, and the units that are heard."""
+    """Speech between two words that the text lacks: evidence in nats against silence, and the units that are heard.
+
+    A single unit, such as the way from one sound to the next, is no evidence: right texts have one with up to 13 nats.
+    """
 
     span: Span
     evidence: float
@@ -132,12 +135,10 @@ def _tokens(path: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
 
 def _gap(rows: Rows, first: int, end: int, start: float) -> Gap:
     part = rows[first:end]
-    if not len(part):
-        return Gap(_span(first, end, start), 0.0, ())
     best = part.argmax(1)
-    heard = best[np.diff(best, prepend=0) != 0]
-    evidence = float((part.max(1) - part[:, 0]).sum())
-    return Gap(_span(first, end, start), evidence, tuple(int(unit) for unit in heard if unit))
+    heard = best[(np.diff(best, prepend=0) != 0) & (best != 0)]
+    evidence = float((part.max(1) - part[:, 0]).sum()) if len(heard) > 1 else 0.0
+    return Gap(_span(first, end, start), evidence, tuple(heard.tolist()))
 
 
 def _span(first: int, end: int, start: float) -> Span:
