@@ -4,6 +4,7 @@ import contextlib
 import hashlib
 import json
 import shutil
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -78,7 +79,8 @@ class Format:
 
     def outcome(self, specimens: Path, content: bytes, copy: Path) -> Outcome:
         """Read a file with this content, in a copy of the specimens around it."""
-        shutil.rmtree(copy, ignore_errors=True)  # a process that died has left its own
+        if copy.exists():  # moved away first: lists are written a second after an edit, also while a folder is deleted
+            shutil.rmtree(copy.rename(f"{copy}-{time.time_ns()}"), ignore_errors=True)
         folder = self.file.partition("/")[0]
         shutil.copytree(specimens / folder, copy / folder)
         (copy / self.file).write_bytes(content)
