@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -74,6 +75,13 @@ def test_there_is_no_speech_in_nothing_an_offset_or_faint_noise(settings: Datase
     noise = (np.random.default_rng(0).standard_normal(10 * RATE) * 0.002).astype(np.float32)
     for samples in (np.zeros(0, np.float32), np.zeros(100, np.float32), np.full(10 * RATE, 0.4, np.float32), noise):
         assert segments(samples, settings) == []
+
+
+def test_the_detector_reports_nothing_to_its_makers(tmp_path: Path) -> None:
+    code = "import numpy as np, utils.dataset.vad as vad; vad.track_speech(iter([np.zeros(16_000, np.float32)]))"
+    environment = os.environ | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
+    assert not list(tmp_path.rglob("*onnxruntime*"))
 
 
 def test_blocks_join_without_a_seam() -> None:

@@ -7,6 +7,7 @@ quietest places.
 
 import functools
 import importlib.util
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,6 +94,7 @@ def segments_from(track: SpeechTrack, settings: DatasetConfig) -> list[Span]:
 @functools.cache
 def _silero() -> "InferenceSession":
     """Load the model that comes with faster-whisper, without importing that package."""
+    os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # it would report to Microsoft
     import onnxruntime
 
     package = importlib.util.find_spec("faster_whisper")
