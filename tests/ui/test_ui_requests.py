@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import re
 import tempfile
+import time
 from collections.abc import Iterator
 from email.message import Message
 from pathlib import Path
@@ -110,3 +111,14 @@ def test_a_visitor_without_the_password_sees_nothing(tmp_path: Path) -> None:
         for path in ("/config", "/gradio_api/info", f"/gradio_api/file={tmp_path}/sound.txt"):
             assert request(page, path)[0] == 401
         Client(page.url, auth=(WHO.user, WHO.password), verbose=False)
+
+
+def test_before_the_login_little_is_read_and_no_path_avoids_the_delay(tmp_path: Path) -> None:
+    form = "application/x-www-form-urlencoded"
+    with inside.launched(tmp_path, 7945, WHO) as page:
+        for path in ("/login", "/gradio_api/queue/join", "/gradio_api/upload"):
+            assert request(page, path, "POST", b"0" * 20_000, Content_Type="application/json")[0] == 403
+        began = time.monotonic()
+        for path in ("/login/", "/login", "/login/"):
+            assert request(page, path, "POST", b"username=a&password=b", Content_Type=form)[0] == 400
+        assert time.monotonic() - began >= 0.25 + 0.5

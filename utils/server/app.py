@@ -24,7 +24,7 @@ from utils.server.auth import AuthMiddleware, api_key
 from utils.server.schema import RequestError, SpeechBody, request_error
 from utils.server.service import SpeechService
 from utils.server.stream import EVENT_STREAM, MEDIA_TYPES, respond
-from utils.speech.session import Check, SpeechSession
+from utils.speech.session import Check, SessionClosedError, SpeechSession
 
 if TYPE_CHECKING:
     from wyoming.server import AsyncServer
@@ -61,7 +61,7 @@ def serve(
         on_start(url(config.host, listener.getsockname()[1]))
 
         def loaded(item: object) -> None:
-            if isinstance(item, Exception):
+            if isinstance(item, Exception) and not isinstance(item, SessionClosedError):
                 errors.append(item)
                 server.should_exit = True
 
@@ -110,8 +110,7 @@ class _Server(uvicorn.Server):
 def bind(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        address = (host.strip("[]"), port)
-        return socket.create_server(address, family=family, backlog=BACKLOG, reuse_port=False)
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG, reuse_port=False)
     except OSError as error:
         raise ConfigError(
             f"Cannot bind {host} port {port}: {error.strerror}.",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from starlette.datastructures import Headers
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import foreign_header, is_loopback
@@ -21,6 +22,7 @@ BODY_SECONDS = 30.0
 DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
 FIRST_DELAY, MAX_DELAY = 0.25, 8.0  # seconds before a login that follows failed ones
 MAX_CLIENTS = 1000  # whose failed logins are remembered
+MAX_WAITING = 4  # logins of a client, which wait their turn even after it has disconnected
 HINT = 'Create one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
@@ -133,19 +135,19 @@ class _Attempts:
     """The logins of a client that failed one after the other."""
 
     failed: int = 0
+    waiting: int = 0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time, so that many connections do not help
 
 
 class LoginThrottle:
-    """Delays a login of a client whose last ones failed: 0.25 s after the first, at most 8 s."""
+    """Delays a login of a client whose last ones failed, 0.25 s after the first, at most 8 s; refuses a long queue."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self.clients: dict[str, _Attempts] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        client = (scope.get("client") or ("", 0))[0]
-        attempts = self.clients.setdefault(client, _Attempts())
+        attempts = self.clients.setdefault((scope.get("client") or ("", 0))[0], _Attempts())
         if len(self.clients) > MAX_CLIENTS:
             del self.clients[next(iter(self.clients))]
 
@@ -154,10 +156,17 @@ class LoginThrottle:
                 attempts.failed = attempts.failed + 1 if message["status"] >= 400 else 0
             await send(message)
 
-        async with attempts.turn:
-            if attempts.failed:
-                await asyncio.sleep(min(MAX_DELAY, FIRST_DELAY * 2 ** (attempts.failed - 1)))
-            await self.app(scope, receive, count)
+        if attempts.waiting == MAX_WAITING:
+            await PlainTextResponse("Too many logins. Try again in a minute.", 429)(scope, receive, send)
+            return
+        attempts.waiting += 1
+        try:
+            async with attempts.turn:
+                if attempts.failed:
+                    await asyncio.sleep(min(MAX_DELAY, FIRST_DELAY * 2 ** (attempts.failed - 1)))
+                await self.app(scope, receive, count)
+        finally:
+            attempts.waiting -= 1
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

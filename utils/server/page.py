@@ -6,8 +6,10 @@ import secrets
 import socket
 import sys
 from dataclasses import dataclass, field
+from typing import Any
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -23,6 +25,7 @@ SECURITY_HEADERS = {
     "referrer-policy": "same-origin",
 }
 FILES, LOGIN = "/file=", "/login"
+MAX_ANONYMOUS = 1 << 14  # bytes that a visitor may send before the login
 MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
 ASSET = re.compile(r"/assets/[\w.-]+")
 PARTIAL = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for less than the whole
@@ -92,7 +95,7 @@ class RequestGuard:
             await send({"type": "websocket.close", "code": 1008})
         elif reason := refusal(scope, local=self.local):
             await PlainTextResponse(reason, 403)(scope, receive, send)
-        elif scope["path"] == LOGIN and scope["method"] == "POST":
+        elif scope["path"].rstrip("/") == LOGIN and scope["method"] == "POST":
             await self.throttle(scope, receive, send_with_headers)
         else:
             await self.app(scope, receive, send_with_headers)
@@ -140,4 +143,14 @@ def refusal(scope: Scope, *, local: bool) -> str:
         return "The Content-Type header is too long."
     if ELSEWHERE.search(scope["path"]):
         return "This page does not load files from other servers."
+    length = int(headers.get("content-length", "0"))
+    if (length > MAX_ANONYMOUS or "transfer-encoding" in headers) and not has_login(scope["app"], headers):
+        return "Log in first."
     return ""
+
+
+def has_login(app: Any, headers: Headers) -> bool:  # noqa: ANN401  # that of gradio, which reads a body before it asks
+    """Tell whether a request comes from a visitor who is logged in, or needs no login."""
+    cookies = cookie_parser(headers.get("cookie", ""))
+    tokens = (cookies.get(f"access-token-{kind}{app.cookie_id}") for kind in ("", "unsecure-"))
+    return app.auth is None or any(token in app.tokens for token in tokens)
