@@ -217,7 +217,11 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
     run = shutil.copytree(output / RUN, tmp_path / "run")
     manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
     text = manifest.read_text().replace(str(tiny_folder), "/elsewhere/tiny-random")
-    manifest.write_text(text.replace('"digest"', '"_"'))  # as in a manifest of version 1.0
+    manifest.write_text(text.replace('"digest"', '"_"'))
+    with pytest.raises(AmharicTtsError, match="has changed since it was written"):
+        open_model(manifest.parent)
+    text = text.replace('"format": 2', '"format": 1')  # as in a manifest of version 1.0
+    manifest.write_text(text.replace('"digest"', '"_"'))
     assert open_model(run, source=ModelSource(models=tiny_folder.parent)).folder == tiny_folder
     assert open_model(run, base=tiny_folder).folder == tiny_folder
     with pytest.raises(AmharicTtsError, match="/elsewhere/tiny-random"):
@@ -228,7 +232,7 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
 def test_a_checkpoint_of_1_0_finds_the_embedded_voice_that_it_started_from(output: Path, tmp_path: Path) -> None:
     run = shutil.copytree(output / RUN, tmp_path / "run")
     manifest = run / "checkpoints" / "step_6" / "checkpoint.json"
-    known = json.loads(manifest.read_text())
+    known = json.loads(manifest.read_text()) | {"format": 1}
     known["about"] |= {"base": "/elsewhere/utils/xtts/data/tiny", "base_fingerprint": fingerprint(TINY_MODEL_1_0)}
     manifest.write_text(json.dumps({name: value for name, value in known.items() if name != "digest"}))
     with pytest.raises(AmharicTtsError, match="does not fit"):  # this GPT is another one: the base was found

@@ -33,8 +33,8 @@ from utils.core.storage import (
 Digests = dict[str, str]
 
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.((?P<kind>new|old|gone)-\d+|before)")  # .before was written by version 1.0
-FORMAT = 1  # of manifests
-DIGEST = "digest"  # key of a manifest's hash of itself; manifests of version 1.0 have none
+FORMAT = 2  # of manifests
+DIGEST = "digest"  # key of a manifest's hash of itself; manifests of version 1.0 have format 1 and none
 
 FREE_SPACE_HINT = (
     "Free some space, delete checkpoints (python -m utils checkpoints delete) or set a smaller save_n_checkpoints. "
@@ -158,9 +158,9 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         digest = about.pop(DIGEST, None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise DamagedError(f"{path} cannot be read: {type(error).__name__}.", hint=CHOOSE_ANOTHER) from error
-    if version != FORMAT:
+    if version not in (1, FORMAT):
         raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
-    if digest is not None and digest != _digest(about):
+    if (version, digest) != (1, None) and digest != _digest(about):
         raise DamagedError(f"{path} has changed since it was written.", hint=CHOOSE_ANOTHER)
     for name, size in sizes.items():
         try:
