@@ -81,7 +81,9 @@ def test_any_settings_survive_yaml(config: TrainConfig) -> None:
         (b"batch_size: 4\nseed: 1\nbatch_size: 8\n", "line 3: duplicate setting batch_size"),
         (b"seed: 2026-99-99\n", "month must be in 1..12"), (b"train_csv: " + b"[" * 20_000, "is not valid YAML"),
         (b"5: 3\n", "'setting: value' lines"), (b"\xff\xfe\x00", "is not valid YAML"), (b"? {a: 1}\n: 2\n", "odd.yaml"),
-        (b"a: !!python/object/apply:os.system [echo]", "is not valid YAML"),
+        (b"a: !!python/object/apply:os.system [echo]", "is not valid YAML"), (b"seed: 1" + b":59" * 99, "digits"),
+        (b"a: &a {x: 1}\n" + b"b: &b {<<: [*a, *a]}\nc: {<<: [*b, *b]}", "merge keys"), (b"#" * (5 << 20), "too large"),
+        (b"a: [" + b"1," * 20_000, "too many values"),
     ],
 )  # fmt: skip
 def test_a_file_that_holds_no_settings_is_refused(tmp_path: Path, content: bytes, message: str) -> None:

@@ -1,5 +1,7 @@
 """The text of books in each format, with their headings."""
 
+import contextlib
+import time
 import zipfile
 from pathlib import Path
 
@@ -60,3 +62,11 @@ def test_what_is_no_book_is_refused(name: str, tmp_path: Path, monkeypatch: pyte
         path.write_bytes(path.read_bytes()[:60])
     with pytest.raises(DataError, match=name):
         read_document(path)
+
+
+@pytest.mark.parametrize("tag", ["<a b='", "<!--", "<"])
+def test_tags_that_never_end_take_no_time(tmp_path: Path, tag: str) -> None:
+    path, began = packed(tmp_path / "book.docx", {"word/document.xml": tag * 200_000}), time.process_time()
+    with pytest.raises(DataError, match="no text") if tag != "<" else contextlib.nullcontext():
+        read_document(path)
+    assert time.process_time() - began < 5

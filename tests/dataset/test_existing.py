@@ -160,11 +160,11 @@ def test_a_dataset_differs_from_a_folder_of_recordings(tmp_path: Path, name: str
     ],
 )
 def test_a_manifest_of_json_lines_is_read(folder: Path, name: str, line: str) -> None:
-    (folder / name).write_text(f'{line}\nnot json\n[1]\n{{"text": "ሰላም"}}\n', encoding="utf-8")
+    (folder / name).write_text(f'{line}\nnot json\n[1]\n{{"text": "ሰላም"}}\n{"[" * 99_999}', encoding="utf-8")
     assert is_dataset(folder)
     scan = read_dataset(folder)
     assert rows(scan) == AB_ABEBE[:1]
-    assert sum(f"line {number}: not an object" in str(scan.problems) for number in (2, 3, 4)) == 3
+    assert sum(f"line {number}: not an object" in str(scan.problems) for number in (2, 3, 4, 5)) == 4
 
 
 def test_of_several_lists_metadata_csv_is_used_and_the_others_are_named(folder: Path) -> None:

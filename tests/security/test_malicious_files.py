@@ -103,3 +103,10 @@ def test_a_small_file_cannot_fill_the_memory(folder: Path, file: str) -> None:
     assert path.stat().st_size * 100 < plain.stat().st_size
     with pytest.raises(ModelFileError, match="cannot be read"):
         MODELS[file](folder)
+
+
+def test_a_header_of_millions_of_tensors_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "a.safetensors"
+    path.write_bytes((9 << 20).to_bytes(8, "little") + b"{}" + b" " * ((9 << 20) - 2))
+    with pytest.raises(AmharicTtsError, match="header is too large"):
+        read_tensors(path)

@@ -36,6 +36,8 @@ def printable(text: str) -> str:
 
 MODEL_SECONDS, MODEL_TOKENS = 28.09, 402  # what XTTS v2 holds: 605 audio codes; upstream trains with 11.6 s and 200
 AUTO_SECONDS = 15.0  # longest clip of a run unless more is asked for, because memory grows with it
+MAX_BYTES, MAX_NODES, MAX_DIGITS = 4 << 20, 10_000, 100  # of a YAML file; a setting may name thousands of recordings
+MERGE, INTEGER = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:int"
 SEPARATOR = "|"  # between the values of a setting that takes several
 
 T = TypeVar("T")
@@ -116,7 +118,9 @@ class Config(BaseModel):
 
 def read_yaml(path: Path) -> dict[str, object]:
     try:
-        values = yaml.load(path.read_text(encoding="utf-8-sig"), _Loader)  # noqa: S506  # a SafeLoader
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        values = yaml.load(content, _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
         hint = "Check its name and permissions."
         raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
@@ -133,7 +137,27 @@ def read_yaml(path: Path) -> dict[str, object]:
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads plain YAML and refuses duplicate keys, of which the last would win silently."""
+    """Reads plain YAML of a limited size and refuses duplicate keys, of which the last would win silently."""
+
+    nodes = 0
+
+    def __init__(self, content: bytes) -> None:
+        if len(content) > MAX_BYTES:
+            raise ValueError("it is too large for settings")
+        super().__init__(content.decode("utf-8-sig"))
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        self.nodes += 1
+        node = super().compose_node(parent, index)
+        digits = len(node.value) if node and node.tag == INTEGER else 0  # 1:59:59… is an integer too
+        if self.nodes > MAX_NODES or digits > MAX_DIGITS:
+            raise ValueError("it has too many values or digits")
+        return node
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Refuse merge keys: a few of them, each of several others, never end."""
+        if any(key.tag == MERGE for key, _ in node.value):
+            raise ValueError("merge keys (<<) are not supported")
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
         seen: set[str] = set()
@@ -145,7 +169,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
-    name = ".".join(map(str, problem["loc"])) or "settings"
+    name = ".".join(map(str, problem["loc"]))[:120] or "settings"
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, known, n=1)
         return f"{name}: unknown setting" + (f" (did you mean {near[0]}?)" if near else "")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from utils.core.errors import StorageError
-from utils.core.storage import storage_errors
+from utils.core.storage import parse_json, storage_errors
 
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read at a time: bounds the memory of a reader, whatever the size of the log
@@ -128,8 +128,8 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
 def parse_line(line: bytes) -> Event | None:
     """Parse one line; None if it is not an event."""
     try:
-        event = json.loads(line)
-    except (ValueError, RecursionError):
+        event = parse_json(line)
+    except ValueError:
         return None
     return event if isinstance(event, dict) and isinstance(event.get("kind"), str) else None
 

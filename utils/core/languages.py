@@ -67,7 +67,7 @@ def find(name: str) -> Language:
         names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
         meant = f"Did you mean {' or '.join(names)}? " if names else ""
         hint = f"{meant}Give a name such as Amharic or a code such as am."
-        raise UnknownLanguageError(f"Unknown language {name!r}.", hint=hint)
+        raise UnknownLanguageError(f"Unknown language {name[:60]!r}.", hint=hint)
     code = tag[1]
     return known.get(code) or Language(code, code, code, (), code if code in WHISPER_CODES else None)
 

@@ -25,12 +25,14 @@ RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file
 RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
 
+DENIED_HINT = "Correct its permissions or choose another folder. Existing files are unchanged."
 NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Turn a failed write into an error for the user."""
-    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=NO_SPACE_HINT)
+    hint = DENIED_HINT if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} else NO_SPACE_HINT
+    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)
 
 
 @contextlib.contextmanager
@@ -59,12 +61,18 @@ def read_text(path: Path) -> str:
     return retry_while_in_use(lambda: path.read_text(encoding="utf-8"))
 
 
+def parse_json(text: str | bytes) -> Any:  # noqa: ANN401  # any JSON value
+    """Parse JSON; malformed content of any kind raises ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("too deeply nested") from error
+
+
 def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
     """Read a JSON file; malformed content of any kind raises ValueError."""
     try:
-        return json.loads(read_text(path))
-    except RecursionError as error:
-        raise ValueError("too deeply nested") from error
+        return parse_json(read_text(path))
     except UnicodeDecodeError as error:  # its own message would quote the whole file
         raise ValueError(f"not UTF-8 text at byte {error.start}") from error
 

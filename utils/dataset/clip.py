@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError, DataError
+from utils.core.storage import parse_json
 
 Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
@@ -175,7 +176,7 @@ def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
 def with_fields(clip: Clip | None, written: str) -> Clip:
     """Return a clip with the columns that ``changed_fields`` wrote; without a clip they are all of them."""
     try:
-        row = columns_of(clip or Clip("", "", "", Span(0, 0), "", "")) | json.loads(written)
+        row = columns_of(clip or Clip("", "", "", Span(0, 0), "", "")) | parse_json(written)
         return clip_of_row([row[name] for name in COLUMNS])
     except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
         raise DataError("The edit history is damaged.", hint="The clips themselves are unchanged.") from error

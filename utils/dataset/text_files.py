@@ -6,7 +6,6 @@ or pipes, with or without a header; ``AudioFinder`` locates the files that it na
 
 import codecs
 import csv
-import json
 import os
 import re
 import unicodedata
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import resolve_inside
+from utils.core.storage import parse_json
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -196,7 +196,7 @@ def _read_json_lines(text: str) -> tuple[list[ListedClip], list[str]]:
 def json_object(line: str) -> dict[str, object]:
     """Read a line of JSON; empty if it is not an object."""
     try:
-        values = json.loads(line)
+        values = parse_json(line)
     except ValueError:
         return {}
     return values if isinstance(values, dict) else {}

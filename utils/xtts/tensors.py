@@ -20,6 +20,7 @@ from utils.core.storage import storage_errors
 ALIASES = "aliases"  # names of tensors that share memory, so that they share it again
 ORDERS = "orders"  # order of the dimensions in memory if not contiguous; fused optimizers depend on it
 ALIGNMENT = 8
+MAX_HEADER = 8 << 20  # bytes; a thousand tensors take 150,000
 LARGEST_HALF = torch.finfo(torch.float16).max
 CODES = {
     torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.bool: "BOOL",
@@ -53,6 +54,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        _check_header(path)
         with safe_open(path, framework="pt", backend="pread") as file:
             tensors: dict[str, Tensor] = file.get_tensors()
             notes = file.metadata() or {}
@@ -62,6 +64,12 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         return tensors | {name: tensors[first] for name, first in json.loads(notes.get(ALIASES, "{}")).items()}
     except (OSError, SafetensorError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
         raise DamagedError(f"{path} cannot be read: {error}.", hint="Choose another file, or copy it again.") from error
+
+
+def _check_header(path: Path) -> None:
+    with path.open("rb") as file:
+        if int.from_bytes(file.read(8), "little") > MAX_HEADER:
+            raise ValueError("its header is too large")
 
 
 def half_dtype(tensor: Tensor) -> torch.dtype:
