@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from utils.__main__ import run
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT
-from utils.server import page as page_server
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -50,8 +50,10 @@ def serve(arguments: argparse.Namespace) -> None:
     """Check the login before loading anything slow, then start the page."""
     exposed = arguments.share or not is_loopback(arguments.host)
     given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
-    who = page_server.credentials(arguments.auth or given, exposed=exposed)
-    from utils.ui import app  # slow; not needed for --help
+    from utils.server.page import credentials  # these are slow, and --help needs neither
+
+    who = credentials(arguments.auth or given, exposed=exposed)
+    from utils.ui import app
 
     page = app.launch(arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who)
     moved = page.server_port != arguments.port
@@ -70,4 +72,4 @@ def write(sentence: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(main))

@@ -1,5 +1,6 @@
 """The command line: quick help, clear errors."""
 
+import os
 import shlex
 import subprocess
 import sys
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from utils.__main__ import known_verbs, main
+from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.paths import ROOT
 
 HELP_OF_EVERY_VERB = """
@@ -68,6 +70,27 @@ def test_closed_and_full_streams_end_in_a_sentence(redirection: str, code: int, 
     assert ended.returncode == code
     assert message in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_ctrl_c_while_a_command_is_imported_ends_in_a_sentence() -> None:
+    stopped = "import os, signal, utils.__main__ as m; m.call = lambda *_: os.kill(os.getpid(), signal.SIGINT); "
+    script = f"{stopped}signal.signal(signal.SIGINT, signal.default_int_handler); raise SystemExit(m.run())"
+    command = [sys.executable, "-c", script, "speak", "x"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (EXIT_INTERRUPTED, "Interrupted.\n")
+
+
+def test_the_user_of_a_container_may_have_no_name() -> None:
+    script = "import os, getpass; os.getuid = lambda: 1 << 30; import utils.__main__ as m; m.run(getpass.getuser)"
+    environment = {name: value for name, value in os.environ.items() if name not in {"USER", "LOGNAME", "USERNAME"}}
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True)
+
+
+def test_too_little_memory_ends_in_a_sentence() -> None:
+    command = f"ulimit -v 1000000; exec {shlex.quote(sys.executable)} -m utils speak x --model tiny"
+    ended = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr == "There is not enough memory. Close other programs, or raise the limit (ulimit -v).\n"
 
 
 def test_an_argument_that_is_not_text_is_refused() -> None:

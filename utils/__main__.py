@@ -7,10 +7,10 @@ import errno
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from utils.core.errors import AmharicTtsError
+from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
 
 COMMANDS = Path(__file__).with_name("cli")
 FORMER = {"check-lengths": ["dataset", "lengths"]}  # accepted for one more version
@@ -63,18 +63,27 @@ def call(verb: str, words: Sequence[str]) -> int:
     except AmharicTtsError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
+    except Exception as error:
+        if not (sentence := shortage(error)):
+            raise
+        sys.stderr.write(f"{sentence}\n")
+        return 1
     return code
 
 
-def run() -> int:
-    """Run ``main`` with standard streams that may be closed, full or of another encoding."""
+def run(command: Callable[[], int] = main) -> int:
+    """Run a command, until Ctrl-C, with standard streams that may be closed, full or of another encoding."""
+    os.environ.setdefault("USER", "user")  # torch asks for a name, which the user of a container may lack
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open until the end
         getattr(sys, name).reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
     try:
-        code = main()
+        code = command()
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        return EXIT_INTERRUPTED
     except OSError as error:
         if error.filename is not None or error.errno not in OUTPUT_ERRORS:
             raise

@@ -11,8 +11,10 @@ import pytest
 
 from tests.interrupting import start_interruptible
 from utils.__main__ import main
+from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import BLOCK
 from utils.core.paths import ROOT
+from utils.runs import Run, Status
 
 pytestmark = pytest.mark.slow
 
@@ -67,4 +69,14 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
         rest = process.stdout.read()
     assert re.search(r"step \d+ · saved", rest)
     assert "Stopped and saved." in rest
-    assert process.returncode == 0
+    assert process.returncode == EXIT_INTERRUPTED
+
+
+def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:
+    words = ["rehearse", "--seconds", "600", "--output", str(tmp_path)]
+    with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
+        while not list(tmp_path.glob("*/runs/*/state.json")):
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == EXIT_INTERRUPTED
+    assert Run(only_run(tmp_path)).current_state().status is Status.STOPPED

@@ -20,8 +20,7 @@ from typing import Any, get_args
 
 from utils.cli import demo
 from utils.config import SpeechConfig
-from utils.config.flags import EXIT_INTERRUPTED
-from utils.core.errors import AmharicTtsError, ConfigError, RunError
+from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, ConfigError
 from utils.core.paths import ROOT, TINY_MODEL, TINY_VOICE, Project
 from utils.core.storage import write_atomically
 
@@ -163,8 +162,7 @@ def _fine_tune(model: Path, project: Project, settings: Path, sentences: int) ->
     from tools.tiny_voice.stages import Progress
 
     config = demo.settings(settings, project).model_copy(update={"custom_model": str(model.resolve())})
-    if demo.prepare_and_train(project, config) is None:
-        raise RunError("The fine-tuning did not finish.", hint="See its output above.")
+    demo.prepare_and_train(project, config)
     reference = demo.reference_clip(project)
     return compare_fine_tuned(model, project.ready, reference, sentences, Progress("compare", _print_to_stderr))
 

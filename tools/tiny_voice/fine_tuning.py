@@ -15,7 +15,6 @@ from tools.tiny_voice.speakers import HELD_OUT, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.batching import evenly_spaced
-from utils.core.errors import RunError
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.synthesizer import Synthesizer
@@ -41,8 +40,7 @@ def _judge(
 ) -> dict[str, Any]:
     project = _project(speaker, work / "fine-tuned")
     config = demo.settings(settings, project).model_copy(update={"custom_model": str(model)})
-    if demo.prepare_and_train(project, config) is None:
-        raise RunError(f"The fine-tuning on {speaker.name} did not finish.", hint="See its output above.")
+    demo.prepare_and_train(project, config)
     reference = demo.reference_clip(project)
     texts = evenly_spaced(read_sentences()["eval"], sentences)
     real = [Heard(text, speaker.name, rendered(text, speaker.name)) for text in texts]

@@ -9,6 +9,7 @@ import argparse
 import base64
 import io
 import shutil
+import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -58,8 +59,6 @@ def run(arguments: argparse.Namespace) -> int:
     start = time.monotonic()
     project = new_project(arguments.output)
     training = prepare_and_train(project, settings(arguments.settings, project))
-    if training is None:
-        return 1
     report, reference = speak(project, arguments.output)
     for number, result in enumerate(report.of(report.checkpoints[0]), 1):
         if result.wav:
@@ -88,16 +87,15 @@ def settings(file: Path, project: Project) -> TrainConfig:
     return TrainConfig.load(file).model_copy(update={"output_path": str(project.root.resolve()), **switches})
 
 
-def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run | None:
-    """Prepare the recording and train on it; None when a run stopped or failed."""
-    run = None
+def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run:
+    """Prepare the recording and train on it; a run that stops or fails ends the program."""
     recordings = DatasetConfig(inputs=str(project.dataset / sample_project.UPLOADS))
     steps: dict[str, Config] = {"prepare": recordings, "train": config}
     for verb, step_config in steps.items():
         print(f"\n{verb} …", flush=True)
         run = runs.start(verb, step_config, project)
-        if follow(run):
-            return None
+        if code := follow(run):
+            sys.exit(code)
     return run
 
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_output
 from utils.config import SpeechConfig
-from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
+from utils.config.flags import add_flags, read_flags
 from utils.core.batching import evenly_spaced
-from utils.core.errors import ConfigError
+from utils.core.errors import EXIT_INTERRUPTED, ConfigError
 from utils.core.events import Progress
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
@@ -34,10 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--project", default="", help="held-out clips of this project (default: built-in sentences)")
     parser.add_argument("--count", type=int, default=50, help="maximum number of sentences (default: 50)")
     parser.add_argument(
-        "--asr",
-        default="",
-        metavar="MODEL",
-        help=f"recogniser: Whisper model, or {CTC_PREFIX}MODEL (default: none)",
+        "--asr", default="", metavar="MODEL", help=f"recogniser: Whisper model, or {CTC_PREFIX}MODEL (default: none)"
     )
     parser.add_argument("--out", type=Path, help="folder of the report (default: evaluation/ in the project)")
     add_output(parser)

@@ -10,7 +10,7 @@ from pathlib import Path
 from utils import runs
 from utils.config import Config
 from utils.config.flags import add_flags
-from utils.core.errors import RunError
+from utils.core.errors import EXIT_INTERRUPTED, RunError
 from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.paths import OUTPUT, Project, project
 from utils.runs import Run
@@ -150,4 +150,4 @@ def _end(run: Run, *, asks: bool) -> int:
             from utils.speech.loading import make_ready
 
             print(f"The voice is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
-    return 0 if state.status in {runs.Status.FINISHED, runs.Status.STOPPED} else 1
+    return {runs.Status.FINISHED: 0, runs.Status.STOPPED: EXIT_INTERRUPTED}.get(state.status, 1)

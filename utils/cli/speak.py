@@ -7,6 +7,7 @@ speak "ሰላም" --stream | aplay
 """
 
 import argparse
+import contextlib
 import hashlib
 import shutil
 import sys
@@ -18,8 +19,8 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from utils.config import SpeechConfig
-from utils.config.flags import EXIT_INTERRUPTED, add_flags, read_flags
-from utils.core.errors import TextError
+from utils.config.flags import add_flags, read_flags
+from utils.core.errors import EXIT_INTERRUPTED, TextError
 from utils.core.storage import atomic_writer, make_folder
 from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
@@ -206,5 +207,6 @@ def stream(chunks: Iterable[Samples], pipe: BinaryIO, *, raw: bool) -> int:
 
 
 def log(message: str) -> None:
-    """Write to standard error; the audio may be on standard output."""
-    print(message, file=sys.stderr, flush=True)
+    """Write to standard error; the audio may be on standard output, and comes also where nobody reads this."""
+    with contextlib.suppress(OSError):
+        print(message, file=sys.stderr, flush=True)

@@ -14,8 +14,6 @@ C = TypeVar("C", bound=Config)
 
 SWITCH = "enable_"
 
-EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
-
 
 def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tuple[str, ...] = ()) -> None:
     """Add ``--config FILE`` and one flag per field, or for some fields only."""

@@ -17,7 +17,17 @@ Errors of a single package are defined there, as subclasses of these. Any other 
 and is shown as an internal error.
 """
 
+import re
 from collections.abc import Sequence
+
+EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
+SHORTAGES = {  # by what Python, torch and the loader of libraries say when the system refuses them something
+    "MemoryError|allocate memory|map segment|out of memory|create a primitive": (
+        "There is not enough memory. Close other programs, or raise the limit (ulimit -v)."
+    ),
+    "Too many open files": "Too many files are open. Raise the limit: ulimit -n 1024.",
+    "start new thread": "No thread could be started. Close other programs, or raise the limit (ulimit -u).",
+}
 
 
 class AmharicTtsError(Exception):
@@ -78,3 +88,16 @@ class RunBusyError(RunError):
 
 class StorageError(AmharicTtsError):
     """The disk is full, or a folder cannot be written."""
+
+
+def shortage(error: BaseException) -> str:
+    """Return a sentence about what the system is short of, if that is why an error was raised; otherwise nothing."""
+    said = f"{type(error).__name__}: {error}"
+    return next((sentence for signs, sentence in SHORTAGES.items() if re.search(signs, said)), "")
+
+
+def explain(error: BaseException) -> str:
+    """Return what to tell the user about any error whose traceback is in the log."""
+    if isinstance(error, AmharicTtsError):
+        return str(error)
+    return shortage(error) or f"{type(error).__name__}: {error}. See the log for details, and please report it."

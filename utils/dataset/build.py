@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.config import DatasetConfig
-from utils.core.errors import AmharicTtsError, DataError, StorageError
+from utils.core.errors import AmharicTtsError, DataError, StorageError, explain
 from utils.core.paths import Project
 from utils.core.storage import PARTIAL, file_lock, make_folder
 from utils.dataset import split
@@ -166,9 +166,9 @@ class _Builder:
                     self._lose_recogniser(waiting, error)
                     return
                 waiting.remove(recording.path)
-                if made is None:
+                if error is not None:
                     self._bad(recording.path, _reason(error))
-                else:
+                elif made is not None:
                     self._add(*made)
                 self.check_stop()
                 self.progress.update(str(recording.path), 1.0)
@@ -232,8 +232,7 @@ class _Builder:
         for task in tasks:
             groups[recogniser is not None and needs_transcription(task[0])].append(task)
         with_text = groups[False]
-        check = self._learn(with_text)
-        work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
+        work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=self._learn(with_text))
         workers = min(self.settings.workers or available_cores(), len(with_text))
         if workers > 1:
             yield from run_in_processes(work, with_text, workers, report)
@@ -280,11 +279,10 @@ class _Builder:
             self.contents.files[source.path] = source
 
 
-def _reason(error: BaseException | None) -> str:
-    if isinstance(error, AmharicTtsError):
-        return str(error)
-    logger.error("Internal error; please report it.", exc_info=error)
-    return f"{type(error).__name__}: {error}. The log has the details; please report it."
+def _reason(error: BaseException) -> str:
+    if not isinstance(error, AmharicTtsError):
+        logger.error("Internal error; please report it.", exc_info=error)
+    return explain(error)
 
 
 def _remove_unfinished(wavs: Path, contents: Dataset) -> None:

@@ -292,6 +292,15 @@ def notify_before_start(listener: StartListener) -> None:
 
 
 def _launch(run: Run) -> None:
+    """Start the child; Ctrl-C meanwhile stops it, wherever it is."""
+    try:
+        _start_child(run)
+    except KeyboardInterrupt:
+        stop_now(run, grace=1.0)
+        raise
+
+
+def _start_child(run: Run) -> None:
     """Start the child and wait until it has written its process id, so that the next reader finds it alive."""
     for listener in list(_listeners):
         listener.before_run(run.verb)

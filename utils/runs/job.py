@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from utils.core.errors import AmharicTtsError, StorageError
+from utils.core.errors import AmharicTtsError, StorageError, explain
 from utils.core.events import EventLog
 from utils.runs import Run, Status
 from utils.runs.processes import identity, machine
@@ -142,6 +142,4 @@ def outcome(error: BaseException | None) -> tuple[Status, str]:
         return Status.FINISHED, ""
     if isinstance(error, StopRequested):
         return Status.STOPPED, "Stopped and saved." if str(error) == "save" else "Stopped without saving."
-    if isinstance(error, AmharicTtsError):
-        return Status.FAILED, str(error)
-    return Status.FAILED, f"{type(error).__name__}: {error}. See the log for details, and please report it."
+    return Status.FAILED, explain(error)

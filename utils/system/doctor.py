@@ -14,6 +14,7 @@ import psutil
 
 from utils.config.train import RETIRED
 from utils.core import paths
+from utils.core.errors import shortage
 from utils.dataset.recognisers.choice import missing_gpu_library
 from utils.system import packages as pinned
 from utils.system import torch_build
@@ -48,7 +49,7 @@ def examine(output: Path) -> Iterator[Finding]:
             yield from check(output)
         except Exception as error:  # noqa: BLE001  # any error in a check is a result
             name = (check.__doc__ or check.__name__).partition("\n")[0]
-            yield Finding(name, "fail", f"{type(error).__name__}: {error}", INSTALL_AGAIN)
+            yield Finding(name, "fail", f"{type(error).__name__}: {error}", shortage(error) or INSTALL_AGAIN)
 
 
 def python_version(_output: Path) -> Iterator[Finding]:
@@ -69,8 +70,7 @@ def packages(_output: Path) -> Iterator[Finding]:
             yield Finding(name, "fail", f"missing or damaged; {pins[name]} is required", INSTALL_AGAIN)
         else:
             yield Finding(name, "warn", f"{have}, tested with {pins[name]}", INSTALL_AGAIN)
-    detail = f"{len(pins) - len(others)} of {len(pins)} match requirements.txt"
-    yield _finding("Packages", detail, "", good=not others)
+    yield _finding("Packages", f"{len(pins) - len(others)} of {len(pins)} match requirements.txt", "", good=not others)
 
 
 def torch_device(_output: Path) -> Iterator[Finding]:
@@ -174,8 +174,7 @@ def memory_and_disk(output: Path) -> Iterator[Finding]:
     detail = f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free"
     cure = "Close other programs, or use the tiny model."
     yield _finding("RAM", detail, cure, good=memory.total >= 7.5 * GIB)
-    existing = next(path for path in (output, *output.absolute().parents) if path.exists())
-    free = shutil.disk_usage(existing).free / GIB
+    free = shutil.disk_usage(next(path for path in (output, *output.absolute().parents) if path.exists())).free / GIB
     cure = "Free some space: the model needs 2 GiB and resume data 5 GiB."
     yield _finding("Disk", f"{free:.1f} GiB free at {output}", cure, good=free >= 10)
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
+from utils.core.errors import shortage
 from utils.core.paths import MODELS, TINY_MODEL, TINY_MODEL_1_0
 from utils.core.storage import read_json
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, ModelFileError
@@ -95,7 +96,7 @@ def _unpickle(path: Path) -> object:
         raise ModelFileError(f"{path} cannot be read: it is damaged or contains code.", hint=RELOAD_HINT) from error
     except Exception as error:  # torch raises many kinds of errors for damaged files
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160].rstrip('.')}"
-        raise ModelFileError(f"{path} cannot be read: {reason}.", hint=RELOAD_HINT) from error
+        raise ModelFileError(f"{path} cannot be read: {reason}.", hint=shortage(error) or RELOAD_HINT) from error
 
 
 def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
