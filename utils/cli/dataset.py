@@ -153,8 +153,7 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
 def stats(folder: Path, arguments: argparse.Namespace) -> int:
     """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
     store = open_store(folder)
-    counts = statistics.count(store, metadata.read_language(folder))
-    print(statistics.report(counts))
+    print(statistics.report(statistics.count(store, metadata.read_language(folder))))
     print(statistics.account(store.read()).render())
     if message := store.meta("migration"):
         print(message)

@@ -58,8 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
         _offer_package("yt_dlp", "yt-dlp")
     cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
     config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
-    opened = project(arguments.project, arguments.output)
-    return start_and_follow("prepare", config, opened, arguments)
+    return start_and_follow("prepare", config, project(arguments.project, arguments.output), arguments)
 
 
 def _offer_package(module: str, package: str) -> None:

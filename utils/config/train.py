@@ -58,9 +58,7 @@ class TrainConfig(Config):
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
     )
     version: Version = setting(
-        "v2.0.2",
-        "Base version",
-        "Published XTTS version to start from; tiny is the small built-in voice.",
+        "v2.0.2", "Base version", "Published XTTS version to start from; tiny is the small built-in voice."
     )
     language: Language = setting("am", "Language", "Language spoken in the clips.")
     use_amharic_g2p: bool = setting(True, "Amharic G2P", "Convert Amharic to phonetic Latin letters before training.")
@@ -322,11 +320,7 @@ class TrainConfig(Config):
 class DownloadConfig(Config):
     """Which base model to download."""
 
-    version: Version = setting(
-        "v2.0.2",
-        "Base version",
-        "XTTS version to download; tiny is the small built-in voice.",
-    )
+    version: Version = setting("v2.0.2", "Base version", "XTTS version to download; tiny is the small built-in voice.")
     models: Text = setting("", "Models folder", "Where to save the model; blank = the default folder.")
 
 

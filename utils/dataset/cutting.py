@@ -52,8 +52,7 @@ def cut_cues(
     reason. The clips are in order without overlap; a warning names everything that differs from the subtitles.
     """
     usable, warnings = _usable(cues, seconds)
-    segments = _align(usable, speech, settings, warnings)
-    return clips_of(segments, seconds, settings), warnings
+    return clips_of(_align(usable, speech, settings, warnings), seconds, settings), warnings
 
 
 def clips_of(segments: Sequence[Segment], seconds: float, settings: DatasetConfig) -> list[Cue]:

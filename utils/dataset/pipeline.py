@@ -107,8 +107,7 @@ def _cut(
 
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
     start, end = (round(1000 * time) for time in (cue.span.start, cue.span.end))
-    name = f"{content}-{start:08d}-{end:08d}"
-    return Clip(name, content, str(recording.path), cue.span, recording.speaker, cue.text)
+    return Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, recording.speaker, cue.text)
 
 
 def _transcribed(

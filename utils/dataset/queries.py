@@ -140,8 +140,7 @@ class BackgroundCounts:
                 before, revision = revision, store.meta("revision")
                 if revision == before:
                     break
-            counted = statistics.count(store, read_language(folder))
-            counts = Counts(revision, counted, statistics.account(store.read()))
+            counts = Counts(revision, statistics.count(store, read_language(folder)), statistics.account(store.read()))
             with self._lock:
                 self._counts[folder] = counts
         finally:

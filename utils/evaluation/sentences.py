@@ -70,8 +70,7 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     """
     if not path.is_file():
         raise DataError(f"{path} does not exist.", hint="Create a dataset with: python -m utils prepare.")
-    usable = [row for row in read_list(path) if row.text and row.path.is_file()]
-    rows = evenly_spaced(usable, count)
+    rows = evenly_spaced([row for row in read_list(path) if row.text and row.path.is_file()], count)
     if not rows:
         raise DataError(f"{path} has no usable clips.", hint="Check it with: python -m utils dataset validate.")
     train = path.parent / FILES["train"]

@@ -108,8 +108,7 @@ class Decoder:
 
         def advance(parents: list[int], codes: Tensor, position: int) -> Tensor:
             cache.select(parents)
-            rows = self.embed(codes, torch.full_like(codes, position))
-            return self.norm(self.stack.step(rows, cache).float())
+            return self.norm(self.stack.step(self.embed(codes, torch.full_like(codes, position)), cache).float())
 
         latents = advance([0], torch.tensor([self.start], device=self.device), 0)
         limit = self.limit(sentence)

@@ -105,8 +105,7 @@ def make_ready(
     from utils.xtts.export import promote
 
     ready = Project(checkpoint.run.parent.parent).ready
-    voice = reference or training_reference(checkpoint)
-    return promote(checkpoint, ready, voice, half=half, without_ema=without_ema)
+    return promote(checkpoint, ready, reference or training_reference(checkpoint), half=half, without_ema=without_ema)
 
 
 def open_model(

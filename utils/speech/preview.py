@@ -42,8 +42,7 @@ def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
     problems = find_unspeakable(part, tokenizer, language) if part.strip() else ()
     unreadable = dict.fromkeys(problem.characters for problem in problems if problem.refused)
     skipped = dict.fromkeys(problem.characters for problem in problems if not problem.refused)
-    is_complete = part == text
-    return TextPreview(readings, tuple(unreadable), tuple(skipped), pack.token_limit, error, is_complete)
+    return TextPreview(readings, tuple(unreadable), tuple(skipped), pack.token_limit, error, part == text)
 
 
 def tokenizer_of(model: str) -> Tokenizer:

@@ -50,8 +50,7 @@ SCALES = (
 
 
 def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
-    scores = [score(Path(path)) for path in paths]
-    return sorted(scores, key=lambda each: (bool(each.error), -each.total))
+    return sorted([score(Path(path)) for path in paths], key=lambda each: (bool(each.error), -each.total))
 
 
 def score(path: Path) -> ReferenceScore:

@@ -43,8 +43,7 @@ def captions(speech: Speech) -> list[Cue]:
 
 
 def _cues(text: str, start: float, end: float) -> Iterator[Cue]:
-    lines = textwrap.wrap(" ".join(text.split()), MAX_LINE, break_on_hyphens=False)
-    groups = list(batched(lines, MAX_LINES))
+    groups = list(batched(textwrap.wrap(" ".join(text.split()), MAX_LINE, break_on_hyphens=False), MAX_LINES))
     done = list(accumulate((sum(map(len, group)) for group in groups), initial=0))
     for group, (before, after) in zip(groups, pairwise(done), strict=True):
         share = (end - start) / done[-1]
@@ -59,13 +58,11 @@ def chapters(speech: Speech) -> tuple[Chapter, ...]:
 
 
 def srt(cues: Iterable[Cue]) -> str:
-    blocks = (f"{n}\n{_times(cue, ',')}\n{cue.text.replace('-->', '->')}\n" for n, cue in enumerate(cues, 1))
-    return "\n".join(blocks)
+    return "\n".join(f"{n}\n{_times(cue, ',')}\n{cue.text.replace('-->', '->')}\n" for n, cue in enumerate(cues, 1))
 
 
 def vtt(cues: Iterable[Cue]) -> str:
-    blocks = (f"{_times(cue, '.')}\n{html.escape(cue.text, quote=False)}\n" for cue in cues)
-    return "\n".join(["WEBVTT\n", *blocks])
+    return "\n".join(["WEBVTT\n", *(f"{_times(cue, '.')}\n{html.escape(cue.text, quote=False)}\n" for cue in cues)])
 
 
 def _times(cue: Cue, point: str) -> str:

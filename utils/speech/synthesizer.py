@@ -164,8 +164,7 @@ class Synthesizer:
             latents, sent, due = generation.latents, 0, config.first_codes
             while not generation.finished or sent < len(latents):
                 request.wait(lambda: generation.finished or len(latents) - sent >= due)  # noqa: B023  # called now
-                chunk = sound.push(torch.stack(latents[sent : sent + due]))
-                yield normalizer.push(stretcher.push(chunk))
+                yield normalizer.push(stretcher.push(sound.push(torch.stack(latents[sent : sent + due]))))
                 sent = min(sent + due, len(latents))
                 due = min(config.chunk_codes, sent)  # it is computed while that much is played
             rest = stretcher.push(sound.finish())

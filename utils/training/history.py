@@ -215,8 +215,7 @@ class RunHistory:
         for curve in self.curves.values():
             curve.cut(last)
         if self.best and self.best[1] > last:
-            points = [(value, round(step)) for step, value in self.points("eval") if step > 0]
-            self.best = min(points, default=None)
+            self.best = min([(value, round(step)) for step, value in self.points("eval") if step > 0], default=None)
 
 
 class EventReader:

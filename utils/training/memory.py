@@ -80,8 +80,7 @@ class Device:
         if kind == "cpu":
             return cls(kind, psutil.virtual_memory().available // config.num_processes, "CPU", half)
         free, total = torch.cuda.mem_get_info(0)
-        memory = min(free, round(total * config.max_memory_fraction))
-        return cls(kind, memory, torch.cuda.get_device_name(0), half)
+        return cls(kind, min(free, round(total * config.max_memory_fraction)), torch.cuda.get_device_name(0), half)
 
 
 @dataclass(frozen=True)

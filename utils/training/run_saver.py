@@ -197,8 +197,7 @@ class RunSaver:
         """Speak with the checkpoint of the current update, and return its composite score if there is one."""
         value = math.nan
         if self.step.ranks.is_first:
-            spoken = self.samples.speak(state.update)
-            value = self._score(spoken, state).get("composite", math.nan)
+            value = self._score(self.samples.speak(state.update), state).get("composite", math.nan)
         (value,) = self.step.ranks.sum([value if self.step.ranks.is_first else 0.0])
         return None if math.isnan(value) else value
 

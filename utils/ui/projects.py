@@ -50,8 +50,7 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
         return projects.find(request.name, page.output)
 
     def create(request: PanelRequest) -> Mapping[Any, Any]:
-        made = projects.create(request.text("name"), page.output).root.name
-        return opened(request, made, "project.created")
+        return opened(request, projects.create(request.text("name"), page.output).root.name, "project.created")
 
     def rename(request: PanelRequest) -> Mapping[Any, Any]:
         renamed = projects.rename(existing(request), request.text("name"), page.output).root.name

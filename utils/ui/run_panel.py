@@ -97,10 +97,7 @@ class RunPanel:
 
     def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
         """Return what can be done with a run; each button names it, because another may be selected meanwhile."""
-        questions = {
-            "stop_now": self.ask_stop(run, language),
-            "delete": t("runs.ask_delete", language, name=run.title),
-        }
+        questions = {"stop_now": self.ask_stop(run, language), "delete": t("runs.ask_delete", language, name=run.title)}
         styles = {"stop_now": "stop", "resume": "primary"}
         return [
             views.button(

@@ -105,8 +105,7 @@ def _training_clips(run: Path, settings: dict[str, Any]) -> list[str]:
         if event["kind"] == "clips":
             used[str(event["split"])] = int(str(event["used"]))
             if event["split"] == "train":
-                excluded = event.get("excluded", event.get("aside", 0))
-                total = used["train"] + int(str(excluded))
+                total = used["train"] + int(str(event.get("excluded", event.get("aside", 0))))
     if not used["train"]:
         return []
     line = f"data: {used['train']:,} clips"

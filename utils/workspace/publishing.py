@@ -66,8 +66,7 @@ class PublishedModel(NamedTuple):
 
 def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
     """Write a model, with adapters merged. An existing export is replaced once the new one is complete."""
-    source = opened.checkpoint.folder if opened.checkpoint else opened.folder
-    before = _folder_size(source)
+    before = _folder_size(opened.checkpoint.folder if opened.checkpoint else opened.folder)
     _check_target(opened, folder)
     if options.half:
         _check_half_precision(opened)

@@ -260,8 +260,7 @@ def replace_sentence(project: Project, take: Take, index: int, replacement: Sequ
     sentences, new = load_sentences(project, take), list(replacement)
     old = sentences[index].sentence
     new = [replace(each, sentence=replace(each.sentence, reference=old.reference)) for each in new]
-    first = replace(new[0].sentence, paragraph=old.paragraph, chapter=old.chapter)
-    new[0] = replace(new[0], sentence=first)
+    new[0] = replace(new[0], sentence=replace(new[0].sentence, paragraph=old.paragraph, chapter=old.chapter))
     new[-1] = replace(new[-1], sentence=replace(new[-1].sentence, pause=old.pause))
     text = take.text.replace(old.text, " ".join(spoken.sentence.text for spoken in new), 1)
     sentences[index : index + 1] = new

@@ -116,8 +116,7 @@ def write(
 
     needed = sum(tensor.numel() for tensor in state.values()) * HALF_BYTES + OTHER_FILES
     about = dataclasses.asdict(info) | {"time": info.time or time.time()}
-    target = checkpoint_folder(run, info.step)
-    return folders.write_folder(target, MANIFEST, fill_all, {"about": about}, needed=needed)
+    return folders.write_folder(checkpoint_folder(run, info.step), MANIFEST, fill_all, {"about": about}, needed=needed)
 
 
 def list_checkpoints(run: Path) -> list[Checkpoint]:

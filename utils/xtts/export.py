@@ -52,12 +52,7 @@ DUPLICATES = ("gpt_inference.", "gpt.wte.")  # second names of the same weights
 
 
 def promote(
-    checkpoint: Checkpoint,
-    ready: Path,
-    reference: Path | None = None,
-    *,
-    half: bool = False,
-    without_ema: bool = False,
+    checkpoint: Checkpoint, ready: Path, reference: Path | None = None, *, half: bool = False, without_ema: bool = False
 ) -> Path:
     """Export a checkpoint as the project's voice; the previous one is replaced when the new one is complete.
 

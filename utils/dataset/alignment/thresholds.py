@@ -150,10 +150,8 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
             del words[places[int(random.integers(len(places)))]]
             if aligned := align(clip.rows, words):
                 left_out.append(-largest_gap(aligned))
-    worst = [worst_word(aligned) for aligned in own]
-    word, words_missed = limit_between(worst, planted, WORDS)
-    gaps = [-largest_gap(aligned) for aligned in own]
-    gap, gaps_missed = limit_between(gaps, left_out, GAPS)
+    word, words_missed = limit_between([worst_word(aligned) for aligned in own], planted, WORDS)
+    gap, gaps_missed = limit_between([-largest_gap(aligned) for aligned in own], left_out, GAPS)
     if not np.isfinite([word, gap]).all():  # it is too weak for single words, and a limit for one kind may be chance
         return -np.inf, np.inf, 1.0
     return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2

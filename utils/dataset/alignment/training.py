@@ -21,10 +21,7 @@ PASSES = (4, 40)
 
 
 def adapt(
-    model: PhoneRecogniser,
-    examples: Sequence[Example],
-    check_stop: Callable[[], None] = lambda: None,
-    seed: int = 0,
+    model: PhoneRecogniser, examples: Sequence[Example], check_stop: Callable[[], None] = lambda: None, seed: int = 0
 ) -> PhoneRecogniser:
     """Return a copy of the recogniser that has learnt from clips.
 
@@ -46,8 +43,7 @@ def adapt(
         for batch in _batches(examples, random):
             check_stop()
             weights = (last[batch] <= limit).float()
-            learnt = [(mask_bands(examples[at][0], random), examples[at][1]) for at in batch]
-            losses = ctc_losses(model, learnt)
+            losses = ctc_losses(model, [(mask_bands(examples[at][0], random), examples[at][1]) for at in batch])
             last[batch] = losses.detach()
             if weights.any():
                 optimizer.zero_grad()

@@ -236,8 +236,7 @@ def statistics(found: Statistics, language: str) -> str:
         rows["data.suggested_max_length"] = in_seconds(suggested_max_length(found.seconds), "g")
     counts = ""
     if total := len(found.phonemes):
-        used = total - len(found.missing)
-        rows["data.phones_present"] = t("common.used_of_total", language, used=used, total=total)
+        rows["data.phones_present"] = t("common.used_of_total", language, used=total - len(found.missing), total=total)
         rows["data.phones_missing"] = " ".join(found.missing) or t("common.none", language)
         counts = details(t("data.phone_counts", language), _phoneme_list(found.phonemes))
     cells = [(cell(t(name, language)), cell(text)) for name, text in rows.items()]

@@ -173,8 +173,7 @@ def blind_test_html(request: PanelRequest, name: str) -> str:
     if pair is None:
         tally = message_box("success", *map(str, comparisons.tally(request.project, name)))
         return html + note(t("inference.all_pairs_judged", language, total=total)) + tally
-    number = total - remaining + 1
-    html += note(t("inference.pair_of", language, number=number, total=total, sentence=pair.text))
+    html += note(t("inference.pair_of", language, number=total - remaining + 1, total=total, sentence=pair.text))
     files = comparisons.anonymous_files(request.project, name, pair)
     labels = (t(f"inference.sample_{place}", language) for place in (1, 2))
     html += views.row(

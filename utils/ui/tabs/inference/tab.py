@@ -36,8 +36,7 @@ def build(page: PageContext) -> gr.Tab:
             main = gr.Column(scale=3, min_width=340)
             with gr.Column(scale=2, min_width=300):
                 model = editable_dropdown(SpeechConfig, "model", [], None)
-                own = [(t("inference.model_voice"), "")]
-                reference = editable_dropdown(SpeechConfig, "reference", own, "")
+                reference = editable_dropdown(SpeechConfig, "reference", [(t("inference.model_voice"), "")], "")
                 side = gr.Column()
                 advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
         form = SettingsForm(SpeechConfig, GROUPS, "speech")

@@ -70,8 +70,7 @@ def _licence(request: PanelRequest) -> str:
         parts.append(views.button("withdraw", t("system.withdraw_consent", language)))
     else:
         state = t("system.not_accepted", language, licence=LICENCE)
-        hint = t("system.your_name_hint", language)
-        parts.append(views.text_field("person", t("common.your_name", language), hint))
+        parts.append(views.text_field("person", t("common.your_name", language), t("system.your_name_hint", language)))
         parts.append(views.button("agree", t("system.accept_licence", language)))
     parts.append(views.button("licence", t("system.show_licence", language)))
     text = request.text("licence")

@@ -35,8 +35,7 @@ COLUMNS = {"step": "quantitative", "value": "quantitative", "curve": "nominal"}
 
 
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
-    active = state.status in ACTIVE
-    bar = run_progress(history, active=active, language=language)
+    bar = run_progress(history, active=state.status in ACTIVE, language=language)
     if state.status in {Status.STOPPED, Status.LOST, Status.FAILED} and history.step > history.saved:
         bar += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
     return views.run_head(run, state, language) + bar + figures(history, language)

@@ -99,8 +99,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
     def action(check: Callable[[PanelRequest, TrainConfig], str]) -> Callable[[PanelRequest], dict[str, str]]:
         def act(request: PanelRequest) -> dict[str, str]:
             try:
-                config = read_settings(request.fields.get("settings"), request.project)
-                return {"found": check(request, config)}
+                return {"found": check(request, read_settings(request.fields.get("settings"), request.project))}
             except AmharicTtsError as error:
                 return {"found": settings_error(error, request.language)}
 
@@ -109,8 +108,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
     def test_step(request: PanelRequest, config: TrainConfig) -> str:
         if run := runs.active_run(request.project, VERB):
             raise RunBusyError(f"{run.title} is running and would be measured too.", hint="Stop it first.")
-        task = run_command(*shlex.split(command_line("memory-test", config))[3:])
-        jobs.start(request.name, MEMORY_TEST, task)
+        jobs.start(request.name, MEMORY_TEST, run_command(*shlex.split(command_line("memory-test", config))[3:]))
         return ""
 
     checks = (check_dataset, estimate_memory, test_step, show_command, save_settings)
