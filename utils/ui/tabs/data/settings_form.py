@@ -18,7 +18,7 @@ from utils.dataset.store import Store
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest
-from utils.ui.settings_form import SettingsForm
+from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
 from utils.workspace import uploads
@@ -69,7 +69,7 @@ def last_settings(project: Project) -> DatasetConfig:
 def read_settings(values: Values, project: Project) -> DatasetConfig:
     """Return the settings of a run in this project; the error names every invalid field."""
     inputs = SEPARATOR.join(uploads.absolute_input(project, name) for name in uploads.read_inputs(project))
-    return DatasetConfig.parse({**values, "inputs": inputs}, source="The form")
+    return DatasetConfig.parse({**values_of(values), "inputs": inputs}, source="The form")
 
 
 def build_tools(page: PageContext, form: SettingsForm) -> None:

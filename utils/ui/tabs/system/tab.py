@@ -20,7 +20,7 @@ from utils.ui import views
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.run_panel import RunPanel
-from utils.ui.settings_form import SettingsForm
+from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
 from utils.ui.views import cell, error_box, table
@@ -79,7 +79,7 @@ def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
 
     @show_errors
     def rehearse(project: str, values: dict[str, object] | None, language: str) -> tuple[Any, ...]:
-        config = RehearsalConfig.parse(values or {}, source="The form")
+        config = RehearsalConfig.parse(values_of(values), source="The form")
         return panel.started(lambda opened: runs.start("rehearse", config, opened), project, language)
 
     inputs, options = [page.project, form.widget, page.language], {"api_visibility": "private", **RAW_INPUTS}
@@ -93,7 +93,7 @@ def build_settings(page: PageContext) -> None:
     @show_errors
     def save(values: Mapping[str, object] | None, language: str) -> str:
         try:
-            settings = PageSettings.parse(values or {}, source="The form")
+            settings = PageSettings.parse(values_of(values), source="The form")
         except ConfigError as error:  # perhaps of a number that is being typed
             return error_box(error, language)
         if settings != read(page.output):
