@@ -30,16 +30,17 @@ REACHED = """minimum => {
 }"""
 
 
+LOADED = re.compile(r"0:0[1-9]")  # the duration; the player undoes a click on Play before it has decoded the sound
 WAY = (  # from the dataset to the voice: what is clicked, and where its result shows
     ("#next-training button", "#preset-about", "Recommended"),
     ("#train", "#training-run-facts", "finished"),
     ("#training-runs .next", "#speak", "Speak"),
-    ("#speak", "#speak-status", "s of audio"),
+    ("#speak", "#take-sound", LOADED),
     ("#take-sound button[aria-label=Play]", "#takes", "Model"),
 )
 
 
-def click_through(page: Page, *steps: tuple[str, str, str]) -> int:
+def click_through(page: Page, *steps: tuple[str, str, str | re.Pattern[str]]) -> int:
     """Click each step when the one before has its result; return the number of clicks."""
     for selector, result, text in steps:
         page.locator(selector).click()
