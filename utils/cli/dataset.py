@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     action = add("resplit", resplit)
     action.add_argument("--eval-share", type=_share, default=0.05, help="share held out (default: 0.05)")
     action.add_argument(
-        "--by", choices=("recording", "speaker", "time"), default="recording", help="what is held out, as for split_by"
+        "--by", choices=("recording", "speaker", "time"), default="recording", help="unit that is held out as a whole"
     )
 
     action = add("export", export)
@@ -158,7 +158,7 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
     if message := store.meta("migration"):
         print(message)
     if arguments.plot:
-        print("--plot is no longer supported and was ignored.")
+        print("Ignoring --plot, which is no longer supported.")
     return 0
 
 

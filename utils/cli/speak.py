@@ -207,6 +207,6 @@ def stream(chunks: Iterable[Samples], pipe: BinaryIO, *, raw: bool) -> int:
 
 
 def log(message: str) -> None:
-    """Write to standard error; the audio may be on standard output, and comes also where nobody reads this."""
+    """Print to standard error, since standard output may carry the audio; go on if it cannot be written."""
     with contextlib.suppress(OSError):
         print(message, file=sys.stderr, flush=True)

@@ -43,7 +43,7 @@ class SpokenWord:
 class Gap:
     """Speech between two words that the text lacks: evidence in nats against silence, and the units that are heard.
 
-    A single unit, such as the way from one sound to the next, is no evidence: right texts have one with up to 13 nats.
+    A single unit does not count as evidence: a transition between two sounds can add one, with up to 13 nats.
     """
 
     span: Span

@@ -57,7 +57,7 @@ def build_computer(page: PageContext) -> None:
 
     def render(request: PanelRequest) -> str:
         language, found = request.language, request.fields.get("findings")
-        tests = [*actions][: 2 if monitor.read_once(page.output).gpu_name else 1]
+        tests = list(actions) if monitor.read_once(page.output).gpu_name else ["run_diagnostics"]
         installed = views.details(t("system.versions", language), versions(page.output, language))
         buttons = views.row(views.buttons("system", tests, language))
         return buttons + (views.findings(found, language) if found else "") + installed
