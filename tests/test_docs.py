@@ -143,7 +143,7 @@ def test_the_guide_has_the_memory_of_every_preset_but_the_tiny_one() -> None:
     assert TIERS.keys() == {path.stem for path in CONFIGS.glob("*.yaml")} - {"tiny_cpu"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["standard", "lora_6gb"])
 def test_the_memory_of_a_preset_is_what_memory_plan_estimates(name: str) -> None:
     from utils.training import memory  # imports torch, which no other test here needs

@@ -101,7 +101,11 @@ def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout
     [
         (lambda venv: (venv / "bin" / "python").unlink(), "is damaged; creating it again"),
         (lambda venv: (venv / ".installed").unlink(), "Installing requirements.txt"),
-        (lambda venv: shutil.rmtree(next(venv.glob("lib/python*/site-packages/pip"))), "is damaged; creating it again"),
+        pytest.param(
+            lambda venv: shutil.rmtree(next(venv.glob("lib/python*/site-packages/pip"))),
+            "is damaged; creating it again",
+            marks=pytest.mark.long,
+        ),
         (lambda venv: (venv.parent / "requirements.txt").write_text("# new\n"), "Installing requirements.txt"),
     ],
     ids=["no python", "half made", "no pip", "a new list"],
@@ -126,7 +130,7 @@ def test_a_package_that_lost_its_files_is_installed_again(installed: Path, gone:
     assert "Installing them again" not in start(installed).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_start_that_was_killed_while_python_got_pip_is_mended(checkout: Path) -> None:
     killed = subprocess.Popen([checkout / "start.sh"], env=ALONE, stderr=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + 60

@@ -83,6 +83,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedModel, Voic
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.long
 @pytest.mark.parametrize("precision", CHEAP)
 def test_a_trained_model_says_the_same_in_a_cheap_precision(learned: tuple[LoadedModel, Voice], precision: Any) -> None:
     model, speaker = learned

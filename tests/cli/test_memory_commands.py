@@ -31,6 +31,7 @@ def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture)
     assert tuned == memory.changed(TrainConfig.load(original), changes)
 
 
+@pytest.mark.long
 def test_where_nothing_fits_nothing_is_written(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "tuned.yaml"
     assert main(["memory-plan", "--version", "tiny", "--memory-gb", "0.5", "--output", str(path)]) == 1
@@ -47,6 +48,7 @@ def test_a_real_update_is_measured_and_the_largest_batch_is_searched_for(capsys:
     assert "largest batch            4 clips" in capsys.readouterr().out
 
 
+@pytest.mark.long
 def test_a_test_that_would_exhaust_the_computer_is_refused(monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     monkeypatch.setattr(Device, "detect", lambda *_: Device("cpu", 2**24, "a small computer", half=False))
     assert main(["memory-test", *TINY]) == 1

@@ -224,6 +224,7 @@ def test_without_its_model_a_preparation_keeps_the_recordings_that_have_text(tmp
 
 
 @pytest.mark.parametrize("kind", ["wav2vec2", "w2v-BERT", "MMS", "transformers-Whisper"])
+@pytest.mark.long
 def test_every_kind_of_model_transcribes_recordings_without_text(kind: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "in").mkdir()
     recording(10, speech=generated()).save(tmp_path / "in" / "talk.wav")

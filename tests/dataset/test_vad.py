@@ -123,6 +123,7 @@ for path, seconds in zip(sys.argv[1:], (600, 7200)):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of the memory as Linux reports it")
+@pytest.mark.long
 def test_ten_hours_need_less_than_700_mb(tmp_path: Path) -> None:
     """Measured on two hours; the growth since ten minutes is extrapolated."""
     known = recordings.recording(300, seed=7, noise_db=-85)

@@ -46,6 +46,7 @@ def send_all(server: Served, seed: int) -> list[str]:
         return list(callers.map(lambda number: send(server, number), numbers))
 
 
+@pytest.mark.long
 def test_two_hundred_requests_by_eight_callers_lose_none_and_memory_stays_flat() -> None:
     with served("--waiting", "8", environment=os.environ | FREED_AT_ONCE) as server:
         process = psutil.Process(server.process.pid)

@@ -140,7 +140,7 @@ def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("how", "share"), [("copied", 1.1), ("stored", 0.3)])
+@pytest.mark.parametrize(("how", "share"), [pytest.param("copied", 1.1, marks=pytest.mark.long), ("stored", 0.3)])
 def test_opening_the_published_size_takes_hardly_more_memory_than_the_model(
     tmp_path_factory: pytest.TempPathFactory, how: str, share: float
 ) -> None:

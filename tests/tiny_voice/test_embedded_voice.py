@@ -42,6 +42,7 @@ def test_sentences_that_it_never_learnt_are_spoken() -> None:
     assert (measured["endless"], measured["empty"]) == (0, 0)
 
 
+@pytest.mark.long
 def test_a_fine_tuning_brings_the_voice_nearer(tmp_path: Path) -> None:
     project = demo.new_project(tmp_path)
     assert demo.prepare_and_train(project, demo.settings(demo.PRESET, project))

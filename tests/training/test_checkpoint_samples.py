@@ -23,7 +23,9 @@ TEXT = "ሰላም ለዓለም።"
 QUICK = {"max_steps": 2, "eval_step": 1, "seed": 3}
 
 
-@pytest.mark.parametrize("switches", [{}, {"enable_ema": True, "enable_lora": True}], ids=" ".join)
+@pytest.mark.parametrize(
+    "switches", [pytest.param({}, marks=pytest.mark.long), {"enable_ema": True, "enable_lora": True}], ids=" ".join
+)
 def test_samples_are_what_inference_says_with_the_checkpoint(
     dataset: Path, tmp_path: Path, switches: dict[str, bool]
 ) -> None:
@@ -69,6 +71,7 @@ def test_a_run_scores_what_it_speaks_with_the_embedded_recogniser(tmp_path: Path
     assert {"endings", "duration", "intelligibility", "composite"} <= scores.keys()
 
 
+@pytest.mark.long
 def test_without_a_recogniser_the_loss_decides(tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpt_train, "find_phone_judge", lambda *_: None)  # as for a language that it does not know
     run = trained(tmp_path / "project", dataset, max_steps=2, eval_step=1, score_sentences=2)

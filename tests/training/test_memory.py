@@ -150,6 +150,7 @@ def test_where_nothing_fits_the_setting_that_helps_is_named() -> None:
     assert "would make it fit: enable_sdpa" in caught.value.hint
 
 
+@pytest.mark.long
 def test_where_no_setting_is_enough_all_that_help_are_named() -> None:
     with pytest.raises(NotEnoughMemoryError) as caught:
         memory.fit_batch(TrainConfig(batch_size=1, grad_acumm=1), Device("cuda", GIB // 4, "", half=True), SMALL)

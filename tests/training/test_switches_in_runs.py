@@ -94,6 +94,7 @@ def test_mixed_precision_is_read_from_the_first_batch(
     assert (used["autocast"], used["gradient scaler"]) == ("bfloat16", "off")
 
 
+@pytest.mark.long
 def test_compiled_layers_learn_the_same_and_only_the_lengths_of_updates_are_compiled(
     tmp_path: Path, dataset: Path
 ) -> None:

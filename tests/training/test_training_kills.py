@@ -22,8 +22,8 @@ from utils.xtts import checkpoints
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(sys.platform == "win32", reason="forks")]
 
-KILLS = 24  # docs/CHECKPOINT_GUIDE.md names it
-UPDATES = 120  # more than the kills leave time for on a fast machine
+FEW, KILLS = 6, 24  # docs/CHECKPOINT_GUIDE.md names the second
+UPDATES = 5  # for each kill; more than it leaves time for on a fast machine
 PATIENCE = 120.0  # seconds that a child may take on a busy machine
 
 
@@ -49,22 +49,25 @@ def wait_for_next_update(run: Run) -> None:
         time.sleep(0.01)
 
 
-def test_a_run_killed_many_times_ends_with_the_weights_of_an_uninterrupted_one(tmp_path: Path, dataset: Path) -> None:
+@pytest.mark.parametrize("kills", [FEW, pytest.param(KILLS, marks=pytest.mark.long)])
+def test_a_run_killed_many_times_ends_with_the_weights_of_an_uninterrupted_one(
+    tmp_path: Path, dataset: Path, kills: int
+) -> None:
     # in a fresh process: one in which others have trained cannot fork
-    process = multiprocessing.get_context("spawn").Process(target=kill_and_compare, args=(tmp_path, dataset))
+    process = multiprocessing.get_context("spawn").Process(target=kill_and_compare, args=(tmp_path, dataset, kills))
     process.start()
     process.join()
     assert process.exitcode == 0
 
 
-def kill_and_compare(folder: Path, dataset: Path) -> None:
+def kill_and_compare(folder: Path, dataset: Path, kills: int) -> None:
     importlib.import_module("utils.gpt_train")  # each child then has everything
     lexicon.words()
     gc.freeze()  # no child looks for garbage in what they all share
-    dice = random.Random(0)
-    config = settings(folder, dataset, max_steps=UPDATES, save_step=2, save_n_checkpoints=2, eval_step=7)
+    dice, updates = random.Random(0), UPDATES * kills
+    config = settings(folder, dataset, max_steps=updates, save_step=2, save_n_checkpoints=2, eval_step=7)
     run = create("train", config, Project(folder))
-    for _ in range(KILLS):
+    for _ in range(kills):
         child = start_child(run, config)
         wait_for_next_update(run)
         time.sleep(dice.uniform(0, 0.4))
@@ -73,11 +76,11 @@ def kill_and_compare(folder: Path, dataset: Path) -> None:
         assert not any(checkpoint.error for checkpoint in checkpoints.list_checkpoints(run.folder))
     assert has_finished(start_child(run, config)), run.log.read_text()[-2000:]
 
-    plain_config = settings(folder / "plain", dataset, max_steps=UPDATES, save_step=2, eval_step=7)
+    plain_config = settings(folder / "plain", dataset, max_steps=updates, save_step=2, eval_step=7)
     plain = create("train", plain_config, Project(folder / "plain"))
     assert has_finished(start_child(plain, plain_config)), plain.log.read_text()[-2000:]
     assert same(weights(run), weights(plain))
-    assert events(run, "train")[-1]["step"] == UPDATES
+    assert events(run, "train")[-1]["step"] == updates
 
 
 def has_finished(child: int) -> bool:

@@ -98,6 +98,7 @@ def test_the_fine_tuned_sample_is_heard_within_six_clicks(seen: Seen, served: Se
     assert takes.names(served.project("sample"))
 
 
+@pytest.mark.long
 def test_an_own_recording_with_subtitles_is_heard_within_nine_clicks(seen: Seen, served: Served) -> None:
     page = seen.page
     page.set_default_timeout(60_000)
