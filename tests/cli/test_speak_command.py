@@ -1,6 +1,7 @@
 """`python -m utils speak`, as a person types it, with a small model of random weights."""
 
 import io
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,17 @@ def speak(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak
     monkeypatch.chdir(tmp_path)
     usual = ["--model", str(ready), "--precision", "fp32", "--tries", "1", "--no-trim"]
     return lambda *words: main(["speak", *words, *usual])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux has a file that is always full")
+def test_a_text_is_spoken_even_if_messages_cannot_be_written(
+    speak: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, Path("/dev/full").open("wb", buffering=0) as full:
+        patch.setattr("sys.stderr", io.TextIOWrapper(full, write_through=True))
+        assert speak("ሰላም ለዓለም", "--out", "hello.wav") == 0
+    assert soundfile.info(tmp_path / "hello.wav").frames
 
 
 @pytest.mark.slow

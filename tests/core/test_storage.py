@@ -4,6 +4,7 @@ import errno
 import multiprocessing
 import os
 import shutil
+import subprocess
 import time
 from collections.abc import Callable
 from multiprocessing.pool import ThreadPool
@@ -31,6 +32,13 @@ def raising(code: int, *, leaving: bytes = b"") -> Callable[[Path, Path], None]:
         raise OSError(code, os.strerror(code))
 
     return fail
+
+
+def test_a_disk_that_may_not_be_written_is_not_a_full_one(small_disk: Path) -> None:
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    with pytest.raises(StorageError, match="Read-only file system") as caught:
+        write_atomically(small_disk / "state.json", "new")
+    assert "permissions" in caught.value.hint
 
 
 def test_a_file_is_replaced_whole_and_a_full_disk_leaves_the_old_one(small_disk: Path) -> None:
