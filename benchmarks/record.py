@@ -16,7 +16,14 @@ import psutil
 from utils.core.storage import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("torch", "transformers", "coqui-tts", "accelerate", "epitran")  # whose versions decide about the figures
+PACKAGES = (
+    "torch",
+    "transformers",
+    "coqui-tts",
+    "accelerate",
+    "onnxruntime",
+    "epitran",
+)  # whose versions decide about the figures
 
 
 def save(name: str, data: object, page: str, folder: Path = RESULTS) -> Path:
