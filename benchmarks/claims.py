@@ -6,10 +6,17 @@ from typing import NamedTuple
 from benchmarks import archive
 from benchmarks.archive import Finding
 from benchmarks.programs import Device, named
-from benchmarks.training_findings import EPOCHS, Comparison
+from benchmarks.speech_findings import FIRST, FIRST_BY_DEFAULT, MANY, ONE, read_sides
+from benchmarks.training_findings import EPOCHS, Comparison, ratios_of
 
-ONE, TOGETHER, FIRST, MEMORY = 1, 3, 5, 7  # columns of benchmarks/speech.py
-RATIO_BEHIND = (ONE, TOGETHER)  # the column behind holds the ratio, from figures that were not rounded yet
+OTHER_SIZES = ("training-12x768", "training-30x1024", "speech-small")  # of which less is claimed
+ON_CPU = ("training", *OTHER_SIZES[:2], "speech", OTHER_SIZES[2])
+BRIEF = ("speed", "references of 6 s", "one sentence", "peak memory")
+# What is claimed of speech: words, unit, and a key of the rounds.
+WHOLE = "one sentence", "s", ONE
+TOGETHER = "batch, for 1 s of audio", "s", MANY
+FIRST_SOUND = ("first audio, chunks of 20 codes", "s", FIRST), ("first audio by default", "s", FIRST_BY_DEFAULT)
+OLD_COLUMNS = {WHOLE[0]: 1, TOGETHER[0]: 3, FIRST_SOUND[1][0]: 5, "peak memory": 7}  # before November 26, 2026
 
 
 class Claim(NamedTuple):
@@ -52,12 +59,13 @@ class Claim(NamedTuple):
 
 def claims(every: Sequence[Finding], device: Device) -> list[Claim]:
     """Return the claims for one kind of device; none where nothing was measured."""
-    names = ("training", "speech") if device == "cpu" else ("training-gpu", "speech-gpu")
     found: list[Claim] = []
-    for name, maker in zip(names, (of_training, of_speech), strict=True):
+    for name in ON_CPU if device == "cpu" else ("training-gpu", "speech-gpu"):
+        maker = of_training if name.startswith("training") else of_speech
         for finding in archive.of(named(name), every)[:1]:
-            found += maker(finding, named(name).command)
-    return [*found, *(of_speech_memory(every) if device == "cpu" else [])]
+            made = maker(finding, finding.data.get("command", named(name).command))
+            found += [claim for claim in made if name not in OTHER_SIZES or claim.what.endswith(BRIEF)]
+    return found
 
 
 def of_training(finding: Finding, command: str) -> Iterator[Claim]:
@@ -65,8 +73,11 @@ def of_training(finding: Finding, command: str) -> Iterator[Claim]:
     found = Comparison.read(finding.data)
     coqui, ours, source = found.coqui, found.ours, (finding, command)
     size = f"training, {found.plan.layers} x {found.plan.dim}"
-    spread = f" ({min(found.ratios):.2f} to {max(found.ratios):.2f})"
-    yield Claim(f"{size}: speed", "clips/s", coqui.speed, ours.speed, found.ratio, *source, spread)
+    for side, what in ((ours, "speed"), (found.padded, "speed, references of 6 s")):
+        if side:
+            ratios = ratios_of(coqui, side)
+            spread, gain = f" ({min(ratios):.2f} to {max(ratios):.2f})", side.speed / coqui.speed
+            yield Claim(f"{size}: {what}", "clips/s", coqui.speed, side.speed, gain, *source, spread)
     slower, gain = found.speed_with_features, found.ratio_with_features
     yield Claim(f"{size}: with feature extraction, {EPOCHS} epochs", "clips/s", coqui.speed, slower, gain, *source)
     used = [side.memory.device or side.memory.peak for side in (coqui, ours)]
@@ -74,29 +85,32 @@ def of_training(finding: Finding, command: str) -> Iterator[Claim]:
 
 
 def of_speech(finding: Finding, command: str) -> Iterator[Claim]:
-    """Claim one sentence in each precision of ours, and what else the fastest one is good at."""
+    """Claim one sentence in each precision of ours, and everything else of the fastest one."""
+    size = f"speech, {finding.benchmark.split('_')[1].replace('x', ' x ')}"
+    if "sides" not in finding.data:
+        yield from of_old_speech(finding, command, size)
+        return
+    coqui, *ours = read_sides(finding.data)
+    fastest = min(ours, key=lambda side: side.best(ONE))
+    for side in ours:
+        for what, unit, key in (WHOLE, TOGETHER, *FIRST_SOUND) if side is fastest else (WHOLE,):
+            before, now = coqui.best(key), side.best(key)
+            remark = " (coqui: one at a time)" if key == MANY else ""
+            name = f"{size}, {side.gpt}/{side.vocoder}: {what}"
+            yield Claim(name, unit, before, now, before / now, finding, command, remark)
+    name = f"{size}, {fastest.gpt}/{fastest.vocoder}: peak memory"
+    yield Claim(name, "MiB", coqui.peak, fastest.peak, fastest.peak / coqui.peak, finding, command)
+
+
+def of_old_speech(finding: Finding, command: str, size: str) -> Iterator[Claim]:
+    """Claim the same of a table with a row for each side."""
     theirs, *rows = [cells[0] for cells in finding.data["rows"]]
-    fastest = min(rows, key=lambda row: finding.number(row, ONE))
-    wanted = [(row, "one sentence", ONE) for row in rows]
-    wanted += [(fastest, "batch, for 1 s of audio", TOGETHER), (fastest, "first audio", FIRST)]
-    for row, what, column in wanted:
-        before, now = finding.number(theirs, column), finding.number(row, column)
-        gain = finding.number(row, column + 1) if column in RATIO_BEHIND else before / now
-        remark = " (coqui: one at a time)" if column == TOGETHER else ""
-        yield Claim(f"{sized(finding, row)}: {what}", "s", before, now, gain, finding, command, remark)
-
-
-def of_speech_memory(every: Sequence[Finding]) -> Iterator[Claim]:
-    """Claim the memory of int8, from the newer one of the two programs that measure it."""
-    programs = [named(name) for name in ("speech", "speech-int8")]
-    found = [(finding, program.command) for program in programs for finding in archive.of(program, every)[:1]]
-    if found:
-        finding, command = max(found[::-1], key=lambda pair: pair[0].date)  # on one day, the one made for it
-        theirs, ours = finding.number("coqui, fp32", MEMORY), finding.number("ours, int8", MEMORY)
-        what = f"{sized(finding, 'ours, int8')}: peak memory"
-        yield Claim(what, "MiB", theirs, ours, ours / theirs, finding, command)
-
-
-def sized(finding: Finding, row: str) -> str:
-    """Name speech with the size of its model and the precision of a row."""
-    return f"speech, {finding.benchmark.split('_')[1].replace('x', ' x ')}, {row.rsplit(maxsplit=1)[-1]}"
+    fastest = min(rows, key=lambda row: finding.number(row, 1))
+    for row in rows:
+        for what, column in OLD_COLUMNS.items() if row is fastest else [(WHOLE[0], 1)]:
+            before, now = finding.number(theirs, column), finding.number(row, column)
+            unit, gain = ("MiB", now / before) if what == "peak memory" else ("s", before / now)
+            gain = finding.number(row, column + 1) if column in (1, 3) else gain  # the ratio before rounding
+            remark = " (coqui: one at a time)" if what == TOGETHER[0] else ""
+            name = f"{size}, {row.rsplit(maxsplit=1)[-1]}: {what}"
+            yield Claim(name, unit, before, now, gain, finding, command, remark)

@@ -1,7 +1,7 @@
 """What the benchmarks of speech share: the model and machine that are asked for, and the page at the end."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from benchmarks.record import file_name, save, surroundings, table
@@ -29,9 +29,10 @@ def conclude(
     arguments: argparse.Namespace,
     head: list[str],
     rows: list[list[str]],
+    data: Mapping[str, object] | None = None,
     **more: object,
 ) -> None:
-    """Show the page, and save it where the findings shall go."""
+    """Show the page, and save it with further data where the findings shall go."""
     known = surroundings(arguments.device)
     filled = page.format(**{**vars(arguments), **more, **known, "table": table(head, rows)})
     print(filled)
@@ -41,5 +42,5 @@ def conclude(
         others = [] if usual else arguments.precisions
         file = file_name("_".join([size, *others]), str(known["hardware"]), str(known["date"]))
         settings = {name: value for name, value in vars(arguments).items() if name not in {"results", "usual"}}
-        found = known | {"settings": settings, "head": head, "rows": rows}
+        found = known | {"settings": settings, "head": head, "rows": rows, **(data or {})}
         print(save(file, found, filled, arguments.results))

@@ -5,6 +5,7 @@ gradient is not clipped (its trainer's default), and the vocoder and the DVAE li
 """
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import soundfile
@@ -14,6 +15,7 @@ from torch import Tensor
 from benchmarks.training_data import LANGUAGE, TRAIN_LIST, Material
 from benchmarks.training_plan import Plan, Round
 
+SECOND_NAME = "gpt_inference."  # under which coqui lists the weights of the GPT again
 ENDLESS = 1_000_000  # clips of an epoch as its loader sees it, so that none ends in a round; it draws with replacement
 
 
@@ -74,7 +76,7 @@ class CoquiSide:
 
     @torch.no_grad()
     def loss(self) -> float:
-        """Return the mean loss over all clips, without dropout, as its evaluation does it."""
+        """Return the mean loss over all clips, without dropout, as its evaluation computes it."""
         loader = self.trainer.get_data_loader(self.config, is_eval=True, samples=list(self.samples))
         self.gpt.eval()
         total, clips = 0.0, 0
@@ -85,6 +87,11 @@ class CoquiSide:
         self.gpt.train()
         return total / clips
 
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights of the GPT."""
+        found: dict[str, Tensor] = self.gpt.state_dict()
+        return found
+
     def loading_seconds(self) -> float:
         """Return how long it has waited for its loader."""
         return self.waited
@@ -92,6 +99,19 @@ class CoquiSide:
     def changes(self) -> list[str]:
         """Say that nothing was switched."""
         return []
+
+
+def judge(plan: Plan, material: Material, names: Sequence[str]) -> list[float]:
+    """Return the loss of the initial weights, and of the weights that were saved under names, by coqui's evaluation."""
+    side = CoquiSide(plan, material)
+    torch.set_num_threads(plan.threads)  # coqui's dataset sets it to 1 when it is imported
+    losses = [side.loss()]
+    for name in names:
+        found = side.gpt.load_state_dict(torch.load(material.weights(name), mmap=True), strict=False)
+        if odd := [key for key in (*found.missing_keys, *found.unexpected_keys) if not key.startswith(SECOND_NAME)]:
+            raise RuntimeError(f"The weights of {name} do not fit: {odd[:3]}")
+        losses.append(side.loss())
+    return losses
 
 
 def _readable_audio() -> str:

@@ -44,6 +44,10 @@ class Material:
         """Return the folder of the model."""
         return self.folder / MODEL
 
+    def weights(self, name: str) -> Path:
+        """Return the file of weights that a side has saved."""
+        return self.folder / f"{name}.pth"
+
     def clips(self) -> list[Clip]:
         """Read the clips."""
         return load_dataset(self.dataset).kept

@@ -16,8 +16,8 @@ class Measured:
     Attributes:
         rounds: Its rounds, without the first, which warms up.
         memory: What its process has needed during them.
-        loss_before: Mean loss over all clips with the initial weights.
-        loss_after: The same behind the last round.
+        loss_before: Mean loss over all clips with the initial weights, by coqui's evaluation on every side.
+        loss_after: The same after the last round.
         updates: Updates between the two.
         notes: What a reader should know of it.
     """
@@ -41,12 +41,6 @@ class Measured:
         return median(one.speed for one in self.rounds)
 
     @property
-    def range(self) -> tuple[float, float]:
-        """Return the slowest and the fastest round."""
-        speeds = [one.speed for one in self.rounds]
-        return min(speeds), max(speeds)
-
-    @property
     def sound(self) -> float:
         """Return the seconds of sound a second, the median of the rounds."""
         return median(one.sound / one.seconds for one in self.rounds)
@@ -57,6 +51,11 @@ class Measured:
         return median(one.work / one.clips for one in self.rounds)
 
 
+def ratios_of(base: Measured, side: Measured) -> list[float]:
+    """Return how many times faster a side was in each pair of rounds."""
+    return [one.speed / other.speed for one, other in zip(side.rounds, base.rounds, strict=True)]
+
+
 @dataclass
 class Comparison:
     """Both sides under one plan.
@@ -65,7 +64,9 @@ class Comparison:
         plan: The conditions.
         coqui: Plain coqui.
         ours: Our training.
+        padded: The same with references padded to 6 s, as coqui has them; None in files from before November 26, 2026.
         feature_seconds: What our one-time pass over all clips took.
+        feature_work: The same in processor seconds.
         hardware: What it ran on.
         command: What was typed.
         date: When.
@@ -74,7 +75,9 @@ class Comparison:
     plan: Plan
     coqui: Measured
     ours: Measured
+    padded: Measured | None
     feature_seconds: float
+    feature_work: float
     hardware: str
     command: str
     date: str
@@ -83,13 +86,14 @@ class Comparison:
     def read(cls, data: dict[str, Any]) -> Self:
         """Read it back from JSON, where more stands beside it."""
         coqui, ours = Measured.read(data["coqui"]), Measured.read(data["ours"])
+        padded = Measured.read(data["padded"]) if "padded" in data else None
         known = {name: data[name] for name in ("feature_seconds", "hardware", "command", "date")}
-        return cls(Plan(**data["plan"]), coqui, ours, **known)
+        return cls(Plan(**data["plan"]), coqui, ours, padded, feature_work=data.get("feature_work", 0.0), **known)
 
     @property
     def ratios(self) -> list[float]:
         """Return how many times faster ours was in each pair of rounds."""
-        return [ours.speed / coqui.speed for ours, coqui in zip(self.ours.rounds, self.coqui.rounds, strict=True)]
+        return ratios_of(self.coqui, self.ours)
 
     @property
     def ratio(self) -> float:
@@ -99,7 +103,11 @@ class Comparison:
     @property
     def speed_with_features(self) -> float:
         """Return our clips a second when the feature pass is spread over a few epochs."""
-        return 1 / (1 / self.ours.speed + self.feature_seconds / self.plan.clips / EPOCHS)
+        return self.with_features(self.ours)
+
+    def with_features(self, side: Measured) -> float:
+        """Return the same of one of our sides."""
+        return 1 / (1 / side.speed + self.feature_seconds / self.plan.clips / EPOCHS)
 
     @property
     def ratio_with_features(self) -> float:

@@ -1,5 +1,6 @@
 """Our training: features made once, then the very pieces that a run is made of, without its files and events."""
 
+import math
 import shutil
 import time
 from collections.abc import Iterator
@@ -8,29 +9,37 @@ from functools import partial
 from statistics import median
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from benchmarks.training_data import LANGUAGE, RATE, Material
 from benchmarks.training_plan import Plan, Round
 from utils.config import TrainConfig
 from utils.dataset import features
 from utils.dataset.features import Features
+from utils.media.rates import FRAME_SAMPLES
 from utils.runs import Run
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
-from utils.training.clips import ClipLimits, select_clips
+from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.optimizers import make_optimizer, make_schedule
-from utils.training.packing import PackedGpt, SpecialTokens
+from utils.training.packing import Example, PackedGpt, SpecialTokens
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
+from utils.xtts.adapters import merged_state
 from utils.xtts.codec import AudioEncoder
+from utils.xtts.files import MEL_FILE
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
 LAST = 10**6  # updates; the benchmark ends before
+SILENT_POWER = 1e-5  # of a mel band, the lowest that coqui's spectrogram returns
+REFERENCE_FRAMES = math.ceil(6 * RATE / FRAME_SAMPLES)  # coqui's longest reference, to which it pads all
 
 
 class OurSide:
@@ -47,7 +56,8 @@ class OurSide:
         self.gpt: Any = load_gpt(material.model)
         acted = [set_dropout(self.gpt, config.dropout), *switches.apply(self.gpt).values()]
 
-        self.source, _ = select_clips(_store(material), material.clips(), ClipLimits.from_config(config, self.gpt))
+        source, _ = select_clips(_store(material), material.clips(), ClipLimits.from_config(config, self.gpt))
+        self.source = self.prepared(source, material)
         self.tokens, self.plan = SpecialTokens.from_model(self.gpt), UpdatePlan.from_config(config, self.source.lengths)
         grid = compile_lengths(self.source.lengths) if config.use_compile else ()
         self.share = BatchSpec(config.batch_size, config.batch_tokens, grid=grid)
@@ -64,6 +74,10 @@ class OurSide:
         )
         self.updates, self.waited = loader.run(0, LAST), 0.0
         self.acted = [f"{one.name}: {one.detail}" for one in [*acted, change]]
+
+    def prepared(self, source: FeatureSource, _: Material) -> FeatureSource:
+        """Return what the clips are read from."""
+        return source
 
     def round(self, updates: int) -> Round:
         """Make some updates and tell what they took."""
@@ -97,6 +111,10 @@ class OurSide:
         finally:
             self.packed.label_smoothing = smoothing
 
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights of the GPT, adapters included."""
+        return merged_state(self.gpt)
+
     def loading_seconds(self) -> float:
         """Return how long it has waited for its loader."""
         return self.waited
@@ -104,6 +122,26 @@ class OurSide:
     def changes(self) -> list[str]:
         """Say what the switches changed, and what went wrong since."""
         return [*self.acted, *self.warnings]
+
+
+class PaddedSide(OurSide):
+    """Ours with references as coqui computes them: padded with silence to 6 s."""
+
+    def prepared(self, source: FeatureSource, material: Material) -> FeatureSource:
+        """Return a source that pads."""
+        stats = torch.load(material.model / MEL_FILE)
+        return _PaddedSource(source, np.log(SILENT_POWER) / stats.numpy())
+
+
+class _PaddedSource(FeatureSource):
+    def __init__(self, source: FeatureSource, silence: npt.NDArray[np.float32]) -> None:
+        super().__init__(source.features, source.clips, source.lengths)
+        self.padding = np.tile(silence.astype(np.float16), (REFERENCE_FRAMES, 1))
+
+    def read(self, clip: int, reference: int, start: int, frames: int) -> Example:
+        """Read a clip and pad its reference."""
+        example = super().read(clip, reference, start, frames)
+        return example._replace(mel=np.concatenate([example.mel, self.padding])[:REFERENCE_FRAMES])
 
 
 def config_of(plan: Plan, material: Material) -> TrainConfig:
@@ -122,18 +160,19 @@ def config_of(plan: Plan, material: Material) -> TrainConfig:
     return TrainConfig.parse(settings | plan.settings, source="the benchmark")
 
 
-def encode(plan: Plan, material: Material, passes: int = 1) -> float:
-    """Make the features of all clips anew, some times, and return the median of the seconds.
+def encode(plan: Plan, material: Material, passes: int = 1) -> tuple[float, float]:
+    """Make the features of all clips anew, some times, and return the medians of seconds and processor seconds.
 
     The loading of the DVAE counts; the import of coqui's modules, in the first pass, is part of that pass alone.
     """
     torch.set_num_threads(plan.threads)
-    return median(_encoded(plan, material) for _ in range(passes))
+    seconds, work = zip(*(_encoded(plan, material) for _ in range(passes)), strict=True)
+    return median(seconds), median(work)
 
 
-def _encoded(plan: Plan, material: Material) -> float:
+def _encoded(plan: Plan, material: Material) -> tuple[float, float]:
     shutil.rmtree(material.dataset / features.FOLDER, ignore_errors=True)
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     encoder, tokenizer = AudioEncoder.load(material.model, plan.device), Tokenizer.load(material.model)
     problems: list[str] = []
     with closing(features.build(material.dataset, material.clips(), encoder, tokenizer, LANGUAGE)) as steps:
@@ -141,7 +180,7 @@ def _encoded(plan: Plan, material: Material) -> float:
             problems.extend(step.problems)
     if problems:
         raise RuntimeError(f"{len(problems)} clips could not be encoded: {problems[0]}")
-    return time.perf_counter() - began
+    return time.perf_counter() - began, time.process_time() - worked
 
 
 def _store(material: Material) -> Features:

@@ -1,10 +1,11 @@
 """The findings of the training benchmark as JSON and as a page that a person reads."""
 
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from benchmarks.record import software, surroundings, table
-from benchmarks.training_findings import EPOCHS, Comparison, Measured, SwitchTable
+from benchmarks.training_findings import EPOCHS, Comparison, Measured, SwitchTable, ratios_of
 from benchmarks.training_plan import Plan
 
 COMPARISON = """\
@@ -15,12 +16,17 @@ Command: `{command}`
 
 GPT of {layers} layers x {dim}, {clips} clips of 2 to 9 s, batch {batch}, accumulation {accumulation} (effective batch
 {effective}) on both sides, {threads} threads for each, set before every round because coqui's dataset sets one when it
-is imported. {rounds} rounds of {round_clips} clips for each side, in turn, behind one that warms up; each side is a
-process of its own and rests while the other works. Both start from the same weights. Plain coqui-tts computes in fp32,
-as its recipe does; ours with {settings}.
+is imported. {rounds} rounds of {round_clips} clips for each side, {order}, after a warm-up; each side is a separate
+process. Both start from the same weights. Plain coqui-tts computes in fp32, as its recipe does; ours with {settings}.
+
+coqui draws clips with replacement and pads every reference to 6 s; ours reads each clip once per epoch, and its
+references are as long as the shortest clip of the batch allows, up to 6 s. "References of 6 s" pads ours too. So the
+sides see the same number of clips, but not the same seconds of audio; the table gives both. All losses are computed by
+coqui's evaluation.
 
 {table}
-The feature pass took {feature_seconds:.1f} s for all {clips} clips, once; it is counted over {epochs} epochs.
+The feature pass took {feature_seconds:.1f} s ({feature_work:.1f} processor seconds) for all {clips} clips, once; it is
+counted over {epochs} epochs.
 
 {notes}
 """
@@ -39,7 +45,7 @@ most of them learns little here.
 {table}"""
 
 
-def comparison_page(found: Comparison) -> str:
+def comparison_page(found: Comparison, *, sequential: bool) -> str:
     """Write the comparison up."""
     coqui, ours = found.coqui, found.ours
     notes = [f"- plain coqui-tts: {note}" for note in coqui.notes] + [f"- ours: {note}" for note in ours.notes]
@@ -47,33 +53,35 @@ def comparison_page(found: Comparison) -> str:
         **_conditions(found.plan, found.hardware, found.date, found.command),
         rounds=len(ours.rounds),
         round_clips=ours.rounds[0].clips,
+        order="one side after another" if sequential else "in turn",
         table=comparison_table(found),
         feature_seconds=found.feature_seconds,
+        feature_work=found.feature_work,
         epochs=EPOCHS,
         notes="\n".join(notes),
     )
 
 
 def comparison_table(found: Comparison) -> str:
-    """Lay both sides out beside each other."""
-    coqui, ours, ratios = found.coqui, found.ours, found.ratios
+    """Lay the sides out beside each other."""
+    sides = [found.coqui, found.ours, *([found.padded] if found.padded else [])]
     rows = [
-        _row("clips a second, median of the rounds", coqui.speed, ours.speed, ".3f", times),
-        ["slowest and fastest round", _span(coqui), _span(ours), f"{min(ratios):.2f} to {max(ratios):.2f} x"],
-        _row("seconds of sound a second", coqui.sound, ours.sound, ".2f", times),
-        _row("clips a second with the feature pass", coqui.speed, found.speed_with_features, ".3f", times),
-        _row("processor seconds a clip", coqui.work, ours.work, ".3f", share),
-        _row("peak RAM, MiB", coqui.memory.peak, ours.memory.peak, ".0f", share),
-        _row(
-            "peak RAM behind the building of the model, MiB", coqui.memory.training, ours.memory.training, ".0f", share
+        row("clips a second, median of the rounds", [one.speed for one in sides], ".3f", times),
+        _spans(sides),
+        row("processor seconds a clip", [one.work for one in sides], ".3f", share),
+        row("seconds of audio a second", [one.sound for one in sides], ".2f", times),
+        row(
+            "clips a second with the feature pass", [sides[0].speed, *map(found.with_features, sides[1:])], ".3f", times
         ),
-        _row("RAM of torch itself, MiB", coqui.memory.start, ours.memory.start, ".0f", share),
-        _row("loss over all clips at the start", coqui.loss_before, ours.loss_before, ".4f", difference),
-        _row(f"the same after {ours.updates} updates", coqui.loss_after, ours.loss_after, ".4f", difference),
+        row("peak RAM, MiB", [one.memory.peak for one in sides], ".0f", share),
+        row("peak RAM after the model was built, MiB", [one.memory.training for one in sides], ".0f", share),
+        row("RAM of torch itself, MiB", [one.memory.start for one in sides], ".0f", share),
+        row("loss over all clips at the start", [one.loss_before for one in sides], ".4f", difference),
+        row(f"the same after {sides[1].updates} updates", [one.loss_after for one in sides], ".4f", difference),
     ]
     if found.plan.device == "cuda":
-        rows.append(_row("peak memory of the GPU, MiB", coqui.memory.device, ours.memory.device, ".0f", share))
-    return table(["", "plain coqui-tts", "ours", "ratio"], rows)
+        rows.append(row("peak memory of the GPU, MiB", [one.memory.device for one in sides], ".0f", share))
+    return table(["", "plain coqui-tts", "ours", "ratio", "ours, references of 6 s", "ratio"][: 2 * len(sides)], rows)
 
 
 def switch_page(found: SwitchTable) -> str:
@@ -116,6 +124,13 @@ def switch_data(found: SwitchTable) -> dict[str, object]:
     return surroundings(found.plan.device) | asdict(found)
 
 
+def row(label: str, values: Sequence[float], form: str, ratio: Callable[[float, float], str]) -> list[str]:
+    """Write the value of coqui, then each of ours with its ratio."""
+    first, *others = values
+    pairs = ((format(value, form), ratio(first, value)) for value in others)
+    return [label, format(first, form), *itertools.chain.from_iterable(pairs)]
+
+
 def times(base: float, value: float) -> str:
     """Write how many times as large a value is."""
     return f"{value / base:.2f} x"
@@ -137,12 +152,14 @@ def _conditions(plan: Plan, machine: str, date: str, command: str) -> dict[str, 
     return known | {"hardware": machine, "date": date, "command": command}
 
 
-def _row(label: str, coqui: float, ours: float, form: str, ratio: Callable[[float, float], str]) -> list[str]:
-    return [label, format(coqui, form), format(ours, form), ratio(coqui, ours)]
-
-
-def _span(side: Measured) -> str:
-    return f"{side.range[0]:.3f} to {side.range[1]:.3f}"
+def _spans(sides: Sequence[Measured]) -> list[str]:
+    """Write the slowest and the fastest round of each side, and the ratios of pairs of rounds."""
+    written = [
+        f"{min(speeds):.3f} to {max(speeds):.3f}" for speeds in ([one.speed for one in side.rounds] for side in sides)
+    ]
+    ratios = [ratios_of(sides[0], side) for side in sides[1:]]
+    pairs = zip(written[1:], (f"{min(each):.2f} to {max(each):.2f} x" for each in ratios), strict=True)
+    return ["slowest and fastest round", written[0], *itertools.chain.from_iterable(pairs)]
 
 
 def _figure(value: float | None, form: str, unit: str = "") -> str:

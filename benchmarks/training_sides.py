@@ -12,12 +12,19 @@ import re
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from benchmarks.training_data import Material
 from benchmarks.training_plan import Memory, Plan, Round
 
-SIDES = {"coqui": "benchmarks.training_coqui:CoquiSide", "ours": "benchmarks.training_ours:OurSide"}
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SIDES = {
+    "coqui": "benchmarks.training_coqui:CoquiSide",
+    "ours": "benchmarks.training_ours:OurSide",
+    "padded": "benchmarks.training_ours:PaddedSide",
+}
 MIB = 2**20
 
 
@@ -30,6 +37,9 @@ class Worker(Protocol):
 
     reads_with: str
     gpt: Any
+
+    def weights(self) -> "dict[str, Tensor]":
+        """Return the weights of the GPT."""
 
     def round(self, updates: int) -> Round:
         """Make some updates."""
@@ -48,7 +58,7 @@ class Side:
     """A process that runs one side.
 
     Args:
-        name: "coqui" or "ours".
+        name: One of ``SIDES``.
         plan: The conditions.
         material: What it reads.
     """
@@ -77,6 +87,10 @@ class Side:
     def loss(self) -> float:
         """Return the mean loss over all clips, without dropout."""
         return float(self._ask("loss"))
+
+    def save(self, name: str) -> None:
+        """Save the weights as a file of the material, for the judge."""
+        self._ask("save", name)
 
     def memory(self) -> Memory:
         """Return what the process has needed so far."""
@@ -142,15 +156,17 @@ def _serve(pipe: Connection, name: str, plan: Plan, folder: Path) -> None:
 
     from utils.core.errors import ConfigError, SpeedupError
 
-    start = resident("VmRSS")
+    material, start = Material(folder), resident("VmRSS")
     try:
-        side: Worker = _found(SIDES[name])(plan, Material(folder))
-        before = start, _forget_peak()
+        side: Worker = _found(SIDES[name])(plan, material)
+        before = start, forget_peak()
         pipe.send(("changes", side.changes()))
         while True:
             what, *values = pipe.recv()
             torch.set_num_threads(plan.threads)  # coqui's dataset sets it to 1 when it is imported
-            pipe.send((what, _reply(side, what, values, before)))
+            if what == "save":
+                torch.save(side.weights(), material.weights(*values))
+            pipe.send((what, None if what == "save" else _reply(side, what, values, before)))
     except (SpeedupError, ConfigError, torch.OutOfMemoryError) as error:
         pipe.send(("refused", str(error)))
     except EOFError:
@@ -188,7 +204,7 @@ def resident(name: str) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB
 
 
-def _forget_peak() -> float:
+def forget_peak() -> float:
     """Let the kernel count the peak from now on, where it can, and return the one so far."""
     peak = resident("VmHWM")
     with contextlib.suppress(OSError):  # only Linux can, and not every container lets it

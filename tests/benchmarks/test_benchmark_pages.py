@@ -13,7 +13,6 @@ SURROUNDINGS = {"hardware", "software", "command", "date"}
 OLD = {  # written before programs of speech wrote their surroundings into the JSON; they stay as they are
     "decoding_6x512_amd-epyc-2-cores_2026-11-21",
     "speech_30x1024_amd-epyc-2-cores_2026-11-21",
-    "speech_30x1024_int8_amd-epyc-2-cores_2026-11-21",
     "speech_6x512_amd-epyc-2-cores_2026-11-21",
 }
 EVERY = archive.findings()
