@@ -10,6 +10,7 @@ from tools.tiny_voice.widen import widen
 from tools.untrained import VocoderSize, new_vocoder
 from utils.xtts.narrow_vocoder import without_silent_channels
 
+FRAME = 256  # samples
 SIZE = VocoderSize(dim=24, channels=64, filters=(8, 16, 32, 64))
 
 
@@ -52,3 +53,12 @@ def test_the_narrow_generator_is_found_again(pair: tuple[Any, Any]) -> None:
     whole = wide.waveform_decoder(frames, g=voice)
     assert torch.allclose(generator(frames, g=voice), whole, atol=1e-4 * float(whole.abs().max()))
     assert without_silent_channels(pair[0]) is pair[0].waveform_decoder
+
+
+@torch.no_grad()
+def test_sound_repeats_itself_every_frame_while_the_latents_do_not_change() -> None:
+    """Why pitch has to come from the change of the latents: docs/embedded-voice.md."""
+    latents = torch.randn(1, 1, SIZE.dim).expand(1, 40, SIZE.dim)
+    sound = random_vocoder(SIZE)(latents, g=torch.randn(1, 512, 1))[0, 0, 10_000:30_000]
+    assert torch.allclose(sound[FRAME:], sound[:-FRAME], atol=1e-5)
+    assert not torch.allclose(sound[FRAME // 2 :], sound[: -FRAME // 2], atol=1e-3)

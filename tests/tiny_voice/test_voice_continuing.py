@@ -1,5 +1,7 @@
 """What a new training takes over from an earlier voice."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,8 @@ import torch
 from tools.random_model import small_vocabulary
 from tools.tiny_voice import continuing
 from tools.tiny_voice.gpt import initial_gpt
+from tools.tiny_voice.stages import Progress
+from tools.tiny_voice.training_loop import TrainingLoop, load_trained
 from tools.untrained import GptSize, new_config
 
 CODES = 32
@@ -38,3 +42,12 @@ def test_a_code_that_is_split_keeps_its_meaning_and_shares_its_probability(weigh
     assert torch.allclose(moved["mel_embedding.weight"][:-2:2], weights["mel_embedding.weight"][:-2], atol=0.02)
     halved = weights["mel_head.bias"][:-2] + np.log(0.5)
     assert torch.allclose(moved["mel_head.bias"][:-2:2], halved, atol=0.02)
+
+
+def test_without_steps_a_part_of_the_earlier_voice_stays(tmp_path: Path) -> None:
+    part = torch.nn.Linear(2, 2)
+    before = part.weight.clone()
+    loop = TrainingLoop(tmp_path, {"part": part}, 0, 1e-3, 1, Progress("part", lambda _: None))
+    figures = loop.run(lambda *_: iter(()), lambda: {"distance": 0.5})
+    assert (figures["step"], figures["distance"]) == (0, 0.5)
+    assert torch.equal(load_trained(torch.nn.Linear(2, 2), tmp_path, "part").get_parameter("weight"), before)

@@ -51,7 +51,7 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     devices = get_args(SpeechConfig.model_fields["device"].annotation)
     parser.add_argument("--output", type=Path, default=TINY_VOICE, help="folder of all stages")
     parser.add_argument(
-        "--recipe", choices=["full", "short", "toy"], default="full", help="toy: a test build in a minute"
+        "--recipe", choices=["full", "longer", "short", "toy"], default="full", help="toy: a test build in a minute"
     )
     parser.add_argument("--continue-from", type=Path, metavar="FOLDER", help="start from the weights of this voice")
     parser.add_argument("--device", choices=devices, default="auto", help="device (default: auto)")

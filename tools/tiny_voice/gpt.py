@@ -127,7 +127,9 @@ def _continued_model(context: BuildContext, base: Path, folder: Path) -> Path:
     sounds = [audio.load(resolve_inside(context.folder("audio"), clip.audio), RATE) for clip in clips]
     pairs = [(old.encode([sound])[0].codes, own.encode([sound])[0].codes) for sound in sounds]
     codes = context.recipe.dvae.codes
-    gpt = transfer_codes(gpt_state(base), pairs, codes)
+    gpt = gpt_state(base)
+    if old.fingerprint != own.fingerprint:
+        gpt = transfer_codes(gpt, pairs, codes)
     arguments = config.model_args
     arguments.gpt_num_audio_tokens, arguments.gpt_start_audio_token = codes + 2, codes
     arguments.gpt_stop_audio_token = codes + 1

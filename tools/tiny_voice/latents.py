@@ -81,6 +81,15 @@ def vocoder_clips(context: BuildContext) -> tuple[list[Clip], list[Clip]]:
     return evenly_spaced(found.train, settings.clips), evenly_spaced(found.eval, settings.judged)
 
 
+def mean_top_score(context: BuildContext, clips: Sequence[Clip]) -> float:
+    """Return the mean score of the likeliest code, over all codes of some clips."""
+    gpt_latents = _GptLatents(context)
+    latents = np.concatenate([gpt_latents.compute(clip) for clip in clips]).astype(np.float32)
+    with torch.inference_mode():
+        scores = gpt_latents.gpt.mel_head(torch.from_numpy(latents).to(context.device))
+    return float(scores.amax(1).mean())
+
+
 def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str) -> None:
     """Write the arrays of all clips."""
     gpt_latents = _GptLatents(context)

@@ -142,6 +142,18 @@ RECIPES = {
         speaker_encoder=SpeakerEncoder(steps=120, rate=1e-3),
         vocoder=Vocoder(clips=700, alone=300, steps=1_500, crops=4, codes=14, judged=5),
     ),
+    "longer": Recipe(  # an hour and a half on two cores, from an earlier voice whose codes and speaker encoder stay
+        corpus=Corpus(takes=3, phrases=3_000, word_lists=3_000, mixed=1.0),
+        dvae=Dvae(clips=200, steps=0),
+        gpt=Gpt(
+            phrases=GptTraining(updates=0, clips=16, batch=16, rate=8e-4),
+            sentences=GptTraining(updates=3_000, clips=16, batch=16, rate=8e-4, warmup=60),
+            evaluate=200,
+            save=100,
+        ),
+        speaker_encoder=SpeakerEncoder(steps=0),
+        vocoder=Vocoder(clips=700, alone=1_700, steps=1_700, codes=14, rate=4e-4, judged=5),
+    ),
     "toy": Recipe(
         corpus=Corpus(sentences=10, takes=8, phrases=10, word_lists=6, judged=4),
         dvae=Dvae(hidden=16, width=16, codes=32, steps=6, crops=4, frames=64),

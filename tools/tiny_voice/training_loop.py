@@ -71,6 +71,10 @@ class TrainingLoop:
                 self._save(optimizers, curve)
             left = (time.monotonic() - began) / (done - first) * (self.steps - done)
             self.progress.at(done, self.steps, left, _format(curve[-1]) if curve else "")
+        if not curve:  # no steps: the modules stay as they were given
+            curve = [{"step": 0}]
+            curve[0] |= self._evaluate(evaluate)
+            self._save(optimizers, curve)
         self._train(mode=False)
         taken = (time.monotonic() - began) / max(1, self.steps - first)
         return {**curve[-1], "seconds_a_step": round(taken, 4)}

@@ -12,6 +12,7 @@ from torch import Tensor
 from tools.tiny_voice.audio import select
 from tools.tiny_voice.corpus import Take, read_takes
 from tools.tiny_voice.gpt import trained_gpt
+from tools.tiny_voice.latents import mean_top_score, vocoder_clips
 from tools.tiny_voice.speaker_encoder import take_path
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
@@ -36,6 +37,9 @@ REFERENCES = 3  # clips of each voice that stand for it
 OWN = "genet"  # the voice that it speaks with unless told otherwise
 HEARD = 6  # seconds of the clip that it speaks with
 MEGABYTE = 1_000_000
+# The repetition penalty divides scores above zero, where ten forbids codes that were used, and multiplies those below.
+# With the likeliest codes near zero it spares them. Sampling without it sees only differences of scores.
+SCORES = "mel_head.bias"
 SENTENCE = (
     "A small teaching voice, trained from nothing on synthetic speech by espeak-ng. It is not XTTS v2 and shares no "
     "weights with it; only the layout of its files is the same."
@@ -52,7 +56,9 @@ def assemble(context: BuildContext) -> dict[str, Any]:
     """Write the folder and return its size."""
     folder, learnt = voice_folder(context.root), trained_gpt(context)
     size = VocoderSize(context.recipe.gpt.dim, context.recipe.vocoder.channels, context.recipe.speaker_encoder.filters)
-    gpt = {name: weight.to(half_dtype(weight)) for name, weight in gpt_state(learnt).items()}
+    weights = gpt_state(learnt)
+    weights[SCORES] = weights[SCORES] - mean_top_score(context, vocoder_clips(context)[1])
+    gpt = {name: weight.to(half_dtype(weight)) for name, weight in weights.items()}
     stats = torch.load(learnt / MEL_FILE, weights_only=True)
     takes = _references(context)
     with replace_folder(folder) as new:
