@@ -11,9 +11,10 @@ from benchmarks.render import figures, surroundings
 
 HERE = of_device("cpu")
 PROGRAMS = {one.words.split()[0]: one for one in HERE}  # of several with one program the last, which is the quickest
+QUICK = "front_end.py"
 ELSEWHERE = {"training.py", "phone_error.py", "serving.py"}  # tested here, in tests/amharic and in tests/server
 TOYS = [
-    pytest.param(one, id=one.name, marks=pytest.mark.long if program == "speech.py" else pytest.mark.slow)
+    pytest.param(one, id=one.name, marks=pytest.mark.slow if program == QUICK else pytest.mark.long)
     for program, one in PROGRAMS.items()
     if program not in ELSEWHERE
 ]

@@ -81,9 +81,8 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedModel, Voic
     return model, voice_from(model, [dataset / "wavs" / "eval0.wav"], folder / "voices")
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(900)
 @pytest.mark.long
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("precision", CHEAP)
 def test_a_trained_model_says_the_same_in_a_cheap_precision(learned: tuple[LoadedModel, Voice], precision: Any) -> None:
     model, speaker = learned
@@ -103,7 +102,7 @@ def test_a_trained_model_says_the_same_in_a_cheap_precision(learned: tuple[Loade
     assert decibels < 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_command_compares_a_model_with_fp32(
     learned: tuple[LoadedModel, Voice], capsys: pytest.CaptureFixture[str]
 ) -> None:

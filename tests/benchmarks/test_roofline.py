@@ -18,6 +18,7 @@ def test_the_bound_takes_the_slower_of_products_and_memory() -> None:
     assert Work([Operation(8.1e12, 1, half=False), Operation(0, 320 * 10**9, half=False)]).seconds(t4) == 2
 
 
+@pytest.mark.long
 def test_both_sides_compute_the_same_products_and_ours_moves_less() -> None:
     with mock.patch.dict(flop_registry, KERNELS):
         coqui, plain = coqui_work(SMALL), our_work(SMALL, {"enable_mixed_precision": False})

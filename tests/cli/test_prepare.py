@@ -212,6 +212,7 @@ def test_recordings_without_text_are_transcribed_and_a_missing_model_loses_nothi
     assert all(clip.text and clip.scores.confidence is not None for clip in clips)
 
 
+@pytest.mark.long
 def test_without_its_model_a_preparation_keeps_the_recordings_that_have_text(tmp_path: Path, capsys: Capture) -> None:
     recording(10, seed=9, speech=generated()).save(subtitled(tmp_path / "in", 1) / "bare.wav")
     words = ("--recogniser", "whisper", "--recogniser-model", tmp_path / "nowhere", "--device", "cpu")

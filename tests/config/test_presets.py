@@ -37,8 +37,13 @@ def test_the_effective_batch_is_the_same_in_every_tier(name: str) -> None:
     assert config.batch_size * config.grad_acumm == 16
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "size"), GPU_SIZES.items())
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        pytest.param(name, size, marks=pytest.mark.slow if name in TIERS else pytest.mark.long)
+        for name, size in GPU_SIZES.items()
+    ],
+)
 def test_a_preset_fits_the_gpu_that_it_is_made_for(name: str, size: int) -> None:
     estimate = memory.estimate(load(name), memory.Device.gpu(size))
     assert estimate.fits, f"{estimate.summary}\n{estimate.table}"

@@ -175,7 +175,15 @@ def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples]
         assert 0 <= transcript.confidence <= 1
 
 
-@pytest.mark.parametrize("kind", ["w2v-BERT", "wav2vec2", "transformers-Whisper", "CTranslate2-Whisper"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "w2v-BERT",
+        pytest.param("wav2vec2", marks=pytest.mark.long),
+        pytest.param("transformers-Whisper", marks=pytest.mark.long),
+        "CTranslate2-Whisper",
+    ],
+)
 def test_every_kind_of_model_is_loaded_from_its_folder(
     kind: str, tmp_path: Path, whisper_folder: Path, clips: list[Samples]
 ) -> None:

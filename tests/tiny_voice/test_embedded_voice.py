@@ -2,10 +2,13 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
 from tests.xtts.exporting import plain_model
@@ -53,8 +56,18 @@ def test_a_fine_tuning_brings_the_voice_nearer(tmp_path: Path) -> None:
 
 def test_plain_coqui_speaks_with_every_stored_voice() -> None:
     model = plain_model(TINY_MODEL)
-    for speaker in model.speaker_manager.speakers:
+    for speaker, voice in model.speaker_manager.speakers.items():
+        assert len(model.inference("selam", "en", **voice, max_new_tokens=8)["wav"])
         torch.manual_seed(0)
         sound = model.synthesize("selam", speaker=speaker, language="en", max_new_tokens=40)["wav"]
         assert np.isfinite(sound).all()
         assert len(sound) > 4_000
+
+
+@pytest.mark.long
+def test_the_command_of_coqui_speaks_with_a_stored_voice(tmp_path: Path) -> None:
+    program, config, sound = Path(sys.executable).parent / "tts", TINY_MODEL / "config.json", tmp_path / "selam.wav"
+    voice = ("--speaker_idx", "Genet", "--language_idx", "en")
+    model = ("--model_path", str(TINY_MODEL), "--config_path", str(config))
+    subprocess.run([program, "--text", "selam", *voice, *model, "--out_path", str(sound)], check=True)
+    assert soundfile.info(sound).duration > 0.2

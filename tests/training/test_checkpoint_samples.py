@@ -65,6 +65,7 @@ def test_a_best_checkpoint_in_mid_run_wins_and_not_the_last(
     assert checkpoints.find(run.folder, "best").scores == {"composite": 0.9}
 
 
+@pytest.mark.long
 def test_a_run_scores_what_it_speaks_with_the_embedded_recogniser(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path / "project", dataset, max_steps=1, eval_step=1, score_sentences=2)
     (scores,) = events(run, "scores")

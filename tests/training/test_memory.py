@@ -54,10 +54,10 @@ def test_the_longest_clip_is_that_of_the_settings_or_of_the_data() -> None:
     ("settings", "frames"),
     [
         ({}, 516),
-        ({"enable_sdpa": False}, 516),
+        pytest.param({"enable_sdpa": False}, 516, marks=pytest.mark.long),
         ({"enable_grad_checkpoint": True, "enable_mixed_precision": True}, 516),
-        ({"enable_grad_checkpoint": True}, 1500),
-        ({"dropout": 0.1, "enable_sdpa": False}, 516),
+        pytest.param({"enable_grad_checkpoint": True}, 1500, marks=pytest.mark.long),
+        pytest.param({"dropout": 0.1, "enable_sdpa": False}, 516, marks=pytest.mark.long),
         ({"dropout": 0.1, "enable_byte_dropout": True}, 516),
     ],
     ids=str,
@@ -124,6 +124,7 @@ def gpu_for(**settings: Any) -> Device:
     return Device("cuda", memory.estimate(TrainConfig(**settings), GPU, SMALL).peak, "", half=True)
 
 
+@pytest.mark.long
 def test_the_full_model_is_split_for_16_gb() -> None:
     fitted, estimate = memory.fit_batch(TrainConfig(), GPU)
     assert (fitted.batch_size, fitted.grad_acumm) == (8, 2)
@@ -132,7 +133,11 @@ def test_the_full_model_is_split_for_16_gb() -> None:
 
 @pytest.mark.parametrize(
     ("name", "size", "grad_acumm", "fitting", "split_size", "split_grad_acumm"),
-    [("batch_size", 3, 5, 15, 15, 1), ("batch_size", 3, 5, 7, 5, 3), ("batch_tokens", 4000, 2, 2500, 2000, 4)],
+    [
+        pytest.param("batch_size", 3, 5, 15, 15, 1, marks=pytest.mark.long),
+        ("batch_size", 3, 5, 7, 5, 3),
+        pytest.param("batch_tokens", 4000, 2, 2500, 2000, 4, marks=pytest.mark.long),
+    ],
 )
 def test_the_same_effective_batch_is_split(
     name: str, size: int, grad_acumm: int, fitting: int, split_size: int, split_grad_acumm: int

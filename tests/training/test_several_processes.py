@@ -73,6 +73,7 @@ def test_two_processes_mix_languages_and_resume_where_they_were(tmp_path: Path, 
     assert figures(run, "step") == [1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_the_error_of_one_process_is_the_cause_of_the_run(tmp_path: Path, dataset: Path) -> None:
     with pytest.raises(AssertionError):
         train_by_command(tmp_path, dataset, "--num-processes=2", "--max-audio-length=1")

@@ -90,6 +90,7 @@ def test_settings_that_are_edited_stay_when_the_page_is_answered_late(seen: Seen
     expect(epochs).not_to_have_value("77")
 
 
+@pytest.mark.long
 def test_the_fine_tuned_sample_is_heard_within_six_clicks(seen: Seen, served: Served) -> None:
     seen.page.set_default_timeout(60_000)
     listen(seen.page)
