@@ -54,14 +54,6 @@ class Finding:
         """Return a part of the surroundings, or that nobody wrote it down."""
         return str(self.data.get(what, NOT_RECORDED))
 
-    def cell(self, row: str, column: int) -> str:
-        """Return a cell of its table."""
-        return str(next(cells for cells in self.data["rows"] if cells[0] == row)[column])
-
-    def number(self, row: str, column: int) -> float:
-        """Return the number in a cell of its table, without its unit."""
-        return float(self.cell(row, column).split()[0].rstrip("%"))
-
 
 def findings(folder: Path = RESULTS) -> list[Finding]:
     """Read every result file, the oldest first."""

@@ -16,7 +16,6 @@ BRIEF = ("speed", "references of 6 s", "one sentence", "peak memory")
 WHOLE = "one sentence", "s", ONE
 TOGETHER = "batch, for 1 s of audio", "s", MANY
 FIRST_SOUND = ("first audio, chunks of 20 codes", "s", FIRST), ("first audio by default", "s", FIRST_BY_DEFAULT)
-OLD_COLUMNS = {WHOLE[0]: 1, TOGETHER[0]: 3, FIRST_SOUND[1][0]: 5, "peak memory": 7}  # before November 26, 2026
 
 
 class Claim(NamedTuple):
@@ -74,10 +73,9 @@ def of_training(finding: Finding, command: str) -> Iterator[Claim]:
     coqui, ours, source = found.coqui, found.ours, (finding, command)
     size = f"training, {found.plan.layers} x {found.plan.dim}"
     for side, what in ((ours, "speed"), (found.padded, "speed, references of 6 s")):
-        if side:
-            ratios = ratios_of(coqui, side)
-            spread, gain = f" ({min(ratios):.2f} to {max(ratios):.2f})", side.speed / coqui.speed
-            yield Claim(f"{size}: {what}", "clips/s", coqui.speed, side.speed, gain, *source, spread)
+        ratios = ratios_of(coqui, side)
+        spread, gain = f" ({min(ratios):.2f} to {max(ratios):.2f})", side.speed / coqui.speed
+        yield Claim(f"{size}: {what}", "clips/s", coqui.speed, side.speed, gain, *source, spread)
     slower, gain = found.speed_with_features, found.ratio_with_features
     yield Claim(f"{size}: with feature extraction, {EPOCHS} epochs", "clips/s", coqui.speed, slower, gain, *source)
     used = [side.memory.device or side.memory.peak for side in (coqui, ours)]
@@ -87,9 +85,6 @@ def of_training(finding: Finding, command: str) -> Iterator[Claim]:
 def of_speech(finding: Finding, command: str) -> Iterator[Claim]:
     """Claim one sentence in each precision of ours, and everything else of the fastest one."""
     size = f"speech, {finding.benchmark.split('_')[1].replace('x', ' x ')}"
-    if "sides" not in finding.data:
-        yield from of_old_speech(finding, command, size)
-        return
     coqui, *ours = read_sides(finding.data)
     fastest = min(ours, key=lambda side: side.best(ONE))
     for side in ours:
@@ -100,17 +95,3 @@ def of_speech(finding: Finding, command: str) -> Iterator[Claim]:
             yield Claim(name, unit, before, now, before / now, finding, command, remark)
     name = f"{size}, {fastest.gpt}/{fastest.vocoder}: peak memory"
     yield Claim(name, "MiB", coqui.peak, fastest.peak, fastest.peak / coqui.peak, finding, command)
-
-
-def of_old_speech(finding: Finding, command: str, size: str) -> Iterator[Claim]:
-    """Claim the same of a table with a row for each side."""
-    theirs, *rows = [cells[0] for cells in finding.data["rows"]]
-    fastest = min(rows, key=lambda row: finding.number(row, 1))
-    for row in rows:
-        for what, column in OLD_COLUMNS.items() if row is fastest else [(WHOLE[0], 1)]:
-            before, now = finding.number(theirs, column), finding.number(row, column)
-            unit, gain = ("MiB", now / before) if what == "peak memory" else ("s", before / now)
-            gain = finding.number(row, column + 1) if column in (1, 3) else gain  # the ratio before rounding
-            remark = " (coqui: one at a time)" if what == TOGETHER[0] else ""
-            name = f"{size}, {row.rsplit(maxsplit=1)[-1]}: {what}"
-            yield Claim(name, unit, before, now, gain, finding, command, remark)

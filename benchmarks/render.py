@@ -112,10 +112,6 @@ def duration(finding: Finding) -> str:
     """Write how long a program took, as far as its file tells."""
     if "took" in finding.data:
         return minutes(finding.data["took"])
-    if "coqui" in finding.data:
-        found = Comparison.read(finding.data)
-        rounds = sum(one.seconds for side in (found.coqui, found.ours) for one in side.rounds)
-        return f"{NOT_RECORDED}; its timed rounds alone {minutes(rounds)}"
     return NOT_RECORDED
 
 

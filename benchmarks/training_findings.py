@@ -64,7 +64,7 @@ class Comparison:
         plan: The conditions.
         coqui: Plain coqui.
         ours: Our training.
-        padded: The same with references padded to 6 s, as coqui has them; None in files from before November 26, 2026.
+        padded: The same with references padded to 6 s, as coqui has them.
         feature_seconds: What our one-time pass over all clips took.
         feature_work: The same in processor seconds.
         hardware: What it ran on.
@@ -75,7 +75,7 @@ class Comparison:
     plan: Plan
     coqui: Measured
     ours: Measured
-    padded: Measured | None
+    padded: Measured
     feature_seconds: float
     feature_work: float
     hardware: str
@@ -85,10 +85,9 @@ class Comparison:
     @classmethod
     def read(cls, data: dict[str, Any]) -> Self:
         """Read it back from JSON, where more stands beside it."""
-        coqui, ours = Measured.read(data["coqui"]), Measured.read(data["ours"])
-        padded = Measured.read(data["padded"]) if "padded" in data else None
-        known = {name: data[name] for name in ("feature_seconds", "hardware", "command", "date")}
-        return cls(Plan(**data["plan"]), coqui, ours, padded, feature_work=data.get("feature_work", 0.0), **known)
+        coqui, ours, padded = (Measured.read(data[name]) for name in ("coqui", "ours", "padded"))
+        known = {name: data[name] for name in ("feature_seconds", "feature_work", "hardware", "command", "date")}
+        return cls(Plan(**data["plan"]), coqui, ours, padded, **known)
 
     @property
     def ratios(self) -> list[float]:

@@ -10,11 +10,6 @@ from benchmarks.programs import BENCHMARKS
 from utils.core.paths import ROOT
 
 SURROUNDINGS = {"hardware", "software", "command", "date"}
-OLD = {  # written before programs of speech wrote their surroundings into the JSON; they stay as they are
-    "decoding_6x512_amd-epyc-2-cores_2026-11-21",
-    "speech_30x1024_amd-epyc-2-cores_2026-11-21",
-    "speech_6x512_amd-epyc-2-cores_2026-11-21",
-}
 EVERY = archive.findings()
 PAGE = (ROOT / render.PAGE).read_text(encoding="utf-8")
 
@@ -25,8 +20,7 @@ def test_nothing_is_stale() -> None:
 
 @pytest.mark.parametrize("one", EVERY, ids=lambda one: one.path.stem)
 def test_a_result_file_tells_hardware_versions_command_and_date(one: Finding) -> None:
-    missing = {what for what in SURROUNDINGS if one.told(what) == NOT_RECORDED}
-    assert missing == (SURROUNDINGS if one.path.stem in OLD else set())
+    assert [what for what in SURROUNDINGS if one.told(what) == NOT_RECORDED] == []
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", one.date)
     assert one.data.get("date", one.date) == one.date
     assert one.path.with_suffix(".md").is_file()
