@@ -9,13 +9,14 @@ import multiprocessing
 import os
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from itertools import cycle, islice
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from benchmarks.speech_findings import LOADED, LOADING, SPEAKING
 from benchmarks.training_sides import MIB, forget_peak, resident
@@ -61,30 +62,38 @@ class Conditions(NamedTuple):
         return [(text, round(length * self.codes)) for text, length in islice(cycle(TEXTS.items()), count)]
 
 
-class Worker(Protocol):
+class Worker(ABC):
     """What a process runs; each returns seconds of work."""
 
     gpt: str  # precision of the GPT
     vocoder: str  # and of the vocoder
+    conditions: Conditions
 
     def one(self) -> float:
         """Speak one sentence."""
+        return self.speak([(TEXT, self.conditions.codes)])
 
     def many(self, texts: int) -> float:
         """Speak different texts."""
+        return self.speak(self.conditions.texts(texts))
 
+    @abstractmethod
+    def speak(self, texts: Sequence[tuple[str, int]]) -> float:
+        """Speak texts with their numbers of codes: together in ours, one after the other in coqui."""
+
+    @abstractmethod
     def first(self, codes: int) -> float:
         """Begin a stream with a first chunk of this size, 0 for the default, and stop at its first sound."""
 
+    @abstractmethod
     def stop(self) -> float:
         """Cancel a stream while it is being spoken, and return how long the model stays busy."""
 
 
-class Coqui:
+class Coqui(Worker):
     """Plain coqui-tts: ``Xtts.inference`` and ``inference_stream``."""
 
-    gpt: str = "fp32"
-    vocoder: str = "fp32"
+    gpt, vocoder = "fp32", "fp32"
 
     def __init__(self, conditions: Conditions, _: str) -> None:
         from TTS.tts.configs.xtts_config import XttsConfig
@@ -99,15 +108,7 @@ class Coqui:
         self.voice = self.model.speaker_manager.speakers[VOICE].values()
         self.conditions = conditions
 
-    def one(self) -> float:
-        """Speak one sentence."""
-        return self._speak([(TEXT, self.conditions.codes)])
-
-    def many(self, texts: int) -> float:
-        """Speak one text after the other, as coqui does."""
-        return self._speak(self.conditions.texts(texts))
-
-    def _speak(self, texts: Sequence[tuple[str, int]]) -> float:
+    def speak(self, texts: Sequence[tuple[str, int]]) -> float:
         began = time.perf_counter()
         for text, codes in texts:
             self.model.gpt.max_gen_mel_tokens = codes
@@ -132,7 +133,7 @@ class Coqui:
         return self.model.inference_stream(TEXT, "en", *self.voice, **settings)
 
 
-class Ours:
+class Ours(Worker):
     """Our Synthesizer, guards and all."""
 
     def __init__(self, conditions: Conditions, precision: str) -> None:
@@ -160,15 +161,7 @@ class Ours:
         self.model.voice(VOICE)
         self.conditions = conditions
 
-    def one(self) -> float:
-        """Speak one sentence."""
-        return self._speak([(TEXT, self.conditions.codes)])
-
-    def many(self, texts: int) -> float:
-        """Speak texts together."""
-        return self._speak(self.conditions.texts(texts))
-
-    def _speak(self, texts: Sequence[tuple[str, int]]) -> float:
+    def speak(self, texts: Sequence[tuple[str, int]]) -> float:
         began = time.perf_counter()
         plans = [self._plan(text, codes) for text, codes in texts]
         found = self.model.speak_many(plans, self.config, trim=False, batch_size=len(plans))

@@ -106,7 +106,7 @@ def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_
     assert dataset("stats", "--plot", "p.png") == 0
     text = capsys.readouterr().out
     assert "recordings           3" in text
-    assert "Ignoring --plot" in text
+    assert "--plot is no longer supported" in text
     assert dataset("lengths", "--vocab", vocabulary) == 0
     text = capsys.readouterr().out
     assert main(["check-lengths", "--vocab", vocabulary, "--output", str(output)]) == 0

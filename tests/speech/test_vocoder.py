@@ -103,7 +103,6 @@ print(sizes[-1] - sizes[5])
 """
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_memory_hardly_grows_with_the_number_of_lengths() -> None:
     done = subprocess.run([sys.executable, "-c", GROWTH], cwd=ROOT, capture_output=True, text=True, check=True)

@@ -30,7 +30,7 @@ from utils.training_optimizations import TrainingOptimizer
 
 META = torch.device("meta")
 CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
-DIFFERENT = {"standard", "lora_6gb", "extreme_memory_optimized"}  # make check takes all
+IN_CI = {"standard", "lora_6gb", "extreme_memory_optimized"}  # make check takes all
 WAIT = {"step.TrainStep.run: copy to the host": 1}  # of an update: its losses and the norm of its gradient
 NOT_HERE = {"enable_mixed_precision": False, "use_compile": False, "enable_byte_dropout": False}
 
@@ -106,7 +106,7 @@ def preset(path: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "path",
     [
-        pytest.param(path, id=path.stem, marks=[] if path.stem in DIFFERENT else pytest.mark.long)
+        pytest.param(path, id=path.stem, marks=[] if path.stem in IN_CI else pytest.mark.long)
         for path in sorted(CONFIGS.glob("*.yaml"))
     ],
 )

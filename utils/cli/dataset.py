@@ -158,7 +158,7 @@ def stats(folder: Path, arguments: argparse.Namespace) -> int:
     if message := store.meta("migration"):
         print(message)
     if arguments.plot:
-        print("Ignoring --plot, which is no longer supported.")
+        print("--plot is no longer supported and was ignored.")
     return 0
 
 

@@ -95,8 +95,8 @@ def write_ready(
 ) -> Path:
     """Write a model folder. An existing model is replaced once the new one is complete; other files stay.
 
-    Everything but the GPT comes from the base, including the voice if there is no reference clip. ``state`` has the
-    weights under coqui's names without a prefix. Half precision leaves out values that it cannot hold.
+    Everything except the GPT is copied from the base, and so is the voice if no reference clip is given. ``state``
+    holds the weights under coqui's names, without a prefix. Half precision leaves out values that it cannot hold.
     """
     gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
     match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
