@@ -10,6 +10,7 @@ import argparse
 import random
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,9 +33,10 @@ TEXTS = {"phrase": PHRASE, "sentence": SENTENCE, "long text": f"{SENTENCE} áŠáŒ
 WEIGHTS = (6, 3, 1)  # how often each is sent
 COMPARED = 20  # requests that are sent again
 NEAR = 40  # of 32,768: a chunk's gain follows the loudness, so a rounding error grows
+MEMORY = ["MB loaded", "after 1/5", "2/5", "3/5", "4/5", "5/5"]  # median of each fifth of a round
 TITLE = "The speech server with callers at random times"
 HEAD = ["server", "text", "requests", "lost", "first sound, s: median", "95 %", "whole, s: median", "95 %"]
-TOTALS = ["server", "requests/s", "audio s/s", "compared", "other sound", "MB before", "MB after"]
+TOTALS = ["server", "requests/s", "audio s/s", "compared", "other sound", *MEMORY]
 PATIENCE = 900.0  # seconds for an answer
 
 
@@ -113,18 +115,27 @@ def measure(tree: Path, arguments: argparse.Namespace, number: int) -> tuple[lis
     ):
         for kind in [*TEXTS] * 2:  # what is built once is built now
             asked(http, kind, 0)
-        before, began = process.memory_info().rss, time.monotonic()
+        memory, began = [process.memory_info().rss], time.monotonic()
         end = began + arguments.seconds
+        threading.Thread(target=watch, args=(process, memory, end)).start()
         with ThreadPoolExecutor(arguments.callers) as pool:
             seeds = [1000 * number + caller for caller in range(arguments.callers)]
             calls = list(pool.map(lambda seed: list(called(http, seed, end, arguments.pause)), seeds))
-        took, after = time.monotonic() - began, process.memory_info().rss
+        took = time.monotonic() - began
         answers = [answer for each in calls for answer in each]
         compared = random.Random(number).sample(answers, min(COMPARED, len(answers)))
         others = sum(differs(answer.sound, asked(http, answer.kind, answer.seed).sound) for answer in compared)
     audio = sum(len(answer.sound) for answer in answers) / 2 / OUTPUT_RATE
     figures = [f"{len(answers) / took:.2f}", f"{audio / took:.2f}", str(len(compared)), str(others)]
-    return answers, [*figures, *(f"{size / 1e6:.0f}" for size in (before, after))]
+    fifths = [np.array(memory[:1]), *np.array_split(np.array(memory[1:]), len(MEMORY) - 1)]
+    return answers, [*figures, *(f"{np.median(fifth) / 1e6:.0f}" for fifth in fifths)]
+
+
+def watch(process: psutil.Process, memory: list[int], end: float) -> None:
+    """Add the memory of a process to a list, twice a second until the time is over."""
+    while time.monotonic() < end:
+        time.sleep(0.5)
+        memory.append(process.memory_info().rss)
 
 
 def called(http: httpx.Client, seed: int, end: float, pause: float) -> Iterator[Answer]:

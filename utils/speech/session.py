@@ -38,6 +38,7 @@ HEARTBEAT_SECONDS = 0.25
 CLOSE_SECONDS = 5.0
 FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
 NEWEST_WEIGHT = 0.2  # of the newest request in the running mean
+TRIM_SECONDS = 10.0  # between two releases of free memory
 UNCHECKED = "Streamed audio is not checked automatically, so suspicious sentences are not retried."
 
 
@@ -156,6 +157,7 @@ class SpeechSession:
         self._threads: list[threading.Thread] = []
         self._closed = False
         self._mean_seconds = FIRST_ESTIMATE
+        self._trimmed = time.monotonic()
         runs.notify_before_start(self)
 
     # --- for callers, from any thread ---
@@ -265,6 +267,7 @@ class SpeechSession:
                 request.deliver(error)
             self._finish(request, time.monotonic() - started)
             del request  # or its model stays in memory while this thread waits
+            self._trim()
 
     def _run(self, request: SpeechRequest[object]) -> None:
         events = request.task(self._model_for(request))
@@ -282,6 +285,14 @@ class SpeechSession:
             self._queue = [other for other in self._queue if other is not request]
             self._mean_seconds += NEWEST_WEIGHT * (seconds - self._mean_seconds)
             self._changed.notify_all()
+
+    def _trim(self) -> None:
+        """Return free memory to the system now and then: sentences of many lengths leave holes in the heap."""
+        if time.monotonic() - self._trimmed > TRIM_SECONDS:
+            from utils.xtts.device import trim_memory
+
+            self._trimmed = time.monotonic()
+            trim_memory()
 
     def _model_for(self, request: SpeechRequest[object]) -> "Synthesizer":
         """Return the model that a request names, loading it in place of another one if needed."""
