@@ -305,4 +305,5 @@ def test_a_dataset_that_is_deleted_before_it_is_counted_again_stays_deleted(
     store.folder.rename(tmp_path / "trash")  # as a project is deleted
     while any(thread.name == "counts" for thread in threading.enumerate()):
         time.sleep(0.01)
+    assert not store.clips("1")
     assert not store.folder.exists()

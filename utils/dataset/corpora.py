@@ -319,7 +319,7 @@ def read_folder(folder: Path, speaker: str) -> ScanResult:
     return ScanResult.joined(read_dataset(path, speaker=speaker) for path in sorted(lists))
 
 
-FLEURS_COLUMNS = 7  # id, file, written text, normalised text, letters, samples, gender; without a header
+FLEURS_COLUMNS = 7  # id, file, written text, normalized text, letters, samples, gender; without a header
 
 
 def _read_kaldi(part: Path, folder: Path, speaker: str) -> ScanResult:

@@ -134,9 +134,6 @@ class BackgroundCounts:
             revision = store.meta("revision")
             while folder in self._counts:  # counting slows down all other work, so it waits for a pause in the edits
                 time.sleep(PAUSE)
-                if not store.exists:  # deleted meanwhile; reading it would create an empty one
-                    self._counts.pop(folder)
-                    return
                 before, revision = revision, store.meta("revision")
                 if revision == before:
                     break

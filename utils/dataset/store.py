@@ -98,7 +98,7 @@ class Dataset:
 
 
 class Store:
-    """The database of one dataset folder. It is created by the first change, or from the CSV files of version 1.0."""
+    """The database of one dataset folder: made by the first change, or from the CSV files of version 1.0."""
 
     def __init__(self, folder: Path, transaction: sqlite3.Connection | None = None) -> None:
         self.folder, self.path = folder, folder / DATABASE
@@ -111,18 +111,18 @@ class Store:
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Make several changes as one: all of them or none. Calls inside join the outer transaction."""
         count_change = "UPDATE meta SET value = value + 1 WHERE name = 'revision'"
-        return self._session(["BEGIN IMMEDIATE"], [count_change, "COMMIT"])
+        return self._session(["BEGIN IMMEDIATE"], [count_change, "COMMIT"], create=True)
 
     def reading(self) -> AbstractContextManager[sqlite3.Connection]:
         """Read from one consistent state; calls inside read from it too."""
-        return self._session(["PRAGMA query_only = ON", "BEGIN"], [])
+        return self._session(["PRAGMA query_only = ON", "BEGIN"], [], create=False)
 
     @contextmanager
-    def _session(self, first: Sequence[str], last: Sequence[str]) -> Iterator[sqlite3.Connection]:
+    def _session(self, first: Sequence[str], last: Sequence[str], *, create: bool) -> Iterator[sqlite3.Connection]:
         if self._open:
             yield self._open
             return
-        with self._connection() as db:
+        with self._connection(create=create) as db:
             try:
                 for statement in first:
                     db.execute(statement)
@@ -207,18 +207,20 @@ class Store:
 
     def set_meta(self, name: str, value: object) -> None:
         """Set a value of the store; this does not count as a change of the dataset."""
-        with self._connection() as db:
+        with self._connection(create=True) as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, value])
 
     @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
+    def _connection(self, *, create: bool) -> Iterator[sqlite3.Connection]:
         try:
-            with closing(self._connect()) as db:
+            with closing(self._connect(create=create)) as db:
                 yield db
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the message of an error may hold text of the file
             raise _explained(self.path, error) from error
 
-    def _connect(self) -> sqlite3.Connection:
+    def _connect(self, *, create: bool) -> sqlite3.Connection:
+        if not create and not self.exists:
+            return _new_database(self.folder)
         if not self.path.is_file():
             try:
                 self._create()

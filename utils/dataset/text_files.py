@@ -212,7 +212,7 @@ def find_columns(header: Sequence[str]) -> Columns | None:
 
 
 def _guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
-    """Guess the columns without a header: file, text, then the speaker or (LJSpeech) the normalised text."""
+    """Guess the columns without a header: file, text, then the speaker or (LJSpeech) the normalized text."""
     third = [cells[2] for cells in rows if len(cells) > 2]
     if not third:
         return Columns(0, 1)

@@ -21,7 +21,7 @@ EMBEDDED = Path(__file__).with_name("amharic.safetensors")
 
 
 class PhoneRecogniser(nn.Module):
-    """Maps normalised log-mels to log-probabilities of the blank and of each unit."""
+    """Maps normalized log-mels to log-probabilities of the blank and of each unit."""
 
     def __init__(self, units: int) -> None:
         super().__init__()

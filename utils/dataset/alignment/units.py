@@ -78,7 +78,7 @@ def units_of(language: str, pronunciations: Path | None = None) -> Units:
 
 
 def _phones(pack: LanguagePack, text: str) -> tuple[str, ...]:
-    return tuple(PHONE.findall(pack.phonemise(pack.normalise(text))))
+    return tuple(PHONE.findall(pack.phonemize(pack.normalize(text))))
 
 
 def _letters(pack: LanguagePack, text: str) -> tuple[str, ...]:
