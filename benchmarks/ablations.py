@@ -77,7 +77,7 @@ def spoken(
 def as_latin(text: str) -> str:
     """Write Amharic as the model reads it, because a new language is read as it is written."""
     pack = pack_for("am")
-    return pack.render("", pack.phonemise(pack.normalise(text)), "latin")
+    return pack.render("", pack.phonemize(pack.normalize(text)), "latin")
 
 
 def write_dataset(folder: Path, name: str) -> Path:

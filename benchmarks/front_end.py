@@ -63,9 +63,9 @@ def measure(words: int) -> dict[str, float]:
     written = running_text(words)
     spoken = [normalize(sentence) for sentence in written]
     speeds = {
-        "normalise": words_per_second(normalize, written),
-        "phonemise": words_per_second(phonemize, spoken),
-        "normalise + phonemise": words_per_second(lambda text: phonemize(normalize(text)), written),
+        "normalize": words_per_second(normalize, written),
+        "phonemize": words_per_second(phonemize, spoken),
+        "normalize + phonemize": words_per_second(lambda text: phonemize(normalize(text)), written),
     }
     if importlib.util.find_spec("epitran"):
         speeds["epitran"] = words_per_second(lambda text: phonemize(text, "epitran"), spoken[: len(spoken) // 10])

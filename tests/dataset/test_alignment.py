@@ -76,7 +76,7 @@ def test_words_that_are_read_differently_on_their_own_stay_together(text: str, t
     words = known.words(text)
     assert together in [word.text for word in words]
     whole = "".join(known.symbols[unit - 1] for word in words for unit in word.units)
-    assert whole == re.sub("[ ʔː.]", "", pack.phonemise(pack.normalise(text)))
+    assert whole == re.sub("[ ʔː.]", "", pack.phonemize(pack.normalize(text)))
 
 
 def test_words_get_times_and_a_wrong_text_a_low_score() -> None:

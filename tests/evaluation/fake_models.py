@@ -21,8 +21,8 @@ from utils.xtts.tokenizer import TokenizedText
 
 def tokenized(text: str, language: str = "am") -> TokenizedText:
     pack = pack_for(language)
-    normalised = pack.normalise(text)
-    return TokenizedText(text, normalised, pack.phonemise(normalised), "", (), (), ())
+    normalized = pack.normalize(text)
+    return TokenizedText(text, normalized, pack.phonemize(normalized), "", (), (), ())
 
 
 @dataclass

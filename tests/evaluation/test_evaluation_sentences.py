@@ -23,7 +23,7 @@ def test_built_in_sentences_are_short_and_long_and_hold_every_sound() -> None:
     assert max(map(len, amharic)) > 70
     assert any(letter.isdigit() for text in amharic for letter in text)
     assert set(missing_sounds(amharic)) <= {"v", "pʼ", "ʒ", "p"}  # found in loan words only
-    rendered = [pack.render(text, pack.phonemise(text), "latin") for text in map(pack.normalise, amharic)]
+    rendered = [pack.render(text, pack.phonemize(text), "latin") for text in map(pack.normalize, amharic)]
     assert max(map(len, rendered)) < TOKEN_LIMIT
 
 

@@ -28,8 +28,8 @@ SENTENCE = "ሰላም፣ እንደምን አደራችሁ?"
 
 def reading(text: str = SENTENCE, language: str = "am") -> TokenizedText:
     pack = pack_for(language)
-    normalised = pack.normalise(text)
-    return TokenizedText(text, normalised, pack.phonemise(normalised), "", (), (), ())
+    normalized = pack.normalize(text)
+    return TokenizedText(text, normalized, pack.phonemize(normalized), "", (), (), ())
 
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:

@@ -31,7 +31,7 @@ def test_no_held_out_sentence_and_no_held_out_speaker_is_learnt_from() -> None:
 def test_espeak_speaks_the_phones_that_the_token_ids_are_made_of() -> None:
     pack = pack_for(AMHARIC.code)
     for text in corpus.read_sentences()["eval"][:40]:
-        phones = pack.phonemise(pack.normalise(text))
+        phones = pack.phonemize(pack.normalize(text))
         words = [word for clause in espeak.CLAUSE.split(phones)[::2] for word in clause.split()]
         written = [phone for word in words for phone in espeak.split_phones(word)]
         spoken = [phone.name for phone in speakers.speak(phones, SPEAKERS[0]).phones]

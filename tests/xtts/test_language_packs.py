@@ -9,8 +9,8 @@ from utils.xtts.language_packs import AmharicPack, CoquiPack, LanguagePack, Text
 
 
 def read(pack: LanguagePack, text: str, mode: TextMode = "latin") -> str:
-    normalised = pack.normalise(text)
-    return pack.render(normalised, pack.phonemise(normalised), mode)
+    normalized = pack.normalize(text)
+    return pack.render(normalized, pack.phonemize(normalized), mode)
 
 
 def test_every_language_has_a_pack() -> None:
@@ -48,12 +48,12 @@ def test_xtts_languages_go_through_their_own_cleaner(code: str) -> None:
 def test_a_cleaner_without_its_package_says_which(code: str, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(TextError, match=package):
-        pack_for(code).normalise(pack_for(code).samples[0])
+        pack_for(code).normalize(pack_for(code).samples[0])
 
 
 def test_numbers_that_coqui_cannot_read_are_refused() -> None:
     with pytest.raises(TextError, match="hi"):
-        pack_for("hi").normalise("12")
+        pack_for("hi").normalize("12")
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def select(takes: Iterable[Take], kind: Kind, split: Split) -> list[Take]:
 def render(text: str, speaker: Speaker) -> Samples:
     """Speak a text with espeak-ng as our front end reads it, trimmed and at the loudness of every clip."""
     pack = pack_for(AMHARIC.code)
-    return normalise_loudness(trim_silence(speak(pack.phonemise(pack.normalise(text)), speaker).samples))
+    return normalize_loudness(trim_silence(speak(pack.phonemize(pack.normalize(text)), speaker).samples))
 
 
 def trim_silence(sound: Samples) -> Samples:
@@ -67,7 +67,7 @@ def trim_silence(sound: Samples) -> Samples:
     return np.pad(sound, (lacking // 2, lacking - lacking // 2))
 
 
-def normalise_loudness(sound: Samples) -> Samples:
+def normalize_loudness(sound: Samples) -> Samples:
     """Bring the mean power of what is not silence to one level; BS.1770 has no loudness of a single word."""
     heard = sound[np.abs(sound) > QUIET * np.abs(sound).max(initial=1e-9)]
     power = float(np.sqrt(np.mean(np.square(heard)))) if heard.size else 1.0

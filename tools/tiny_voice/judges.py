@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tools.tiny_voice import checks
-from tools.tiny_voice.audio import normalise_loudness, render, trim_silence
+from tools.tiny_voice.audio import normalize_loudness, render, trim_silence
 from tools.tiny_voice.copies import CopySynthesis
 from tools.tiny_voice.corpus import MARK, read_sentences
 from tools.tiny_voice.espeak import VOWELS
@@ -109,7 +109,7 @@ def _systems(
     for name, own in _in_turn(texts):
         copying = CopySynthesis(folder, references[name])
         for text in own:
-            sound = normalise_loudness(render(text, BY_NAME[name]))
+            sound = normalize_loudness(render(text, BY_NAME[name]))
             systems["espeak"].append(_heard(text, name, sound, RATE))
             for kind, (copied, rate) in copying.copies(text, sound).items():
                 systems[kind].append(_heard(text, name, copied, rate))
@@ -228,7 +228,7 @@ class Similarity:
     def _embedding(self, sound: Samples, rate: int) -> npt.NDArray[np.float32]:
         if self.encoder is None:
             return np.zeros(1, np.float32)
-        found: npt.NDArray[np.float32] = self.encoder.embed_utterance(normalise_loudness(resample(sound, rate, 16_000)))
+        found: npt.NDArray[np.float32] = self.encoder.embed_utterance(normalize_loudness(resample(sound, rate, 16_000)))
         return found
 
 

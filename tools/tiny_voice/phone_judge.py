@@ -137,7 +137,7 @@ def align(scores: npt.NDArray[np.float64]) -> Ids:
 def phones_of(text: str) -> list[str]:
     """Return the phones of a text as the recogniser names them."""
     pack = pack_for(AMHARIC.code)
-    return _named([phone for word in pack.phonemise(pack.normalise(text)).split() for phone in _split(word)])
+    return _named([phone for word in pack.phonemize(pack.normalize(text)).split() for phone in _split(word)])
 
 
 def log_mels(sound: Samples) -> Tensor:
@@ -188,7 +188,7 @@ def _speech(folder: Path, progress: Progress) -> list[Utterance]:
 def _record(text: str, variant: str, random: np.random.Generator) -> Utterance:
     pack = pack_for(AMHARIC.code)
     pitch, pace, spread = (int(random.integers(*ends)) for ends in ((15, 85), (120, 185), (25, 80)))
-    speech = speak(pack.phonemise(pack.normalise(text)), Speaker(variant, variant, pitch, pace, spread))
+    speech = speak(pack.phonemize(pack.normalize(text)), Speaker(variant, variant, pitch, pace, spread))
     size = random.uniform(*SIZES)  # smaller and larger speakers, at another pace
     samples = resample(speech.samples, ESPEAK_RATE, RATE)
     samples = np.interp(np.arange(0, samples.size - 1, size), np.arange(samples.size), samples).astype(np.float32)

@@ -25,13 +25,13 @@ def widen(narrow: nn.Module, size: VocoderSize) -> dict[str, Tensor]:
     wide: dict[str, Tensor] = {}
     for name, weight in small.items():
         if name.endswith(LENGTH):
-            wide |= _widen_normalised(name.removesuffix(LENGTH), small, shapes)
+            wide |= _widen_normalized(name.removesuffix(LENGTH), small, shapes)
         elif not name.endswith(DIRECTION):
             wide[name] = _widen_plain(name, weight, shapes[name])
     return {name: wide[name] for name in small}
 
 
-def _widen_normalised(name: str, small: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
+def _widen_normalized(name: str, small: Mapping[str, Tensor], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
     """Widen a weight with weight norm: silent rows get length 0, so only the columns of the others matter."""
     length, direction = small[name + LENGTH], small[name + DIRECTION]
     shape = shapes[name + DIRECTION]

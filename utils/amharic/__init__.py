@@ -1,4 +1,4 @@
-"""Amharic text to what a voice model reads: normalise, split, phonemise, write in Latin letters, explain."""
+"""Amharic text to what a voice model reads: normalize, split, phonemize, write in Latin letters, explain."""
 
 from utils.amharic.alphabet import from_latin, to_latin
 from utils.amharic.explanation import explain

@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     _print_lines(
         {
             "written": result.written,
-            "normalised": result.normalised,
+            "normalised": result.normalized,
             "phonemes": result.phones,
             "read": result.model_text,
             "tokens": f"{len(result.tokens)}: {' '.join(result.tokens)}",
@@ -49,10 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _steps_without_vocabulary(text: str, pack: LanguagePack, mode: TextMode) -> dict[str, str]:
-    normalised = pack.normalise(text)
-    phones = pack.phonemise(normalised)
-    model_text = pack.render(normalised, phones, mode)
-    return {"written": text, "normalised": normalised, "phonemes": phones, "read": model_text}
+    normalized = pack.normalize(text)
+    phones = pack.phonemize(normalized)
+    model_text = pack.render(normalized, phones, mode)
+    return {"written": text, "normalised": normalized, "phonemes": phones, "read": model_text}
 
 
 def _explain_words(text: str, arguments: argparse.Namespace, pack: LanguagePack) -> None:

@@ -42,7 +42,7 @@ class ErrorRates(NamedTuple):
 def error_rates(text: str, transcript: str, language: str) -> ErrorRates | None:
     """Compare a text with its transcript, or return None when the text has no words.
 
-    Both are normalised to spoken words first: numbers spelled out, letters that sound alike folded, punctuation
+    Both are normalized to spoken words first: numbers spelled out, letters that sound alike folded, punctuation
     removed. Characters are compared without spaces, which Amharic writes in several ways.
     """
     import jiwer
@@ -58,7 +58,7 @@ def error_rates(text: str, transcript: str, language: str) -> ErrorRates | None:
 
 def spoken_words(text: str, pack: LanguagePack) -> list[str]:
     try:
-        text = pack.normalise(text)
+        text = pack.normalize(text)
     except TextError:  # a transcript may hold text that the cleaner cannot read; compare its letters as they are
         text = " ".join(text.split())
     text = unicodedata.normalize("NFC", text).casefold()

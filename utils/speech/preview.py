@@ -37,7 +37,7 @@ def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
         try:
             sentences = pack.split(part)
             readings = tuple(reading for one in sentences for reading in tokenizer.tokenize_parts(one, language))
-        except TextError:  # refused by the normalisation itself: there is nothing to show
+        except TextError:  # refused by the normalization itself: there is nothing to show
             readings = ()
     problems = find_unspeakable(part, tokenizer, language) if part.strip() else ()
     unreadable = dict.fromkeys(problem.characters for problem in problems if problem.refused)

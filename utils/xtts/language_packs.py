@@ -40,7 +40,7 @@ class LanguagePack:
     def __init__(self, code: str, overrides: Mapping[str, str] | None = None) -> None:
         self.code = code
         self.overrides = dict(overrides or {})  # custom pronunciations by written form
-        self.pronounced: dict[str, str] = {}  # those by word, for ``phonemise``
+        self.pronounced: dict[str, str] = {}  # those by word, for ``phonemize``
         self._respelled = {written: spoken for written, spoken in self.overrides.items() if self.is_respelled(written)}
         listed = "|".join(map(re.escape, sorted(self._respelled, key=len, reverse=True)))
         self._written = re.compile(rf"(?<![^\W\u1200-\u139f])(?:{listed})(?![^\W\u1200-\u139f])") if listed else None
@@ -49,30 +49,30 @@ class LanguagePack:
     def character_limit(self) -> int:  # of a sentence
         return 160
 
-    def normalise(self, text: str) -> str:
+    def normalize(self, text: str) -> str:
         """Spell out numbers, abbreviations and symbols where the pack can; otherwise lower-case the text."""
-        return self._normalise(self.respell(text))
+        return self._normalize(self.respell(text))
 
     def respell(self, text: str) -> str:
-        """Replace written forms by their custom pronunciations, except those that ``phonemise`` knows."""
+        """Replace written forms by their custom pronunciations, except those that ``phonemize`` knows."""
         if self._written is None:
             return text
         return self._written.sub(lambda match: self._respelled[match[0]], unicodedata.normalize("NFC", text))
 
     def is_respelled(self, written: str) -> bool:  # noqa: ARG002
-        """Return whether a custom pronunciation replaces the written form before the text is normalised."""
+        """Return whether a custom pronunciation replaces the written form before the text is normalized."""
         return True
 
-    def _normalise(self, text: str) -> str:
+    def _normalize(self, text: str) -> str:
         return " ".join(unicodedata.normalize("NFC", text).lower().split())
 
-    def phonemise(self, text: str) -> str:
-        """Convert normalised text to IPA, if the pack supports it."""
+    def phonemize(self, text: str) -> str:
+        """Convert normalized text to IPA, if the pack supports it."""
         return text
 
-    def render(self, normalised: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  the same in every mode
+    def render(self, normalized: str, phones: str, mode: TextMode) -> str:  # noqa: ARG002  the same in every mode
         """Return the model input in this text mode."""
-        return normalised
+        return normalized
 
     def symbols(self, mode: TextMode) -> frozenset[str]:  # noqa: ARG002
         """Return every character that ``render`` may output; empty if the text itself has to show its letters."""
@@ -118,12 +118,12 @@ class AmharicPack(LanguagePack):
 
         return not WORD.fullmatch(written)
 
-    def _normalise(self, text: str) -> str:
+    def _normalize(self, text: str) -> str:
         from utils.amharic import normalize
 
         return normalize(text)
 
-    def phonemise(self, text: str) -> str:
+    def phonemize(self, text: str) -> str:
         from utils.amharic import phonemize
 
         try:
@@ -132,12 +132,12 @@ class AmharicPack(LanguagePack):
             hint = "Correct the pronunciations of the project."
             raise TextError(f"Invalid pronunciation: {error}.", hint=hint) from error
 
-    def render(self, normalised: str, phones: str, mode: TextMode) -> str:
+    def render(self, normalized: str, phones: str, mode: TextMode) -> str:
         from utils.amharic import to_latin
         from utils.amharic.phonemes import plain_punctuation
 
         if mode == "fidel":
-            return plain_punctuation(normalised)
+            return plain_punctuation(normalized)
         return to_latin(phones) if mode == "latin" else phones
 
     def symbols(self, mode: TextMode) -> frozenset[str]:
@@ -174,7 +174,7 @@ class CoquiPack(LanguagePack):
     def character_limit(self) -> int:
         return int(_coqui().char_limits[self.coqui_code])
 
-    def _normalise(self, text: str) -> str:
+    def _normalize(self, text: str) -> str:
         try:
             return str(_coqui().preprocess_text(text, self.coqui_code))
         except ImportError as error:
@@ -199,9 +199,9 @@ def fingerprint(pack: LanguagePack) -> str:
     """Hash the output of a pack for its samples; it changes when the front end changes."""
     digest = hashlib.sha256(pack.name.encode())
     for sample in pack.samples:
-        normalised = pack.normalise(sample)
-        phones = pack.phonemise(normalised)
-        digest.update("\n".join(pack.render(normalised, phones, mode) for mode in TEXT_MODES).encode())
+        normalized = pack.normalize(sample)
+        phones = pack.phonemize(normalized)
+        digest.update("\n".join(pack.render(normalized, phones, mode) for mode in TEXT_MODES).encode())
     return digest.hexdigest()[:16]
 
 

@@ -81,7 +81,7 @@ def check(entry: Pronunciation, language: str) -> str:
     if is_amharic and pack.is_respelled(entry.written) and re.search("[A-Za-zɡəɨ]", entry.spoken):
         hint = "Write it in Ethiopic letters. Phones are for single Amharic words."
         raise TextError(f"{entry.spoken!r} is not how {entry.written!r} is spoken.", hint=hint)
-    return pack.phonemise(pack.normalise(entry.written))
+    return pack.phonemize(pack.normalize(entry.written))
 
 
 def _write(path: Path, listed: Mapping[str, Pronunciation]) -> None:

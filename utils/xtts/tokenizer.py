@@ -51,7 +51,7 @@ class TokenizedText:
     """A sentence at every step from text to token ids."""
 
     written: str
-    normalised: str
+    normalized: str
     phones: str
     model_text: str
     tokens: tuple[str, ...]
@@ -126,9 +126,9 @@ class Tokenizer:
     def tokenize(self, text: str, language: str) -> TokenizedText:
         code = languages.canonical(language)
         pack = self.pack(code)
-        normalised = pack.normalise(text)
-        phones = pack.phonemise(normalised)
-        model_text = self._supported(pack.render(normalised, phones, self.mode), pack)
+        normalized = pack.normalize(text)
+        phones = pack.phonemize(normalized)
+        model_text = self._supported(pack.render(normalized, phones, self.mode), pack)
         spoken = languages.find(code)
         if spoken.token not in self.vocabulary.ids:
             raise VocabularyError(
@@ -140,7 +140,7 @@ class Tokenizer:
         spans = zip(encoding.tokens, encoding.offsets, strict=True)
         unknown = dict.fromkeys(full[start:end] for token, (start, end) in spans if token == UNKNOWN)
         return TokenizedText(
-            text, normalised, phones, model_text, tuple(encoding.tokens), tuple(encoding.ids), tuple(unknown)
+            text, normalized, phones, model_text, tuple(encoding.tokens), tuple(encoding.ids), tuple(unknown)
         )
 
     def encode(self, text: str, language: str) -> list[int]:
@@ -238,7 +238,7 @@ def prepare_tokenizer(
         vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _symbols_in(texts, pack))
     else:
         letters = pack.symbols(mode)
-        learned = learn_subwords(texts, SUBWORDS, alphabet=filter(str.isalpha, letters), normalise=pack.normalise)
+        learned = learn_subwords(texts, SUBWORDS, alphabet=filter(str.isalpha, letters), normalize=pack.normalize)
         vocabulary = vocabulary.with_symbols(letters).with_subwords(learned)
     settings = TextSettings(
         language=pack.code,
@@ -255,8 +255,8 @@ def prepare_tokenizer(
 def _symbols_in(texts: Iterable[str], pack: LanguagePack) -> set[str]:
     symbols: set[str] = set()
     for text in texts:
-        normalised = pack.normalise(text)
-        symbols |= set(pack.render(normalised, pack.phonemise(normalised), "ipa"))
+        normalized = pack.normalize(text)
+        symbols |= set(pack.render(normalized, pack.phonemize(normalized), "ipa"))
     return symbols
 
 

@@ -189,20 +189,20 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
 
 
 def learn_subwords(
-    texts: Iterable[str], size: int, *, alphabet: Iterable[str] = (), normalise: Callable[[str], str] = str
+    texts: Iterable[str], size: int, *, alphabet: Iterable[str] = (), normalize: Callable[[str], str] = str
 ) -> Subwords:
-    """Learn up to ``size`` subwords; only frequent words are normalised, which keeps large texts fast."""
+    """Learn up to ``size`` subwords; only frequent words are normalized, which keeps large texts fast."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
-    normalised: Counter[str] = Counter()
+    normalized: Counter[str] = Counter()
     for word, count in count_words(texts).most_common(LEARNED_WORDS):
-        for spoken in WORD.findall(normalise(word)):
-            normalised[spoken] += count
+        for spoken in WORD.findall(normalize(word)):
+            normalized[spoken] += count
     letters = sorted(set(alphabet))
     bpe = Tokenizer(models.BPE())
     bpe.pre_tokenizer = pre_tokenizers.Whitespace()
     trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=letters, show_progress=False, min_frequency=2)
-    bpe.train_from_iterator(_repeat_words(normalised), trainer)
+    bpe.train_from_iterator(_repeat_words(normalized), trainer)
     model = json.loads(bpe.to_str())["model"]
     return Subwords(tuple(sorted(model["vocab"], key=model["vocab"].__getitem__)), tuple(map(tuple, model["merges"])))
 

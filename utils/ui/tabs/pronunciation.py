@@ -26,7 +26,7 @@ def show(explanation: Explanation, language: str) -> str:
     titles = [t(title, language) for title in ("pronunciation.step", "common.text")]
     steps = {
         "common.written": explanation.written,
-        "common.normalised": explanation.normalized,
+        "common.normalized": explanation.normalized,
         "common.sounds": explanation.phones,
         "common.model_reads": explanation.latin,
     }

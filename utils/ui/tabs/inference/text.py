@@ -125,11 +125,11 @@ def counter_html(preview: TextPreview, speakers: int, language: str) -> str:
 def preview_html(preview: TextPreview, language: str) -> str:
     if not preview.readings:
         return note(t("common.nothing_to_explain", language))
-    keys = ("common.written", "common.normalised", "common.sounds", "common.model_reads", "inference.tokens")
+    keys = ("common.written", "common.normalized", "common.sounds", "common.model_reads", "inference.tokens")
     rows = [
         [
             f"<td>{_mark(reading.written, (*preview.unreadable, *reading.unknown))}</td>",
-            cell(reading.normalised),
+            cell(reading.normalized),
             cell(reading.phones),
             f'<td class="reads">{_mark(reading.model_text, reading.unknown)}</td>',
             cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
