@@ -28,6 +28,7 @@ SHORTEST = round(0.6 * RATE)  # training drops what is shorter than half a secon
 QUIET = 10 ** (-50 / 20)  # below the loudest sample: what synthetic speech has around it
 NOISY, NOISE = 0.1, (-65.0, -50.0)  # share of takes with noise, and its level in dB
 REVERBERANT, ECHO = 0.1, (0.05, 0.12)  # share of takes in a small room, and seconds until its sound has fallen by 60 dB
+PADDING = 0.15  # seconds of further silence on each side, at most: data preparation leaves that much
 WET = 0.25  # level of the room's sound
 
 
@@ -94,5 +95,6 @@ def _record(take: Take, folder: Path) -> float:
     if not path.is_file():
         random = np.random.default_rng(int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest()))
         sound = render(take.text, BY_NAME[take.speaker].varied(random))
-        audio.save(path, vary_recording(sound, random), RATE)
+        before, after = (round(random.uniform(0, PADDING) * RATE) for _ in range(2))
+        audio.save(path, vary_recording(np.pad(sound, (before, after)), random), RATE)
     return header_seconds(path) or audio.duration(path)

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from tools.tiny_voice.recipe import Corpus
-from tools.tiny_voice.speakers import SPEAKERS
+from tools.tiny_voice.speakers import OTHERS, SPEAKERS
 from utils.amharic.lexicon import FOLDER as LEXICON
 from utils.amharic.verbs import all_forms
 from utils.core.batching import evenly_spaced
@@ -27,6 +27,7 @@ TRIES = 20  # draws for each text before the source counts as used up
 GEMINATED = 0.25  # share of the word lists in which one letter gets the gemination mark, whatever the word is
 QUESTIONS = 0.15
 MARK = "\u135f"
+TURNS = [speaker.name for speaker in (*SPEAKERS, *SPEAKERS, *OTHERS)]  # a third by those that can be chosen
 
 Kind = Literal["phrase", "sentence"]
 
@@ -125,16 +126,16 @@ def _lexicon_without(sentences: Sequence[str]) -> list[list[str]]:
 
 
 def _sentences(texts: Sequence[str], count: int) -> Iterator[Take]:
-    """Let the speakers take turns, so that each has as many sentences as the others."""
+    """Let the speakers take turns."""
     for number, text in enumerate(texts):
         for turn in range(number * count, (number + 1) * count):
-            name = SPEAKERS[turn % len(SPEAKERS)].name
+            name = TURNS[turn % len(TURNS)]
             yield Take(f"sentence-{number:05}-{name}", "sentence", "train", name, text)
 
 
 def _phrases(texts: Sequence[str], random: np.random.Generator) -> Iterator[Take]:
     for number, text in enumerate(texts):
-        name = SPEAKERS[int(random.integers(len(SPEAKERS)))].name
+        name = TURNS[int(random.integers(len(TURNS)))]
         yield Take(f"phrase-{number:05}-{name}", "phrase", "train", name, text)
 
 

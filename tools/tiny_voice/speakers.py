@@ -7,8 +7,10 @@ from functools import cache
 
 import numpy as np
 
-from tools.tiny_voice.espeak import Espeak, EspeakError, Speech
+from tools.tiny_voice.espeak import Espeak, EspeakError, Phone, Speech
 from utils.evaluation.metrics import mel_cepstral_distance
+from utils.media.audio import resample
+from utils.media.rates import RATE
 
 PROBE = "səlam"
 SAME_VOICE = 1.4  # dB: a voice is up to 1.2 from itself, and the two most alike are 1.8 apart
@@ -23,6 +25,7 @@ class Speaker:
     pitch: int  # 0 to 99
     pace: int  # words a minute
     range: int = 50  # of the intonation, 0 to 99
+    warp: float = 1.0  # factor of all frequencies: a smaller or larger person
 
     def varied(self, random: np.random.Generator) -> "Speaker":
         """Return the speaker as in another recording: slightly different pitch, pace and intonation."""
@@ -59,8 +62,30 @@ HELD_OUT = (
     Speaker("lema", "Gene2", 55, 150, 50),
     Speaker("marta", "Andrea", 45, 125, 60),
 )
+WARPS = (0.8, 0.9, 1.1, 1.2)
+OTHERS_SEED = 6
+
+
+def _other_speakers() -> tuple[Speaker, ...]:
+    """Return voices that are only learned from: with many of them, a model learns to imitate its reference."""
+    random = np.random.default_rng(OTHERS_SEED)
+    return tuple(
+        Speaker(
+            f"{speaker.name}-{number}",
+            speaker.variant,
+            int(np.clip(speaker.pitch + random.integers(-20, 21), 0, 99)),
+            int(random.integers(135, 181)),
+            int(random.integers(30, 81)),
+            warp,
+        )
+        for speaker in SPEAKERS
+        for number, warp in enumerate(WARPS, 1)
+    )
+
+
+OTHERS = _other_speakers()
 SAMPLE_SPEAKER = HELD_OUT[0]  # of the sample project
-BY_NAME = {speaker.name: speaker for speaker in (*SPEAKERS, *HELD_OUT)}
+BY_NAME = {speaker.name: speaker for speaker in (*SPEAKERS, *HELD_OUT, *OTHERS)}
 
 
 @cache
@@ -70,7 +95,12 @@ def _espeak() -> Espeak:
 
 def speak(phones: str, speaker: Speaker) -> Speech:
     """Speak phones with punctuation, as ``phonemize`` writes them."""
-    return _espeak().speak(phones, speaker.variant, pitch=speaker.pitch, pace=speaker.pace, range=speaker.range)
+    pace = round(speaker.pace / speaker.warp)
+    speech = _espeak().speak(phones, speaker.variant, pitch=speaker.pitch, pace=pace, range=speaker.range)
+    if speaker.warp == 1:
+        return speech
+    phones_at = [Phone(phone.name, phone.start / speaker.warp, phone.end / speaker.warp) for phone in speech.phones]
+    return Speech(resample(speech.samples, round(RATE * speaker.warp), RATE), phones_at)
 
 
 def refuse_equal_voices(speakers: Sequence[Speaker] = (*SPEAKERS, *HELD_OUT)) -> None:
