@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     _print_lines(
         {
             "written": result.written,
-            "normalised": result.normalized,
+            "normalised": result.normalised,
             "phonemes": result.phones,
             "read": result.model_text,
             "tokens": f"{len(result.tokens)}: {' '.join(result.tokens)}",

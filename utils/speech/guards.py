@@ -206,7 +206,7 @@ def sounds(text: TokenizedText) -> int:
 
 def longest(text: TokenizedText, limits: SpeechLimits) -> float:
     """Return the maximum number of seconds that a text may take."""
-    inside = sum(mark in PAUSES for mark in text.normalized.rstrip(PAUSES + " "))
+    inside = sum(mark in PAUSES for mark in text.normalised.rstrip(PAUSES + " "))
     return sounds(text) / limits.slowest + limits.slack + limits.pause * inside
 
 

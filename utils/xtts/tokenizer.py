@@ -51,7 +51,7 @@ class TokenizedText:
     """A sentence at every step from text to token ids."""
 
     written: str
-    normalized: str
+    normalised: str  # as stored takes spell it
     phones: str
     model_text: str
     tokens: tuple[str, ...]

@@ -129,7 +129,7 @@ def preview_html(preview: TextPreview, language: str) -> str:
     rows = [
         [
             f"<td>{_mark(reading.written, (*preview.unreadable, *reading.unknown))}</td>",
-            cell(reading.normalized),
+            cell(reading.normalised),
             cell(reading.phones),
             f'<td class="reads">{_mark(reading.model_text, reading.unknown)}</td>',
             cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
