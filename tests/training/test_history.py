@@ -118,6 +118,7 @@ def test_a_snapshot_does_not_change(tmp_path: Path) -> None:
     assert (steps(shown), list(shown.warnings)) == ([1], ["a"])
 
 
+@pytest.mark.alone
 def test_a_large_log_is_read_in_short_calls_and_its_curve_is_thinned(tmp_path: Path) -> None:
     path, count = tmp_path / "events.jsonl", 200_000
     write(path, *(train(step, step / count) for step in range(1, count + 1)))
