@@ -112,10 +112,10 @@ BENCHMARKS = (
     ),
     Benchmark(
         "serving",
-        "the speech server with eight callers at once: lost answers, waiting time, memory before and after",
-        "nothing: no answer may be lost and no memory leaked",
-        "serving.py",
-        "serving.py --requests 4 --callers 2",
+        "the speech server with eight callers at once: lost answers, waiting time, memory over time",
+        "nothing: no answer may be lost, and memory must level off",
+        "serving.py --seconds 600",
+        "serving.py --seconds 5 --callers 2",
         "serving",
     ),
     Benchmark(

@@ -36,7 +36,7 @@ NEAR = 40  # of 32,768: a chunk's gain follows the loudness, so a rounding error
 MEMORY = ["MB loaded", "after 1/5", "2/5", "3/5", "4/5", "5/5"]  # median of each fifth of a round
 TITLE = "The speech server with callers at random times"
 HEAD = ["server", "text", "requests", "lost", "first sound, s: median", "95 %", "whole, s: median", "95 %"]
-TOTALS = ["server", "requests/s", "audio s/s", "compared", "other sound", *MEMORY]
+TOTALS = ["server", "requests/s", "audio s/s", "compared", "other sound", "largest difference", *MEMORY]
 PATIENCE = 900.0  # seconds for an answer
 
 
@@ -124,9 +124,11 @@ def measure(tree: Path, arguments: argparse.Namespace, number: int) -> tuple[lis
         took = time.monotonic() - began
         answers = [answer for each in calls for answer in each]
         compared = random.Random(number).sample(answers, min(COMPARED, len(answers)))
-        others = sum(differs(answer.sound, asked(http, answer.kind, answer.seed).sound) for answer in compared)
+        apart = [difference(answer.sound, asked(http, answer.kind, answer.seed).sound) for answer in compared]
     audio = sum(len(answer.sound) for answer in answers) / 2 / OUTPUT_RATE
-    figures = [f"{len(answers) / took:.2f}", f"{audio / took:.2f}", str(len(compared)), str(others)]
+    others = sum(each > NEAR for each in apart)
+    largest = f"{max(apart, default=0):.0f}"
+    figures = [f"{len(answers) / took:.2f}", f"{audio / took:.2f}", str(len(compared)), str(others), largest]
     fifths = [np.array(memory[:1]), *np.array_split(np.array(memory[1:]), len(MEMORY) - 1)]
     return answers, [*figures, *(f"{np.median(fifth) / 1e6:.0f}" for fifth in fifths)]
 
@@ -164,9 +166,12 @@ def asked(http: httpx.Client, kind: str, seed: int) -> Answer:
     return Answer(kind, seed, is_complete, first, time.monotonic() - began, sound)
 
 
-def differs(sound: bytes, other: bytes) -> bool:
+def difference(sound: bytes, other: bytes) -> float:
+    """Return the largest difference of two samples; infinity where the lengths differ."""
+    if len(sound) != len(other):
+        return float("inf")
     samples = [np.frombuffer(each, "<i2").astype(int) for each in (sound, other)]
-    return len(sound) != len(other) or int(np.abs(samples[0] - samples[1]).max(initial=0)) > NEAR
+    return float(np.abs(samples[0] - samples[1]).max(initial=0))
 
 
 def summary(name: str, answers: list[Answer]) -> Iterator[list[str]]:
