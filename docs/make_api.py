@@ -186,7 +186,7 @@ def arguments(parser: argparse.ArgumentParser) -> Iterator[str]:
         for action in members:
             if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
                 yield from actions(action.choices)
-            elif not isinstance(action, argparse._HelpAction):  # noqa: SLF001
+            elif action.help != argparse.SUPPRESS and not isinstance(action, argparse._HelpAction):  # noqa: SLF001
                 yield f"- {spelled(action)}: {cell(action.help or '')}"
 
 

@@ -157,6 +157,8 @@ def test_speakers_are_listed_and_renamed(dataset: Dataset, folder: Path, capsys:
     assert {clip.speaker for clip in load_dataset(folder).clips.values()} == {"Abebe"}
     assert dataset("rename", "--speaker", "Abebe=a", "--speaker", "Abebe=b") == 1
     assert "renamed twice" in capsys.readouterr().err
+    assert dataset("rename", "--undo") == 0  # as in 1.0
+    assert {clip.speaker for clip in load_dataset(folder).clips.values()} == {"speaker"}
 
 
 def test_a_dataset_is_split_again_exported_and_merged(

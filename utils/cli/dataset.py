@@ -86,6 +86,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OLD=NEW",
         help="can be repeated; all are renamed at once, so a=b with b=a swaps two",
     )
+    action.add_argument("--undo", dest="act", action="store_const", const=undo, help=argparse.SUPPRESS)  # of 1.0
 
     action = add("edit", edit)
     action.add_argument("clip", help="id of the clip, as listed by restore and on the page")
