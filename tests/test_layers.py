@@ -123,6 +123,7 @@ def test_importing_the_light_packages_does_nothing_and_needs_no_torch() -> None:
     assert effects([name for name in MODULES if package(name) in LIGHT], forbidden=HEAVY) == []
 
 
+@pytest.mark.slow
 def test_the_page_starts_without_torch() -> None:
     assert effects(["utils.ui.app"], forbidden={"torch", "transformers", "TTS"}) == []
 

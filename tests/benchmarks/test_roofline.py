@@ -8,6 +8,8 @@ from torch.utils.flop_counter import flop_registry
 from benchmarks.roofline import GPUS, KERNELS, Operation, Work, coqui_step, coqui_work, our_step, our_work
 from utils.training.model_size import ModelSize
 
+pytestmark = pytest.mark.slow
+
 SMALL = ModelSize(layers=2, dim=256, heads=4)
 
 

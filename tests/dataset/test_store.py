@@ -292,6 +292,7 @@ def test_edits_that_follow_each_other_are_counted_once(tmp_path: Path, monkeypat
     assert len(revisions) == 2  # the one from before the edits, and the one after them
 
 
+@pytest.mark.slow
 def test_a_dataset_that_is_deleted_before_it_is_counted_again_stays_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

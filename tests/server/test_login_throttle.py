@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import pytest
 from httpx import ASGITransport, AsyncClient
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
@@ -23,6 +24,7 @@ async def seconds(client: AsyncClient, *passwords: bytes) -> float:
     return time.monotonic() - started
 
 
+@pytest.mark.slow
 def test_failed_logins_are_delayed_for_that_client_until_one_succeeds() -> None:
     async def attack() -> None:
         throttle = LoginThrottle(login)

@@ -165,6 +165,7 @@ def read_aloud() -> list[tuple[str, Samples]]:
     return [(cue.text, whole[round(cue.span.start * OUTPUT_RATE) : round(cue.span.end * OUTPUT_RATE)]) for cue in long]
 
 
+@pytest.mark.slow
 def test_speech_is_unclear_where_its_text_is_not_heard(read_aloud: list[tuple[str, Samples]]) -> None:
     def is_unclear(text: str, sound: Samples, limits: SpeechLimits) -> bool:
         spoken = reading(text)

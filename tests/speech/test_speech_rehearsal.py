@@ -22,6 +22,8 @@ from utils.speech.voices import ConditioningSettings, encode_speaker
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
 
+pytestmark = pytest.mark.slow
+
 READ = "batching.Batch._sample: event"
 
 

@@ -22,6 +22,8 @@ from utils.training.guards import MicroBatches
 from utils.xtts import certificate as stored
 from utils.xtts.certificate import DECODING, Certificate, Check
 
+pytestmark = pytest.mark.slow
+
 CPU = torch.device("cpu")
 
 

@@ -28,6 +28,8 @@ from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
 
+pytestmark = pytest.mark.slow
+
 META = torch.device("meta")
 CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
 IN_CI = {"standard", "lora_6gb", "extreme_memory_optimized"}  # make check takes all

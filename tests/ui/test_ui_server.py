@@ -64,6 +64,7 @@ print(xtts_demo.main(["--output", xtts_demo.__file__]))  # not a folder
 """
 
 
+@pytest.mark.slow
 def test_a_wrong_password_is_refused_before_the_import_of_gradio() -> None:
     command = [sys.executable, "-c", REFUSED_TWICE]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -87,6 +87,7 @@ def test_the_commands_add_list_and_apply(project: Project, capsys: pytest.Captur
     assert "bəgiz" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
