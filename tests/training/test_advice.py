@@ -36,7 +36,7 @@ def test_values_follow_data_and_device() -> None:
     assert advise(data(gib=6.0)).config.enable_lora
     assert advise(data(longest=25.0)).config.max_audio_length == 25
     tiny = advise(data(version="tiny"))
-    assert (tiny.preset, tiny.config.learning_rate) == ("tiny_cpu", 1.5e-4)
+    assert (tiny.preset, tiny.config.learning_rate) == ("tiny_cpu", 3e-4)
 
 
 @pytest.mark.slow
