@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from tools.tiny_voice.recipe import RECIPES, Checks
 from utils.cli import demo
 from utils.config import SpeechConfig
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, ConfigError
@@ -50,9 +51,7 @@ def main(words: Sequence[str] | None = None) -> int:
 def _add_build(parser: argparse.ArgumentParser) -> None:
     devices = get_args(SpeechConfig.model_fields["device"].annotation)
     parser.add_argument("--output", type=Path, default=TINY_VOICE, help="folder of all stages")
-    parser.add_argument(
-        "--recipe", choices=["full", "longer", "short", "toy"], default="full", help="toy: a test build in a minute"
-    )
+    parser.add_argument("--recipe", choices=list(RECIPES), default="full", help="toy: a test build in a minute")
     parser.add_argument("--continue-from", type=Path, metavar="FOLDER", help="start from the weights of this voice")
     parser.add_argument("--device", choices=devices, default="auto", help="device (default: auto)")
     parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these stages")
@@ -92,7 +91,6 @@ def build(arguments: argparse.Namespace) -> int:
     from tools.tiny_voice import report, stages
     from tools.tiny_voice.build import STAGES
     from tools.tiny_voice.continuing import continued_recipe
-    from tools.tiny_voice.recipe import RECIPES
     from tools.tiny_voice.voice import voice_folder
     from utils.xtts.device import choose_device
 
@@ -121,7 +119,6 @@ def evaluate(arguments: argparse.Namespace) -> int:
         raise ConfigError("--sentences, --retrieved and --voices must be at least 1.")
     from tools.tiny_voice import report
     from tools.tiny_voice.checks import measure
-    from tools.tiny_voice.recipe import Checks
     from tools.tiny_voice.stages import Progress
 
     checks = Checks(arguments.retrieved, arguments.sentences, arguments.voices)

@@ -45,10 +45,10 @@ def load_fitting(module: nn.Module, weights: Mapping[str, Tensor]) -> list[str]:
     return sorted(own.keys() - fitting.keys())
 
 
-def load_generator(base: Path, generator: nn.Module) -> None:
-    """Load the generator of an earlier voice into one of its narrow size."""
+def load_generator(base: Path, generator: nn.Module) -> bool:
+    """Load what fits of the generator of an earlier voice; return whether that was all."""
     decoder, _ = load_vocoder(base)
-    generator.load_state_dict(without_silent_channels(decoder).state_dict())
+    return not load_fitting(generator, without_silent_channels(decoder).state_dict())
 
 
 def load_speaker_encoder(base: Path, encoder: Any) -> None:  # noqa: ANN401  # coqui's ResNetSpeakerEncoder

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.parametrizations import weight_norm
 from torch.nn.utils.parametrize import is_parametrized
 
 STEP = 16  # of a narrow vocoder's channels: four halvings must come out even
@@ -16,25 +17,40 @@ EMBEDDING = 512  # of the speaker
 
 def without_silent_channels(decoder: nn.Module) -> nn.Module:
     """Return the generator of a HifiDecoder without its silent channels, or unchanged when there are none."""
+    from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
+
     generator: Any = decoder.get_submodule("waveform_decoder")
-    channels = _used_channels(generator)
-    if channels >= generator.conv_pre.out_channels:
+    first, channels = _used_channels(generator)
+    if channels >= 2 * generator.ups[0].out_channels:
         return decoder.get_submodule("waveform_decoder")
-    narrow = _new_generator(generator.conv_pre.in_channels, channels)
+    inputs = generator.conv_pre.in_channels
+    narrow = HifiDecoder(decoder_input_dim=inputs, upsample_initial_channel_decoder=channels).waveform_decoder
+    set_first_width(narrow, first)
     with torch.no_grad():
         for name, layer in narrow.named_modules():
             if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
                 _copy_weights(generator.get_submodule(name), layer)
-    return narrow.to(next(generator.parameters()).device)
+    moved: nn.Module = narrow.to(next(generator.parameters()).device)
+    return moved
 
 
-def _used_channels(generator: nn.Module) -> int:
+def set_first_width(generator: nn.Module, width: int) -> None:
+    """Give a new generator a first layer that is not twice as wide as the second."""
     parts: Any = generator
-    needed = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, parts.cond_layer.weight, parts.cond_layer.bias)
+    parts.conv_pre = nn.Conv1d(parts.conv_pre.in_channels, width, 7, padding=3)
+    parts.cond_layer = nn.Conv1d(EMBEDDING, width, 1)
+    parts.ups[0] = weight_norm(nn.ConvTranspose1d(width, parts.ups[0].out_channels, 16, 8, padding=4))
+
+
+def _used_channels(generator: nn.Module) -> tuple[int, int]:
+    """Return the width of the first layer, and twice that of the second, which the others halve again."""
+    parts: Any = generator
+    first = used = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, *parts.cond_layer.parameters())
+    needed = 0
     for index, (up, condition) in enumerate(zip(parts.ups, parts.conds, strict=True)):
-        weight = up.weight.transpose(0, 1)[:, : needed >> index]
-        needed = max(needed, _count_used(weight, up.bias, condition.weight, condition.bias) << (index + 1))
-    return -(-needed // STEP) * STEP
+        used = _count_used(up.weight.transpose(0, 1)[:, :used], up.bias, *condition.parameters())
+        needed = max(needed, used << (index + 1))
+    return first, -(-needed // STEP) * STEP
 
 
 def _count_used(*weights: Tensor) -> int:
@@ -42,29 +58,6 @@ def _count_used(*weights: Tensor) -> int:
     used = torch.stack([weight.detach().flatten(1).any(1) if weight.ndim > 1 else weight != 0 for weight in weights])
     indices = used.any(0).nonzero()
     return int(indices.max()) + 1 if len(indices) else 1
-
-
-def _new_generator(inputs: int, channels: int) -> nn.Module:
-    """Build the generator as HifiDecoder does, with other widths."""
-    from TTS.vocoder.models.hifigan_generator import HifiganGenerator
-
-    generator: nn.Module = HifiganGenerator(
-        inputs,
-        out_channels=1,
-        resblock_type="1",
-        resblock_dilation_sizes=[[1, 3, 5]] * 3,
-        resblock_kernel_sizes=[3, 7, 11],
-        upsample_kernel_sizes=[16, 16, 4, 4],
-        upsample_initial_channel=channels,
-        upsample_factors=[8, 8, 2, 2],
-        inference_padding=0,
-        cond_channels=EMBEDDING,
-        conv_pre_weight_norm=False,
-        conv_post_weight_norm=False,
-        conv_post_bias=False,
-        cond_in_each_up_layer=True,
-    )
-    return generator
 
 
 def _copy_weights(wide: nn.Module, narrow: nn.Module) -> None:
