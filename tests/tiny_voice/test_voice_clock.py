@@ -8,7 +8,7 @@ import torch
 from tools.random_model import small_vocabulary
 from tools.tiny_voice.clock import (
     CODE_FRAMES,
-    FRAMES,
+    TURN,
     add_clock,
     clock,
     find_clock,
@@ -29,7 +29,7 @@ def test_the_frame_is_read_from_lines_between_the_codes() -> None:
     windows = np.lib.stride_tricks.sliding_window_view(found[0] + 1j * found[1], len(frame_filter()))
     frames = 3 + np.arange(len(windows))
     inner = slice(round(2 * CODE_FRAMES), -round(2 * CODE_FRAMES))
-    error = np.abs(windows @ frame_filter() - np.exp(2j * np.pi * frames / FRAMES))[inner]
+    error = np.abs(windows @ frame_filter() - np.exp(2j * np.pi * frames / TURN))[inner]
     assert error.max() < 0.2
 
 

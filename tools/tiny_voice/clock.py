@@ -17,12 +17,12 @@ from torch.nn import functional
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE, RATE
 
 FRAME = 256  # samples of the output
-FRAMES = 8  # after which the clock is where it was
+TURN = 8  # frames
 CODE_FRAMES = CODE_SECONDS * OUTPUT_RATE / FRAME
-STEPS = (CODE_SECONDS * RATE / FRAME, OUTPUT_RATE / RATE)  # factors of both interpolations of coqui's HifiDecoder
+FACTORS = (CODE_SECONDS * RATE / FRAME, OUTPUT_RATE / RATE)  # of both interpolations in coqui's HifiDecoder
 TAPS = 7  # of the first convolution of the vocoder
 UNEVEN = 0.1  # deviation of the size of latents that the filter allows for
-HANDS = np.exp(2j * np.pi * np.arange(3) / 3)
+HANDS = np.exp(2j * np.pi * np.arange(3) / 3)  # a third of a turn apart
 SMALL = 0.1  # size of the clock in the position embeddings, as their other dimensions have
 GAIN = 4.0  # of the first layer
 FINAL = 2.5  # of the last norm
@@ -37,8 +37,8 @@ OUTSIDE = (
 
 
 def clock(codes: int) -> npt.NDArray[np.complex128]:
-    """Return where the clock is at the middle of each code: one turn in ``FRAMES`` frames."""
-    return np.asarray(np.exp(2j * np.pi * CODE_FRAMES / FRAMES * (np.arange(codes) + 0.5)))
+    """Return where the clock is at the middle of each code: one turn in ``TURN`` frames."""
+    return np.asarray(np.exp(2j * np.pi * CODE_FRAMES / TURN * (np.arange(codes) + 0.5)))
 
 
 def frame_filter() -> npt.NDArray[np.complex128]:
@@ -50,12 +50,12 @@ def frame_filter() -> npt.NDArray[np.complex128]:
     frames = found[0] + 1j * found[1]
     windows = np.lib.stride_tricks.sliding_window_view(frames, TAPS)
     middle = np.arange(len(windows)) + TAPS // 2
-    return np.asarray(np.linalg.lstsq(windows, np.exp(2j * np.pi * middle / FRAMES), rcond=None)[0])
+    return np.asarray(np.linalg.lstsq(windows, np.exp(2j * np.pi * middle / TURN), rcond=None)[0])
 
 
 def interpolate(latents: Tensor) -> Tensor:
     """Bring latents (dim, codes) to frames, as coqui's HifiDecoder does."""
-    for factor in STEPS:
+    for factor in FACTORS:
         latents = functional.interpolate(latents[None], scale_factor=[factor], mode="linear")[0]
     return latents
 

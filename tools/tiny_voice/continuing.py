@@ -46,9 +46,13 @@ def load_fitting(module: nn.Module, weights: Mapping[str, Tensor]) -> list[str]:
 
 
 def load_generator(base: Path, generator: nn.Module) -> bool:
-    """Load what fits of the generator of an earlier voice; return whether that was all."""
+    """Load the generator of an earlier voice if it has the same widths, and return whether it has."""
     decoder, _ = load_vocoder(base)
-    return not load_fitting(generator, without_silent_channels(decoder).state_dict())
+    own, weights = generator.state_dict(), without_silent_channels(decoder).state_dict()
+    if any(weight.shape != own[name].shape for name, weight in weights.items()):
+        return False
+    generator.load_state_dict(weights)
+    return True
 
 
 def load_speaker_encoder(base: Path, encoder: Any) -> None:  # noqa: ANN401  # coqui's ResNetSpeakerEncoder

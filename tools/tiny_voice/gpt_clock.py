@@ -9,9 +9,10 @@ from tools.tiny_voice.clock import HANDS, add_clock, isolate
 from tools.tiny_voice.gpt import trained_gpt
 from tools.tiny_voice.latents import GptLatents, clocked_gpt, vocoder_clips
 from tools.tiny_voice.stages import BuildContext
+from tools.untrained import write_weights
 from utils.core.folders import replace_folder
-from utils.xtts.files import MODEL_FILE
-from utils.xtts.model import GPT_PREFIX, read_state_dict
+from utils.xtts.files import MEL_FILE, MODEL_FILE
+from utils.xtts.model import VOCODER_PREFIX, read_state_dict, strip_prefix
 
 CANDIDATES = 14  # dimensions that are tried
 
@@ -32,10 +33,8 @@ def give_clock(context: BuildContext) -> dict[str, Any]:
     losses["after"] = reader.loss(clips)
     with replace_folder(clocked_gpt(context)) as new:
         shutil.copytree(learnt, new, dirs_exist_ok=True, copy_function=shutil.copyfile)
-        stored = read_state_dict(learnt / MODEL_FILE)
-        torch.save(
-            {"model": {**stored, **{GPT_PREFIX + name: weight for name, weight in changed.items()}}}, new / MODEL_FILE
-        )
+        vocoder = strip_prefix(read_state_dict(learnt / MODEL_FILE), VOCODER_PREFIX)
+        write_weights(new, changed, vocoder, torch.load(learnt / MEL_FILE, weights_only=True))
     return {"dims": dims, "loss": {name: round(loss, 4) for name, loss in losses.items()}}
 
 

@@ -2,7 +2,7 @@
 
 The clock tells frames apart within a turn of it. So each half turn gets a whole number of periods, and its first pulse
 at its start: the waveform then depends on the clock and on what is said, and no longer on how many periods went before.
-Pitch moves in steps of 23.4 Hz. Smaller ones are of no use: the latents tell the pitch with an error of two semitones.
+Pitch moves in steps of 23.4 Hz. The vocoder learned less with half of that: it would have to know the pitch better.
 """
 
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from tools.tiny_voice.clock import FRAME, FRAMES
+from tools.tiny_voice.clock import FRAME, TURN
 from tools.tiny_voice.pitch import HOP, track_pitch
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 
-SPAN = FRAME * FRAMES // 2  # samples
+SPAN = FRAME * TURN // 2  # samples
 FEWEST = 5  # voiced frames that are worth moving
 FUNDAMENTAL = round(0.02 * OUTPUT_RATE) | 1  # samples of the filter that separates it
 OPPOSITE = 0.75  # of a period: from a maximum of the fundamental to the pulse of espeak-ng

@@ -93,7 +93,7 @@ class Vocoder:
     clips: int = 4_000  # whose latents are learnt from
     alone: int = 1_000  # steps before the discriminators join
     steps: int = 16_000
-    lower_steps: int = 6_000  # steps of the lower part alone
+    lower_steps: int = 6_000  # of the lower part alone, unless an earlier voice has these widths
     lower_crops: int = 24
     lower_rate: float = 1e-3
     crops: int = 6
@@ -144,7 +144,7 @@ RECIPES = {
             save=50,
         ),
         speaker_encoder=SpeakerEncoder(steps=120, rate=1e-3),
-        vocoder=Vocoder(clips=700, alone=300, steps=1_500, crops=4, judged=5),
+        vocoder=Vocoder(clips=700, lower_steps=1_000, alone=300, steps=1_500, crops=4, judged=5),
     ),
     "longer": Recipe(  # an hour and a half on two cores, from an earlier voice whose codes and speaker encoder stay
         corpus=Corpus(takes=3, phrases=3_000, word_lists=3_000, mixed=1.0),
@@ -156,9 +156,9 @@ RECIPES = {
             save=100,
         ),
         speaker_encoder=SpeakerEncoder(steps=0),
-        vocoder=Vocoder(clips=1_700, lower_steps=0, alone=1_700, steps=1_700, crops=5, judged=10),
+        vocoder=Vocoder(clips=700, lower_steps=3_000, alone=1_700, steps=1_700, crops=5, judged=10),
     ),
-    "vocoder": Recipe(  # the vocoder alone, two hours on two cores; all else stays as in the earlier voice
+    "vocoder": Recipe(  # the vocoder alone; by the seconds of a step, 100 minutes on two cores
         corpus=Corpus(takes=3, phrases=3_000, word_lists=3_000, mixed=1.0),
         dvae=Dvae(clips=200, steps=0),
         gpt=Gpt(
@@ -166,7 +166,7 @@ RECIPES = {
             sentences=GptTraining(updates=0, clips=16, batch=16, rate=8e-4),
         ),
         speaker_encoder=SpeakerEncoder(steps=0),
-        vocoder=Vocoder(clips=3_000, lower_steps=4_000, alone=3_500, steps=3_500, crops=5, judged=10),
+        vocoder=Vocoder(clips=2_000, lower_steps=3_000, alone=3_000, steps=3_000, crops=5, judged=10),
     ),
     "toy": Recipe(
         corpus=Corpus(sentences=10, takes=8, phrases=10, word_lists=6, judged=4),

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tools.tiny_voice import continuing
-from tools.tiny_voice.clock import FRAME, FRAMES, HANDS, find_clock, frame_filter, interpolate
+from tools.tiny_voice.clock import CODE_FRAMES, FRAME, HANDS, TURN, find_clock, frame_filter, interpolate
 from tools.tiny_voice.discriminators import Discriminators, adversarial_loss, discriminator_loss, feature_loss
 from tools.tiny_voice.latents import Pairs, gather, vocoder_clips
 from tools.tiny_voice.pitch import pitch_correlation, track_pitch
@@ -52,7 +52,6 @@ def train_vocoder(context: BuildContext) -> dict[str, Any]:
     generator: nn.Module = decoder.waveform_decoder
     if not (context.base and continuing.load_generator(context.base, generator)):
         listen_to_clock(generator, pairs)
-    if settings.lower_steps:
         _train_lower(context, generator, pairs)
     discriminators = Discriminators(settings.discriminators).to(context.device)
 
@@ -84,12 +83,12 @@ def listen_to_clock(generator: Any, pairs: Pairs) -> None:  # noqa: ANN401  # co
     """Set up the first layer so that each channel is open in one eighth of a turn of the clock."""
     first, last = pairs.codes[:2]
     dims, size = find_clock(pairs.latents[first:last].astype(np.float32))
-    turns = np.exp(-2j * np.pi * np.arange(generator.conv_pre.out_channels) / FRAMES)
+    turns = np.exp(-2j * np.pi * np.arange(generator.conv_pre.out_channels) / TURN)
     weight = GATE / size * np.einsum("c,h,t->cht", turns, HANDS / 1.5, frame_filter()).real
     with torch.no_grad():
         generator.conv_pre.weight[:, dims] = torch.from_numpy(weight).to(generator.conv_pre.weight)
         generator.conv_pre.bias.fill_(-GATE * OPEN)
-        for condition in (generator.cond_layer, *generator.conds):
+        for condition in (generator.cond_layer, generator.conds[0]):
             condition.weight.mul_(EMBEDDED)
 
 
@@ -238,12 +237,9 @@ def _crops(
 
 def _crop(pairs: Pairs, size: int, random: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
     """Return frames, voice and sound of a piece of a clip that is long enough."""
-    while True:
-        clip = int(random.integers(pairs.count))
-        latents, voice, sound = pairs.clip(clip)
-        frames = interpolate(latents.T)
-        if frames.shape[1] > size:
-            break
+    long = np.flatnonzero(np.diff(pairs.codes) * CODE_FRAMES > size + 1)
+    latents, voice, sound = pairs.clip(int(random.choice(long)))
+    frames = interpolate(latents.T)
     place = int(random.integers(frames.shape[1] - size))
     piece = np.pad(sound[place * FRAME :][: size * FRAME], (0, max(0, (place + size) * FRAME - len(sound))))
     return frames[:, place : place + size], voice, torch.from_numpy(piece)
