@@ -15,10 +15,10 @@ import torch
 from tests.speech import amharic_model
 from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
 from utils.config import SpeechConfig
-from utils.speech import session as tasks
+from utils.speech import tasks
 from utils.speech.batching import MAX_ROWS
 from utils.speech.decoder import Decoder
-from utils.speech.session import SpeechSession
+from utils.speech.session import Check, SpeechSession
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Generation, Utterance
 from utils.xtts.device import trim_memory
@@ -44,7 +44,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
 
 @pytest.fixture
 def session(model: Synthesizer) -> Iterator[SpeechSession]:
-    def load(_config: SpeechConfig, check: tasks.Check) -> Synthesizer:
+    def load(_config: SpeechConfig, check: Check) -> Synthesizer:
         model.decoder.on_step = check
         return model
 

@@ -15,7 +15,7 @@ from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.speech import precision
 from utils.speech.models import ListedModel, list_models
 from utils.speech.preview import TextPreview
-from utils.speech.session import Started
+from utils.speech.tasks import Started
 from utils.ui.i18n import t, translate
 from utils.ui.run_panel import job_status
 from utils.ui.tabs.inference import tab as inference

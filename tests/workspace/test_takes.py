@@ -12,7 +12,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import AudioError, ConfigError, DataError, StorageError, TextError
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.session import Started
+from utils.speech.tasks import Started
 from utils.speech.types import Sentence, Utterance
 from utils.workspace import comparisons, takes
 from utils.workspace.takes import Take

@@ -71,13 +71,13 @@ class Tools:
 
         The voice is one of the tool voices, an audio file in the folder, or empty for the model's own voice.
         """
-        from utils.speech import session
+        from utils.speech import tasks
         from utils.speech.types import Speech, Utterance, join
 
         path = resolve_inside(self.folder, file)
         make_folder(path.parent)
         config = self.config.model_copy(update={"reference": self._reference(voice)})
-        request = self.session.submit(lambda model: session.speak(model, text, config), config)
+        request = self.session.submit(lambda model: tasks.speak(model, text, config), config)
         spoken = tuple(event for event in request.events() if isinstance(event, Utterance))
         speech = Speech(spoken, join(spoken), voice, config.seed)
         speech.save(path)

@@ -7,23 +7,18 @@ thread, and the sentences of all of them are generated together (``batching``); 
 import logging
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-import numpy as np
 import psutil
 
 from utils import runs
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
-from utils.media.audio import Samples
-from utils.speech.planning import SpeechPlan, split_speakers
-from utils.speech.types import Utterance, silence
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
@@ -39,7 +34,6 @@ CLOSE_SECONDS = 5.0
 FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
 NEWEST_WEIGHT = 0.2  # of the newest request in the running mean
 TRIM_SECONDS = 10.0  # between two releases of free memory
-UNCHECKED = "Streamed audio is not checked automatically, so suspicious sentences are not retried."
 
 
 class RequestCancelledError(Exception):
@@ -139,7 +133,7 @@ class ActiveModel:
 class SpeechSession:
     """Loads one model at a time and runs requests with it in the order of their arrival.
 
-    ``load`` gets a check to call at each code of the model.
+    ``load`` gets a check to call at each code of the model. The public methods may be called from any thread.
     """
 
     def __init__(
@@ -159,8 +153,6 @@ class SpeechSession:
         self._mean_seconds = FIRST_ESTIMATE
         self._trimmed = time.monotonic()
         runs.notify_before_start(self)
-
-    # --- for callers, from any thread ---
 
     def submit(
         self,
@@ -242,8 +234,6 @@ class SpeechSession:
         deadline = time.monotonic() + CLOSE_SECONDS
         for thread in self._threads:
             thread.join(max(0.0, deadline - time.monotonic()))
-
-    # --- in the threads of the session ---
 
     def _waiting(self) -> list[SpeechRequest[object]]:
         return [request for request in self._queue if request not in self._running]
@@ -331,73 +321,3 @@ class SpeechSession:
 
             loaded.synthesizer.__dict__.clear()  # a traceback may still refer to it and hold gigabytes
             free_memory()
-
-
-# --- the tasks that speak a text ---
-
-
-@dataclass(frozen=True)
-class Started:
-    """The first event of a spoken text: what will be spoken, by which model in which voice, and what was left out."""
-
-    total: int
-    model: str
-    voice: str
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Part:
-    """What one speaker says in a script; a text without speakers is one part."""
-
-    plan: SpeechPlan
-    config: SpeechConfig
-
-
-def plan_parts(model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str]) -> tuple[Part, ...]:
-    """Plan a text; a line ``Name: text`` is spoken by the voice of that name, with a pause between speakers."""
-    spoken = split_speakers(text, voices)
-    parts = []
-    for number, (reference, said) in enumerate(spoken):
-        own = config.model_copy(update={"reference": reference or config.reference})
-        plan = model.plan(said, own)
-        *first, last = (replace(sentence, reference=reference) for sentence in plan.sentences)
-        last = replace(last, pause=config.paragraph_pause if number + 1 < len(spoken) else last.pause)
-        parts.append(Part(SpeechPlan((*first, last), plan.notes), own))
-    return tuple(parts)
-
-
-def _started(model: "Synthesizer", parts: Sequence[Part], *notes: str) -> Started:
-    names = dict.fromkeys(model.voice(part.config.reference).name for part in parts)
-    total = sum(len(part.plan.sentences) for part in parts)
-    return Started(
-        total, model.model.name, ", ".join(names), (*(note for part in parts for note in part.plan.notes), *notes)
-    )
-
-
-def speak(
-    model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
-) -> Iterator[Started | Utterance]:
-    """Speak a text, checking each sentence and retrying suspicious ones; ``voices`` are those of a script, by name."""
-    parts = plan_parts(model, text, config, voices or {})
-    yield _started(model, parts)
-    for part in parts:
-        with closing(model.utterances(part.plan, part.config)) as utterances:
-            yield from utterances
-
-
-def stream(
-    model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
-) -> Iterator[Started | Samples | Utterance]:
-    """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
-    parts = plan_parts(model, text, config, voices or {})
-    yield _started(model, parts, UNCHECKED)
-    for sentence, own in [(sentence, part.config) for part in parts for sentence in part.plan.sentences]:
-        chunks: list[Samples] = [silence(0)]
-        with closing(model.stream_sentence(sentence, own)) as sound:
-            for chunk in sound:
-                chunks.append(chunk)
-                yield chunk
-        if sentence.pause:
-            yield silence(sentence.pause)
-        yield Utterance(sentence, np.concatenate(chunks), np.zeros(0, np.int64), ended=True)

@@ -23,15 +23,14 @@ def without_silent_channels(decoder: nn.Module) -> nn.Module:
     first, channels = _used_channels(generator)
     if channels >= 2 * generator.ups[0].out_channels:
         return decoder.get_submodule("waveform_decoder")
-    inputs = generator.conv_pre.in_channels
-    narrow = HifiDecoder(decoder_input_dim=inputs, upsample_initial_channel_decoder=channels).waveform_decoder
+    dim = generator.conv_pre.in_channels
+    narrow: nn.Module = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=channels).waveform_decoder
     set_first_width(narrow, first)
     with torch.no_grad():
         for name, layer in narrow.named_modules():
             if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
                 _copy_weights(generator.get_submodule(name), layer)
-    moved: nn.Module = narrow.to(next(generator.parameters()).device)
-    return moved
+    return narrow.to(next(generator.parameters()).device)
 
 
 def set_first_width(generator: nn.Module, width: int) -> None:

@@ -8,7 +8,7 @@ import gradio as gr
 
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
-from utils.speech import session
+from utils.speech import tasks
 from utils.ui import views
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
@@ -86,7 +86,7 @@ def follow(
     yield _update(views.progress(t("inference.waiting", language)), "", "", gr.update(value=None))
     try:
         opened, settings = context.page.open(project), config(values)
-        voices, function = reference_clips.project_voices(opened), session.stream if is_streamed else session.speak
+        voices, function = reference_clips.project_voices(opened), tasks.stream if is_streamed else tasks.speak
         recorder = TakeRecorder("stream" if is_streamed else "speech", text, settings)
         request = context.submit(lambda model: function(model, text, settings, voices), settings, owner)
         sent = 0
