@@ -7,9 +7,11 @@ import pytest
 import torch
 from torch import nn
 
+from tools.tiny_voice import continuing
 from tools.tiny_voice.vocoder import LEVEL, Lower, pass_on_waveform
 from tools.tiny_voice.widen import widen
 from tools.untrained import VocoderSize, new_vocoder
+from utils.core.paths import TINY_MODEL
 from utils.xtts.narrow_vocoder import without_silent_channels
 
 FRAME = 256  # samples
@@ -74,3 +76,11 @@ def test_the_upper_part_begins_by_passing_on_the_waveform_of_the_lower_part() ->
     heard = lower(frames, voice)
     pass_on_waveform(generator, LEVEL * lower.waveform.weight[..., 0])
     assert torch.allclose(generator(frames, g=voice)[:, 0], heard.tanh(), atol=1e-6)
+
+
+def test_a_generator_of_other_widths_is_not_loaded_in_part() -> None:
+    decoder: Any = new_vocoder(VocoderSize(256, 128, SIZE.filters, first=160))
+    generator = decoder.waveform_decoder
+    before = {name: weight.clone() for name, weight in generator.state_dict().items()}
+    assert not continuing.load_generator(TINY_MODEL, generator)
+    assert all(torch.equal(weight, before[name]) for name, weight in generator.state_dict().items())

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tools.tiny_voice.clock import CODE_FRAMES, FRAME
 from tools.tiny_voice.codes import read_clips, store_key
 from tools.tiny_voice.speaker_encoder import embedding, load_speaker_encoder
 from tools.tiny_voice.stages import BuildContext
@@ -22,11 +23,10 @@ from utils.dataset.clip import Clip
 from utils.dataset.features import ClipFeatures, Features, text_fingerprint
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.media.rates import OUTPUT_RATE
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
-CODE_OUTPUT = CODE_SECONDS * OUTPUT_RATE  # samples of the output that a code stands for; no whole number
 FULL = 32767
 
 
@@ -121,7 +121,7 @@ def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, change: C
 
 def _fitted(sound: Samples, codes: int) -> npt.NDArray[np.int16]:
     """Bring a sound to the length of its codes: the last one is filled up with silence."""
-    size = int(np.ceil(codes * CODE_OUTPUT))
+    size = int(np.ceil(codes * CODE_FRAMES * FRAME))
     return np.round(np.pad(sound, (0, max(0, size - sound.size)))[:size].clip(-1, 1) * FULL).astype(np.int16)
 
 
