@@ -6,12 +6,13 @@ from typing import NamedTuple
 from benchmarks import archive
 from benchmarks.archive import Finding
 from benchmarks.programs import Device, named
-from benchmarks.speech_findings import FIRST, FIRST_BY_DEFAULT, MANY, ONE, read_sides
+from benchmarks.speech_findings import FIRST, FIRST_BY_DEFAULT, LOADED, MANY, ONE, SPEAKING, read_sides
 from benchmarks.training_findings import EPOCHS, Comparison, ratios_of
 
 OTHER_SIZES = ("training-12x768", "training-30x1024", "speech-small")  # of which less is claimed
 ON_CPU = ("training", *OTHER_SIZES[:2], "speech", OTHER_SIZES[2])
-BRIEF = ("speed", "references of 6 s", "one sentence", "peak memory")
+PEAK_MEMORY, PEAK_SPEAKING = "peak memory", "peak memory while speaking"
+BRIEF = ("speed", "references of 6 s", "one sentence", PEAK_MEMORY, PEAK_SPEAKING)
 # What is claimed of speech: words, unit, and a key of the rounds.
 WHOLE = "one sentence", "s", ONE
 TOGETHER = "batch, for 1 s of audio", "s", MANY
@@ -79,19 +80,22 @@ def of_training(finding: Finding, command: str) -> Iterator[Claim]:
     slower, gain = found.speed_with_features, found.ratio_with_features
     yield Claim(f"{size}: with feature extraction, {EPOCHS} epochs", "clips/s", coqui.speed, slower, gain, *source)
     used = [side.memory.device or side.memory.peak for side in (coqui, ours)]
-    yield Claim(f"{size}: peak memory", "MiB", used[0], used[1], found.memory_share, *source)
+    yield Claim(f"{size}: {PEAK_MEMORY}", "MiB", used[0], used[1], found.memory_share, *source)
 
 
 def of_speech(finding: Finding, command: str) -> Iterator[Claim]:
-    """Claim one sentence in each precision of ours, and everything else of the fastest one."""
+    """Claim one sentence and the memory in each precision of ours, and everything else of the fastest one."""
     size = f"speech, {finding.benchmark.split('_')[1].replace('x', ' x ')}"
     coqui, *ours = read_sides(finding.data)
     fastest = min(ours, key=lambda side: side.best(ONE))
+    together = " (coqui: one text at a time)"
     for side in ours:
+        name = f"{size}, {side.gpt}/{side.vocoder}"
         for what, unit, key in (WHOLE, TOGETHER, *FIRST_SOUND) if side is fastest else (WHOLE,):
             before, now = coqui.best(key), side.best(key)
-            remark = " (coqui: one at a time)" if key == MANY else ""
-            name = f"{size}, {side.gpt}/{side.vocoder}: {what}"
-            yield Claim(name, unit, before, now, before / now, finding, command, remark)
-    name = f"{size}, {fastest.gpt}/{fastest.vocoder}: peak memory"
-    yield Claim(name, "MiB", coqui.peak, fastest.peak, fastest.peak / coqui.peak, finding, command)
+            remark = together if key == MANY else ""
+            yield Claim(f"{name}: {what}", unit, before, now, before / now, finding, command, remark)
+        for what, key in (("memory after loading", LOADED), (PEAK_SPEAKING, SPEAKING)):
+            before, now = coqui.memory[key], side.memory[key]
+            remark = together if key == SPEAKING else ""
+            yield Claim(f"{name}: {what}", "MiB", before, now, now / before, finding, command, remark)

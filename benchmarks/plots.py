@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from benchmarks import archive
 from benchmarks.archive import Finding
 from benchmarks.bars import Bar, chart
-from benchmarks.claims import Claim
+from benchmarks.claims import PEAK_MEMORY, PEAK_SPEAKING, Claim
 from benchmarks.programs import COQUI, named
 from benchmarks.training_findings import SwitchTable
 
@@ -22,12 +22,11 @@ def speed(found: Sequence[Claim]) -> str:
 
 def memory(found: Sequence[Claim]) -> str:
     """Draw the peaks of both sides."""
-    most = [claim for claim in found if claim.is_memory]
+    most = [claim for claim in found if claim.what.endswith((PEAK_MEMORY, PEAK_SPEAKING))]
     bars = []
     for claim in most:
-        bars.append(
-            Bar(claim.what.removesuffix(": peak memory"), claim.ours, f"{claim.told}: {claim.ours:.0f} MiB", "ours")
-        )
+        name, _, _ = claim.what.rpartition(": ")
+        bars.append(Bar(name, claim.ours, f"{claim.told}: {claim.ours:.0f} MiB", "ours"))
         bars.append(Bar(COQUI, claim.theirs, f"{claim.theirs:.0f} MiB", "theirs"))
     return chart(MEMORY_TITLE, dated(most), bars)
 

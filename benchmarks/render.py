@@ -21,7 +21,7 @@ from utils.core.storage import write_atomically
 
 PAGE, IMAGES = "benchmarks/README.md", "docs/images"
 SPEED, MEMORY, SWITCHES = (f"{IMAGES}/benchmark-{name}.svg" for name in ("speed", "memory", "switches"))
-NOT_YET = "not measured yet"
+NOT_YET = "no stored result"
 ON_GPU = "python -m benchmarks --device cuda"
 
 
@@ -64,7 +64,7 @@ def front_page(every: Sequence[Finding]) -> str:
     if on_gpu := claims(every, "cuda"):
         parts += [claim_table(on_gpu), measured_on(on_gpu)]
     else:
-        parts.append(f"On a GPU: **{NOT_YET}**, because no GPU was available. `{ON_GPU}` measures it.")
+        parts.append(f"On a GPU: **not measured yet**, because no GPU was available. `{ON_GPU}` measures it.")
     pictures = [f"![{plots.SPEED_TITLE}]({SPEED})", f"![{plots.MEMORY_TITLE}]({MEMORY})"]
     return "\n\n".join([*parts, *pictures])
 
@@ -85,9 +85,12 @@ def claim_table(found: Sequence[Claim]) -> str:
 
 
 def measured_on(found: Sequence[Claim]) -> str:
-    """Say for each program on which machine, when and with which versions it measured."""
-    used = {claim.finding.path.name: claim.finding for claim in found}.values()
-    told = {f"{one.benchmark.split('_')[0]} on {surroundings(one)}": None for one in used}
+    """Say on which machines, when and with which versions the programs measured."""
+    places: dict[str, list[str]] = {}
+    for one in {claim.finding.path.name: claim.finding for claim in found}.values():
+        name = one.benchmark.replace("_", " ").replace("x", " x ")
+        places.setdefault(surroundings(one), []).append(name)
+    told = [f"{', '.join(names)} on {place}" for place, names in places.items()]
     return f"Measured: {'; '.join(told)}."
 
 

@@ -35,11 +35,6 @@ class SpokenSide:
         """Name the side with its precisions."""
         return f"{self.side}: GPT {self.gpt}, vocoder {self.vocoder}"
 
-    @property
-    def peak(self) -> float:
-        """Return the higher one of the two peaks of memory."""
-        return max(self.memory[LOADING], self.memory[SPEAKING])
-
     def best(self, what: str) -> float:
         """Return the fastest round; of the stops the slowest one, which is what a listener has to expect."""
         return (max if what == STOP else min)(one[what] for one in self.rounds)
