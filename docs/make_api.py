@@ -58,8 +58,8 @@ INTERNAL = "work"  # the verb that a run's own process is started with
 HEAD = """\
 # API: Python calls, settings, commands
 
-Made from the code by `python docs/make_api.py`; a test fails when this page is stale, so do not edit it by hand. What
-the parts are for is told in the guides: [training](TRAINING_OPTIMIZATIONS_GUIDE.md), [data](DATA_GUIDE.md),
+Generated from the code by `python docs/make_api.py`; a test fails when this page is stale, so do not edit it by hand. The
+guides explain what each part is for: [training](TRAINING_OPTIMIZATIONS_GUIDE.md), [data](DATA_GUIDE.md),
 [speech](INFERENCE_GUIDE.md), [checkpoints](CHECKPOINT_GUIDE.md), [memory](MEMORY_GUIDE.md) and
 [Amharic](AMHARIC_GUIDE.md).
 """
@@ -80,7 +80,7 @@ that exclude each other are refused together, in one message.
 """
 COMMANDS = """\
 `python -m utils <command>`, or `./start.sh <command>`; each has `--help`. Where settings are named, every field of that
-class is a flag too, and `--config FILE.yaml` reads them from a file; flags win over it.
+class is a flag too, and `--config FILE.yaml` reads them from a file; flags take precedence.
 """
 
 

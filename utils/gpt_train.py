@@ -87,7 +87,8 @@ def train_gpt(
     A run that is stopped raises ``utils.runs.job.StopRequested`` after it was saved.
 
     Args:
-        resume: Name of a run of the project to continue, or "latest". Its own settings apply; those given must agree.
+        resume: Name of a run of the project to continue, or "latest". It keeps its settings; only
+            those that CHECKPOINT_GUIDE.md lists may be given other values.
         accept_licence: Accept the licence of the published model, once for all runs on this computer.
         progress: Print one line of progress to standard error.
         settings: Settings of the run. ``output_path`` is the folder of the project.
