@@ -58,7 +58,7 @@ INTERNAL = "work"  # the verb that a run's own process is started with
 HEAD = """\
 # API: Python calls, settings, commands
 
-Generated from the code by `python docs/make_api.py`; a test fails when this page is stale, so do not edit it by hand. The
+Generated from the code by `python docs/make_api.py`; a test fails when this page is stale, so do not edit it. The
 guides explain what each part is for: [training](TRAINING_OPTIMIZATIONS_GUIDE.md), [data](DATA_GUIDE.md),
 [speech](INFERENCE_GUIDE.md), [checkpoints](CHECKPOINT_GUIDE.md), [memory](MEMORY_GUIDE.md) and
 [Amharic](AMHARIC_GUIDE.md).

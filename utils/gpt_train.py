@@ -54,7 +54,7 @@ from utils.xtts.model import load_gpt
 
 OFFER = (
     "The best checkpoint of this run is that of step {step}. "
-    "To make it the voice of the project: python -m utils checkpoints promote {run} best --project {project}"
+    "To make it the finished model of the project: python -m utils checkpoints promote {run} best --project {project}"
 )
 
 

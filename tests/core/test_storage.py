@@ -20,6 +20,7 @@ from utils.core.storage import (
     link_or_copy_atomically,
     make_unique_folder,
     read_json,
+    storage_error,
     timestamp_name,
     write_atomically,
 )
@@ -32,6 +33,14 @@ def raising(code: int, *, leaving: bytes = b"") -> Callable[[Path, Path], None]:
         raise OSError(code, os.strerror(code))
 
     return fail
+
+
+@pytest.mark.parametrize(
+    ("number", "hint"),
+    [(errno.EACCES, "permissions"), (errno.ENOSPC, "Free some space"), (errno.ENAMETOOLONG, "the path")],
+)
+def test_the_hint_of_a_failed_write_fits_its_reason(number: int, hint: str) -> None:
+    assert hint in storage_error(Path("file"), OSError(number, "reason")).hint
 
 
 def test_a_disk_that_may_not_be_written_is_not_a_full_one(small_disk: Path) -> None:

@@ -63,7 +63,7 @@ def test_values_out_of_range_are_refused(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("seconds", "words"),
     [
-        ([3.0] * 50 + [11.0], ["No clip is under 2 s: short texts will end badly.", "4-6", "6-8", "8-10"]),
+        ([3.0] * 50 + [11.0], ["No clip is under 2 s: short sentences will have poor endings.", "4-6", "6-8", "8-10"]),
         ([1.0] + [3.0] * 99, ["Only 1 of 100 clips are under 2 s", "No clip is over 3.0 s"]),
         ([1.0, 3.0, 5.0, 7.0, 9.0, 11.0], []),
     ],

@@ -194,7 +194,7 @@ def test_another_process_or_machine_is_never_signalled(project: Project) -> None
     assert runs.stop_now(reused, grace=0).status is Status.LOST
     assert psutil.Process().is_running()
     reused.write_state(running(machine="elsewhere"))
-    with pytest.raises(RunError, match="runs on elsewhere"):
+    with pytest.raises(RunError, match="is running on elsewhere"):
         runs.stop_now(reused, grace=0)
 
 

@@ -163,5 +163,12 @@ def test_the_best_of_several_candidates_is_taken() -> None:
     assert utterance.sentence.seed == seeds[1]
 
 
+@pytest.mark.parametrize("settings", [{"beams": 2}, {"top_k": 1}])
+def test_a_sentence_is_generated_once_where_every_seed_gives_the_same(settings: dict[str, object]) -> None:
+    fake = FakeModel([5])
+    (utterance,) = fake.speak(5, tries=3, candidates=2, **settings)
+    assert (fake.seeds, utterance.tries) == ([5], 1)
+
+
 def test_a_sentence_may_take_longer_than_usual_but_has_a_limit() -> None:
     assert 40 < max_codes(Sentence(TOKENIZED), SpeechLimits()) < 200

@@ -128,7 +128,7 @@ def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("entered", "reason"), [("/no/such/place", "does not exist"), ("a|b", r"has a \|"), (".", "no audio and no video")]
+    ("entered", "reason"), [("/no/such/place", "does not exist"), ("a|b", r"has a \|"), (".", "no audio or video")]
 )
 def test_an_invalid_input_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entered: str, reason: str

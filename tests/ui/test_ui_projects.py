@@ -101,7 +101,7 @@ def test_a_deleted_project_is_restored_whole(project: Project, tmp_path: Path) -
     assert restored.root.name == "voice-2"
     assert (restored.root / SOUND).read_bytes() == b"sound"
     for unknown in (deleted.id, "../voice", "", "/etc"):
-        with pytest.raises(StorageError, match="trash"):
+        with pytest.raises(StorageError, match="no longer exists"):
             projects.restore(unknown, tmp_path)
 
 

@@ -145,8 +145,12 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     assert "1.5000" in shown
     assert HTML not in shown
     assert "<table" not in render.comparison_table([first], [history], "en")
+    first.config.write_text("num_epochs: 5", encoding="utf-8")  # of version 1.0
+    assert training_checks.differences([first, second])["reference"] == ["same_clip", "auto"]
     first.config.write_text("{", encoding="utf-8")
-    assert training_checks.read_settings(first) == {}
+    assert training_checks.differences([first, second]) == {}
+    third = make_run(project, "c", num_epochs=3, sample_texts=HTML)
+    assert training_checks.differences([first, second, third]) == {"num_epochs": ["", 5, 3]}
 
 
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:

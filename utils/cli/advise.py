@@ -19,7 +19,7 @@ from utils.training.advice import Advice, TrainingData, advise, training_data
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
     parser.add_argument("--gpu-gib", type=float, help="GPU memory in GiB (default: this computer's GPU); 0 = no GPU")
-    parser.add_argument("--version", default=TrainConfig().version, help="base version, such as tiny")
+    parser.add_argument("--version", default=TrainConfig().version, help="base model, such as tiny")
     parser.add_argument("--out", type=Path, metavar="FILE.yaml", help="write the settings to a file for train --config")
     parser.add_argument("--json", action="store_true", help="print JSON")
 

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "list":
         return show_list(opened, arguments.name)
     if not arguments.name:
-        raise RunError(f"No run given. Usage: checkpoints {arguments.action} RUN STEP.", hint="See: checkpoints list.")
+        raise RunError("No run given.", hint=f"Usage: python -m utils checkpoints {arguments.action} RUN STEP.")
     return ACTIONS[arguments.action](opened, arguments)
 
 

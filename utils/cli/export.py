@@ -10,7 +10,7 @@ from utils.cli.runs import add_output
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", help="finished model, project, run, checkpoint, base version or Coqui model folder")
+    parser.add_argument("model", help="finished model, project, run, checkpoint, base model or Coqui model folder")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="target folder")
     parser.add_argument("--base", default="", help="base model of a checkpoint, if it was moved")
     parser.add_argument(

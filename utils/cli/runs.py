@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         show_list(opened)
         return 0
     if not arguments.name:
-        raise RunError(f"No run given. Usage: runs {arguments.action} NAME.", hint="See: runs list.")
+        raise RunError(f"No run given. Usage: runs {arguments.action} NAME.", hint="See: python -m utils runs list.")
     run = runs.find_run(opened, arguments.name)
     match arguments.action:
         case "show":
@@ -145,9 +145,9 @@ def _end(run: Run, *, asks: bool) -> int:
         print(state.message)  # any other end is an event
     step = checkpoints.best_step(run.folder) if state.status is runs.Status.STOPPED and asks else None
     if step and sys.stdin.isatty() and sys.stdout.isatty():
-        answer = input(f"Make its best checkpoint (step {step}) the voice of {run.project.root.name}? [y/N] ")
+        answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.root.name}? [y/N] ")
         if answer.strip().lower() in {"y", "yes"}:
             from utils.speech.loading import make_ready
 
-            print(f"The voice is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
+            print(f"The finished model is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
     return {runs.Status.FINISHED: 0, runs.Status.STOPPED: EXIT_INTERRUPTED}.get(state.status, 1)

@@ -173,7 +173,7 @@ def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
     if problem["type"] == "extra_forbidden":
         near = difflib.get_close_matches(name, known, n=1)
         return f"{name}: unknown setting" + (f" (did you mean {near[0]}?)" if near else "")
-    rule = problem["msg"].removeprefix("Value error, ").removeprefix("Input ").rstrip(".")
+    rule = problem["msg"].removeprefix("Value error, ").removeprefix("Input ").partition(", unable")[0].rstrip(".")
     if name == "settings":
         return f"{name}: {rule}"
     value = problem["input"]

@@ -11,7 +11,7 @@ class SpeakerConfig(Config):
     """Which model to use, and where."""
 
     model: Text = setting(
-        "", "Model", "Finished model, checkpoint, run, base version or Coqui model folder; blank = latest."
+        "", "Model", "Finished model, checkpoint, run, base model or Coqui model folder; blank = latest."
     )
     device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for the model.")
     precision: Literal["auto", "fp32", "bf16", "fp16", "int8"] = setting(
@@ -29,35 +29,25 @@ class SpeechConfig(SpeakerConfig):
     temperature: float = setting(0.75, "Temperature", "Higher values sound livelier and are less reliable.", gt=0, le=2)
     top_k: int = setting(50, "Top k", "Number of audio codes considered at each step.", ge=1, le=1026)
     top_p: float = setting(0.85, "Top p", "Probability mass considered at each step.", gt=0, le=1)
-    repetition_penalty: float = setting(
-        10.0, "Repetition penalty", "Higher values avoid repeated audio codes.", ge=1, le=50
+    repetition_penalty: float = setting(10.0, "Repetition penalty", "Higher values avoid repetitions.", ge=1, le=50)
+    beams: int = setting(
+        1, "Beams", "Beam search width; 1 = sampling. Beam search ignores seed and attempts.", ge=1, le=16
     )
-    beams: int = setting(1, "Beams", "Beam search width; 1 = sampling with the temperature.", ge=1, le=16)
-    length_penalty: float = setting(
-        1.0, "Length penalty", "With beam search, higher values prefer longer speech.", ge=-2, le=4
-    )
+    length_penalty: float = setting(1.0, "Length penalty", "In beam search, higher = longer speech.", ge=-2, le=4)
     speed: float = setting(1.0, "Speed", "Speech rate; the pitch stays the same.", ge=0.5, le=2.0)
     seed: int = setting(0, "Seed", "The same seed, text and voice give the same audio.", ge=0, lt=2**32)
     tries: int = setting(
-        3,
-        "Attempts per sentence",
-        "Maximum number of times a sentence that fails the automatic checks is generated.",
-        ge=1,
-        le=10,
+        3, "Attempts per sentence", "Limit for a sentence that fails the checks. Not when streaming.", ge=1, le=10
     )
-    candidates: int = setting(1, "Versions per sentence", "The best of these versions is used.", ge=1, le=16)
-    batch_size: int = setting(
-        8, "Sentences at a time", "Sentences of a long text that are generated together.", ge=1, le=64
-    )
+    candidates: int = setting(1, "Versions per sentence", "The best of these is used. Not when streaming.", ge=1, le=16)
+    batch_size: int = setting(8, "Sentences at a time", "Sentences that are generated together.", ge=1, le=64)
     sentence_pause: float = setting(0.35, "Pause after a sentence (s)", "Silence between two sentences.", ge=0, le=5)
     paragraph_pause: float = setting(0.8, "Pause after a paragraph (s)", "Silence between two paragraphs.", ge=0, le=10)
-    trim: bool = setting(True, "Trim", "Remove silence and noise at both ends of each sentence.")
+    trim: bool = setting(True, "Trim", "Remove silence and noise at both ends of each sentence. Not when streaming.")
     loudness: float = setting(
         -16.0, "Loudness (LUFS)", "Loudness of the speech, with peaks below -1 dB; 0 = as generated.", ge=-40, le=0
     )
-    first_codes: int = setting(
-        12, "First chunk (codes)", "Audio codes generated before streaming starts.", ge=2, le=200
-    )
+    first_codes: int = setting(12, "First chunk (codes)", "Audio codes before streaming starts.", ge=2, le=200)
     chunk_codes: int = setting(24, "Chunk (codes)", "Audio codes of the largest chunk when streaming.", ge=2, le=200)
 
 

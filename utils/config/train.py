@@ -10,7 +10,7 @@ from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARAT
 from utils.core import paths
 from utils.core.paths import Project
 
-RETIRED = "tiny-random"  # a base version of 1.0
+RETIRED = "tiny-random"  # a base model of 1.0
 
 
 def allow_retired(value: object, validate: ValidatorFunctionWrapHandler) -> object:
@@ -55,10 +55,10 @@ class TrainConfig(Config):
     }
 
     custom_model: Text = setting(
-        "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base version."
+        "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base model."
     )
     version: Version = setting(
-        "v2.0.2", "Base version", "Published XTTS version to start from; tiny is the small built-in voice."
+        "v2.0.2", "Base model", "Published XTTS version to start from; tiny is a small model for trials."
     )
     language: Language = setting("am", "Language", "Language spoken in the clips.")
     use_amharic_g2p: bool = setting(True, "Amharic G2P", "Convert Amharic to phonetic Latin letters before training.")
@@ -320,7 +320,7 @@ class TrainConfig(Config):
 class DownloadConfig(Config):
     """Which base model to download."""
 
-    version: Version = setting("v2.0.2", "Base version", "XTTS version to download; tiny is the small built-in voice.")
+    version: Version = setting("v2.0.2", "Base model", "XTTS version to download; tiny is a small model for trials.")
     models: Text = setting("", "Models folder", "Where to save the model; blank = the default folder.")
 
 

@@ -21,8 +21,6 @@ UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed betw
 RELAYED_V6 = ipaddress.ip_network("2002::/16")  # 6to4 embeds an IPv4 address, which may be private
 RESERVED_V4 = ipaddress.ip_network("192.0.0.0/24")  # of the network itself; before Python 3.12.4 partly "global"
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how IPv6-only networks reach an IPv4 address
-
-
 HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII)  # a Host header, with its port
 
 

@@ -159,7 +159,7 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise DamagedError(f"{path} cannot be read: {type(error).__name__}.", hint=CHOOSE_ANOTHER) from error
     if version not in (1, FORMAT):
-        raise DamagedError(f"{path} has format {version}; this version reads {FORMAT}.", hint="Use the same version.")
+        raise DamagedError(f"{path} has format {version}, not {FORMAT}.", hint="Use the version that wrote it.")
     if (version, digest) != (1, None) and digest != _digest(about):
         raise DamagedError(f"{path} has changed since it was written.", hint=CHOOSE_ANOTHER)
     for name, size in sizes.items():

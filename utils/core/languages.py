@@ -66,7 +66,7 @@ def find(name: str) -> Language:
         near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
         names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
         meant = f"Did you mean {' or '.join(names)}? " if names else ""
-        hint = f"{meant}Give a name such as Amharic or a code such as am."
+        hint = f"{meant}Use a name such as Amharic or a code such as am."
         raise UnknownLanguageError(f"Unknown language {name[:60]!r}.", hint=hint)
     code = tag[1]
     return known.get(code) or Language(code, code, code, (), code if code in WHISPER_CODES else None)

@@ -26,12 +26,15 @@ RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
 
 DENIED_HINT = "Correct its permissions or choose another folder. Existing files are unchanged."
+DENIED, FULL = (errno.EACCES, errno.EPERM, errno.EROFS), (errno.ENOSPC, errno.EDQUOT)
+DISK_HINT = "Check the path and the disk, or choose another folder. Existing files are unchanged."
 NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Turn a failed write into an error for the user."""
-    hint = DENIED_HINT if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS} else NO_SPACE_HINT
+    hints = dict.fromkeys(DENIED, DENIED_HINT) | dict.fromkeys(FULL, NO_SPACE_HINT)
+    hint = hints.get(error.errno or 0, DISK_HINT)
     return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)
 
 

@@ -1,1 +1,1 @@
-"""From recordings to clips with text that one can trust: pure steps over a frozen Clip; only build.py writes."""
+"""From recordings to clips with text that one can trust: the steps are pure and work on a frozen Clip."""

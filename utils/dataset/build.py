@@ -73,7 +73,7 @@ def build(
     make_folder(folder / WAVS)
     if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
         raise DataError(
-            f"{folder} holds clips of language {known!r}, not {settings.language!r}.",
+            f"{folder} contains clips in {known!r}, not {settings.language!r}.",
             hint="Use another project for them.",
         )
     with file_lock(folder / LOCK):

@@ -130,7 +130,7 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
     mine, theirs = read_language(target), read_language(other)
     if mine != theirs:
         raise DataError(
-            f"{target} is in language {mine!r}, but {other} is in {theirs!r}.",
+            f"The language of {target} is {mine!r}, but that of {other} is {theirs!r}.",
             hint="Use a separate project for each language.",
         )
     if dry_run:

@@ -304,7 +304,7 @@ def revert(folder: Path, name: str) -> Edit:
         if row is None:
             raise DataError(f"Clip {name} has not been changed.", hint="There is nothing to undo.")
         if row[0] is None:
-            raise DataError(f"Clip {name} was made by an edit.", hint="Undo that edit with: dataset undo.")
+            raise DataError(f"Clip {name} was made by an edit.", hint="Undo it with: python -m utils dataset undo.")
         session.put([with_fields(clip, row[0])])
     return Edit("revert", (session.after[name],))
 

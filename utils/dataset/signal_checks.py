@@ -40,7 +40,7 @@ def find_problems(path: Path, speech: Sequence[Span]) -> list[str]:
     if (band := band_limit(np.concatenate(excerpts))) < TELEPHONE_HZ:
         warnings.append(f"There is no sound above {band / 1000:.1f} kHz, as on a telephone. The voice will be muffled.")
     if (decay := reverberation(excerpts)) is not None and decay > REVERBERANT_SECONDS:
-        warnings.append(f"It is reverberant: sounds take {decay:.2f} s to decay by 60 dB. The voice will too.")
+        warnings.append(f"It is reverberant: sounds take {decay:.2f} s to decay by 60 dB. The voice will be too.")
     if (below := noise_below_speech(excerpts)) < NOISE_BELOW_SPEECH:
         warnings.append(f"The noise floor is only {below:.0f} dB below the speech: the voice will have the noise.")
     return warnings

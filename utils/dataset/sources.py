@@ -60,9 +60,9 @@ def find_recordings(
     """Find all recordings in the inputs, with their text where it is known.
 
     Hub names are ``hf:owner/name`` or ``hf:owner/name:configuration``, corpora ``corpus:fleurs``; of each, this many
-    hours are read. Subtitles in other languages than the spoken one
-    are ignored. Downloaded and unpacked files go into ``workspace``; without one, such inputs are refused.
-    ``on_progress`` is called with the name of a download and the share that has arrived.
+    hours are read. Subtitles in other languages than the spoken one are ignored. Downloaded and unpacked files go into
+    ``workspace``; without one, such inputs are refused. ``on_progress`` is called with the name of a download and the
+    share that has arrived.
     """
     scan = _Scan(canonical(language), speaker, workspace, on_progress, access, hours)
     for name in dict.fromkeys(map(str, inputs)):

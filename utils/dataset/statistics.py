@@ -187,9 +187,9 @@ class Lengths:
         found = []
         if short < SHORT_SHARE * count:
             few = f"Only {short} of {count} clips are" if short else "No clip is"
-            found.append(f"{few} under {SHORT_SECONDS:g} s: short texts will end badly.")
+            found.append(f"{few} under {SHORT_SECONDS:g} s: short sentences will have poor endings.")
         if longest < LONG_SECONDS:
-            found.append(f"No clip is over {longest:.1f} s: longer sentences will be spoken badly.")
+            found.append(f"No clip is over {longest:.1f} s: longer sentences will sound poor.")
         counts = self.counts()["seconds"].items()
         edges = [(name, low) for (name, number), low in zip(counts, SECONDS, strict=True) if not number]
         inner = [name for name, low in edges if min(self.seconds) < low < longest and low >= SHORT_SECONDS]

@@ -235,7 +235,7 @@ class Store:
             db.close()
             raise DataError(
                 f"{self.path} has format {version}; this version reads format {VERSION}.",
-                hint="Update the program, or give this project a new folder.",
+                hint="Update the program, or create a new project.",
             )
         return _with_new_columns(db)
 

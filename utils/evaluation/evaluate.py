@@ -45,11 +45,9 @@ WAVS = "wavs"
 BATCH = 8  # clips transcribed at a time
 ENCODER_RATE = 16_000  # of the speaker encoder
 NOT_SETTINGS = {"model", "reference", "language"}  # part of the model and the sentence instead
-NO_RECOGNISER = "no recogniser was given (for example --asr large-v3)"
+NO_RECOGNISER = "no recogniser was given; add one, for example --asr large-v3"
 
 Vector = npt.NDArray[np.float32]
-
-
 OnProgress = Callable[[Progress], object]
 
 

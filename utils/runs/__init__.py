@@ -341,7 +341,7 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
     if state.status not in ACTIVE:
         return state
     if state.pid and state.machine != machine():
-        raise RunError(f"{run.name} runs on {state.machine}.", hint="Stop it there, or use Stop and save.")
+        raise RunError(f"{run.name} is running on {state.machine}.", hint="Stop it there, or use Stop and save.")
     try:
         write_atomically(run.stop_file, "now")
     except StorageError:
@@ -377,7 +377,7 @@ def delete(run: Run) -> None:
             raise RunBusyError(f"{run.name} is in use: {error.strerror}.", hint=hint) from error
     _remove_deleted(run.folder.parent)
     if deleted.exists():
-        hint = "Close the programs that use them, then start a run."
+        hint = "Close the programs that use them. They are removed at the next deletion."
         raise RunBusyError(f"Some files of {run.name} are left in {deleted}.", hint=hint)
 
 

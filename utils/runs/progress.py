@@ -25,7 +25,7 @@ FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as t
     "checking": "Checking texts against the audio, recordings: {recordings}",
     "bad": "Not used: {path}: {reason}",
     "split": "train: {train}; eval: {eval}. {message}",
-    "prepared": "Clips in use: {clips}. Recordings: {added} added, {known} known, {bad} not used",
+    "prepared": "Clips in use: {clips}. Recordings: {added} added, {known} unchanged, {bad} not used",
 }
 
 

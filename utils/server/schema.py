@@ -1,6 +1,5 @@
 """What a client may send, and the errors it gets, both in the shape of OpenAI's speech API."""
 
-import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -13,6 +12,7 @@ from pydantic import Field, create_model, field_validator
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.core.storage import parse_json
 from utils.speech.session import QueueFullError, SessionClosedError
 from utils.workspace.reference_clips import named_voices
 
@@ -132,8 +132,8 @@ def body_model(base: SpeechConfig) -> type[SpeechBody]:
 def json_object(content: bytes) -> dict[str, object]:
     """Parse the JSON of a request, which must be an object."""
     try:
-        values = json.loads(content)
-    except (ValueError, RecursionError) as error:
+        values = parse_json(content)
+    except ValueError as error:
         raise RequestError(400, "invalid_json", "The body is not valid JSON.") from error
     if not isinstance(values, dict):
         raise RequestError(400, "invalid_json", "The body must be a JSON object.")

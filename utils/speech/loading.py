@@ -1,4 +1,4 @@
-"""Loads a model for speech: a finished one, a run's checkpoint, an adapter, a base version, or a coqui folder.
+"""Loads a model for speech: a finished one, a run's checkpoint, an adapter, a base model, or a coqui folder.
 
 Vocabulary and weights are compared before anything is spoken. Weights are read a few layers at a time, so that loading
 needs hardly more memory than the model itself.
@@ -120,7 +120,7 @@ def open_model(
     """Load a model.
 
     Args:
-        model: A finished model, a project, a run, a checkpoint, an adapter, a base version, a coqui folder or one of
+        model: A finished model, a project, a run, a checkpoint, an adapter, a base model, a coqui folder or one of
             its .pth files; empty: the model that was finished last.
         base: Folder or version that a checkpoint was trained from, if it was moved or the checkpoint does not say it.
         merge: Merge the adapter beside a checkpoint's weights into the base in full precision, instead of reading the

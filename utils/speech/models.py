@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 NEEDED = (MODEL_FILE, *REQUIRED_FILES)
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
 TRAINED_FILES = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_CONFIG)
-HINT = "Choose a finished model, checkpoint, run, project, base version or Coqui model folder."
+HINT = "Choose a finished model, checkpoint, run, project, base model or Coqui model folder."
 
 ModelKind = Literal["ready", "checkpoint", "base"]
 
@@ -76,7 +76,7 @@ def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | 
         if not finished:
             raise ModelFileError(
                 f"There is no finished model in {output}.",
-                hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or use the model tiny.",
+                hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or use tiny.",
             )
         return max(finished, key=lambda model: model.when).path
     if name in VERSIONS:

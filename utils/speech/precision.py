@@ -25,7 +25,7 @@ from utils.core.errors import SpeedupError, StorageError
 from utils.core.paths import PRECISIONS
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
-from utils.xtts.device import BF16_FLAGS, choose_precision, processor_flags
+from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
 
 logger = logging.getLogger(__name__)
 
@@ -78,10 +78,7 @@ def choose(
 
     int8 is for the GPT only; the vocoder then gets the fastest for it. ``path`` has earlier measurements.
     """
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    if torch.device(device).type == "cuda" and not torch.cuda.is_available():
-        raise SpeedupError("torch finds no GPU.", hint="Choose cpu or auto, or install a CUDA build of torch.")
+    device = choose_device(device)
     if precision not in ("auto", *DTYPES):
         raise SpeedupError(f"{precision!r} is not a precision.", hint=f"Choose auto, {', '.join(DTYPES)}.")
     if precision != "auto":

@@ -59,7 +59,7 @@ class Synthesizer:
         """Load a model onto a device.
 
         Args:
-            model: A finished model, a run or checkpoint, a base version, or a coqui folder; empty: the newest.
+            model: A finished model, a run or checkpoint, a base model, or a coqui folder; empty: the newest.
             device: "auto", "cpu" or "cuda".
             precision: A number format; "auto" is the fastest one measured on this machine.
             cache: Folder of cached voices; None: output/.cache/voices.
@@ -205,10 +205,14 @@ def best_takes(
 ) -> Generator[Utterance, None, None]:
     """Speak sentences and yield them in order; suspicious ones are retried with other seeds; the best take counts.
 
+    Without random numbers, every take would be the same, so there is only one.
+
     ``add`` begins an attempt to generate a sentence, and ``next_sound`` returns a complete one with its sound. The
     sentences are read as far as there is work for two batches.
     """
     source, limits = iter(sentences), SpeechLimits.of(config.language)
+    if config.beams > 1 or config.top_k == 1:
+        config = config.model_copy(update={"tries": 1, "candidates": 1})
     works, takes = deque[_Work](), dict[Generation, tuple[_Work, int, Sentence]]()
 
     def start(work: _Work) -> None:

@@ -19,6 +19,7 @@ from utils.dataset.recognisers.choice import missing_gpu_library
 from utils.system import packages as pinned
 from utils.system import torch_build
 from utils.xtts.files import HUB_FILES, looks_complete
+from utils.xtts.hub import licence_accepted
 
 if TYPE_CHECKING:
     import torch
@@ -85,11 +86,11 @@ def torch_device(_output: Path) -> Iterator[Finding]:
         card = torch.cuda.get_device_properties(0)
         yield Finding("Device", "pass", f"{card.name}, compute capability {card.major}.{card.minor}, {build}")
         free, total = torch.cuda.mem_get_info()
-        cure = "Inference may fit; full fine-tuning will not."
+        cure = "Fine-tune on a GPU with 6 GB or more; inference may fit."
         yield _finding("GPU memory", f"{free / GIB:.1f} of {total / GIB:.1f} GiB free", cure, good=total >= 6 * GIB)
         yield _whisper_on_gpu(torch.version.cuda or "")
     else:
-        cure = "Data preparation and tests with the tiny model work; use an NVIDIA GPU to fine-tune the full model."
+        cure = "Data preparation and the tiny base model work; use an NVIDIA GPU to fine-tune the full model."
         yield Finding("Device", "warn", f"CPU, {torch.get_num_threads()} threads, {build}", cure)
 
 
@@ -172,7 +173,7 @@ def memory_and_disk(output: Path) -> Iterator[Finding]:
     """There is enough memory and disk."""
     memory = psutil.virtual_memory()
     detail = f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free"
-    cure = "Close other programs, or use the tiny model."
+    cure = "Close other programs, or use the tiny base model."
     yield _finding("RAM", detail, cure, good=memory.total >= 7.5 * GIB)
     free = shutil.disk_usage(next(path for path in (output, *output.absolute().parents) if path.exists())).free / GIB
     cure = "Free some space: the model needs 2 GiB and resume data 5 GiB."
@@ -224,10 +225,10 @@ def base_model(_output: Path) -> Iterator[Finding]:
         torn = [name for name in HUB_FILES if name not in missing and not looks_complete(folder / name)]
         problems = [*(f"{name} is missing" for name in missing), *(f"{name} is truncated" for name in torn)]
         detail = f"{folder.name}: {', '.join(problems)}" if problems else f"{folder.name} is complete"
-        cure = f"Copy these files into {folder} again."
+        cure = f"Run: python -m utils download-model --version {folder.name}"
         yield _finding("Base model", detail, cure, good=not problems, otherwise="fail")
-    accepted = paths.LICENCE_CONSENT.exists()
-    cure = "For non-commercial use only (Coqui Public Model License); you have to accept it before the first use."
+    accepted = licence_accepted()
+    cure = "Non-commercial use only. Accept it under System on the page, or with --accept-licence."
     yield _finding("Licence of the model", "accepted" if accepted else "not accepted yet", cure, good=accepted)
 
 

@@ -145,10 +145,10 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
 
 def _missing(data: TrainingData) -> Iterator[str]:
     if data.gpu_gib is None and data.version != "tiny":
-        yield "Without a GPU, training XTTS v2 takes weeks. Rent one, or use the tiny voice to learn the steps."
+        yield "Without a GPU, training XTTS v2 takes weeks. Rent one, or use the tiny base model to learn the steps."
     if data.minutes < 120:
         yield "More clean speech helps more than any setting: 30 h clean beat 500 h of mixed quality (F5-TTS#817)."
     if data.speakers == 1 and data.minutes > 3000:
         yield "For a new language, others report several dozen speakers."
     if data.longest < 10:
-        yield "No clip is over 10 s: add longer ones, or join neighbours with: dataset lengths --add."
+        yield "No clip is over 10 s: add longer ones, or join neighbours with: python -m utils dataset lengths --add."

@@ -45,15 +45,15 @@ class CheckpointSamples:
 
     def __init__(self, job: Job, config: TrainConfig, clips: ClipLists, device: torch.device) -> None:
         self.job = job  # receives the audio files and events
+        texts = list(dict.fromkeys(clip.text for clip in clips.eval))
         self.texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
         if self.texts == [NO_SAMPLES]:
             self.texts = []
         elif not self.texts:
-            self.texts = list(dict.fromkeys(clip.text for clip in clips.eval))[:SENTENCES]
+            self.texts = texts[:SENTENCES]
         folder, root = clips.folder, job.run.project.root
         folder = folder.relative_to(root) if folder.is_relative_to(root) else folder  # the project may be moved
         self.recordings = {clip.text: str(folder / clip.audio) for clip in reversed(clips.clips)}
-        texts = list(dict.fromkeys(clip.text for clip in clips.eval))
         self.scored = evenly_spaced(texts, config.score_sentences) if config.score_sentences else []
         self.device = "cuda" if device.type == "cuda" else "cpu"
         self.speech = SpeechConfig(reference=str(clips.voice), language=config.language, seed=config.seed, tries=1)

@@ -44,7 +44,7 @@ class Stateful:
 class NonFiniteGuard(Stateful):
     """Decides what to do with each update by its numbers. Rolling back must not restore it, or it would never fail."""
 
-    saved_fields = ("streak", "rolled_back", "skipped")
+    saved_fields = ("streak", "rolled_back")
     hint = (
         "Lower learning_rate or gradient_clip, or turn off enable_mixed_precision. "
         "If the same clips are named each time, check them and remove them."
@@ -53,7 +53,7 @@ class NonFiniteGuard(Stateful):
     def __init__(self, patience: int = 3, rollbacks: int = 3) -> None:
         self.patience = patience  # bad updates in a row before the run rolls back to its last save
         self.rollbacks = rollbacks  # how often it rolls back before it fails
-        self.streak = self.rolled_back = self.skipped = 0
+        self.streak = self.rolled_back = 0
         self.message = ""
 
     def check(
@@ -67,7 +67,6 @@ class NonFiniteGuard(Stateful):
         if not bad:
             self.streak = 0
             return StepStatus.APPLIED
-        self.skipped += 1
         problem = " and ".join(f"the {name} is {value}" for name, value in bad.items())
         if "loss" not in bad and scale is not None and scale > MIN_LOSS_SCALE:
             self.message = f"Skipped an update: {problem}. The fp16 loss scale is being lowered automatically."

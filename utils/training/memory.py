@@ -205,15 +205,22 @@ class MemoryTest:
         self.model = PackedGpt(gpt.to(device), config.label_smoothing).train()
         self.optimizer, _ = make_optimizer(self.model, config, device)
         self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
+        self.text_weight, self.accumulate = config.text_loss_weight, config.grad_acumm > 1
 
     def measure(self, clips: int) -> tuple[float, int]:
-        """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process."""
+        """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process.
+
+        With ``accumulate``, the gradients of an earlier batch exist, whose seconds do not count.
+        """
         batch = random_batch(self.tokens, self.clip, clips).to(self.device)
         seconds = 0.0
         with peak_memory(self.device) as peak:
             for _ in range(2):  # the first update allocates the optimizer's state
+                if self.accumulate:
+                    self._add_gradients(batch)
                 start = time.perf_counter()
-                self._update(batch)
+                self._add_gradients(batch)
+                self._update()
                 seconds = time.perf_counter() - start
         return seconds, peak[0]
 
@@ -221,6 +228,7 @@ class MemoryTest:
         """Return the largest number of clips, up to a maximum, whose update stays within the available bytes."""
 
         def attempt(clips: int) -> int:
+            self.accumulate = clips < maximum
             if self.measure(clips)[1] > available:
                 raise torch.OutOfMemoryError("CUDA out of memory.")  # accelerate recognizes the message
             return clips
@@ -233,11 +241,13 @@ class MemoryTest:
                 "Not even one clip fits into memory.", hint="See what would help: python -m utils memory-plan."
             ) from error
 
-    def _update(self, batch: PackedBatch) -> None:
+    def _add_gradients(self, batch: PackedBatch) -> None:
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
             sums: LossSums = self.model(batch)
-        loss = sums.audio / max(1, batch.audio_count) + 0.01 * sums.text / max(1, batch.text_count)
+        loss = sums.audio / max(1, batch.audio_count) + self.text_weight * sums.text / max(1, batch.text_count)
         torch.autograd.backward(loss)
+
+    def _update(self) -> None:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         if self.device.type == "cuda":

@@ -76,7 +76,8 @@ class ModelSize:
             layers, dim, heads, rows = (int(sizes[name]) for name in names)
             audio_rows = int(sizes.get("gpt_num_audio_tokens", cls.audio_rows))
         except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
-            raise ConfigError(f"custom_model: {path} does not contain the model's sizes: {error!r}.") from error
+            hint = "Use the config.json that was saved with the weights."
+            raise ConfigError(f"custom_model: {path} does not describe an XTTS v2 model.", hint=hint) from error
         return cls(layers=layers, dim=dim, heads=heads, text_rows=rows, audio_rows=audio_rows)
 
 

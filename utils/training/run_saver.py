@@ -119,7 +119,7 @@ class RunSaver:
         if snapshot.dataset_hash != self.dataset_hash:
             raise RunError(
                 "The training clips have changed since this run was saved, so it cannot resume exactly.",
-                hint="Start a new run from its checkpoint: checkpoints promote, then train with --custom-model ready/.",
+                hint="Promote its checkpoint, then start a run with custom_model set to the project's folder ready.",
             )
         if snapshot.config_hash != config_hash(self.config):
             raise RunError(

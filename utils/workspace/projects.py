@@ -143,7 +143,7 @@ def restore(identifier: str, output: Path = OUTPUT) -> Project:
     """Restore a deleted project, with a number in its name when the name is taken."""
     deleted = {project.id: project for project in list_deleted(output)}
     if identifier not in deleted:
-        raise StorageError("This project is no longer in the trash.", hint="Choose another one.")
+        raise StorageError("This deleted project no longer exists.", hint="Choose another one.")
     name, number = deleted[identifier].name, 2
     while (target := project(name, output)).root.exists():
         name, number = f"{deleted[identifier].name}-{number}", number + 1
@@ -165,7 +165,7 @@ def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
 def _require_idle(target: Project) -> None:
     if active := runs.active_run(target):
         raise RunBusyError(
-            f"{active.name} of {target.root.name} is running.", hint="Stop it first, or wait for its end."
+            f"{active.name} of {target.root.name} is running.", hint="Stop it first, or wait until it ends."
         )
 
 

@@ -34,10 +34,10 @@ MAX_NAMED = 5  # clips that a finding names
 
 LITTLE_HOURS = 2.0  # below it, configs/small_dataset.yaml is recommended
 LITTLE_DATA = "This is a small dataset. Choose the preset for under 2 hours, or record more."
-LONG_CLIPS = "They are excluded. Raise the maximum audio length, or segment the recordings again."
+LONG_CLIPS = "They are excluded. Raise the maximum clip length, or segment the recordings again."
 LONG_TEXTS = "They are excluded. Raise the maximum text length, or segment the recordings again."
 UNKNOWN = "Write these characters as words, or turn on Amharic G2P."
-NO_VOCABULARY = "It is downloaded with the model at the first start. Check again after that."
+NO_VOCABULARY = "It is downloaded with the model when training first starts. Check again then."
 INVALID_LINES = "These lines are skipped. Correct the metadata or create the dataset again."
 
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
@@ -117,11 +117,11 @@ def read_settings(run: Run) -> dict[str, object]:
 
 
 def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
-    """Return the settings that differ between runs, in the order of declaration."""
+    """Return the settings that differ between runs, in the order of declaration; blank where a file is damaged."""
     defaults = TrainConfig().model_dump()
-    settings = [read_settings(run) for run in runs]
-    rows = {name: [values.get(name, default) for values in settings] for name, default in defaults.items()}
-    return {name: row for name, row in rows.items() if name not in NOT_COMPARED and len(set(map(str, row))) > 1}
+    settings = [defaults | TrainConfig.earlier | values if (values := read_settings(run)) else {} for run in runs]
+    names = [name for name in defaults if len({str(values[name]) for values in settings if values}) > 1]
+    return {name: [values.get(name, "") for values in settings] for name in names if name not in NOT_COMPARED}
 
 
 # In the child

@@ -214,7 +214,7 @@ def preview(name: str) -> InputPreview:
         return pair_files([path, *counterparts(path)])
     content = pair_files(_files_below(path))
     if not content.pairs:
-        raise DataError(f"{name} holds no audio and no video.", hint="Choose another folder.")
+        raise DataError(f"{name} contains no audio or video.", hint="Choose another folder.")
     return content
 
 

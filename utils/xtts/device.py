@@ -22,8 +22,8 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 
 
 def choose_device(name: str) -> str:
-    if name == "cuda" and not torch.cuda.is_available():
-        raise ConfigError("device: torch finds no CUDA device on this computer.", hint="Choose auto or cpu.")
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ConfigError("PyTorch cannot find a GPU.", hint="Choose cpu or auto, or install a CUDA build of torch.")
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 

@@ -82,7 +82,7 @@ class Ctc(TransformersModel):
             self._model.load_adapter(code)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise RecognitionError(f"{self.name} cannot be set to {known.name} ({code}): {reason}") from error
+            raise RecognitionError(f"{self.name} has no adapter for {known.name} ({code}): {reason}") from error
         self._adapter = code
 
 

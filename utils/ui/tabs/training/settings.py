@@ -172,9 +172,9 @@ def connect_form(
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
         opened = page.open(project)
         name, config = "", None
-        with contextlib.suppress(AmharicTtsError):  # a run of an older version
+        with contextlib.suppress(AmharicTtsError):  # its settings are damaged
             run = next(iter(list_trainings(opened)), None)
-            config = run and TrainConfig.load(run.config)
+            config = run and TrainConfig.load_run(run.config)
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)
