@@ -76,9 +76,9 @@ def test_every_second_is_accounted_for_and_only_new_recordings_are_processed(tmp
     assert "step 3/3 · 100 %" in text
     assert re.search(r"Input 0\.3 min: in use 0\.\d", text)
     assert "broken.wav cannot be decoded" in text
-    assert "Recordings: 2 added, 0 known, 1 not used" in text
+    assert "Recordings: 2 added, 0 unchanged, 1 not used" in text
     assert prepare(*words) == 0
-    assert "Recordings: 0 added, 2 known, 1 not used" in capsys.readouterr().out
+    assert "Recordings: 0 added, 2 unchanged, 1 not used" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
