@@ -176,7 +176,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
         raise
     tracker.close()
 
-    # 5. The first run that finishes becomes the voice of the project.
+    # 5. The first run that finishes becomes the model of the project.
     if ranks.is_first:
         publish_first_voice(job, data.clips.voice)
     ranks.close()

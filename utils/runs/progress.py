@@ -20,7 +20,7 @@ FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as t
     "checkpoint": "step {step} · checkpoint written",
     "saved": "step {step} · saved",
     "sample": "step {step} · sample: {file}",
-    "ready": "The voice of the project is ready: {folder}",
+    "ready": "The model of the project is in {folder}",
     "found": "{recordings} recordings found, {problems} problems",
     "checking": "Checking texts against the audio, recordings: {recordings}",
     "bad": "Not used: {path}: {reason}",
