@@ -10,7 +10,6 @@ from torch import Tensor, nn
 
 from utils.xtts.files import CONFIG_FILE, MEL_FILE, MODEL_FILE, SPEAKERS_FILE
 from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX
-from utils.xtts.narrow_vocoder import set_first_width
 from utils.xtts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -48,9 +47,8 @@ class VocoderSize:
     """The size of a vocoder with its speaker encoder."""
 
     dim: int  # of the GPT
-    channels: int = CHANNELS  # twice those behind the first upsampling; each further one halves them
+    channels: int = CHANNELS  # of the first layer; each upsampling halves them
     filters: tuple[int, int, int, int] = FILTERS  # of the four stages of the speaker encoder
-    first: int | None = None  # channels of the first layer, where they are not ``channels``
 
 
 def new_config(size: GptSize, vocabulary: Vocabulary) -> "XttsConfig":
@@ -94,8 +92,6 @@ def new_vocoder(size: VocoderSize) -> nn.Module:
     decoder: Any = HifiDecoder(decoder_input_dim=size.dim, upsample_initial_channel_decoder=size.channels)
     if size.filters != FILTERS:
         decoder.speaker_encoder = new_speaker_encoder(size.filters)
-    if size.first:
-        set_first_width(decoder.waveform_decoder, size.first)
     module: nn.Module = decoder
     return module
 

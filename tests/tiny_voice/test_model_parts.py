@@ -1,17 +1,13 @@
 """A narrow vocoder in coqui's shapes is the same function in a small file, and is found there again."""
 
-import dataclasses
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-from tools.tiny_voice import continuing
-from tools.tiny_voice.vocoder import LEVEL, Lower, pass_on_waveform
 from tools.tiny_voice.widen import widen
 from tools.untrained import VocoderSize, new_vocoder
-from utils.core.paths import TINY_MODEL
 from utils.xtts.narrow_vocoder import without_silent_channels
 
 FRAME = 256  # samples
@@ -29,10 +25,10 @@ def random_vocoder(size: VocoderSize) -> Any:
     return decoder.eval()
 
 
-@pytest.fixture(scope="module", params=[None, 160])
-def pair(request: pytest.FixtureRequest) -> tuple[Any, Any]:
+@pytest.fixture(scope="module")
+def pair() -> tuple[Any, Any]:
     """A narrow vocoder, and one of coqui's size that was filled from it."""
-    narrow = random_vocoder(dataclasses.replace(SIZE, first=request.param))
+    narrow = random_vocoder(SIZE)
     wide: nn.Module = new_vocoder(VocoderSize(SIZE.dim))
     wide.load_state_dict(widen(narrow, SIZE))
     return narrow, wide.eval()
@@ -52,7 +48,7 @@ def test_audio_and_speaker_embedding_are_the_same(pair: tuple[Any, Any]) -> None
 def test_the_narrow_generator_is_found_again(pair: tuple[Any, Any]) -> None:
     wide = pair[1]
     generator: Any = without_silent_channels(wide)
-    assert generator.conv_pre.out_channels == pair[0].waveform_decoder.conv_pre.out_channels
+    assert generator.conv_pre.out_channels == SIZE.channels
     frames, voice = torch.randn(1, SIZE.dim, 16), torch.randn(1, 512, 1) * 0.05
     whole = wide.waveform_decoder(frames, g=voice)
     assert torch.allclose(generator(frames, g=voice), whole, atol=1e-4 * float(whole.abs().max()))
@@ -66,21 +62,3 @@ def test_sound_repeats_itself_every_frame_while_the_latents_do_not_change() -> N
     sound = random_vocoder(SIZE)(latents, g=torch.randn(1, 512, 1))[0, 0, 10_000:30_000]
     assert torch.allclose(sound[FRAME:], sound[:-FRAME], atol=1e-5)
     assert not torch.allclose(sound[FRAME // 2 :], sound[: -FRAME // 2], atol=1e-3)
-
-
-@torch.no_grad()
-def test_the_upper_part_begins_by_passing_on_the_waveform_of_the_lower_part() -> None:
-    generator = random_vocoder(dataclasses.replace(SIZE, first=160)).waveform_decoder
-    lower = Lower(generator)
-    frames, voice = torch.randn(2, SIZE.dim, 20), torch.randn(2, 512, 1) * 0.05
-    heard = lower(frames, voice)
-    pass_on_waveform(generator, LEVEL * lower.waveform.weight[..., 0])
-    assert torch.allclose(generator(frames, g=voice)[:, 0], heard.tanh(), atol=1e-6)
-
-
-def test_a_generator_of_other_widths_is_not_loaded_in_part() -> None:
-    decoder: Any = new_vocoder(VocoderSize(256, 128, SIZE.filters, first=160))
-    generator = decoder.waveform_decoder
-    before = {name: weight.clone() for name, weight in generator.state_dict().items()}
-    assert not continuing.load_generator(TINY_MODEL, generator)
-    assert all(torch.equal(weight, before[name]) for name, weight in generator.state_dict().items())

@@ -1,7 +1,6 @@
 """All stages at the size of a toy: from sentences to a folder that speaks, here and in plain coqui-tts."""
 
 import json
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -91,14 +90,8 @@ def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[BuildContext
     assert np.isfinite(speech.samples).all()
 
 
-def test_every_stage_leaves_its_figures(built: tuple[BuildContext, list[str]], tmp_path: Path) -> None:
-    root = built[0].root
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n", encoding="utf-8")
-    report.write_into(page, report.report_of(root))
-    written = page.read_text(encoding="utf-8")
-    assert re.fullmatch(r"before\n.*after\n", written, re.DOTALL)
-    assert "old" not in written
+def test_every_stage_leaves_its_figures(built: tuple[BuildContext, list[str]]) -> None:
+    written = report.report_of(built[0].root)
     assert all(f"| {stage.name} |" in written for stage in STAGES)
 
 

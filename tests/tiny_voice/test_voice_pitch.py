@@ -6,7 +6,6 @@ import pytest
 
 from tools.tiny_voice import judges, phone_judge
 from tools.tiny_voice.pitch import pitch_correlation, track_pitch
-from tools.tiny_voice.pulses import SPAN, move_pulses
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
@@ -61,19 +60,3 @@ def test_phones_are_aligned_with_the_frames_that_name_them(durations: list[int],
     names = [0, *np.repeat([1, 2, 3], durations), 0]
     scores = np.log(np.eye(4)[names] * 0.9 + 0.02)[:, [0, 1, 2, 3, 0]]
     assert phone_judge.align(scores)[1:-1] / phone_judge.FRAMES_A_SECOND == pytest.approx(expected)
-
-
-@pytest.mark.parametrize(("start", "end"), [(90.0, 130.0), (240.0, 170.0)])
-def test_moved_pulses_lie_in_whole_numbers_in_a_span(start: float, end: float) -> None:
-    sound = pulses(glide(start, end))
-    before, after = (track_pitch(one, OUTPUT_RATE) for one in (sound, move_pulses(sound)))
-    step = OUTPUT_RATE / SPAN
-    periods = after.f0[after.voiced] / step
-    assert np.mean(np.abs(periods - np.rint(periods)) < 0.1) > 0.95
-    both = before.voiced & after.voiced
-    assert np.mean(np.abs(after.f0 - before.f0)[both] < 0.6 * step) > 0.95  # the nearest of the possible ones
-
-
-def test_moving_pulses_leaves_noise_as_it_is() -> None:
-    noise = 0.05 * np.random.default_rng(0).standard_normal(OUTPUT_RATE).astype(np.float32)
-    assert np.abs(move_pulses(noise) - noise).max() < 0.01

@@ -22,10 +22,8 @@ from tools.tiny_voice.recipe import RECIPES, Checks
 from utils.cli import demo
 from utils.config import SpeechConfig
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, ConfigError
-from utils.core.paths import ROOT, TINY_MODEL, TINY_VOICE, Project
+from utils.core.paths import TINY_MODEL, TINY_VOICE, Project
 from utils.core.storage import write_atomically
-
-DOCUMENT = ROOT / "docs" / "embedded-voice.md"
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -55,7 +53,6 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--continue-from", type=Path, metavar="FOLDER", help="start from the weights of this voice")
     parser.add_argument("--device", choices=devices, default="auto", help="device (default: auto)")
     parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these stages")
-    parser.add_argument("--document", action="store_true", help=f"update the results in {DOCUMENT.relative_to(ROOT)}")
     parser.set_defaults(run=build)
 
 
@@ -105,10 +102,7 @@ def build(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         print("Stopped. Run the same command again to continue.")
         return EXIT_INTERRUPTED
-    text = report.report_of(root)
-    print(text)
-    if arguments.document:
-        report.write_into(DOCUMENT, text)
+    print(report.report_of(root))
     print(voice_folder(root))
     return 0
 

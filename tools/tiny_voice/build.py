@@ -2,26 +2,13 @@
 
 from typing import Any
 
-from tools.tiny_voice import (
-    audio,
-    checks,
-    codes,
-    corpus,
-    dvae,
-    gpt,
-    gpt_clock,
-    sample,
-    speaker_encoder,
-    speakers,
-    vocoder,
-    voice,
-)
+from tools.tiny_voice import audio, checks, codes, corpus, dvae, gpt, sample, speaker_encoder, speakers, vocoder, voice
 from tools.tiny_voice.stages import BuildContext, Stage
 from utils.core.storage import make_folder
 from utils.media.rates import RATE
 
-CORPUS, AUDIO, SAMPLE, DVAE, CODES, GPT, CLOCK, SPEAKER_ENCODER, VOCODER, VOICE, CHECKS = (
-    "corpus audio sample dvae codes gpt clock speaker_encoder vocoder voice checks".split()
+CORPUS, AUDIO, SAMPLE, DVAE, CODES, GPT, SPEAKER_ENCODER, VOCODER, VOICE, CHECKS = (
+    "corpus audio sample dvae codes gpt speaker_encoder vocoder voice checks".split()
 )
 
 
@@ -64,9 +51,8 @@ STAGES = (
     Stage(DVAE, (AUDIO,), ("dvae",), dvae.train_dvae, continues=True),
     Stage(CODES, (DVAE,), ("codes",), codes.encode_all),
     Stage(GPT, (CODES,), ("gpt",), gpt.train_gpt_stage, continues=True),
-    Stage(CLOCK, (GPT,), (), gpt_clock.give_clock),
     Stage(SPEAKER_ENCODER, (AUDIO,), ("speaker_encoder",), speaker_encoder.train_speaker_encoder, continues=True),
-    Stage(VOCODER, (CLOCK, SPEAKER_ENCODER), ("vocoder",), vocoder.train_vocoder, continues=True),
+    Stage(VOCODER, (GPT, SPEAKER_ENCODER), ("vocoder",), vocoder.train_vocoder, continues=True),
     Stage(VOICE, (VOCODER,), (), voice.assemble),
     Stage(CHECKS, (VOICE,), ("checks",), check_voice),
 )

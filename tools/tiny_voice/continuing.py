@@ -45,14 +45,10 @@ def load_fitting(module: nn.Module, weights: Mapping[str, Tensor]) -> list[str]:
     return sorted(own.keys() - fitting.keys())
 
 
-def load_generator(base: Path, generator: nn.Module) -> bool:
-    """Load the generator of an earlier voice if it has the same widths, and return whether it has."""
+def load_generator(base: Path, generator: nn.Module) -> None:
+    """Load the generator of an earlier voice into one of its narrow size."""
     decoder, _ = load_vocoder(base)
-    own, weights = generator.state_dict(), without_silent_channels(decoder).state_dict()
-    if any(weight.shape != own[name].shape for name, weight in weights.items()):
-        return False
-    generator.load_state_dict(weights)
-    return True
+    generator.load_state_dict(without_silent_channels(decoder).state_dict())
 
 
 def load_speaker_encoder(base: Path, encoder: Any) -> None:  # noqa: ANN401  # coqui's ResNetSpeakerEncoder

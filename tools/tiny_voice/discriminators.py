@@ -1,7 +1,7 @@
-"""Small discriminators that tell generated sound from real sound, so that the vocoder learns a pitch.
+"""Small discriminators that tell generated sound from real sound, so that the vocoder learns detail.
 
-Spectral losses alone allow a HiFi-GAN to buzz at its frame rate. Folding the sound by several periods shows what
-repeats, and spectra in several resolutions show harmonics.
+Spectral losses average it away. Folding the sound by several periods shows what repeats, and spectra in several
+resolutions show harmonics. Neither gives the vocoder a pitch, see docs/embedded-voice.md.
 """
 
 from collections.abc import Sequence

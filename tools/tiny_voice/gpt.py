@@ -66,9 +66,8 @@ def train_gpt_stage(context: BuildContext) -> dict[str, Any]:
 
 
 def trained_gpt(context: BuildContext) -> Path:
-    """Return the folder of the GPT after the last lesson, or of the one to begin with when there is none."""
-    ready = Project(context.folder("gpt") / "sentences").ready
-    return ready if context.recipe.gpt.sentences.updates else context.folder("gpt") / BLANK
+    """Return the folder of the GPT after the last lesson."""
+    return Project(context.folder("gpt") / "sentences").ready
 
 
 def training_config(context: BuildContext, name: str, lesson: GptTraining, base: Path) -> TrainConfig:

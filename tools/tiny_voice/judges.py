@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from tools.tiny_voice import checks
 from tools.tiny_voice.audio import normalize_loudness, render, trim_silence
-from tools.tiny_voice.clock import FRAME
 from tools.tiny_voice.copies import CopySynthesis
 from tools.tiny_voice.corpus import MARK, read_sentences
 from tools.tiny_voice.espeak import VOWELS
@@ -34,7 +33,7 @@ from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.synthesizer import Synthesizer
 
-FRAME_RATE = OUTPUT_RATE / FRAME  # of the vocoder, and the pitch that it falls into
+FRAME_RATE = OUTPUT_RATE / 256  # of the vocoder, and the pitch that it falls into
 SAME_PITCH = 0.3  # semitones
 SAME_LENGTH = 0.2  # share
 CANDIDATES, MATCHED = 40, 0.07  # sentences of a retrieval, and by how much their lengths differ

@@ -1,6 +1,6 @@
 """What the vocoder learns from: the latents of the trained GPT beside the sound that they stand for."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from tools.tiny_voice.clock import CODE_FRAMES, FRAME
 from tools.tiny_voice.codes import read_clips, store_key
+from tools.tiny_voice.gpt import trained_gpt
 from tools.tiny_voice.speaker_encoder import embedding, load_speaker_encoder
 from tools.tiny_voice.stages import BuildContext
 from utils.core.batching import evenly_spaced
@@ -23,10 +22,11 @@ from utils.dataset.clip import Clip
 from utils.dataset.features import ClipFeatures, Features, text_fingerprint
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.rates import OUTPUT_RATE
+from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
+CODE_OUTPUT = CODE_SECONDS * OUTPUT_RATE  # samples of the output that a code stands for; no whole number
 FULL = 32767
 
 
@@ -67,13 +67,11 @@ class Pairs:
         return latents, voice, (self.sound[start:stop] / FULL).astype(np.float32)
 
 
-def gather(
-    context: BuildContext, clips: Sequence[Clip], folder: Path, change: Callable[[Samples], Samples] = np.asarray
-) -> Pairs:
-    """Compute the latents of clips, unless they are there; ``change`` is done to their sound."""
+def gather(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str) -> Pairs:
+    """Compute the latents of clips, unless they are there."""
     if not (folder / "samples.npy").is_file():  # the last that is written
         folder.mkdir(parents=True, exist_ok=True)
-        _write(context, clips, folder, change)
+        _write(context, clips, folder, what)
     return Pairs.load(folder)
 
 
@@ -85,27 +83,22 @@ def vocoder_clips(context: BuildContext) -> tuple[list[Clip], list[Clip]]:
 
 def mean_top_score(context: BuildContext, clips: Sequence[Clip]) -> float:
     """Return the mean score of the likeliest code, over all codes of some clips."""
-    gpt_latents = GptLatents(context, clocked_gpt(context))
+    gpt_latents = _GptLatents(context)
     latents = np.concatenate([gpt_latents.compute(clip) for clip in clips]).astype(np.float32)
     with torch.inference_mode():
         scores = gpt_latents.gpt.mel_head(torch.from_numpy(latents).to(context.device))
     return float(scores.amax(1).mean())
 
 
-def clocked_gpt(context: BuildContext) -> Path:
-    """Return the folder of the GPT whose latents hold the clock."""
-    return context.folder("clock") / "gpt"
-
-
-def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, change: Callable[[Samples], Samples]) -> None:
+def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, what: str) -> None:
     """Write the arrays of all clips."""
-    gpt_latents = GptLatents(context, clocked_gpt(context))
+    gpt_latents = _GptLatents(context)
     speaker_encoder, dataset = load_speaker_encoder(context).to(context.device), context.folder("audio")
     latents, sounds, voices = [], [], []
-    for clip in context.progress(f"vocoder, {folder.name}").over(clips, len(clips)):
+    for clip in context.progress(f"vocoder, {what}").over(clips, len(clips)):
         path = resolve_inside(dataset, clip.audio)
         latents.append(gpt_latents.compute(clip))
-        sounds.append(_fitted(change(audio.load(path, OUTPUT_RATE)), len(latents[-1])))
+        sounds.append(_fitted(audio.load(path, OUTPUT_RATE), len(latents[-1])))
         voices.append(embedding(speaker_encoder, path).numpy()[0])
     arrays: dict[str, npt.NDArray[Any]] = {
         "latents": np.concatenate(latents),
@@ -121,19 +114,19 @@ def _write(context: BuildContext, clips: Sequence[Clip], folder: Path, change: C
 
 def _fitted(sound: Samples, codes: int) -> npt.NDArray[np.int16]:
     """Bring a sound to the length of its codes: the last one is filled up with silence."""
-    size = int(np.ceil(codes * CODE_FRAMES * FRAME))
+    size = int(np.ceil(codes * CODE_OUTPUT))
     return np.round(np.pad(sound, (0, max(0, size - sound.size)))[:size].clip(-1, 1) * FULL).astype(np.int16)
 
 
-class GptLatents:
-    """A GPT that is given what to say.
+class _GptLatents:
+    """The trained GPT, which is given what to say.
 
     Args:
-        context: Where the clips lie.
-        folder: Its folder.
+        context: Where it lies.
     """
 
-    def __init__(self, context: BuildContext, folder: Path) -> None:
+    def __init__(self, context: BuildContext) -> None:
+        folder = trained_gpt(context)
         reading = Tokenizer.load(folder)
         self.device = context.device
         gpt: nn.Module = load_gpt(folder, reading)
@@ -141,26 +134,14 @@ class GptLatents:
         self.store = Features.open(context.folder("audio"), store_key(context), text_fingerprint(reading, AMHARIC.code))
 
     @torch.inference_mode()
-    def loss(self, clips: Sequence[Clip]) -> float:
-        """Return the mean loss of the codes of clips."""
-        codes = torch.from_numpy(np.concatenate([self.store[clip].codes for clip in clips]).astype(np.int64))
-        scores = self.gpt.mel_head(torch.cat([self._latents(clip) for clip in clips]))
-        return float(functional.cross_entropy(scores, codes.to(self.device)))
-
-    @torch.inference_mode()
     def compute(self, clip: Clip) -> npt.NDArray[np.float16]:
-        """Return one latent for each code of a clip."""
-        said: npt.NDArray[np.float16] = self._latents(clip).half().cpu().numpy()
-        return said
-
-    def _latents(self, clip: Clip) -> Tensor:
-        """Compute latents as coqui's Xtts does."""
+        """Return one latent for each code of a clip, as coqui's Xtts computes them."""
         found: ClipFeatures = self.store[clip]
         ids, codes = (
             torch.from_numpy(part.astype(np.int64))[None].to(self.device) for part in (found.ids, found.codes)
         )
         mel = torch.from_numpy(found.mel.astype(np.float32)).T[None].to(self.device)
-        latents: Tensor = self.gpt(
+        latents = self.gpt(
             ids,
             torch.tensor([ids.shape[1]], device=self.device),
             codes,
@@ -168,4 +149,5 @@ class GptLatents:
             cond_latents=self.gpt.get_style_emb(mel).mT,
             return_latent=True,
         )
-        return latents[0]
+        said: npt.NDArray[np.float16] = latents[0].half().cpu().numpy()
+        return said

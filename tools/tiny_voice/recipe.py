@@ -87,18 +87,14 @@ class SpeakerEncoder:
 class Vocoder:
     """The generator, its discriminators and their training."""
 
-    first: int = 512  # channels of the first layer, where each listens to a part of a turn of the clock
-    channels: int = 128  # twice those of the second; the others halve them
+    channels: int = 128  # of the first layer
     discriminators: int = 8  # channels of their first layers
     clips: int = 4_000  # whose latents are learnt from
     alone: int = 1_000  # steps before the discriminators join
     steps: int = 16_000
-    lower_steps: int = 6_000  # of the lower part alone, unless an earlier voice has these widths
-    lower_crops: int = 24
-    lower_rate: float = 1e-3
     crops: int = 6
-    frames: int = 40  # of 11 ms, in a crop
-    rate: float = 3e-4
+    codes: int = 10  # of 46 ms, in a crop
+    rate: float = 5e-4
     judged: int = 8  # clips that the distance is measured on
     seed: int = 5
 
@@ -144,7 +140,7 @@ RECIPES = {
             save=50,
         ),
         speaker_encoder=SpeakerEncoder(steps=120, rate=1e-3),
-        vocoder=Vocoder(clips=700, lower_steps=1_000, alone=300, steps=1_500, crops=4, judged=5),
+        vocoder=Vocoder(clips=700, alone=300, steps=1_500, crops=4, codes=14, judged=5),
     ),
     "longer": Recipe(  # an hour and a half on two cores, from an earlier voice whose codes and speaker encoder stay
         corpus=Corpus(takes=3, phrases=3_000, word_lists=3_000, mixed=1.0),
@@ -156,36 +152,14 @@ RECIPES = {
             save=100,
         ),
         speaker_encoder=SpeakerEncoder(steps=0),
-        vocoder=Vocoder(clips=700, lower_steps=3_000, alone=1_700, steps=1_700, crops=5, judged=10),
-    ),
-    "vocoder": Recipe(  # the vocoder alone; by the seconds of a step, 100 minutes on two cores
-        corpus=Corpus(takes=3, phrases=3_000, word_lists=3_000, mixed=1.0),
-        dvae=Dvae(clips=200, steps=0),
-        gpt=Gpt(
-            phrases=GptTraining(updates=0, clips=16, batch=16, rate=8e-4),
-            sentences=GptTraining(updates=0, clips=16, batch=16, rate=8e-4),
-        ),
-        speaker_encoder=SpeakerEncoder(steps=0),
-        vocoder=Vocoder(clips=2_000, lower_steps=3_000, alone=3_000, steps=3_000, crops=5, judged=10),
+        vocoder=Vocoder(clips=700, alone=1_700, steps=1_700, codes=14, rate=4e-4, judged=5),
     ),
     "toy": Recipe(
         corpus=Corpus(sentences=10, takes=8, phrases=10, word_lists=6, judged=4),
         dvae=Dvae(hidden=16, width=16, codes=32, steps=6, crops=4, frames=64),
         gpt=Gpt(layers=2, dim=64, phrases=TOY_LESSON, sentences=TOY_LESSON, evaluate=3, save=2),
         speaker_encoder=SpeakerEncoder(steps=3, crops=4, seconds=0.6),
-        vocoder=Vocoder(
-            first=64,
-            channels=32,
-            discriminators=2,
-            clips=6,
-            alone=1,
-            lower_steps=2,
-            lower_crops=2,
-            steps=3,
-            crops=2,
-            frames=20,
-            judged=1,
-        ),
+        vocoder=Vocoder(channels=32, discriminators=2, clips=6, alone=1, steps=3, crops=2, codes=6, judged=1),
         checks=Checks(retrieved=3, spoken=3, voices=1),
     ),
 }

@@ -6,10 +6,8 @@ from typing import Any
 
 from tools.tiny_voice.stages import figures, format_duration
 from tools.tiny_voice.training_loop import CURVE
-from utils.core.errors import DataError
-from utils.core.storage import read_json, read_text, write_atomically
+from utils.core.storage import read_json
 
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 ROWS = 9  # of a curve
 JUDGED_SYSTEMS = ("espeak", "mel", "codes", "latents", "free", "chance")
 GOALS = {  # what the voice has to reach, and how it is said
@@ -72,16 +70,6 @@ def judged(found: Mapping[str, Any]) -> str:
     rows.append(["retrieved by length alone", *(_known({"free": retrieval["by_length"]}.get(one)) for one in systems)])
     rows.append(["real-time factor", *(_known({"free": found["real_time_factor"]}.get(one)) for one in systems)])
     return _table([f"{found['sentences']} unseen sentences", *systems], rows)
-
-
-def write_into(document: Path, text: str) -> None:
-    """Replace what stands between the two marks of a page."""
-    page = read_text(document)
-    before, begin, rest = page.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end):
-        raise DataError(f"{document} has no place for the figures.", hint=f"Write {BEGIN} and {END} into it.")
-    write_atomically(document, f"{before}{BEGIN}\n\n{text}\n{END}{after}")
 
 
 def _stage(name: str, found: Mapping[str, Any]) -> list[str]:

@@ -11,13 +11,14 @@ from torch import Tensor
 
 from tools.tiny_voice.audio import select
 from tools.tiny_voice.corpus import Take, read_takes
-from tools.tiny_voice.latents import clocked_gpt, mean_top_score, vocoder_clips
+from tools.tiny_voice.gpt import trained_gpt
+from tools.tiny_voice.latents import mean_top_score, vocoder_clips
 from tools.tiny_voice.speaker_encoder import take_path
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
-from tools.tiny_voice.vocoder import load_vocoder, vocoder_size
+from tools.tiny_voice.vocoder import load_vocoder
 from tools.tiny_voice.widen import widen
-from tools.untrained import write_speakers, write_weights
+from tools.untrained import VocoderSize, write_speakers, write_weights
 from utils.core.folders import replace_folder
 from utils.core.storage import write_atomically
 from utils.dataset.metadata import header_seconds
@@ -53,7 +54,8 @@ def voice_folder(root: Path) -> Path:
 
 def assemble(context: BuildContext) -> dict[str, Any]:
     """Write the folder and return its size."""
-    folder, learnt = voice_folder(context.root), clocked_gpt(context)
+    folder, learnt = voice_folder(context.root), trained_gpt(context)
+    size = VocoderSize(context.recipe.gpt.dim, context.recipe.vocoder.channels, context.recipe.speaker_encoder.filters)
     weights = gpt_state(learnt)
     weights[SCORES] = weights[SCORES] - mean_top_score(context, vocoder_clips(context)[1])
     gpt = {name: weight.to(half_dtype(weight)) for name, weight in weights.items()}
@@ -63,7 +65,7 @@ def assemble(context: BuildContext) -> dict[str, Any]:
         shutil.copyfile(learnt / CONFIG_FILE, new / CONFIG_FILE)
         Tokenizer.load(learnt).save(new)
         shutil.copyfile(context.folder("dvae") / DVAE_FILE, new / DVAE_FILE)
-        write_weights(new, gpt, widen(load_vocoder(context), vocoder_size(context)), stats)
+        write_weights(new, gpt, widen(load_vocoder(context), size), stats)
         _write_reference(context, takes[OWN], new / REFERENCE_FILE)
         write_atomically(new / ABOUT_FILE, json.dumps(ABOUT, indent=1))
         shutil.copyfile(sample_project.DATA / LICENCE, new / LICENCE)

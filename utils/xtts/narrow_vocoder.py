@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrizations import weight_norm
 from torch.nn.utils.parametrize import is_parametrized
 
 STEP = 16  # of a narrow vocoder's channels: four halvings must come out even
@@ -20,12 +19,11 @@ def without_silent_channels(decoder: nn.Module) -> nn.Module:
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
     generator: Any = decoder.get_submodule("waveform_decoder")
-    first, channels = _used_channels(generator)
-    if channels >= 2 * generator.ups[0].out_channels:
+    channels = _used_channels(generator)
+    if channels >= generator.conv_pre.out_channels:
         return decoder.get_submodule("waveform_decoder")
     dim = generator.conv_pre.in_channels
     narrow: nn.Module = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=channels).waveform_decoder
-    set_first_width(narrow, first)
     with torch.no_grad():
         for name, layer in narrow.named_modules():
             if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
@@ -33,23 +31,13 @@ def without_silent_channels(decoder: nn.Module) -> nn.Module:
     return narrow.to(next(generator.parameters()).device)
 
 
-def set_first_width(generator: nn.Module, width: int) -> None:
-    """Give a new generator a first layer that is not twice as wide as the second."""
+def _used_channels(generator: nn.Module) -> int:
     parts: Any = generator
-    parts.conv_pre = nn.Conv1d(parts.conv_pre.in_channels, width, 7, padding=3)
-    parts.cond_layer = nn.Conv1d(EMBEDDING, width, 1)
-    parts.ups[0] = weight_norm(nn.ConvTranspose1d(width, parts.ups[0].out_channels, 16, 8, padding=4))
-
-
-def _used_channels(generator: nn.Module) -> tuple[int, int]:
-    """Return the width of the first layer, and twice that of the second, which the others halve again."""
-    parts: Any = generator
-    first = used = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, *parts.cond_layer.parameters())
-    needed = 0
+    needed = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, parts.cond_layer.weight, parts.cond_layer.bias)
     for index, (up, condition) in enumerate(zip(parts.ups, parts.conds, strict=True)):
-        used = _count_used(up.weight.transpose(0, 1)[:, :used], up.bias, *condition.parameters())
-        needed = max(needed, used << (index + 1))
-    return first, -(-needed // STEP) * STEP
+        weight = up.weight.transpose(0, 1)[:, : needed >> index]
+        needed = max(needed, _count_used(weight, up.bias, condition.weight, condition.bias) << (index + 1))
+    return -(-needed // STEP) * STEP
 
 
 def _count_used(*weights: Tensor) -> int:
