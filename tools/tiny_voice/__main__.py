@@ -77,6 +77,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 def _add_judge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, default=TINY_MODEL, help="model folder (default: the embedded voice)")
     parser.add_argument("--sentences", type=int, default=60, help="number of unseen sentences (default: 60)")
+    parser.add_argument("--versions", type=int, default=1, help="versions per sentence; the best is used (default: 1)")
     parser.add_argument("--work", type=Path, default=TINY_VOICE / "judges", help="folder of the trained recogniser")
     parser.add_argument("--fine-tune", action="store_true", help="also fine-tune it on three held-out speakers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
@@ -134,13 +135,14 @@ def judge(arguments: argparse.Namespace) -> int:
 
     progress = Progress("judge", _print_to_stderr)
     work = arguments.work.resolve()
-    results = judges.judge(arguments.model, work, arguments.sentences, progress)
+    results = judges.judge(arguments.model, work, arguments.sentences, arguments.versions, progress)
     print(report.judged(results))
     _write_json(results, arguments.json)
     if arguments.fine_tune:
         from tools.tiny_voice.fine_tuning import judge_fine_tunings
 
-        tuned = judge_fine_tunings(arguments.model, work, demo.PRESET, arguments.sentences, progress)
+        amounts = arguments.sentences, arguments.versions
+        tuned = judge_fine_tunings(arguments.model, work, demo.PRESET, *amounts, progress)
         results["fine_tuned"] = tuned
         print(json.dumps(tuned, indent=1))
         _write_json(results, arguments.json)

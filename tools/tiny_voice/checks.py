@@ -95,15 +95,19 @@ def nearest(spoken: Sequence[Samples], rendered: Sequence[Samples], progress: Pr
 
 
 def speak(
-    model: Synthesizer, texts: Sequence[str], voices: Mapping[Speaker, str], progress: Progress
+    model: Synthesizer, texts: Sequence[str], voices: Mapping[Speaker, str], progress: Progress, versions: int = 1
 ) -> tuple[list[SpokenSentence], float]:
-    """Let speakers, each by a reference, speak the texts in turn; return that, and seconds of work for one of sound."""
+    """Let speakers, each by a reference, speak the texts in turn; return that, and seconds of work for one of sound.
+
+    Of several versions of a sentence, the program chooses one by its own checks.
+    """
     own = {speaker: texts[place :: len(voices)] for place, speaker in enumerate(voices)}
     batches = [(one, its[at : at + BATCH]) for one, its in own.items() for at in range(0, len(its), BATCH)]
     said: list[SpokenSentence] = []
     work = seconds = 0.0
     for speaker, batch in progress.over(batches, len(batches)):
-        made = model.speak_many(batch, SpeechConfig(reference=voices[speaker], tries=1, batch_size=BATCH))
+        settings = SpeechConfig(reference=voices[speaker], tries=1, candidates=versions, batch_size=BATCH)
+        made = model.speak_many(batch, settings)
         work += made[0].timings["total"]  # one clock for all of a batch
         seconds += sum(speech.seconds for speech in made)
         said += [_said(text, speaker, speech) for text, speech in zip(batch, made, strict=True)]

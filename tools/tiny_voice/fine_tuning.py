@@ -1,6 +1,6 @@
 """What the demo's fine-tuning does for each held-out speaker, heard by independent judges."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,31 +25,35 @@ NEAR = 2.0  # semitones
 
 
 def judge_fine_tunings(
-    model: Path, work: Path, settings: Path, sentences: int, progress: Progress
+    model: Path, work: Path, settings: Path, sentences: int, versions: int, progress: Progress
 ) -> dict[str, dict[str, Any]]:
     """Fine-tune the voice on each held-out speaker as the demo does, and measure unseen sentences before and after."""
     phones = PhoneJudge.open(work / "phones", progress)
-    return {
-        speaker.name: _judge(speaker, model.resolve(), work, settings, sentences, phones, progress)
-        for speaker in HELD_OUT
-    }
+    texts = evenly_spaced(read_sentences()["eval"], sentences)
+
+    def speak(folder: Path, speaker: Speaker, reference: Path) -> list[Heard]:
+        voice = Synthesizer.load(folder, "auto", "auto", cache=work / "voices")
+        spoken, _ = checks.speak(voice, texts, {speaker: str(reference)}, progress, versions)
+        return [Heard(one.text, speaker.name, one.spoken, one.ended) for one in spoken]
+
+    return {speaker.name: _judge(speaker, model.resolve(), work, settings, phones, speak) for speaker in HELD_OUT}
 
 
 def _judge(
-    speaker: Speaker, model: Path, work: Path, settings: Path, sentences: int, phones: PhoneJudge, progress: Progress
+    speaker: Speaker,
+    model: Path,
+    work: Path,
+    settings: Path,
+    phones: PhoneJudge,
+    speak: Callable[[Path, Speaker, Path], list[Heard]],
 ) -> dict[str, Any]:
     project = _project(speaker, work / "fine-tuned")
     config = demo.settings(settings, project).model_copy(update={"custom_model": str(model)})
     demo.prepare_and_train(project, config)
     reference = demo.reference_clip(project)
-    texts = evenly_spaced(read_sentences()["eval"], sentences)
-    real = [Heard(text, speaker.name, rendered(text, speaker.name)) for text in texts]
+    said = [speak(folder, speaker, reference) for folder in (model, project.ready)]
+    real = [Heard(one.text, speaker.name, rendered(one.text, speaker.name)) for one in said[0]]
     similarity = Similarity({speaker.name: reference})
-    said = []
-    for folder in (model, project.ready):
-        voice = Synthesizer.load(folder, "auto", "auto", cache=work / "voices")
-        spoken, _ = checks.speak(voice, texts, {speaker: str(reference)}, progress)
-        said.append([Heard(one.text, speaker.name, one.spoken, one.ended) for one in spoken])
     likeness = [similarity.each(sentences) for sentences in said]
     before, after = (_figures(sentences, real, phones) for sentences in said)
     closer = float(np.mean(np.array(likeness[1]) > np.array(likeness[0]))) if likeness[0] else None

@@ -65,13 +65,14 @@ class Heard:
         return len(self.samples) / OUTPUT_RATE
 
 
-def judge(folder: Path, work: Path, sentences: int, progress: Progress) -> dict[str, Any]:
+def judge(folder: Path, work: Path, sentences: int, versions: int, progress: Progress) -> dict[str, Any]:
     """Measure a voice.
 
     Args:
         folder: The voice.
         work: Folder of the judges, their references and cached voices.
         sentences: How many unseen sentences are spoken.
+        versions: How often the voice speaks each; the program chooses one of them.
         progress: Hears how far it is.
     """
     make_folder(work)
@@ -79,7 +80,7 @@ def judge(folder: Path, work: Path, sentences: int, progress: Progress) -> dict[
     model = Synthesizer.load(folder, "auto", "auto", cache=work / "voices")
     texts = evenly_spaced(read_sentences()["eval"], sentences)
     references = {name: _reference(work, BY_NAME[name]) for name in JUDGED}
-    systems, factor = _systems(folder, model, texts, references, progress)
+    systems, factor = _systems(folder, model, texts, references, versions, progress)
     similarity = Similarity(references)
     figures = {name: _figures(said, systems["espeak"], phones, similarity) for name, said in systems.items()}
     figures["chance"] = _chance(systems["free"], systems["espeak"], phones)
@@ -102,7 +103,12 @@ def _reference(work: Path, speaker: Speaker) -> Path:
 
 
 def _systems(
-    folder: Path, model: Synthesizer, texts: Sequence[str], references: Mapping[str, Path], progress: Progress
+    folder: Path,
+    model: Synthesizer,
+    texts: Sequence[str],
+    references: Mapping[str, Path],
+    versions: int,
+    progress: Progress,
 ) -> tuple[dict[str, list[Heard]], float]:
     """Let espeak-ng, copies and the voice speak the texts, the speakers in turn."""
     systems: dict[str, list[Heard]] = {name: [] for name in SYSTEMS}
@@ -114,7 +120,7 @@ def _systems(
             for kind, (copied, rate) in copying.copies(text, sound).items():
                 systems[kind].append(_heard(text, name, copied, rate))
     voices = {BY_NAME[name]: str(references[name]) for name in JUDGED}
-    spoken, factor = checks.speak(model, texts, voices, progress)
+    spoken, factor = checks.speak(model, texts, voices, progress, versions)
     systems["free"] = [Heard(one.text, one.speaker.name, one.spoken, one.ended) for one in spoken]
     return systems, factor
 
