@@ -164,13 +164,13 @@ def test_where_no_setting_is_enough_all_that_help_are_named() -> None:
 
 def test_a_part_of_a_split_batch_is_measured_beside_the_gradients_of_the_others() -> None:
     gpt: Any = random_gpt(SMALL)
-    test = memory.MemoryTest(gpt, TrainConfig(grad_acumm=2), CLIP, torch.device("cpu"), torch.float32)
+    test = memory.MemoryTest(gpt, TrainConfig(batch_size=1, grad_acumm=2), CLIP, torch.device("cpu"), torch.float32)
     seen: list[bool] = []
     test.model.register_forward_pre_hook(lambda *_: seen.append(gpt.mel_head.weight.grad is not None))
     test.measure(1)
     assert seen == [False, True] * 2
     seen.clear()
-    assert test.largest_batch(1, 2**40) == 1  # the whole batch at once
+    assert test.largest_batch(2, 2**40) == 2  # all of it at once
     assert seen == [False] * 2
 
 

@@ -377,7 +377,7 @@ def delete(run: Run) -> None:
             raise RunBusyError(f"{run.name} is in use: {error.strerror}.", hint=hint) from error
     _remove_deleted(run.folder.parent)
     if deleted.exists():
-        hint = "Close the programs that use them. They are removed at the next deletion."
+        hint = "Close the programs that use them. The next deletion or run removes them."
         raise RunBusyError(f"Some files of {run.name} are left in {deleted}.", hint=hint)
 
 

@@ -23,7 +23,7 @@ from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.training.ema import Ema
 from utils.training.memory_trace import trace_update
-from utils.training.model_size import ClipSize, ModelSize, random_batch
+from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch
 from utils.training.optimizers import make_optimizer
 from utils.training.packing import LossSums, PackedBatch, PackedGpt, SpecialTokens
 from utils.xtts.device import choose_precision
@@ -205,18 +205,19 @@ class MemoryTest:
         self.model = PackedGpt(gpt.to(device), config.label_smoothing).train()
         self.optimizer, _ = make_optimizer(self.model, config, device)
         self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-        self.text_weight, self.accumulate = config.text_loss_weight, config.grad_acumm > 1
+        self.text_weight = config.text_loss_weight
+        self.clips_per_update = clips_per_batch(config, clip) * config.grad_acumm
 
     def measure(self, clips: int) -> tuple[float, int]:
         """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process.
 
-        With ``accumulate``, the gradients of an earlier batch exist, whose seconds do not count.
+        Of an update in several parts, a later one is measured: the gradients of the earlier ones exist.
         """
         batch = random_batch(self.tokens, self.clip, clips).to(self.device)
         seconds = 0.0
         with peak_memory(self.device) as peak:
             for _ in range(2):  # the first update allocates the optimizer's state
-                if self.accumulate:
+                if clips < self.clips_per_update:
                     self._add_gradients(batch)
                 start = time.perf_counter()
                 self._add_gradients(batch)
@@ -228,7 +229,6 @@ class MemoryTest:
         """Return the largest number of clips, up to a maximum, whose update stays within the available bytes."""
 
         def attempt(clips: int) -> int:
-            self.accumulate = clips < maximum
             if self.measure(clips)[1] > available:
                 raise torch.OutOfMemoryError("CUDA out of memory.")  # accelerate recognizes the message
             return clips

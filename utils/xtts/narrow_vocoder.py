@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
 
 STEP = 16  # of a narrow vocoder's channels: four halvings must come out even
-EMBEDDING = 512  # of the speaker
 
 
 def without_silent_channels(decoder: nn.Module) -> nn.Module:
