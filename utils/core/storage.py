@@ -33,8 +33,7 @@ NO_SPACE_HINT = "Free some space or choose another folder. Existing files are un
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Turn a failed write into an error for the user."""
-    hints = dict.fromkeys(DENIED, DENIED_HINT) | dict.fromkeys(FULL, NO_SPACE_HINT)
-    hint = hints.get(error.errno or 0, DISK_HINT)
+    hint = (dict.fromkeys(DENIED, DENIED_HINT) | dict.fromkeys(FULL, NO_SPACE_HINT)).get(error.errno or 0, DISK_HINT)
     return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)
 
 
