@@ -209,15 +209,12 @@ class MemoryTest:
         self.clips_per_update = clips_per_batch(config, clip) * config.grad_acumm
 
     def measure(self, clips: int) -> tuple[float, int]:
-        """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process.
-
-        Of an update in several parts, a later one is measured: the gradients of the earlier ones exist.
-        """
+        """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process."""
         batch = random_batch(self.tokens, self.clip, clips).to(self.device)
         seconds = 0.0
         with peak_memory(self.device) as peak:
             for _ in range(2):  # the first update allocates the optimizer's state
-                if clips < self.clips_per_update:
+                if clips < self.clips_per_update:  # the gradients of an earlier part are there
                     self._add_gradients(batch)
                 start = time.perf_counter()
                 self._add_gradients(batch)
