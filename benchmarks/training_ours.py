@@ -20,7 +20,7 @@ from utils.config import TrainConfig
 from utils.dataset import features
 from utils.dataset.features import Features
 from utils.media.rates import FRAME_SAMPLES
-from utils.runs import Run
+from utils.studio.runs import Run
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches

@@ -83,7 +83,7 @@ def test_its_models_speak_as_they_did(
 
 def test_what_was_spoken_is_in_the_history(project: Path) -> None:
     from utils.core.paths import Project
-    from utils.workspace import takes
+    from utils.studio import takes
 
     (take,) = takes.newest(Project(project))
     assert take.text == TEXT

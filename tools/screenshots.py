@@ -20,13 +20,12 @@ from playwright.sync_api import Browser, Page, expect
 from tests.ui.serving import Served, chromium, opened, serving, settle
 from tests.ui.test_ui_accessibility import AXE, violations
 from tests.ui.test_ui_whole_way import WAY, click_through, field, open_tab
-from utils import runs
 from utils.config import TrainConfig
 from utils.core.paths import CONFIGS, Project
-from utils.runs import Run, State, Status
-from utils.runs.processes import identity, machine
+from utils.core.processes import identity, machine
+from utils.studio import projects, runs, uploads
+from utils.studio.runs import Run, State, Status
 from utils.ui.i18n import LANGUAGES
-from utils.workspace import projects, uploads
 
 SIZES = {1440: 900, 390: 844}
 PATIENCE = 240_000  # milliseconds

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from utils.config import Config, DatasetConfig, DownloadConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.core.paths import ROOT
+from utils.studio.page_settings import PageSettings
 from utils.ui.i18n import GAP, TABLES, Row, field_area, read_table
-from utils.workspace.page_settings import PageSettings
 
 CONFIGS: tuple[type[Config], ...] = (
     TrainConfig,

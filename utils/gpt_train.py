@@ -11,20 +11,20 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, RunError
 from utils.core.events import Change
+from utils.core.monitor import idle_gpu_warning
 from utils.core.paths import Project
+from utils.core.processes import ChildError, read_lines
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
 from utils.dataset.recognisers.isolated import open_recogniser
 from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
-from utils.runs import Run
-from utils.runs.job import Job, StopRequested
-from utils.runs.monitor import idle_gpu_warning
-from utils.runs.processes import ChildError, read_lines
-from utils.runs.progress import EventPrinter
+from utils.studio import runs
+from utils.studio.job import Job, StopRequested
+from utils.studio.progress import EventPrinter
+from utils.studio.runs import Run
 from utils.training import memory
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.certificate import safe_config
@@ -84,7 +84,7 @@ def train_gpt(
 ) -> TrainResult:
     """Fine-tune in this process and return the result; every setting of TrainConfig is a keyword.
 
-    A run that is stopped raises ``utils.runs.job.StopRequested`` after it was saved.
+    A run that is stopped raises ``utils.studio.job.StopRequested`` after it was saved.
 
     Args:
         resume: Name of a run of the project to continue, or "latest". It keeps its settings; only

@@ -13,8 +13,8 @@ from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
-from utils.workspace import projects
-from utils.workspace.sample_project import AUDIO_FILE, DATA, SUBTITLE_FILE
+from utils.studio import projects
+from utils.studio.sample_project import AUDIO_FILE, DATA, SUBTITLE_FILE
 
 
 def test_the_recording_is_three_minutes_of_training_sentences_and_the_demo_speaks_others() -> None:

@@ -14,10 +14,10 @@ from tests.dataset.tiny_ctc import make_ctc, make_w2v_bert
 from tests.dataset.tiny_whisper import make_whisper, with_processor
 from tests.interrupting import start_interruptible
 from tests.xtts.small_vocabulary import write_vocabulary
-from utils import runs
 from utils.__main__ import main
 from utils.core.paths import ROOT, Project
 from utils.dataset.store import load_dataset
+from utils.studio import runs
 
 pytestmark = pytest.mark.slow
 PREPARE = ("--segmenter", "energy", "--workers", "1")

@@ -14,7 +14,7 @@ from utils.__main__ import main
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import BLOCK
 from utils.core.paths import ROOT
-from utils.runs import Run, Status
+from utils.studio.runs import Run, Status
 
 pytestmark = pytest.mark.slow
 

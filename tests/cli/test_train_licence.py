@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from utils import runs
 from utils.__main__ import main
+from utils.studio import runs
 from utils.xtts.hub import VARIABLE, LicenceError, accept_licence, licence_accepted, require_licence
 
 

@@ -17,10 +17,10 @@ import pytest
 
 import xtts_demo
 from tests.soak.subject import wait_for
-from utils import runs
 from utils.__main__ import known_verbs
 from utils.config import RehearsalConfig
 from utils.core.paths import ROOT, project
+from utils.studio import runs
 
 NOTEBOOK = ROOT / "notebooks" / "train_in_the_cloud.ipynb"
 CELLS: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

@@ -11,7 +11,7 @@ from utils.core.paths import Project
 from utils.dataset.build import build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
-from utils.runs.job import StopRequested
+from utils.studio.job import StopRequested
 
 pytestmark = pytest.mark.slow
 

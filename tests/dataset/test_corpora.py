@@ -20,7 +20,6 @@ from pyarrow import parquet
 
 from tests.local_server import Handler, listening
 from tests.xtts.hub_server import etag
-from utils import runs
 from utils.cli.prepare import work
 from utils.config import DatasetConfig
 from utils.core.errors import DataError, DownloadError
@@ -28,7 +27,8 @@ from utils.core.paths import Project
 from utils.dataset import corpora
 from utils.dataset.corpora import Corpus, note_corpus, read_corpus, used_corpora
 from utils.dataset.store import load_dataset
-from utils.runs.job import Job
+from utils.studio import runs
+from utils.studio.job import Job
 
 Files = dict[str, bytes]
 

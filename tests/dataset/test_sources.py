@@ -10,7 +10,7 @@ from utils.core.errors import AudioError
 from utils.dataset.clip import ScanResult
 from utils.dataset.sources import find_recordings
 from utils.media import audio
-from utils.workspace.uploads import preview
+from utils.studio.uploads import preview
 
 SRT = "1\n00:00:00,100 --> 00:00:00,900\n{}\n"
 AMHARIC, ENGLISH = SRT.format("ሰላም ለሁላችሁ እንደምን ናችሁ ዛሬ ጥሩ ነው"), SRT.format("hello everybody, how are you")

@@ -20,8 +20,8 @@ from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composit
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.studio import sample_project
 from utils.training.checkpoint_samples import SpokenSentence
-from utils.workspace import sample_project
 
 TEXTS = ("ሰላም ለሁላችሁም", "ቡና እንጠጣ", "ልጆቹ በትምህርት ቤት ይማራሉ")
 

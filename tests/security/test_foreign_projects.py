@@ -13,8 +13,8 @@ from utils.dataset.clip import Source
 from utils.dataset.export import export
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS
 from utils.dataset.store import Store
-from utils.runs import find_run
-from utils.workspace import projects
+from utils.studio import projects
+from utils.studio.runs import find_run
 
 AUDIO_OUTSIDE = ["../../secret.wav", "/etc/passwd", "wavs/../../../secret.wav", "..\\..\\secret.wav", "C:/secret.wav"]
 NAMES_OUTSIDE = ["../../planted", "/tmp/planted", "..\\planted", "C:planted"]

@@ -11,13 +11,13 @@ import pytest
 import utils.ui
 import xtts_demo
 from tests.security.test_settings_of_paths import CONFIGS
-from utils import runs
 from utils.config import DatasetConfig, RehearsalConfig
 from utils.config.base import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
 from utils.server import auth
 from utils.server import page as page_server
+from utils.studio import runs
 
 SECRET = "s3cret-that-nobody-else-shall-read"
 VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VARIABLE, xtts_demo.VARIABLE)

@@ -29,12 +29,12 @@ from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, read_1_0
 from utils.dataset.subtitles import fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.runs import Run, State, Status, list_runs
-from utils.runs.job import Job
 from utils.speech import subtitles
+from utils.studio import sample_project
+from utils.studio.job import Job
+from utils.studio.runs import Run, State, Status, list_runs
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot
-from utils.workspace import sample_project
 from utils.xtts import checkpoints, model
 from utils.xtts.checkpoints import CheckpointInfo
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SETTINGS_FILE, TINY, VOCABULARY_FILE

@@ -10,15 +10,15 @@ import psutil
 
 from tests.random_base import random_base
 from tests.soak.formats import write_dataset
-from utils import runs
 from utils.config import TrainConfig
 from utils.core import folders
 from utils.core.events import Event, iter_events, read_tail
 from utils.core.paths import Project
+from utils.core.processes import is_alive
 from utils.dataset.clip import Clip
 from utils.dataset.store import Store
-from utils.runs import Run, State, Status
-from utils.runs.processes import is_alive
+from utils.studio import runs
+from utils.studio.runs import Run, State, Status
 from utils.training import resume_state
 from utils.xtts import checkpoints
 

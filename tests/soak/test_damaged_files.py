@@ -20,13 +20,13 @@ import psutil
 import pytest
 
 from tests.soak.formats import FORMATS, Format, Outcome, write_specimens
-from tests.workspace.test_takes import make_take
+from tests.studio.test_takes import make_take
 from utils.core.paths import Project
 from utils.core.storage import make_folder
-from utils.runs import Run
+from utils.studio import takes
+from utils.studio.runs import Run
 from utils.training.history import HistoryCache
 from utils.ui.tabs.training.render import comparison_table
-from utils.workspace import takes
 
 EACH, SEED = int(os.environ.get("SOAK_FILES", "15")), os.environ.get("SOAK_SEED", "5")
 SECONDS, CLOCK_SECONDS = 10, 120  # of CPU time that reading a small file may take, and on the clock of a busy machine

@@ -20,11 +20,11 @@ import pytest
 
 from tests.soak.mounting import BLOCK, NotHere, fill, mounted
 from tests.soak.subject import Lost, Subject, wait_for
-from utils import runs
 from utils.core.errors import StorageError
 from utils.core.events import iter_events, read_tail
-from utils.runs import MAX_MESSAGE, Run, State, Status
-from utils.runs.job import Job
+from utils.studio import runs
+from utils.studio.job import Job
+from utils.studio.runs import MAX_MESSAGE, Run, State, Status
 from utils.xtts import checkpoints
 
 YEAR = 365 * 86_400.0

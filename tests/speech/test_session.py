@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from utils import runs
 from utils.config import RehearsalConfig, SpeechConfig
 from utils.core.errors import RunBusyError, RunError
 from utils.core.paths import Project
 from utils.speech.session import Check, QueueFullError, SessionClosedError, SpeechSession
+from utils.studio import runs
 
 CONFIG = SpeechConfig(model="a")
 

@@ -17,7 +17,7 @@ from tools.tiny_voice.recipe import Checks
 from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
-from utils.workspace.training_checks import EMBEDDED
+from utils.studio.training_checks import EMBEDDED
 from utils.xtts.model import read_state_dict
 
 pytestmark = [

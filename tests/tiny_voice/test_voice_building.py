@@ -18,7 +18,6 @@ from tools.tiny_voice.recipe import RECIPES
 from tools.tiny_voice.speakers import SPEAKERS
 from tools.tiny_voice.stages import BuildContext
 from tools.tiny_voice.voice import voice_folder
-from utils import runs
 from utils.cli import demo
 from utils.config import TrainConfig
 from utils.core.paths import Project
@@ -26,7 +25,7 @@ from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.voices import ConditioningSettings
-from utils.workspace import sample_project
+from utils.studio import runs, sample_project
 
 pytestmark = [
     pytest.mark.long,

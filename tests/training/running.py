@@ -9,8 +9,8 @@ from tests.random_base import random_base
 from utils.config import TrainConfig
 from utils.core.events import Event, read_events
 from utils.core.paths import Project
-from utils.runs import Run, create
-from utils.runs.job import Job
+from utils.studio.job import Job
+from utils.studio.runs import Run, create
 from utils.training import resume_state
 from utils.xtts import checkpoints
 from utils.xtts.tensors import read_tensors

@@ -14,7 +14,7 @@ from tests.training.trainable import write_dataset
 from tools import random_model
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.runs import Run, Status, create
+from utils.studio.runs import Run, Status, create
 from utils.training.step import TrainStep
 from utils.xtts import checkpoints
 

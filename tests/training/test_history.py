@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.runs import Run, State, Status
+from utils.studio.runs import Run, State, Status
 from utils.training.history import MAX_POINTS, EventReader, HistoryCache, RunHistory
 from utils.ui import views
 from utils.ui.tabs.training import render

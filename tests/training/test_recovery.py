@@ -13,7 +13,7 @@ from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.folders import DamagedError
 from utils.core.storage import read_json, write_atomically
-from utils.runs import Run
+from utils.studio.runs import Run
 from utils.training import preparation, resume_state
 from utils.training.preparation import BASE_FILE
 from utils.xtts import checkpoints

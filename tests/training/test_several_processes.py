@@ -13,7 +13,7 @@ from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
 from utils.config.flags import flag
 from utils.core.paths import ROOT, Project
-from utils.runs import Run, Status, list_runs
+from utils.studio.runs import Run, Status, list_runs
 from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, Project, list_projects
 from utils.gpt_train import train_gpt
-from utils.runs import list_runs
+from utils.studio.runs import list_runs
 from utils.xtts import hub
 
 Capture = pytest.CaptureFixture[str]

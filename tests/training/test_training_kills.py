@@ -17,7 +17,7 @@ from tests.training.running import events, resume, same, settings, weights
 from utils.amharic import lexicon
 from utils.config import TrainConfig
 from utils.core.paths import Project
-from utils.runs import Run, create
+from utils.studio.runs import Run, create
 from utils.xtts import checkpoints
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(sys.platform == "win32", reason="forks")]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
-from utils import runs
 from utils.core.paths import Project
 from utils.dataset.clip import Clip, Cue, Scores, Source
 from utils.dataset.metadata import write_lists
 from utils.dataset.store import Store
 from utils.speech.subtitles import srt
+from utils.studio import runs
 
 
 def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
-from utils import runs
 from utils.core.paths import ROOT, Project
-from utils.workspace.projects import TRASH
+from utils.studio import runs
+from utils.studio.projects import TRASH
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (

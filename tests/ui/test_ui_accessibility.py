@@ -8,9 +8,9 @@ import pytest
 from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
+from tests.studio.test_takes import make_take
 from tests.ui.serving import Seen, Served, serving, settle
-from tests.workspace.test_takes import make_take
-from utils.runs import Status
+from utils.studio.runs import Status
 from utils.ui.i18n import phrases
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

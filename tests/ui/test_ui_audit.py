@@ -12,11 +12,10 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from tests.ui import auditing
-from utils import runs
 from utils.core import paths
+from utils.studio import downloads, runs, sample_project
 from utils.ui.i18n import Phrase
 from utils.ui.tabs.training.render import COLUMNS
-from utils.workspace import downloads, sample_project
 
 # events
 
@@ -41,7 +40,7 @@ def start_nothing(*_: object, **__: object) -> None:
 @pytest.fixture
 def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing that a handler does leaves this test: no child, no network, no consent."""
-    monkeypatch.setattr("utils.runs._launch", mark_stopped)
+    monkeypatch.setattr("utils.studio.runs._launch", mark_stopped)
     monkeypatch.setattr("subprocess.Popen", start_nothing)
     monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
     monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")

@@ -16,9 +16,9 @@ from playwright.sync_api import Browser, Request, expect
 from tests.ui import auditing
 from tests.ui.data_folders import many_clips
 from tests.ui.serving import serving, settle
-from utils import runs
 from utils.core.paths import Project
 from utils.dataset import metadata
+from utils.studio import runs
 
 pytestmark = pytest.mark.slow
 

@@ -11,10 +11,9 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.ui.serving import OneTab, Seen, Served, late_answers, serving, settle
-from utils import runs
-from utils.runs.processes import identity, machine
+from utils.core.processes import identity, machine
+from utils.studio import projects, runs
 from utils.ui.i18n import t
-from utils.workspace import projects
 
 pytestmark = pytest.mark.browser
 

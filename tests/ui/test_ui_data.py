@@ -19,10 +19,10 @@ from utils.core.paths import Project
 from utils.dataset.clip import APPROVED, Span
 from utils.dataset.editor import available_actions
 from utils.dataset.queries import ClipPage
-from utils.runs import Status
+from utils.studio import uploads
+from utils.studio.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
-from utils.workspace import uploads
 
 HTML = "<img src=x onerror=alert(1)>"
 

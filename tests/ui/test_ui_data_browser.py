@@ -11,7 +11,7 @@ from tests.ui.data_folders import many_clips, talks
 from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, late_answers, opened, serving, settle
 from utils.dataset import voice_recordings
 from utils.dataset.store import load_dataset
-from utils.workspace import uploads
+from utils.studio import uploads
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -7,8 +7,8 @@ import pytest
 
 from utils.config import Config, DatasetConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ConfigError
+from utils.studio.page_settings import PageSettings
 from utils.ui.settings_form import SettingsForm
-from utils.workspace.page_settings import PageSettings
 
 
 @pytest.mark.parametrize("config", [TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig, PageSettings])

@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from tests.workspace.test_takes import spoken
+from tests.studio.test_takes import spoken
 from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.core.paths import TINY_MODEL, Project
-from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
 from utils.speech import precision
 from utils.speech.models import ListedModel, list_models
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import Started
+from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
+from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t, translate
 from utils.ui.run_panel import job_status
 from utils.ui.tabs.inference import tab as inference
@@ -23,7 +24,6 @@ from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import picker_state
 from utils.ui.tabs.inference.takes import facts_html
 from utils.ui.tabs.inference.text import preview_html
-from utils.workspace.takes import Take, TakeRecorder, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
 HTML = "<img src=x onerror=alert(1)>"

@@ -18,9 +18,9 @@ from tests.ui import auditing, inside
 from utils.core.paths import UPLOADS, Project
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
+from utils.studio import batch_speech, comparisons, takes
 from utils.ui import app
 from utils.ui.tabs.inference import tab as inference
-from utils.workspace import batch_speech, comparisons, takes
 
 pytestmark = pytest.mark.slow
 

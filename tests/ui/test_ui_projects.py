@@ -14,14 +14,13 @@ import pytest
 from tests.ui import auditing
 from tests.ui.data_folders import add_run
 from tests.ui.serving import emptied
-from utils import runs
 from utils.core.errors import RunBusyError, StorageError
 from utils.core.paths import Project, list_projects
+from utils.studio import projects, runs
+from utils.studio.projects import CopyProgress
 from utils.ui import projects as panel
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
-from utils.workspace import projects
-from utils.workspace.projects import CopyProgress
 
 SOUND, LIST = Path("dataset", "wavs", "a.wav"), Path("dataset", "manifest.csv")
 

@@ -14,18 +14,16 @@ import torch
 from tests.ui import auditing
 from tests.ui.data_folders import add_run
 from tests.xtts.hub_server import Hub, serving
-from utils import runs
-from utils.core import paths
+from utils.core import monitor, paths
 from utils.core.errors import ConfigError, RunBusyError, RunError
 from utils.core.events import EventLog
 from utils.core.paths import Project
-from utils.runs import monitor
+from utils.studio import disk_usage, downloads, page_settings, projects, runs
+from utils.studio.disk_usage import DiskUsage
+from utils.studio.page_settings import PageSettings
 from utils.system.doctor import Finding
 from utils.ui.i18n import t
 from utils.ui.tabs.system import disk, tab
-from utils.workspace import disk_usage, downloads, page_settings, projects
-from utils.workspace.disk_usage import DiskUsage
-from utils.workspace.page_settings import PageSettings
 from utils.xtts import checkpoints
 from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import VARIABLE, LicenceError

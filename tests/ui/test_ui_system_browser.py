@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 from tests.ui.serving import OneTab, Seen, Served, serving
 from tests.xtts import hub_server
 from tests.xtts.hub_server import Hub
+from utils.studio.downloads import LICENCE_FILE
 from utils.ui.i18n import t
-from utils.workspace.downloads import LICENCE_FILE
 from utils.xtts.files import HUB_FILES
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -12,18 +12,17 @@ import torch
 from tests.training.trainable import write_dataset
 from tests.ui import auditing
 from tests.ui.data_folders import many_clips
-from utils import runs
 from utils.config import TrainConfig
+from utils.core import monitor
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import CONFIGS, Project
-from utils.runs import monitor
+from utils.studio import runs, training_checks
 from utils.training.history import RunHistory, smoothed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training_optimizations import TrainingOptimizer
 from utils.ui.i18n import t
 from utils.ui.settings_form import SettingsForm
 from utils.ui.tabs.training import render, settings
-from utils.workspace import training_checks
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo
 

@@ -15,14 +15,13 @@ from tests.random_base import random_base
 from tests.training.running import same, weights
 from tests.training.trainable import write_dataset
 from tests.ui import auditing, inside
-from utils import runs
 from utils.config import TrainConfig
 from utils.config.flags import flag
 from utils.core.paths import ROOT, UPLOADS, Project
-from utils.runs import Status
+from utils.studio import runs, training_checks
+from utils.studio.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training import settings
-from utils.workspace import training_checks
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from utils.amharic import explain
+from utils.core import processes
 from utils.core.errors import AmharicTtsError, RunError
-from utils.runs import Run, State, Status, processes
+from utils.studio.runs import Run, State, Status
+from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.system.tab import read_findings
-from utils.workspace.training_checks import read_result
 
 HTML = "<img src=x onerror=alert(1)>"
 

@@ -9,13 +9,12 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.ui.serving import Seen, Served, expect_sound, late_answers, listen, settle
 from tools.page_figures import COUNT
-from utils import runs
 from utils.config import TrainConfig
 from utils.core.paths import CONFIGS, Project
 from utils.media.rates import OUTPUT_RATE
-from utils.runs import Run
+from utils.studio import runs, sample_project, takes
+from utils.studio.runs import Run
 from utils.ui.i18n import t
-from utils.workspace import sample_project, takes
 from utils.xtts.hub import licence_accepted
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.timeout(900)]

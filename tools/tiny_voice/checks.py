@@ -27,7 +27,7 @@ from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.reference_choice import pitches
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
-from utils.workspace import sample_project
+from utils.studio import sample_project
 
 EVERY = 2  # frames of 10 ms: halves what the paths cost twice over
 AS_LONG = 0.3  # share by which a length may differ

@@ -18,7 +18,7 @@ from utils.core.batching import evenly_spaced
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.synthesizer import Synthesizer
-from utils.workspace import projects, sample_project
+from utils.studio import projects, sample_project
 
 MOVED = 0.6  # share of the way to the speaker's pitch
 NEAR = 2.0  # semitones

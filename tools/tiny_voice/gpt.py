@@ -19,7 +19,6 @@ from tools.tiny_voice.stages import BuildContext, Progress
 from tools.tiny_voice.training_loop import CURVE
 from tools.tiny_voice.widen import widen
 from tools.untrained import GptSize, VocoderSize, new_config, new_vocoder, write_config, write_speakers, write_weights
-from utils import runs
 from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import Event, EventLog, iter_events
@@ -30,8 +29,9 @@ from utils.core.storage import link_or_copy, write_atomically
 from utils.dataset.features import AUDIO, FOLDER, Shards
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.runs import Run, Status
-from utils.runs.job import Job
+from utils.studio import runs
+from utils.studio.job import Job
+from utils.studio.runs import Run, Status
 from utils.training.checkpoint_samples import NO_SAMPLES
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.files import DVAE_FILE, MEL_FILE, MODEL_FILE, VOCABULARY_FILE

@@ -18,7 +18,7 @@ from utils.media.audio import Samples, resample
 from utils.media.encoding import write_audio
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.subtitles import srt
-from utils.workspace.sample_project import AUDIO_FILE, SUBTITLE_FILE
+from utils.studio.sample_project import AUDIO_FILE, SUBTITLE_FILE
 
 SECONDS = 180.0
 PAUSE = 0.7  # seconds after each sentence

@@ -26,7 +26,7 @@ from utils.media import audio
 from utils.media.rates import RATE
 from utils.speech.loading import open_model
 from utils.speech.voices import MIN_SECONDS, ConditioningSettings, encode_speaker
-from utils.workspace import sample_project
+from utils.studio import sample_project
 from utils.xtts.files import ABOUT_FILE, CONFIG_FILE, DVAE_FILE, MEL_FILE, REFERENCE_FILE, TINY
 from utils.xtts.model import gpt_state
 from utils.xtts.tensors import half_dtype

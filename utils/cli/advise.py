@@ -7,12 +7,12 @@ from pathlib import Path
 
 from utils.cli.runs import add_project
 from utils.config import TrainConfig
+from utils.core import monitor
 from utils.core.errors import DataError
 from utils.core.paths import project
 from utils.core.storage import write_atomically
 from utils.dataset.metadata import CREATE
 from utils.dataset.store import open_store
-from utils.runs import monitor
 from utils.training.advice import Advice, TrainingData, advise, training_data
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from utils import runs
 from utils.cli.runs import add_project
 from utils.core.errors import RunError
 from utils.core.paths import Project, project
+from utils.studio import runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
 

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils import runs
 from utils.cli.runs import add_output, follow
 from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.errors import RunError
@@ -28,8 +27,8 @@ from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
-from utils.workspace import projects, sample_project
-from utils.workspace.templates import render
+from utils.studio import projects, runs, sample_project
+from utils.studio.templates import render
 from utils.xtts.files import TINY
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import DownloadConfig
 from utils.config.flags import read_flags
 from utils.core.paths import MODELS
-from utils.runs.job import Job
-from utils.workspace.projects import downloads_project
+from utils.studio.job import Job
+from utils.studio.projects import downloads_project
 from utils.xtts.hub import accept_licence
 
 CONFIG = DownloadConfig

@@ -21,7 +21,7 @@ from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.dataset.recognisers.choice import CTC_PREFIX
 from utils.dataset.recognisers.isolated import open_recogniser
-from utils.runs.progress import CLEAR, describe_progress
+from utils.studio.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
     from utils.evaluation.sentences import EvaluationSentence

@@ -11,7 +11,7 @@ from utils.config import FeaturesConfig
 from utils.config.flags import read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import project
-from utils.runs.job import Job
+from utils.studio.job import Job
 
 CONFIG = FeaturesConfig
 

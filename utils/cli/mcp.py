@@ -12,13 +12,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from utils import runs
 from utils.cli.runs import add_output
 from utils.config import SEPARATOR, DatasetConfig, SpeakerConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import AmharicTtsError, ConfigError, DataError
 from utils.core.paths import project, resolve_inside
 from utils.core.storage import make_folder
+from utils.studio import runs
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

@@ -25,7 +25,7 @@ from utils.dataset.recognisers import Recogniser
 from utils.dataset.recognisers.choice import Kind
 from utils.dataset.recognisers.isolated import open_recogniser
 from utils.dataset.store import Store
-from utils.runs.job import Job
+from utils.studio.job import Job
 from utils.system import packages
 
 CONFIG = DatasetConfig

@@ -9,7 +9,7 @@ from utils.config import RehearsalConfig
 from utils.config.flags import read_flags
 from utils.core.events import iter_events
 from utils.core.paths import project
-from utils.runs.job import Job
+from utils.studio.job import Job
 
 CONFIG = RehearsalConfig
 

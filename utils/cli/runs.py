@@ -7,14 +7,14 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from utils import runs
 from utils.config import Config
 from utils.config.flags import add_flags
 from utils.core.errors import EXIT_INTERRUPTED, RunError
 from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.paths import OUTPUT, Project, project
-from utils.runs import Run
-from utils.runs.progress import EventPrinter
+from utils.studio import runs
+from utils.studio.progress import EventPrinter
+from utils.studio.runs import Run
 from utils.xtts import checkpoints
 
 ACTIONS = ("list", "show", "watch", "note", "stop", "resume", "delete")

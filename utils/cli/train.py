@@ -5,14 +5,14 @@ import os
 import sys
 from pathlib import Path
 
-from utils import runs
 from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import TrainConfig
 from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
 from utils.core.errors import ConfigError
 from utils.core.paths import OUTPUT, Project, project
-from utils.runs.job import GroupJob, Job
+from utils.studio import runs
+from utils.studio.job import GroupJob, Job
 from utils.training.launcher import is_member, launch
 from utils.xtts.hub import accept_licence
 

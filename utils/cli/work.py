@@ -5,9 +5,9 @@ import importlib
 import os
 from pathlib import Path
 
-from utils.runs import Run, Status, queued_runs, start_next
-from utils.runs.job import GroupJob, Job
-from utils.runs.processes import spawn
+from utils.core.processes import spawn
+from utils.studio.job import GroupJob, Job
+from utils.studio.runs import Run, Status, queued_runs, start_next
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

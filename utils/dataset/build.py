@@ -30,7 +30,7 @@ from utils.dataset.store import LOCK, Dataset, Store
 from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.runs.job import StopRequested
+from utils.studio.job import StopRequested
 
 if TYPE_CHECKING:
     from utils.dataset.alignment.check import TextCheck

@@ -14,7 +14,7 @@ from itertools import islice
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from utils.runs.processes import identity, is_alive
+from utils.core.processes import identity, is_alive
 
 T = TypeVar("T")
 R = TypeVar("R")

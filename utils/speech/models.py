@@ -10,7 +10,7 @@ from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.folders import DamagedError
 from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
-from utils.runs import list_runs
+from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint
 from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, TINY, ModelFileError, read_about

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import psutil
 
-from utils import runs
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
+from utils.studio import runs
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer

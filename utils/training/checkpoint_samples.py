@@ -16,8 +16,8 @@ from utils.core.paths import OUTPUT, VOICES
 from utils.core.storage import make_folder
 from utils.dataset.metadata import ClipLists
 from utils.media.audio import Samples
-from utils.runs.job import Job
 from utils.speech.synthesizer import Synthesizer
+from utils.studio.job import Job
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
 from utils.xtts.device import free_memory
 

@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 
 from utils.config import TrainConfig
 from utils.core.paths import Project
-from utils.runs import Run, create
+from utils.studio.runs import Run, create
 from utils.training.metrics import tracker_is_missing
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.events import BLOCK, Event, as_integer, as_number, parse_line, read_block, tail_offset
-from utils.runs import Run
+from utils.studio.runs import Run
 
 MAX_POINTS = 1500  # of a curve; more than a screen has pixels
 MAX_RUNS = 40  # that are kept in memory

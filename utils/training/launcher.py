@@ -6,8 +6,8 @@ import subprocess
 
 from utils.core.errors import ConfigError, RunError
 from utils.core.events import read_events
-from utils.runs.job import Job
-from utils.runs.processes import end_tree, identity, spawn
+from utils.core.processes import end_tree, identity, spawn
+from utils.studio.job import Job
 
 POLL_SECONDS = 0.5
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from utils.core.errors import RunError
-from utils.runs.job import StopRequested
+from utils.studio.job import StopRequested
 from utils.training.data_loader import Update, UpdateLoader
 from utils.training.guards import StepStatus
 from utils.training.optimizers import scale_rates

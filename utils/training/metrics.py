@@ -10,7 +10,7 @@ import psutil
 import torch
 
 from utils.config import TrainConfig
-from utils.runs import Run
+from utils.studio.runs import Run
 
 if TYPE_CHECKING:
     from accelerate import Accelerator

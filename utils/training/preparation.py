@@ -26,7 +26,7 @@ from utils.dataset.metadata import ClipLists, OtherClips
 from utils.dataset.statistics import Lengths
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.runs.job import Job
+from utils.studio.job import Job
 from utils.training.batches import NO_REPLAY, Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
 from utils.xtts import base_models, model, pronunciations

@@ -18,8 +18,8 @@ from utils.core.errors import AmharicTtsError, RunError
 from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.folders import DamagedError
 from utils.core.storage import write_atomically
-from utils.runs import Run
-from utils.runs.job import Job
+from utils.studio.job import Job
+from utils.studio.runs import Run
 from utils.training import resume_state
 from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
 from utils.training.data_loader import Update

@@ -13,12 +13,12 @@ from typing import Any
 import gradio as gr
 from starlette.middleware import Middleware
 
-from utils.core import paths
+from utils.core import monitor, paths
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder
-from utils.runs import monitor
 from utils.server.page import AssetCache, Credentials, RequestGuard, free_port
+from utils.studio import page_settings, projects
 from utils.ui import status_strip, views
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, toggle
@@ -27,7 +27,6 @@ from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
-from utils.workspace import page_settings, projects
 
 TICK_SECONDS = 2.0
 MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space

@@ -7,13 +7,12 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.core import paths
+from utils.studio import page_settings, projects, runs
+from utils.studio.projects import CopyProgress
 from utils.ui import views
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, notify, toggle
-from utils.workspace import page_settings, projects
-from utils.workspace.projects import CopyProgress
 
 FIRST_PROJECT = "default"  # the command line's default too
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
-from utils.runs.processes import read_lines
+from utils.core.processes import read_lines
+from utils.studio import runs
+from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t, translate
 from utils.ui.page import PageContext, Panel, PanelRequest, notify

@@ -3,12 +3,12 @@
 from html import escape
 from typing import NamedTuple
 
-from utils import runs
 from utils.core.events import as_number
 from utils.core.paths import Project
 from utils.dataset import queries
 from utils.dataset.store import Store
-from utils.runs import Run, Status
+from utils.studio import runs
+from utils.studio.runs import Run, Status
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.tabs.data.render import minutes

@@ -9,9 +9,9 @@ from typing import Literal
 from urllib.parse import quote
 
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
-from utils.runs import ACTIVE, Run, State, Status
-from utils.runs.monitor import Reading
-from utils.runs.progress import describe
+from utils.core.monitor import Reading
+from utils.studio.progress import describe
+from utils.studio.runs import ACTIVE, Run, State, Status
 from utils.system.doctor import Finding
 from utils.ui.i18n import describe_error, phrases, t, translate
 

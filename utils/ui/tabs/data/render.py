@@ -11,12 +11,12 @@ from utils.dataset import voice_recordings
 from utils.dataset.queries import Total
 from utils.dataset.statistics import Ledger, Statistics, percentile, suggested_max_length
 from utils.dataset.voice_recordings import PhonemeCoverage
-from utils.runs import ACTIVE, Run, State
+from utils.studio import uploads
+from utils.studio.runs import ACTIVE, Run, State
+from utils.studio.uploads import InputPreview
 from utils.ui import views
 from utils.ui.i18n import t, translate
 from utils.ui.views import cell, details, message_box, note
-from utils.workspace import uploads
-from utils.workspace.uploads import InputPreview
 
 MAX_ROWS = 100
 MAX_PROBLEMS = 20

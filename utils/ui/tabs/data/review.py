@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from utils import runs
 from utils.core.errors import DataError, RunBusyError
 from utils.core.paths import Project
 from utils.dataset import editor, queries
 from utils.dataset.editor import Edit
 from utils.dataset.queries import View
 from utils.dataset.store import Store
+from utils.studio import runs
 from utils.ui.i18n import phrases, t, translate
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation

@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
@@ -15,13 +14,13 @@ from utils.core.paths import Project
 from utils.dataset import bulk_edits
 from utils.dataset.recognisers.choice import RECOMMENDED
 from utils.dataset.store import Store
+from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
-from utils.workspace import uploads
 
 VERB = "prepare"
 GROUPS = {

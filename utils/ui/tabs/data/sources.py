@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
@@ -14,6 +13,7 @@ from utils.dataset.sources import MEDIA
 from utils.dataset.store import Store
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
+from utils.studio import runs, sample_project, uploads
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
@@ -21,7 +21,6 @@ from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import VERB, read_settings
 from utils.ui.views import button, error_box, message_box, note, row, text_field
-from utils.workspace import sample_project, uploads
 
 LISTS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")  # a dataset, with its audio
 SCRIPT = Path(__file__).with_name("sources.js")

@@ -4,11 +4,11 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.core.errors import AmharicTtsError
 from utils.dataset import queries
 from utils.dataset.queries import BackgroundCounts
 from utils.dataset.store import Store
+from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import (
@@ -28,7 +28,6 @@ from utils.ui.tabs.data.review import build_review
 from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
 from utils.ui.tabs.data.sources import build_recording, build_sources
 from utils.ui.views import message_box, note
-from utils.workspace import uploads
 
 
 def build(page: PageContext) -> gr.Tab:

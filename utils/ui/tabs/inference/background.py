@@ -15,8 +15,10 @@ from utils.core.storage import make_folder
 from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
-from utils.runs.background_jobs import BackgroundJob
 from utils.speech.models import list_models
+from utils.studio import batch_speech, comparisons
+from utils.studio.background_jobs import BackgroundJob
+from utils.studio.batch_speech import SpokenBatch
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import Panel, PanelRequest
@@ -25,8 +27,6 @@ from utils.ui.tabs.inference.context import SAMPLES, Context, config, flag_text,
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import audio_player, cell, message_box, note, table
-from utils.workspace import batch_speech, comparisons
-from utils.workspace.batch_speech import SpokenBatch
 
 FILE, COMPARISON, EXPORT = "file", "compare", "pack"  # kinds of jobs; one of each runs at a time
 SUBTITLES = [".srt", ".vtt", ".ass", ".ssa"]

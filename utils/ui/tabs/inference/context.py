@@ -10,8 +10,8 @@ import gradio as gr
 
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError, RunError
-from utils.runs.background_jobs import BackgroundJobs
 from utils.speech.session import SpeechRequest, SpeechSession, Task
+from utils.studio.background_jobs import BackgroundJobs
 from utils.ui.i18n import phrases, t
 from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of

@@ -11,17 +11,17 @@ from utils.config import SEPARATOR
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.paths import Project
-from utils.runs.background_jobs import BackgroundJob
 from utils.speech.models import ListedModel, preferred_model
 from utils.speech.preview import tokenizer_of
 from utils.speech.session import ActiveModel, SpeechSession
+from utils.studio import reference_clips
+from utils.studio.background_jobs import BackgroundJob
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
-from utils.workspace import reference_clips
 from utils.xtts.tokenizer import Tokenizer
 
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}

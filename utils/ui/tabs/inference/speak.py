@@ -9,13 +9,13 @@ import gradio as gr
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech import tasks
+from utils.studio import reference_clips, takes
+from utils.studio.takes import TakeRecorder
 from utils.ui import views
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
 from utils.ui.tabs.inference.context import Context, config, shown_error, visitor
 from utils.ui.views import message_box
-from utils.workspace import reference_clips, takes
-from utils.workspace.takes import TakeRecorder
 
 SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of the audio that was spoken before
 

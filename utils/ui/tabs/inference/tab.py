@@ -8,9 +8,10 @@ import gradio as gr
 from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT, VOICES
-from utils.runs.background_jobs import BackgroundJobs
 from utils.speech.models import list_models
 from utils.speech.session import Check, SpeechSession
+from utils.studio import takes
+from utils.studio.background_jobs import BackgroundJobs
 from utils.ui.i18n import t
 from utils.ui.page import Advanced, PageContext, connect_live
 from utils.ui.settings_form import SettingsForm, editable_dropdown
@@ -20,7 +21,6 @@ from utils.ui.tabs.inference.model import build_model, build_voice, picker_state
 from utils.ui.tabs.inference.speak import build_speak
 from utils.ui.tabs.inference.takes import build_takes
 from utils.ui.tabs.inference.text import build_text
-from utils.workspace import takes
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer

@@ -11,15 +11,15 @@ from utils.core.errors import ConfigError, RunError
 from utils.core.paths import Project
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.runs.background_jobs import BackgroundJob
+from utils.studio import takes
+from utils.studio.background_jobs import BackgroundJob
+from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.i18n import labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config, flag_text
 from utils.ui.views import audio_player, cards, message_box, note
-from utils.workspace import takes
-from utils.workspace.takes import NewSentence, Take, TakeSentence
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
 MAX_TITLE = 60  # characters

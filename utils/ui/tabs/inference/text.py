@@ -12,13 +12,13 @@ from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import split_speakers
 from utils.speech.preview import TextPreview, preview_text, tokenizer_of
+from utils.studio import reference_clips
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, Panel, PanelRequest, show_errors
 from utils.ui.settings_form import values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, error_box, message_box, note, table
-from utils.workspace import reference_clips
 from utils.xtts.language_packs import pack_for
 
 MAX_ROWS = 60

@@ -4,16 +4,15 @@ import os
 from collections.abc import Callable
 from html import escape
 
-from utils import runs
 from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import read_json
+from utils.studio import downloads, runs
+from utils.studio.downloads import StoredModel
 from utils.ui import views
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
-from utils.workspace import downloads
-from utils.workspace.downloads import StoredModel
 from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, licence_accepted
 
 Action = Callable[[PanelRequest], object]

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from utils.core import paths
 from utils.core.paths import list_projects, project
+from utils.studio import disk_usage, projects
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, gigabytes, note, table
-from utils.workspace import disk_usage, projects
 
 TRASH = "trash"
 KINDS = {

@@ -9,12 +9,12 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.config import RehearsalConfig
-from utils.core import paths
+from utils.core import monitor, paths
 from utils.core.errors import ConfigError
-from utils.runs import monitor
-from utils.runs.processes import query
+from utils.core.processes import query
+from utils.studio import runs
+from utils.studio.page_settings import PageSettings, read, settings_path, write
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.i18n import heading, t
@@ -24,7 +24,6 @@ from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
 from utils.ui.views import cell, error_box, table
-from utils.workspace.page_settings import PageSettings, read, settings_path, write
 
 DOCTOR_TIMEOUT = 300.0  # seconds; loading torch from a cold disk has taken 40, and the test of a GPU takes at most 180
 PACKAGES = ("gradio", "torch", "torchaudio", "coqui-tts", "transformers", "faster-whisper", "accelerate", "numpy")

@@ -8,13 +8,13 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
+from utils.core.processes import read_lines
 from utils.dataset.store import Store
-from utils.runs.background_jobs import BackgroundJob
-from utils.runs.processes import read_lines
+from utils.studio import runs, training_checks
+from utils.studio.background_jobs import BackgroundJob
 from utils.training.history import HistoryCache, RunHistory
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t, translate
@@ -35,7 +35,6 @@ from utils.ui.status_strip import next_button
 from utils.ui.tabs.training import render, settings
 from utils.ui.tabs.training.render import CHARTS
 from utils.ui.views import gigabytes, message_box, note
-from utils.workspace import training_checks
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from utils.config import TrainConfig
 from utils.core.events import as_number
-from utils.runs import ACTIVE, Run, State, Status
+from utils.studio.runs import ACTIVE, Run, State, Status
+from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.history import SCORES, Points, RunHistory, Sample, smoothed
 from utils.ui import views
 from utils.ui.i18n import field_title, t, translate
 from utils.ui.views import cell, note
-from utils.workspace.training_checks import DiskForecast, Result, differences
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
 MAX_COMPARED = 6

@@ -9,19 +9,19 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.config import TrainConfig
+from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, Project
 from utils.dataset import metadata
-from utils.runs import monitor
+from utils.studio import runs
+from utils.studio.training_checks import forecast_disk
 from utils.training.advice import Advice, advise, training_data
 from utils.ui.i18n import choices, describe_problems, field_title, labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.training import render
 from utils.ui.views import error_box, message_box, note
-from utils.workspace.training_checks import forecast_disk
 from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, LicenceError, licence_accepted
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import gradio as gr
 
-from utils import runs
 from utils.config import TrainConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError, RunBusyError
 from utils.core.paths import UPLOADS
 from utils.core.storage import make_folder, write_atomically
-from utils.runs.background_jobs import BackgroundJobs
+from utils.studio import runs, training_checks
+from utils.studio.background_jobs import BackgroundJobs
 from utils.system.doctor import Finding
 from utils.training.history import HistoryCache
 from utils.ui import views
@@ -24,7 +24,6 @@ from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_live, connect_effects, connect_monitor
 from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_settings, settings_error
-from utils.workspace import training_checks
 from utils.xtts.hub import accept_licence
 
 MEMORY_TEST = "memory_test"

@@ -14,8 +14,8 @@ from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.tasks import Started
 from utils.speech.types import Sentence, Utterance
-from utils.workspace import comparisons, takes
-from utils.workspace.takes import Take
+from utils.studio import comparisons, takes
+from utils.studio.takes import Take
 from utils.xtts.tokenizer import TokenizedText
 
 

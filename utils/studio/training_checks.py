@@ -1,7 +1,7 @@
 """Checks before a training run starts: device, dataset, memory and disk space.
 
 Queries that need torch are answered by a child process, because the page itself never loads torch. The child is
-``python -m utils.workspace.training_checks NAME``. It reads arguments as JSON from stdin and prints the result as one
+``python -m utils.studio.training_checks NAME``. It reads arguments as JSON from stdin and prints the result as one
 line of JSON.
 """
 
@@ -20,9 +20,9 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.languages import canonical
 from utils.core.paths import Project
+from utils.core.processes import query
 from utils.dataset import metadata
-from utils.runs import Run
-from utils.runs.processes import query
+from utils.studio.runs import Run
 from utils.xtts.files import TINY, VOCABULARY_FILE
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 import psutil
 import pytest
 
-from utils.runs.processes import end_tree, identity, is_alive
+from utils.core.processes import end_tree, identity, is_alive
 
 SLEEPER = "import time; time.sleep(60)"
 PARENT = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {SLEEPER!r}]); print(flush=True); {SLEEPER}"

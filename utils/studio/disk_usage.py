@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils import runs
 from utils.core.errors import ConfigError, RunBusyError
 from utils.core.folders import remove_folder
 from utils.core.paths import Project
 from utils.dataset.features import FOLDER as FEATURES
+from utils.studio import runs
 from utils.xtts import checkpoints
 
 

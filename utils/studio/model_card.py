@@ -13,8 +13,8 @@ from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
 from utils.evaluation.results import METRICS
-from utils.runs import Run
-from utils.workspace.templates import render
+from utils.studio.runs import Run
+from utils.studio.templates import render
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 from utils.xtts.files import TINY, read_about

@@ -12,7 +12,7 @@ from utils.dataset import editor
 from utils.dataset.store import Store
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
-from utils.workspace import projects, reference_clips
+from utils.studio import projects, reference_clips
 
 
 def write_sound(path: Path, seconds: float = 4.0) -> Path:

@@ -12,8 +12,8 @@ from utils.core.errors import DataError
 from utils.core.paths import TINY_MODEL, Project
 from utils.dataset import metadata
 from utils.speech.loading import open_model
-from utils.workspace.model_card import write_card
-from utils.workspace.publishing import PublishOptions, publish
+from utils.studio.model_card import write_card
+from utils.studio.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
 

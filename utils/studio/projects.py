@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from utils import runs
 from utils.core.errors import RunBusyError, StorageError
 from utils.core.folders import remove_folder
 from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
@@ -25,6 +24,7 @@ from utils.core.storage import (
     write_atomically,
 )
 from utils.dataset.store import DATABASE, Store
+from utils.studio import runs
 
 TRASH, DOWNLOADS = ".trash", ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")

@@ -18,12 +18,12 @@ from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.runs.background_jobs import BackgroundJob
 from utils.speech.session import RequestCancelledError, SpeechRequest, SpeechSession
 from utils.speech.subtitles import fit_to_cues
 from utils.speech.tasks import Started
-from utils.workspace import takes
-from utils.workspace.takes import RecordedTake, Take, TakeSentence
+from utils.studio import takes
+from utils.studio.background_jobs import BackgroundJob
+from utils.studio.takes import RecordedTake, Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:

@@ -35,11 +35,11 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, to_pcm16
 from utils.media.rates import OUTPUT_RATE
-from utils.runs.background_jobs import BackgroundJob
 from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import Started, speak
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
+from utils.studio.background_jobs import BackgroundJob
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"

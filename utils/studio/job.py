@@ -14,8 +14,8 @@ from typing import Self
 
 from utils.core.errors import AmharicTtsError, StorageError, explain
 from utils.core.events import EventLog
-from utils.runs import Run, Status
-from utils.runs.processes import identity, machine
+from utils.core.processes import identity, machine
+from utils.studio.runs import Run, Status
 
 HEARTBEAT_SECONDS = 5.0
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.xtts.upload_hub import UploadHub, taking
 from utils.core.errors import ConfigError
-from utils.workspace.publishing import UploadError, push, require_token
+from utils.studio.publishing import UploadError, push, require_token
 
 TOKEN = "hf_secretsecretsecret"
 

@@ -5,15 +5,15 @@ import time
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from utils import runs
 from utils.config import DownloadConfig
 from utils.core import paths
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
 from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
-from utils.workspace.disk_usage import size_of
-from utils.workspace.projects import downloads_project
+from utils.studio import runs
+from utils.studio.disk_usage import size_of
+from utils.studio.projects import downloads_project
 from utils.xtts.files import HUB_FILES, TINY
 from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, download, file_info, licence_accepted
 

@@ -7,7 +7,7 @@ import pytest
 
 from utils.core.errors import RunBusyError, RunError
 from utils.core.events import Progress
-from utils.runs.background_jobs import BackgroundJob, BackgroundJobs
+from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
 
 
 def endless(job: BackgroundJob) -> None:

@@ -9,7 +9,7 @@ from utils.config import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import SETTINGS
 from utils.core.storage import make_folder, write_atomically
-from utils.workspace.projects import TRASH_DAYS
+from utils.studio.projects import TRASH_DAYS
 
 
 class PageSettings(Config):

@@ -4,7 +4,7 @@ import pytest
 
 from utils.cli.evaluate import print_progress
 from utils.core.events import Progress
-from utils.workspace.comparisons import PROGRESS_LINE
+from utils.studio.comparisons import PROGRESS_LINE
 
 
 @pytest.mark.parametrize("message", ["", "ሰላም 1/2 · ለዓለም"])

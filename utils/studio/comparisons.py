@@ -12,12 +12,12 @@ from utils.config import SpeechConfig
 from utils.config.flags import command_line
 from utils.core.errors import ConfigError, DataError, TextError
 from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.processes import read_lines
 from utils.core.storage import make_folder, make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation import blind_test
 from utils.evaluation.blind_test import BlindPair, Choice, Tally
 from utils.evaluation.report import JSON, EvaluationReport, load
-from utils.runs.background_jobs import BackgroundJob
-from utils.runs.processes import read_lines
+from utils.studio.background_jobs import BackgroundJob
 
 FOLDER, SENTENCES, BLIND = "comparisons", "sentences.txt", "blind"
 MIN_MODELS, MAX_MODELS = 2, 4

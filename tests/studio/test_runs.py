@@ -15,13 +15,13 @@ import psutil
 import pytest
 
 from tests.soak.mounting import fill
-from utils import runs
 from utils.config import RehearsalConfig
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.events import read_events
 from utils.core.paths import ROOT, Project
-from utils.runs import Run, State, Status
-from utils.runs.processes import identity, machine
+from utils.core.processes import identity, machine
+from utils.studio import runs
+from utils.studio.runs import Run, State, Status
 
 LONG = RehearsalConfig(seconds=60, ticks_per_second=20)
 SHORT = RehearsalConfig(seconds=0.2, ticks_per_second=20)
@@ -75,7 +75,7 @@ def test_a_run_counts_to_its_end_and_is_found_by_name_only_inside_the_project(pr
 STARTER = """
 import sys
 from pathlib import Path
-from utils import runs
+from utils.studio import runs
 from utils.config import RehearsalConfig
 from utils.core.paths import Project
 print(runs.start("rehearse", RehearsalConfig(seconds=60, ticks_per_second=20), Project(Path(sys.argv[1]))).folder)

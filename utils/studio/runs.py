@@ -21,8 +21,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from utils.config import Config
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.processes import end_tree, is_alive, machine, start_detached
 from utils.core.storage import file_lock, make_folder, make_unique_folder, read_text, storage_errors, write_atomically
-from utils.runs.processes import end_tree, is_alive, machine, start_detached
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat is written every 5

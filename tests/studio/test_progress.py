@@ -6,7 +6,7 @@ import time
 import pytest
 
 from utils.core.events import Event
-from utils.runs.progress import CLEAR, EventPrinter, describe, describe_progress, format_seconds
+from utils.studio.progress import CLEAR, EventPrinter, describe, describe_progress, format_seconds
 
 
 class Terminal(io.StringIO):

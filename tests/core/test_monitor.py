@@ -11,8 +11,8 @@ from typing import Any
 import pynvml
 import pytest
 
-from utils.runs import monitor
-from utils.runs.monitor import GIB, GpuMonitor, read, read_once
+from utils.core import monitor
+from utils.core.monitor import GIB, GpuMonitor, read, read_once
 
 
 class RefusedError(Exception):
