@@ -1,0 +1,152 @@
+"""Score the Amharic front end on a list: `python -m tools.amharic_score FILE [--wrong N]`.
+
+Three kinds of list, tab-separated, with `#` comments and `|` between accepted variants:
+
+    words        written form, phones, part of speech
+    sentences    register, written sentence, phones of its words separated by spaces
+    homographs   sentence, the word in question as it stands there, its phones
+
+The kind is recognised by the columns that hold Ethiopic letters. An initial glottal stop does not count.
+"""
+
+import argparse
+import difflib
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchmarks.phone_error import Score, align, split
+from utils.amharic import normalize, phonemize
+from utils.amharic.alphabet import WORD
+
+WORD_MARKS = ".,;:?!\"'()"
+ALTERNATIVES = re.compile(r"\s*\|\s*")
+
+
+@dataclass
+class Result:
+    """Counts of one class of items: a part of speech, a register, or all of the list."""
+
+    items: int = 0
+    right: int = 0
+    words: int = 0
+    right_words: int = 0
+    short: int = 0  # words without a long consonant
+    right_short: int = 0
+    score: Score = field(default_factory=Score)
+
+    def add_word(self, expected: str, spoken: str) -> bool:
+        """Count one word and return whether it is right; the nearest of the accepted variants is compared."""
+        variants = [variant.strip().removeprefix("ʔ") for variant in ALTERNATIVES.split(expected)]
+        nearest = min(variants, key=lambda variant: _distance(variant, spoken))
+        before = self.score.wrong_words
+        self.score.add("", nearest, spoken)
+        right = self.score.wrong_words == before
+        self.words += 1
+        self.right_words += right
+        if not any("ː" in variant for variant in variants):
+            self.short += 1
+            self.right_short += right
+        return right
+
+    def line(self, name: str) -> str:
+        rates = self.score.rates()
+        length = " ".join(f"{rates[f'geminate {figure}']:.3f}" for figure in ("precision", "recall", "F1"))
+        return (
+            f"{name:24} items {self.right}/{self.items} = {_share(self.right, self.items)}   "
+            f"words {self.right_words}/{self.words} = {_share(self.right_words, self.words)}   "
+            f"length P R F1 {length}   without length {_share(self.right_short, self.short)}"
+        )
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "-"
+
+
+def _distance(expected: str, spoken: str) -> int:
+    return sum(a != b for a, b in align(split(expected), split(spoken)))
+
+
+def spoken_words(text: str) -> list[str]:
+    """Return the phones of each word of a written text."""
+    said = [word.strip(WORD_MARKS) for word in phonemize(normalize(text)).split()]
+    return [word for word in said if word]
+
+
+def score(path: Path, kind: str | None = None) -> tuple[str, dict[str, Result], list[str]]:
+    """Score a list; return its kind, the results by class (`all` last), and the items that are wrong."""
+    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
+    rows = [[cell.strip() for cell in row] for row in rows if len(row) >= 2 and not row[0].startswith("#")]
+    kind = kind or _kind(rows[0])
+    results: dict[str, Result] = defaultdict(Result)
+    wrong = []
+    everything = Result()
+    for row in rows:
+        group, item, pairs = _pairs(row, kind)
+        for result in (results[group], everything):
+            mistakes = sum(not result.add_word(expected, said) for expected, said in pairs)
+            result.items += 1
+            result.right += not mistakes
+        if mistakes:
+            said = " ".join(said if _is_right(expected, said) else f"[{said} ≠ {expected}]" for expected, said in pairs)
+            wrong.append(f"{group}\t{item}\t{said}")
+    return kind, {**dict(sorted(results.items())), "all": everything}, wrong
+
+
+def _is_right(expected: str, said: str) -> bool:
+    return Result().add_word(expected, said)
+
+
+def _kind(row: list[str]) -> str:
+    if not WORD.search(row[0]):
+        return "sentences"
+    return "homographs" if WORD.search(row[1]) else "words"
+
+
+def _pairs(row: list[str], kind: str) -> tuple[str, str, list[tuple[str, str]]]:
+    """Return the class of an item, its text, and each expected word with what is said."""
+    if kind == "words":
+        said = " ".join(spoken_words(row[0]))
+        return (row[2] if len(row) > 2 else "word"), row[0], [(row[1], said)]
+    if kind == "sentences":
+        expected, said_words = re.sub(r"\s*\|\s*", "|", row[2]).split(), spoken_words(row[1])
+        return row[0], row[1], _aligned([word.strip(WORD_MARKS) for word in expected], said_words)
+    sentence, word, expected_phones = row[:3]
+    written = [token.strip("።፣፤፥፦፧" + WORD_MARKS) for token in sentence.split()]
+    said_words = spoken_words(sentence)
+    place = written.index(word) if word in written else 0
+    said = said_words[place] if len(said_words) == len(written) else ""
+    return "homographs", f"{sentence}  ({word})", [(expected_phones, said)]
+
+
+def _aligned(expected: list[str], said: list[str]) -> list[tuple[str, str]]:
+    """Pair the words of two readings; where their numbers differ, words that are not said count as wrong."""
+    if len(expected) == len(said):
+        return list(zip(expected, said, strict=True))
+    pairs = []
+    for tag, i, j, k, m in difflib.SequenceMatcher(a=expected, b=said, autojunk=False).get_opcodes():
+        here, there = expected[i:j], said[k:m]
+        if tag == "equal" or len(here) == len(there):
+            pairs += zip(here, there, strict=True)
+        else:
+            there += [""] * (len(here) - len(there))
+            pairs += [(word, there[place]) for place, word in enumerate(here)] or [("-", " ".join(there))]
+    return pairs
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--kind", choices=("words", "sentences", "homographs"), help="default: by the columns")
+    parser.add_argument("--wrong", type=int, default=0, help="how many wrong items to print")
+    arguments = parser.parse_args()
+    kind, results, wrong = score(arguments.file, arguments.kind)
+    print(f"{arguments.file.name}: {kind}")
+    for name, result in results.items():
+        print(result.line(name))
+    print(*wrong[: arguments.wrong], sep="\n")
+
+
+if __name__ == "__main__":
+    main()
