@@ -16,7 +16,7 @@ from tests.speech import amharic_model
 from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
 from utils.config import SpeechConfig
 from utils.speech import tasks
-from utils.speech.batching import MAX_ROWS
+from utils.speech.batching import MAX_ROWS, Batch
 from utils.speech.decoder import Decoder
 from utils.speech.session import Check, SpeechSession
 from utils.speech.synthesizer import Synthesizer
@@ -151,6 +151,22 @@ def test_after_a_step_that_failed_the_next_request_works(
         with pytest.raises(error):
             decoder.generate([EIGHT[0]], prompt(), SAMPLED)
     assert_same(decoder.generate([EIGHT[1]], prompt(), SAMPLED)[0], wanted)
+
+
+def test_a_batch_that_cannot_be_tidied_up_still_takes_the_next_request(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_batch: Batch) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Batch, "_leave", fail)
+        with pytest.raises(MemoryError):
+            decoder.generate([EIGHT[0]], prompt(), SAMPLED)
+    done = threading.Thread(target=decoder.generate, args=([EIGHT[1]], prompt(), SAMPLED), daemon=True)
+    done.start()
+    done.join(20)
+    assert not done.is_alive()
 
 
 def utterances(session: SpeechSession, text: str, task: Any = tasks.speak, **settings: object) -> list[Utterance]:

@@ -167,3 +167,51 @@ def test_closing_the_session_ends_every_request(session: SpeechSession) -> None:
             list(request.events())
     with pytest.raises(SessionClosedError):
         session.submit(endless, CONFIG)
+
+
+def test_a_worker_that_fails_after_a_request_takes_the_next_one(
+    session: SpeechSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OSError("malloc_trim is not there")
+
+    monkeypatch.setattr("utils.xtts.device.trim_memory", fail)
+    monkeypatch.setattr("utils.speech.session.TRIM_SECONDS", 0.0)
+    for _ in range(6):
+        assert list(filter(None, session.submit(two_events("x", []), CONFIG).events())) == ["x", "x"]
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_a_request_that_would_end_its_worker_gets_an_error(session: SpeechSession, error: type[BaseException]) -> None:
+    def leave(_model: Any) -> Iterator[str]:
+        raise error
+        yield ""
+
+    for _ in range(3):
+        with pytest.raises(RunError, match=error.__name__):
+            list(session.submit(leave, CONFIG).events())
+    assert "x" in list(session.submit(two_events("x", []), CONFIG).events())
+
+
+def test_a_receiver_that_fails_silences_nobody_else(session: SpeechSession) -> None:
+    def fail(_item: object) -> None:
+        raise ValueError("the client is gone")
+
+    for _ in range(3):
+        session.submit(two_events("x", []), CONFIG, deliver=fail)
+        wait_until(lambda: session.counts() == {"speaking": 0, "waiting": 0})
+    assert "x" in list(session.submit(two_events("x", []), CONFIG).events())
+
+
+def test_a_request_waits_for_no_thread_that_could_not_start(
+    session: SpeechSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError, match="new thread"):
+            session.submit(two_events("x", []), CONFIG)
+    assert session.users == 0
+    assert "x" in list(session.submit(two_events("x", []), CONFIG).events())

@@ -139,10 +139,10 @@ class Batch:
                 raise
         finally:
             with self.lock:
-                self._leave()
                 self._is_stepping = False
                 for other in self.requests:
-                    other.wake.notify()  # one of them goes on
+                    other.wake.notify()  # one of them goes on, also when the next line fails
+                self._leave()
 
     @torch.inference_mode()
     def _advance(self) -> None:

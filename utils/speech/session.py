@@ -175,10 +175,11 @@ class SpeechSession:
             if len(self._queue) >= self.max_active + self.max_waiting:
                 seconds = self._mean_seconds * len(self._queue) / self.max_active
                 raise QueueFullError(len(self._queue), max(1, round(seconds)))
+            if len(self._threads) < min(self.max_active, len(self._running) + len(self._waiting()) + 1):
+                thread = threading.Thread(target=self._work, name="speech", daemon=True)
+                thread.start()  # before anything is noted: the system may refuse another thread
+                self._threads.append(thread)
             self._queue.append(request)  # type: ignore[arg-type]  # the session only passes events on
-            if len(self._threads) < min(self.max_active, len(self._running) + len(self._waiting())):
-                self._threads.append(threading.Thread(target=self._work, name="speech", daemon=True))
-                self._threads[-1].start()
             self._changed.notify_all()
         return request
 
@@ -239,25 +240,36 @@ class SpeechSession:
         return [request for request in self._queue if request not in self._running]
 
     def _work(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._waiting())
-                if self._closed:
-                    return
-                request = self._waiting()[0]
-                self._running.append(request)
-            started = time.monotonic()
-            _current.set(request)
+        """Run requests until the session is closed. Nothing else ends a worker: the next request needs it."""
+        while not self._closed:
             try:
-                self._run(request)
-                request.deliver(None)
-            except RequestCancelledError:
-                request.deliver(None)
-            except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
-                request.deliver(error)
+                self._serve_next()
+                self._trim()
+            except BaseException:
+                logger.exception("A worker of the speech engine failed between two requests.")
+
+    def _serve_next(self) -> None:
+        """Wait for a request, run it, and deliver its events and its end, whatever ends it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._waiting())
+            if self._closed:
+                return
+            request = self._waiting()[0]
+            self._running.append(request)
+        started = time.monotonic()
+        _current.set(request)
+        try:
+            self._run(request)
+            request.deliver(None)
+        except RequestCancelledError:
+            request.deliver(None)
+        except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
+            request.deliver(error)
+        except BaseException as error:  # such as SystemExit, which would end the thread
+            request.deliver(RunError(f"The speech engine was interrupted ({type(error).__name__}).", hint="Try again."))
+            raise
+        finally:
             self._finish(request, time.monotonic() - started)
-            del request  # or its model stays in memory while this thread waits
-            self._trim()
 
     def _run(self, request: SpeechRequest[object]) -> None:
         events = request.task(self._model_for(request))
