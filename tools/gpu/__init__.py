@@ -1,0 +1,1 @@
+"""Checks on a GPU machine without a registry; see README.md."""

@@ -1,0 +1,576 @@
+"""One part of the checks on a GPU: ``python -m tools.gpu.measure PART [--device cuda] [--toy]``.
+
+Each finding is a line ``RESULT {json}``.
+"""
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")  # as the product sets it for a training
+
+import torch
+
+if TYPE_CHECKING:
+    from utils.speech.decoder import Decoder
+    from utils.speech.types import Sentence
+    from utils.training.data_loader import Update
+    from utils.training.model_size import ClipSize, ModelSize
+    from utils.training.packing import PackedBatch, SpecialTokens
+    from utils.training.step import StepResult, TrainStep
+
+PARSER = argparse.ArgumentParser()
+PARSER.add_argument("part")
+PARSER.add_argument("--device", default="cuda")
+PARSER.add_argument("--toy", action="store_true")
+PARSER.add_argument("--seconds", type=float, default=1e9, help="stop beginning new rows after this time")
+PARSER.add_argument("rest", nargs="*")
+BEGAN = time.monotonic()
+
+
+def report(what: str, **numbers: object) -> None:
+    rounded = {k: round(v, 5) if isinstance(v, float) else v for k, v in numbers.items()}
+    print("RESULT", json.dumps({"what": what, **rounded}), flush=True)
+
+
+def attempt(what: str, work: Callable[[], None]) -> None:
+    """Go on after a row that fails; its error is the result."""
+    if time.monotonic() - BEGAN > ARGS.seconds:
+        report(what, skipped="no time left")
+        return
+    try:
+        work()
+    except Exception as error:  # noqa: BLE001
+        report(what, error=f"{type(error).__name__}: {str(error).splitlines()[0][:300] if str(error) else ''}")
+    finally:
+        import gc
+
+        gc.collect()
+        if CUDA:
+            torch.cuda.empty_cache()
+
+
+def wait() -> None:
+    if CUDA:
+        torch.cuda.synchronize()
+
+
+def peak() -> float:
+    return torch.cuda.max_memory_allocated() / 2**20 if CUDA else 0.0
+
+
+def reserved() -> float:
+    return torch.cuda.memory_reserved() / 2**20 if CUDA else 0.0
+
+
+# --- versions ---
+
+
+def versions() -> None:
+    import platform
+
+    import accelerate
+    import numpy as np
+    import onnxruntime
+    import transformers
+
+    known = {m.__name__: m.__version__ for m in (torch, transformers, accelerate, np, onnxruntime)}
+    report("versions", python=platform.python_version(), **known)
+    if not CUDA:
+        return
+    p: Any = torch.cuda.get_device_properties(0)
+    c: Any = torch._C
+    cudnn: Any = torch.backends.cudnn
+    report(
+        "gpu",
+        name=p.name,
+        capability=f"{p.major}.{p.minor}",
+        gib=p.total_memory / 2**30,
+        cuda=torch.version.cuda,
+        driver=c._cuda_getDriverVersion(),
+        cudnn=cudnn.version(),
+        free=torch.cuda.mem_get_info()[0] / 2**30,
+    )
+    from utils.training.speedups.attention import selected_kernel
+
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        for dropout in (0.0, 0.1):
+            report(
+                "attention that torch selects",
+                dtype=str(dtype),
+                dropout=dropout,
+                kernel=selected_kernel("cuda", dtype, 64, dropout=dropout, causal=True),
+            )
+    report(
+        "TF32 by default", products=torch.backends.cuda.matmul.allow_tf32, convolutions=torch.backends.cudnn.allow_tf32
+    )
+
+
+# --- training ---
+
+BASE: dict[str, Any] = {
+    "enable_mixed_precision": True,
+    "enable_sdpa": True,
+    "enable_fused_optimizer": True,
+    "enable_fused_gelu": True,
+    "enable_tf32": True,
+    "enable_grad_checkpoint": False,
+    "use_compile": False,
+    "enable_byte_dropout": False,
+}
+
+
+def stepper(size: "ModelSize", clips: int, **settings: Any) -> "tuple[TrainStep, SpecialTokens]":
+    """Build the product's own step with a random model, made on the device."""
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    from utils.config import TrainConfig
+    from utils.training.certificate import REFERENCE
+    from utils.training.distribution import Ranks
+    from utils.training.ema import Ema
+    from utils.training.memory import changed
+    from utils.training.model_size import random_gpt
+    from utils.training.optimizers import make_optimizer, make_schedule
+    from utils.training.packing import PackedGpt, SpecialTokens
+    from utils.training.speedups.dropout import set_dropout
+    from utils.training.step import TrainStep
+    from utils.training_optimizations import TrainingOptimizer
+    from utils.xtts.device import choose_precision
+
+    config = changed(TrainConfig.load(REFERENCE), {**BASE, "batch_size": clips, "learning_rate": 1e-4, **settings})
+    AcceleratorState._reset_state(reset_partial_state=True)
+    torch.manual_seed(0)
+    with torch.device(DEVICE):
+        gpt = random_gpt(size)
+    set_dropout(gpt, settings.get("dropout", 0.1))
+    TrainingOptimizer(config, DEVICE).apply(gpt)
+    precision = choose_precision(DEVICE, wanted=config.enable_mixed_precision).dtype
+    ranks = Ranks(Accelerator(cpu=not CUDA, mixed_precision=precision))
+    model = PackedGpt(gpt.to(DEVICE))
+    optimizer, _ = make_optimizer(model, config, DEVICE)
+    schedule = make_schedule(optimizer, "constant", 1000, 0, 0)
+    ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
+    step = TrainStep(
+        config, ranks, *ranks.prepare(model, optimizer), schedule, ema, lambda m: report("warning", text=m)
+    )
+    return step, SpecialTokens.from_model(gpt)
+
+
+def update(batch: "PackedBatch") -> "Update":
+    from utils.training.data_loader import Update
+
+    return Update([batch], batch.text_count, batch.audio_count, batch.clips, 0)
+
+
+def sizes() -> "ModelSize":
+    from utils.training.model_size import ModelSize
+
+    return ModelSize(2, 64, 4, text_rows=200) if ARGS.toy else ModelSize()
+
+
+def clip_of(seconds: float) -> "ClipSize":
+    from utils.training.model_size import ClipSize
+
+    return ClipSize._from_counts(round(seconds * 22050 / 1024), round(seconds * 17), round(seconds * 22050 / 256))
+
+
+def sweep() -> None:
+    from utils.training.model_size import random_batch
+
+    many = (1, 2) if ARGS.toy else (8, 32)
+    rows = [
+        ("bf16", {}, many),
+        ("bf16, checkpointing", {"enable_grad_checkpoint": True}, many),
+        ("bf16, eager attention", {"enable_sdpa": False}, many[:1]),
+        ("bf16, LoRA", {"enable_lora": True}, many),
+        ("bf16, averaged weights", {"enable_ema": True}, many[:1]),
+        ("fp32 with TF32", {"enable_mixed_precision": False}, many[:1]),
+        ("fp32", {"enable_mixed_precision": False, "enable_tf32": False}, many[:1]),
+        ("bf16, plain AdamW", {"enable_fused_optimizer": False}, many[:1]),
+        ("bf16, state in RAM", {"offload_optimizer": True}, many[:1]),
+        *([("bf16, compiled", {"use_compile": True}, many)] if CUDA else []),
+        ("bf16, larger", {}, (3,) if ARGS.toy else (64,)),
+    ]
+    for name, settings, counts in rows:
+        for count in counts:
+
+            def row() -> None:
+                step, tokens = stepper(sizes(), count, **settings)
+                batch = random_batch(tokens, clip_of(2 if ARGS.toy else 8), count)
+                batch = batch.pin_memory() if CUDA else batch
+                for _ in range(3):
+                    step.run(update(batch))
+                if CUDA:
+                    torch.cuda.reset_peak_memory_stats()
+                times = []
+                for _ in range(2 if ARGS.toy else 6):
+                    wait()
+                    began = time.perf_counter()
+                    loss = step.run(update(batch)).loss
+                    wait()
+                    times.append(time.perf_counter() - began)
+                middle = sorted(times)[len(times) // 2]
+                report(
+                    "training",
+                    row=name,
+                    clips=count,
+                    ms=1e3 * middle,
+                    slowest=1e3 * max(times),
+                    clips_a_second=count / middle,
+                    mib=peak(),
+                    loss=loss,
+                )
+
+            attempt(f"training {name} {count}", row)
+
+    def lengths() -> None:
+        """New lengths against known ones: what choosing kernels for each new shape costs."""
+        step, tokens = stepper(sizes(), 8)
+        batches = [
+            random_batch(tokens, clip_of(s), 2 if ARGS.toy else 8)
+            for s in ((1, 1.5) if ARGS.toy else [2 + 0.37 * n for n in range(20)])
+        ]
+        step.run(update(batches[-1]))
+        passes = []
+        for _ in range(3):
+            wait()
+            began = time.perf_counter()
+            for batch in batches:
+                step.run(update(batch))
+            wait()
+            passes.append(1e3 * (time.perf_counter() - began) / len(batches))
+        report(
+            "lengths",
+            new=passes[0],
+            known=passes[-1],
+            deprioritized=os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED", ""),
+        )
+
+    attempt("lengths", lengths)
+
+
+# --- memory ---
+
+
+def memory() -> None:
+    from utils.config import TrainConfig
+    from utils.training import memory as plan
+    from utils.training.certificate import REFERENCE
+    from utils.training.model_size import ClipSize, ModelSize, random_gpt
+    from utils.training_optimizations import TrainingOptimizer
+    from utils.xtts.device import choose_precision
+
+    shapes = [(2, 64, 4), (6, 512, 8), (12, 768, 12), (30, 1024, 16)][: 1 if ARGS.toy else 4]
+    for layers, dim, heads in shapes:
+        size = ModelSize(layers, dim, heads, text_rows=200 if ARGS.toy else 6681)
+        for name, settings in {
+            "full": {},
+            "LoRA": {"enable_lora": True},
+            "checkpointing": {"enable_grad_checkpoint": True},
+        }.items():
+
+            def row() -> None:
+                config = plan.changed(
+                    TrainConfig.load(REFERENCE), {**BASE, "batch_size": 2 if ARGS.toy else 8, **settings}
+                )
+                clip = clip_of(1) if ARGS.toy else ClipSize.from_config(config)
+                with torch.device(DEVICE):
+                    gpt = random_gpt(size)
+                TrainingOptimizer(config, DEVICE).apply(gpt)
+                dtype = choose_precision(DEVICE, wanted=True).torch_dtype
+                seconds, found = plan.MemoryTest(gpt, config, clip, DEVICE, dtype).measure(config.batch_size)
+                held = reserved()
+                del gpt
+                told = plan.estimate(
+                    config,
+                    plan.Device("cuda" if CUDA else "cpu", 80 << 30, "", half=dtype != torch.float32),
+                    size,
+                    clip,
+                )
+                without = told.peak - told.parts["reserve"]
+                report(
+                    "memory",
+                    size=f"{layers}x{dim}",
+                    row=name,
+                    told_mib=without / 2**20,
+                    reserve_mib=told.parts["reserve"] / 2**20,
+                    found_mib=found / 2**20,
+                    held_mib=held,
+                    ratio=found / without,
+                    ms=1e3 * seconds,
+                )
+
+            attempt(f"memory {layers}x{dim} {name}", row)
+
+
+# --- recovery from a memory that is really full ---
+
+
+def oom() -> None:
+    from utils.training.model_size import random_batch
+
+    count = 4 if ARGS.toy else 32
+
+    def losses(limit: float) -> list[float]:
+        step, tokens = stepper(sizes(), count, dropout=0)
+        batch = random_batch(tokens, clip_of(1 if ARGS.toy else 8), count)
+        found = []
+        for number in range(3):
+            if number == 1 and limit and CUDA:  # the state of the optimizer is there
+                torch.cuda.empty_cache()
+                torch.cuda.set_per_process_memory_fraction(limit)
+            result = step.run(update(batch))
+            found += [result.loss, result.norm]
+        report("splits", limit=limit, splits=step.micro.splits, mib=peak())
+        return found
+
+    whole = losses(0)
+    total = torch.cuda.get_device_properties(0).total_memory / 2**20 if CUDA else 1
+    need = peak()
+    if CUDA:
+        torch.cuda.reset_peak_memory_stats()
+    cut = losses(0.6 * need / total)
+    if CUDA:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    report(
+        "real out of memory",
+        whole=whole,
+        cut=cut,
+        differs=max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(cut, whole, strict=True)),
+    )
+
+    def first_step() -> None:
+        """Room for forward and backward, but not for the state that the first update makes."""
+        step, tokens = stepper(sizes(), 1, dropout=0, enable_grad_checkpoint=True)
+        batch = random_batch(tokens, clip_of(1), 1)
+        weights = sum(w.nbytes for w in step.model.parameters()) / 2**20
+        if CUDA:
+            torch.cuda.empty_cache()
+            torch.cuda.set_per_process_memory_fraction((3.2 * weights) / total)
+        report("first update with room for 3.2 x the weights", loss=step.run(update(batch)).loss)
+
+    attempt("first update with room for 3.2 x the weights", first_step)
+
+
+# --- a run, killed and resumed ---
+
+
+def train_once(folder: str, name: str, kill_at: int) -> None:
+    from tests.training.running import resume as go_on
+    from tests.training.running import settings
+    from utils import gpt_train
+    from utils.core.paths import Project
+    from utils.studio.runs import create, list_runs
+    from utils.training.step import TrainStep
+
+    setattr(gpt_train, "certified", lambda _job, config: config)  # noqa: B010 - the certificate is a part of its own
+    dataset, project = Path(folder) / "dataset", Path(folder) / name
+    config = settings(
+        project, dataset, max_steps=10, save_step=2, eval_step=5, dropout=0.1, enable_mixed_precision=True, batch_size=2
+    )
+    runs = list_runs(Project(project), "train") if project.exists() else []
+    run = runs[0] if runs else create("train", config, Project(project))
+    original = TrainStep.run
+
+    def dying(self: TrainStep, made: "Update") -> "StepResult":
+        if made.number == kill_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(self, made)
+
+    setattr(TrainStep, "run", dying)  # noqa: B010
+    if os.environ.get("DETERMINISTIC"):
+        torch.use_deterministic_algorithms(mode=True, warn_only=True)
+    go_on(run, config)
+
+
+def resume() -> None:
+    from safetensors.torch import load_file
+
+    from tests.training.trainable import write_dataset
+
+    folder = Path(tempfile.mkdtemp())
+    write_dataset(folder / "dataset")
+
+    def child(name: str, more: dict[str, str], kill_at: int = 999) -> int:
+        words = [
+            sys.executable,
+            "-m",
+            "tools.gpu.measure",
+            "train_once",
+            "--device",
+            ARGS.device,
+            str(folder),
+            name,
+            str(kill_at),
+        ]
+        hidden = {} if CUDA else {"CUDA_VISIBLE_DEVICES": ""}
+        done = subprocess.run(words, env={**os.environ, **hidden, **more}, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, -9):
+            print(done.stdout[-1500:], done.stderr[-3000:], flush=True)
+        return done.returncode
+
+    def weights(name: str) -> dict[str, torch.Tensor]:
+        (file,) = (folder / name).glob("runs/*/resume/weights.safetensors")
+        return load_file(file)
+
+    def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> tuple[bool, float]:
+        worst = max(float((one[k].float() - other[k].float()).abs().max()) for k in one)
+        return all(torch.equal(one[k], other[k]) for k in one), worst
+
+    variants = (
+        [("", {})]
+        if ARGS.toy
+        else [("", {}), (" deterministic", {"DETERMINISTIC": "1", "CUBLAS_WORKSPACE_CONFIG": ":4096:8"})]
+    )
+    for mark, more in variants:
+
+        def row() -> None:
+            codes = [
+                child(f"a{mark}", more),
+                child(f"b{mark}", more),
+                child(f"c{mark}", more, 5),
+                child(f"c{mark}", more),
+            ]
+            a, b, c = (weights(f"{n}{mark}") for n in "abc")
+            report("resume" + mark, codes=codes, twice_the_same=same(a, b), killed_the_same=same(a, c))
+
+        attempt("resume" + mark, row)
+
+
+# --- speech ---
+
+
+def speech() -> None:
+    from utils.config import SpeechConfig
+    from utils.speech.decoder import Decoder
+    from utils.speech.types import Sentence
+    from utils.training.model_size import random_gpt
+    from utils.xtts.tokenizer import TokenizedText
+
+    size, codes = sizes(), 24 if ARGS.toy else 96
+    torch.manual_seed(0)
+    with torch.device(DEVICE):
+        gpt: Any = random_gpt(size).eval()
+    with torch.no_grad():
+        gpt.mel_head.bias[gpt.stop_audio_token] = -1e4
+    voice = torch.randn(1, 32, size.dim) * 0.1
+    text = TokenizedText("", "", "", "", (), tuple(range(5, 65)), ())
+
+    def sentences(count: int, seed: int = 0) -> "list[Sentence]":
+        return [Sentence(text, seed=seed + n, max_codes=codes) for n in range(count)]
+
+    def generate(decoder: "Decoder", count: int, seed: int = 0) -> tuple[float, float, list[list[int]]]:
+        wait()
+        began = time.perf_counter()
+        with closing(decoder.request(voice, SpeechConfig(batch_size=count))) as request:
+            made = [request.add(s) for s in sentences(count, seed)]
+            request.wait(lambda: bool(made[0].codes))
+            first = time.perf_counter() - began
+            request.wait(lambda: all(m.finished for m in made))
+        wait()
+        return first, time.perf_counter() - began, [m.codes for m in made]
+
+    kinds: tuple[Any, ...] = ("fp32", "bf16", "fp16") if CUDA else ("fp32",)
+    for kind in kinds:
+
+        def row() -> None:
+            decoder = Decoder(gpt, kind, str(DEVICE))
+            said: dict[tuple[bool, int], list[list[int]]] = {}
+            for graphs in (False, True) if CUDA else (False,):
+                decoder.uses_graphs = graphs
+                for count in (1, 2) if ARGS.toy else (1, 8, 32):
+                    cold = generate(decoder, count)
+                    runs = [generate(decoder, count) for _ in range(2)]
+                    first, whole, said[graphs, count] = min(runs, key=lambda r: r[1])
+                    report(
+                        "decoding",
+                        precision=kind,
+                        graphs=graphs,
+                        sentences=count,
+                        ms_a_step=1e3 * (whole - first) / (codes - 1),
+                        first_code_ms=1e3 * first,
+                        cold_ms=1e3 * cold[1],
+                        mib=peak(),
+                        held_mib=reserved(),
+                    )
+            for (graphs, count), wanted in said.items():
+                if graphs:
+                    same = sum(
+                        x == y
+                        for p, q in zip(wanted, said[False, count], strict=True)
+                        for x, y in zip(p, q, strict=False)
+                    )
+                    report("graphs against none", precision=kind, sentences=count, same=same, of=sum(map(len, wanted)))
+            alone = generate(decoder, 1, 7)[2][0]
+            found: dict[int, list[int]] = {}
+            threads = [
+                threading.Thread(target=lambda n=n: found.__setitem__(n, generate(decoder, 1 + n % 3, 7)[2][0]))
+                for n in range(6)
+            ]
+            before = reserved()
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(60)
+            report(
+                "six callers at once",
+                precision=kind,
+                same=sum(v == alone for v in found.values()),
+                of=6,
+                grew_mib=reserved() - before,
+            )
+
+        attempt(f"decoding {kind}", row)
+    attempt("vocoder", vocoder)
+
+
+def vocoder() -> None:
+    from tools.untrained import VocoderSize, new_vocoder
+    from utils.speech.vocoder import Vocoder
+
+    torch.manual_seed(0)
+    dim = 64 if ARGS.toy else 1024
+    network = new_vocoder(VocoderSize(dim)).eval()
+    voice, latents = torch.randn(1, 512, 1) / 22, torch.randn(300, dim)
+    plain = None
+    for kind in ("fp32", "bf16", "fp16") if CUDA else ("fp32",):
+        ours = Vocoder(network, kind, str(DEVICE))
+        lengths = [20, 25] if ARGS.toy else [60 + 7 * n for n in range(30)]
+
+        def one(count: int) -> float:
+            began = time.perf_counter()
+            ours.sound(latents[:count].to(DEVICE), voice)
+            return 1e3 * (time.perf_counter() - began)
+
+        one(lengths[0])
+        new, known = [one(n) for n in lengths], [one(n) for n in lengths]
+        sound = torch.from_numpy(ours.sound(latents[: lengths[-1]].to(DEVICE), voice))
+        plain = sound if plain is None else plain
+        noise = float((sound - plain).pow(2).mean() / plain.pow(2).mean().clamp_min(1e-20))
+        report(
+            "vocoder",
+            precision=kind,
+            new_length_ms=sum(new) / len(new),
+            known_length_ms=sum(known) / len(known),
+            finite=bool(sound.isfinite().all()),
+            noise_against_fp32=noise,
+            mib=peak(),
+        )
+
+
+if __name__ == "__main__":
+    ARGS = PARSER.parse_intermixed_args()
+    CUDA = ARGS.device == "cuda"
+    DEVICE = torch.device(ARGS.device)
+    globals()[ARGS.part](*[int(w) if w.lstrip("-").isdigit() else w for w in ARGS.rest])
