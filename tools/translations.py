@@ -10,8 +10,9 @@ from pathlib import Path
 
 from utils.config import Config, DatasetConfig, DownloadConfig, RehearsalConfig, SpeechConfig, TrainConfig
 from utils.core.paths import ROOT
+from utils.core.wording import TABLES, Row, read_table
 from utils.studio.page_settings import PageSettings
-from utils.ui.i18n import GAP, TABLES, Row, field_area, read_table
+from utils.ui.i18n import GAP, field_area
 
 CONFIGS: tuple[type[Config], ...] = (
     TrainConfig,
@@ -30,7 +31,7 @@ def main() -> None:
     texts = set(_texts(ROOT / "utils"))
     whole = "\n".join(texts)
     fields = set(_field_ids())
-    for table in sorted(TABLES.glob("*.tsv")):
+    for table in sorted((TABLES / "page").glob("*.tsv")):
         for row in read_table(table):
             if problem := _problem(row, table.stem, texts, whole, fields):
                 sys.stdout.write(f"{table.name}: {row.id}: {problem}\n")

@@ -14,6 +14,7 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError, RunError
 from utils.core.events import Change
+from utils.core.facts import StopRequested
 from utils.core.monitor import idle_gpu_warning
 from utils.core.paths import Project
 from utils.core.processes import ChildError, read_lines
@@ -22,7 +23,7 @@ from utils.dataset import metadata
 from utils.dataset.recognisers.isolated import open_recogniser
 from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
 from utils.studio import runs
-from utils.studio.job import Job, StopRequested
+from utils.studio.job import Job
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
 from utils.training import memory
@@ -84,7 +85,7 @@ def train_gpt(
 ) -> TrainResult:
     """Fine-tune in this process and return the result; every setting of TrainConfig is a keyword.
 
-    A run that is stopped raises ``utils.studio.job.StopRequested`` after it was saved.
+    A run that is stopped raises ``utils.core.facts.StopRequested`` after it was saved.
 
     Args:
         resume: Name of a run of the project to continue, or "latest". It keeps its settings; only

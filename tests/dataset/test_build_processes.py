@@ -7,11 +7,11 @@ import pytest
 
 from tests.dataset.building import SETTINGS, built, die_on_talk1, ignore, recordings
 from utils.config import DatasetConfig
+from utils.core.facts import Stop, StopRequested
 from utils.core.paths import Project
 from utils.dataset.build import build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
-from utils.studio.job import StopRequested
 
 pytestmark = pytest.mark.slow
 
@@ -55,7 +55,7 @@ def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: D
 
     def stop_after_the_first() -> None:
         if Store(project.dataset).read().recordings:
-            raise StopRequested("save")
+            raise StopRequested(Stop.SAVE)
 
     with pytest.raises(StopRequested):
         build(scan, project, settings, ignore, check_stop=stop_after_the_first)

@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from utils.core import wording
 from utils.core.events import Event
-from utils.studio.progress import CLEAR, EventPrinter, describe, describe_progress, format_seconds
+from utils.studio.progress import CLEAR, EventPrinter, describe, describe_progress
 
 
 class Terminal(io.StringIO):
@@ -67,4 +68,4 @@ def test_a_log_has_plain_lines_every_ten_seconds_and_the_last() -> None:
     ("seconds", "text"), [(8.2, "8 s"), (60, "1 min 0 s"), (75, "1 min 15 s"), (3600, "1 h 0 min"), (7500, "2 h 5 min")]
 )
 def test_a_duration_has_two_units(seconds: float, text: str) -> None:
-    assert format_seconds(seconds) == text
+    assert wording.time(seconds) == text

@@ -10,8 +10,8 @@ from playwright.sync_api import TimeoutError as TooLate
 
 from tests.studio.test_takes import make_take
 from tests.ui.serving import Seen, Served, serving, settle
+from utils.core.wording import rows as phrases
 from utils.studio.runs import Status
-from utils.ui.i18n import phrases
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 

@@ -12,13 +12,15 @@ from utils.config import RehearsalConfig
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
 from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
+from utils.core.wording import TABLES, read_table
+from utils.core.wording import rows as phrases
 from utils.speech.preview import tokenizer_of
 from utils.studio import comparisons, downloads, reference_clips, takes
 from utils.studio.runs import find_run
-from utils.ui.i18n import TABLES, describe_error, phrases, read_table, t, translate
+from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import show_errors
 
-ROWS = [row for table in TABLES.glob("*.tsv") for row in read_table(table)]
+ROWS = [row for table in (TABLES / "page").glob("*.tsv") for row in read_table(table)]
 CURE = "መፍትሔ፦"
 
 

@@ -1,6 +1,6 @@
 """The error tree: what happened, where, and how to fix it.
 
-    AmharicTtsError          base of all; has an optional ``hint``
+    AmharicTtsError          base of all
     ├── ConfigError          a setting is unknown, malformed or out of bounds
     ├── AudioError           an audio file cannot be read or written
     ├── TextError            a text cannot be handled
@@ -13,12 +13,23 @@
     │   └── RunBusyError     the run or its project is busy
     └── StorageError         the disk is full, or a folder cannot be written
 
-Errors of a single package are defined there, as subclasses of these. Any other exception that reaches the user is a bug
-and is shown as an internal error.
+An error is a typed fact that is raised: a subclass of one of these with annotated fields. Its sentence and its cure
+stand in ``utils/wording`` under the name of the class, in every language::
+
+    class ClipMissingError(DataError):
+        clip: str
+        project: str
+
+    raise ClipMissingError(clip.id, project)
+
+Errors of a package are defined in its ``facts`` module. Any other exception that reaches the user is a bug and is
+shown as an internal error.
 """
 
+import inspect
 import re
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
 SHORTAGES = {  # by what Python, torch and the loader of libraries say when the system refuses them something
@@ -30,13 +41,58 @@ SHORTAGES = {  # by what Python, torch and the loader of libraries say when the 
 }
 
 
+def collect_fields(cls: type) -> dict[str, Any]:
+    """Return the types of the annotated names of a class and its bases; those in capitals are constants."""
+    own = {name: kind for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+    return {**getattr(cls, "fields", {}), **own}
+
+
+def set_fields(thing: Any, values: Sequence[object], named: dict[str, object]) -> None:  # noqa: ANN401  # a fact, an error
+    """Store the arguments of a fact or an error under the names of its fields."""
+    kind = type(thing)
+    given = dict(zip(kind.fields, values, strict=False)) | named
+    missing = [name for name in kind.fields if name not in given and not hasattr(kind, name)]
+    if missing or given.keys() - kind.fields.keys() or len(values) + len(named) > len(given):
+        raise TypeError(f"{kind.__name__} takes {', '.join(kind.fields) or 'nothing'}")
+    vars(thing).update(given)
+
+
+def field_values(thing: Any) -> dict[str, Any]:  # noqa: ANN401  # a fact or an error
+    """Return the fields of a fact or an error, in the order of their declaration."""
+    return {name: getattr(thing, name) for name in type(thing).fields}
+
+
+@dataclass_transform()
 class AmharicTtsError(Exception):
     """Base of every error that the user can do something about: what happened and where, and how to fix it."""
 
-    def __init__(self, message: str, *, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+    fields: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = collect_fields(cls)
+
+    def __init__(self, *values: object, hint: str = "", **named: object) -> None:
+        super().__init__(*values)
+        self._hint = hint
+        if self.fields:
+            set_fields(self, values, named)
+            self.args = tuple(field_values(self).values())  # with which a copy in another process is made
+
+    @property
+    def message(self) -> str:
+        """What happened and where, in English."""
+        if not self.fields and self.args:
+            return str(self.args[0])  # not typed yet
+        from utils.core import wording
+
+        return wording.describe(self)
+
+    @property
+    def hint(self) -> str:
+        """How to fix it, in English."""
+        from utils.core import wording
+
+        return self._hint or wording.cure(self)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
@@ -45,49 +101,91 @@ class AmharicTtsError(Exception):
 class ConfigError(AmharicTtsError):
     """A setting is unknown, malformed or out of bounds."""
 
+    problems: ClassVar[Sequence[str]] = ()
+
     def __init__(self, message: str, *, hint: str = "", problems: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
-        self.problems = problems  # one sentence for each bad setting, which begins with its name
+        self.problems = problems  # type: ignore[misc]  # one sentence for each bad setting, which begins with its name
 
 
 class AudioError(AmharicTtsError):
     """An audio file cannot be read or written."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+
 
 class TextError(AmharicTtsError):
     """A text cannot be handled."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class UnknownLanguageError(TextError, ValueError):
     """No language has this name; a ValueError too, so that pydantic reports it with the other bad settings."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+
 
 class VocabularyError(TextError):
     """A vocabulary does not fit the text or the model."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class DataError(AmharicTtsError):
     """A dataset or its manifest is damaged."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+
 
 class DownloadError(AmharicTtsError):
     """A URL cannot or must not be downloaded."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class SpeedupError(AmharicTtsError):
     """An optimization cannot act on this model or machine."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+
 
 class RunError(AmharicTtsError):
     """A run cannot be started, found or stopped."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class RunBusyError(RunError):
     """The run or its project is busy."""
 
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+
 
 class StorageError(AmharicTtsError):
     """The disk is full, or a folder cannot be written."""
+
+    if TYPE_CHECKING:
+
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 def shortage(error: BaseException) -> str:

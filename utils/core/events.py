@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, Self
 
 from utils.core.errors import StorageError
+from utils.core.facts import Fact, to_json
 from utils.core.storage import parse_json, storage_errors
 
 Event = dict[str, object]
@@ -59,6 +60,11 @@ class EventLog:
         self._is_torn = False
         if self.listener:
             self.listener(event)
+
+    def report(self, fact: Fact) -> None:
+        """Append a fact."""
+        event = to_json(fact)
+        self.emit(event.pop("kind"), **event)
 
     def close(self) -> None:
         os.close(self._descriptor)

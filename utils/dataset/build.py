@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, DataError, StorageError, explain
+from utils.core.facts import StopRequested
 from utils.core.paths import Project
 from utils.core.storage import PARTIAL, file_lock, make_folder
 from utils.dataset import split
@@ -30,7 +31,6 @@ from utils.dataset.store import LOCK, Dataset, Store
 from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.studio.job import StopRequested
 
 if TYPE_CHECKING:
     from utils.dataset.alignment.check import TextCheck

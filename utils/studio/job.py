@@ -14,14 +14,11 @@ from typing import Self
 
 from utils.core.errors import AmharicTtsError, StorageError, explain
 from utils.core.events import EventLog
+from utils.core.facts import Fact, Stop, StopRequested
 from utils.core.processes import identity, machine
 from utils.studio.runs import Run, Status
 
 HEARTBEAT_SECONDS = 5.0
-
-
-class StopRequested(Exception):  # noqa: N818  # a request, not an error
-    """Raised by a job at a safe point after a request to stop."""
 
 
 class Job:
@@ -63,6 +60,12 @@ class Job:
         self.events.close()
         return isinstance(error, Exception)
 
+    def report(self, fact: Fact) -> None:
+        self.events.report(fact)
+
+    def should_stop(self) -> Stop:
+        return Stop(self.stop_request())
+
     def stop_request(self) -> str:
         """Return "save" or "now" after a request to stop, otherwise an empty string."""
         try:
@@ -78,7 +81,7 @@ class Job:
         if request == "save":
             save()
         if request:
-            raise StopRequested(request)
+            raise StopRequested(Stop(request))
 
     def _catch_signals(self) -> None:
         """Treat SIGTERM as a request to save and stop; only the main thread can."""
@@ -141,5 +144,5 @@ def outcome(error: BaseException | None) -> tuple[Status, str]:
     if error is None:
         return Status.FINISHED, ""
     if isinstance(error, StopRequested):
-        return Status.STOPPED, "Stopped and saved." if str(error) == "save" else "Stopped without saving."
+        return Status.STOPPED, "Stopped and saved." if error.stop is Stop.SAVE else "Stopped without saving."
     return Status.FAILED, explain(error)

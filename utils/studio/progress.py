@@ -3,6 +3,7 @@
 import shutil
 from typing import TextIO
 
+from utils.core import wording
 from utils.core.events import Event, as_number, format_event
 
 CLEAR = "\r\033[K"
@@ -65,16 +66,8 @@ def describe_progress(event: Event, train: Event | None = None) -> str:
         parts += [f"loss {loss:.2f}"] if loss is not None else []
         parts += [f"{speed:.3g} clips/s"] if speed is not None else []
     if (left := as_number(event.get("seconds_left"))) is not None:
-        parts.append(f"{format_seconds(left)} left")
+        parts.append(f"{wording.time(left)} left")
     return " · ".join(parts)
-
-
-def format_seconds(seconds: float) -> str:
-    """Format a duration with the two largest units: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    whole = round(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
-    parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (whole >= 60) + [f"{rest} s"] * (hours == 0)
-    return " ".join(parts)
 
 
 class EventPrinter:

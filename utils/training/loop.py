@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from utils.core.errors import RunError
-from utils.studio.job import StopRequested
+from utils.core.facts import Stop, StopRequested
 from utils.training.data_loader import Update, UpdateLoader
 from utils.training.guards import StepStatus
 from utils.training.optimizers import scale_rates
@@ -82,7 +82,7 @@ class TrainingLoop:
         if request in {"now", "save"}:
             if request == "save":
                 self._save()
-            raise StopRequested(request)
+            raise StopRequested(Stop(request))
         if request == "late":
             self._save(checkpoint=False)
         if evaluates:

@@ -1,43 +1,23 @@
 """The text of the page in English and Amharic.
 
-Every phrase has a stable id. The tables in strings/ hold id, English and Amharic, one phrase per line. The English of a
-setting is its pydantic field's title and description; the table has only its translation, under an id such as
-``train.num_epochs.title``. Errors are written in English where they arise; the tables know many of them, names and
-numbers left open, and the others are shown in English.
+Every phrase has a stable id and stands in ``utils/wording``. The English of a setting is its pydantic field's title and
+description; the table has only its translation, under an id such as ``train.num_epochs.title``.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from utils.config import Config
+from utils.core import wording
 from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.wording import rows as phrases
 
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
-TABLES = Path(__file__).parent / "strings"
 GAP = re.compile(r"\{[^{}]*\}")
 SENTENCE_END = re.compile(r"(?<=[.!?]) ")
 MIN_LITERAL = 10  # characters outside the gaps, below which a pattern would match almost anything
-
-
-class Row(NamedTuple):
-    """A phrase in both languages; an empty English means that it is declared in a config field."""
-
-    id: str
-    english: str
-    amharic: str
-
-
-def read_table(path: Path) -> list[Row]:
-    lines = path.read_text(encoding="utf-8").splitlines()[1:]  # below the heading
-    return [Row(*line.split("\t")) for line in lines if line]
-
-
-@cache
-def phrases() -> dict[str, Row]:
-    return {row.id: row for table in sorted(TABLES.glob("*.tsv")) for row in read_table(table)}
 
 
 class Phrase(str):
@@ -126,8 +106,9 @@ def describe_error(error: BaseException, language: str) -> str:
         return str(error)
     if isinstance(error, ConfigError) and error.problems:
         return "; ".join(describe_problems(error, language))
-    message = translate(error.message, language)
-    return f"{message} {t('common.cure', language)}፦ {translate(error.hint, language)}" if error.hint else message
+    message = translate(wording.describe(error, language), language)
+    cure = wording.cure(error, language) or translate(error.hint, language)
+    return f"{message} {t('common.cure', language)}፦ {cure}" if cure else message
 
 
 def describe_problems(error: AmharicTtsError, language: str) -> list[str]:

@@ -10,10 +10,11 @@ from urllib.parse import quote
 
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.monitor import Reading
+from utils.core.wording import rows as phrases
 from utils.studio.progress import describe
 from utils.studio.runs import ACTIVE, Run, State, Status
 from utils.system.doctor import Finding
-from utils.ui.i18n import describe_error, phrases, t, translate
+from utils.ui.i18n import describe_error, t, translate
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 

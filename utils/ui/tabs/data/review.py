@@ -6,12 +6,13 @@ from typing import Any
 
 from utils.core.errors import DataError, RunBusyError
 from utils.core.paths import Project
+from utils.core.wording import rows as phrases
 from utils.dataset import editor, queries
 from utils.dataset.editor import Edit
 from utils.dataset.queries import View
 from utils.dataset.store import Store
 from utils.studio import runs
-from utils.ui.i18n import phrases, t, translate
+from utils.ui.i18n import t, translate
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render

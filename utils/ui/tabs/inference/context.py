@@ -10,9 +10,10 @@ import gradio as gr
 
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError, RunError
+from utils.core.wording import rows as phrases
 from utils.speech.session import SpeechRequest, SpeechSession, Task
 from utils.studio.background_jobs import BackgroundJobs
-from utils.ui.i18n import phrases, t
+from utils.ui.i18n import t
 from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box

@@ -1,0 +1,89 @@
+"""Facts: typed values that survive a log."""
+
+import math
+from enum import StrEnum
+from pathlib import Path
+
+import pytest
+
+from utils.core.errors import DataError
+from utils.core.facts import Fact, Progress, Unrecognised, WarningFact, from_json, to_json
+
+
+class Colour(StrEnum):
+    """An enumeration."""
+
+    RED = "red"
+
+
+class ProbeInner(Fact):
+    """A fact in a fact."""
+
+    count: int
+
+
+class ProbeOuter(WarningFact):
+    """A fact with a field of every type."""
+
+    name: str
+    share: float
+    words: tuple[str, ...] = ()
+    colour: Colour = Colour.RED
+    inner: ProbeInner = ProbeInner(1)
+    path: Path | None = None
+
+
+class ProbeError(DataError):
+    """A typed error."""
+
+    clip: str
+    seconds: float = 1.0
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        ProbeOuter("a", 0.5),
+        ProbeOuter("a", math.inf, ("ሰላም", "b"), Colour.RED, ProbeInner(3), Path("x")),
+        Progress(1, 2, "train"),
+    ],
+)
+def test_a_fact_survives_json(fact: Fact) -> None:
+    assert from_json(to_json(fact)) == fact
+
+
+def test_json_names_kind_then_level() -> None:
+    assert list(to_json(ProbeOuter("a", 0.5)))[:3] == ["kind", "level", "name"]
+    assert to_json(ProbeOuter("a", 0.5))["kind"] == "probe_outer"
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"kind": "probe_inner"},
+        {"kind": "probe_inner", "count": "3"},
+        {"kind": "probe_inner", "count": True},
+        {"kind": "probe_outer", "name": "a", "share": "much"},
+        {"kind": "probe_outer", "name": "a", "share": 1.0, "colour": "blue"},
+        {"kind": "probe_outer", "name": "a", "share": 1.0, "words": ["a", 3]},
+        {"kind": "what", "message": "Said by version 1.1."},
+    ],
+)
+def test_a_damaged_fact_is_unrecognised(event: dict[str, object]) -> None:
+    assert isinstance(from_json(event), Unrecognised)
+
+
+def test_a_fact_cannot_be_changed() -> None:
+    with pytest.raises(AttributeError):
+        ProbeInner(1).count = 2  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("values", [(), (1, 2)])
+def test_wrong_arguments_are_refused(values: tuple[int, ...]) -> None:
+    with pytest.raises(TypeError):
+        ProbeInner(*values)
+
+
+def test_an_error_keeps_its_fields() -> None:
+    error = ProbeError("c1", seconds=2.0)
+    assert (error.clip, error.seconds, error.args) == ("c1", 2.0, ("c1", 2.0))

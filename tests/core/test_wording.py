@@ -1,0 +1,84 @@
+"""Every fact and error has its text, in every language, and every gap is a field."""
+
+import importlib
+import pkgutil
+import string
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import utils
+from utils.core import wording
+from utils.core.errors import AmharicTtsError
+from utils.core.facts import Fact, Unrecognised
+
+
+def import_everything() -> None:
+    """Import the modules that declare facts and errors."""
+    for module in pkgutil.walk_packages(utils.__path__, "utils."):
+        if module.name.endswith((".facts", ".errors", ".schema")):
+            importlib.import_module(module.name)
+
+
+def subclasses(base: type) -> Iterator[Any]:
+    child: Any
+    for child in base.__subclasses__():
+        yield child
+        yield from subclasses(child)
+
+
+def typed() -> list[Any]:
+    import_everything()
+    found = [*subclasses(Fact), *(kind for kind in subclasses(AmharicTtsError) if kind.fields)]
+    return [kind for kind in found if kind.__module__.startswith("utils.") and not kind.__subclasses__()]
+
+
+def test_every_fact_has_a_text_in_every_language() -> None:
+    missing = [
+        kind.__name__
+        for kind in typed()
+        if kind is not Unrecognised
+        and (kind.__name__ not in wording.rows() or not all(wording.rows()[kind.__name__][1:]))
+    ]
+    assert missing == []
+
+
+def test_every_gap_is_a_field() -> None:
+    rows = wording.rows()
+    wrong = [
+        (kind.__name__, gap)
+        for kind in typed()
+        for key in (kind.__name__, f"{kind.__name__}.cure")
+        if key in rows
+        for text in rows[key][1:]
+        for _, gap, _, _ in string.Formatter().parse(text)
+        if gap and gap not in kind.fields
+    ]
+    assert wrong == []
+
+
+def test_every_row_has_three_columns_and_its_own_id() -> None:
+    ids = [row.id for table in wording.TABLES.rglob("*.tsv") for row in wording.read_table(table)]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(
+    ("gap", "value", "written"),
+    [
+        ("{a:time}", 200.0, "3 min 20 s"),
+        ("{a:percent}", 0.5, "50 %"),
+        ("{a:bytes}", 1_250_000_000, "1.25 GB"),
+        ("{a:count clip|clips}", 1, "1 clip"),
+        ("{a:count clip|clips}", 3, "3 clips"),
+        ("{a}", ("x", "y"), "x, y"),
+        ("{a:.2f}", 1.234, "1.23"),
+        ("{a}", None, "–"),
+        ("{b}", 1, "{b}"),
+    ],
+)
+def test_a_gap_says_how_its_value_is_written(
+    monkeypatch: pytest.MonkeyPatch, gap: str, value: object, written: str
+) -> None:
+    monkeypatch.setattr(wording, "rows", lambda: {"x": wording.Row("x", gap, gap)})
+    assert wording.text("x", "en", {"a": value}) == written

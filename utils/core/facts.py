@@ -1,0 +1,187 @@
+"""Facts: what happens while a library works, as typed values. Nothing here is a sentence; see ``wording``.
+
+A library function takes values and returns values. What happens on the way goes to ``report(fact)``; whether to stop
+comes from ``should_stop()``. That is all that a library knows of the program around it::
+
+    class ClipExcluded(Fact):
+        clip: str
+        reason: Reason
+        words: tuple[str, ...] = ()
+
+    report(ClipExcluded(clip.id, Reason.TEXT_DIFFERS, ("ሰላም",)))
+
+A fact is immutable and compared by value. Its kind is its class name in small letters (``clip_excluded``), and
+``to_json`` and ``from_json`` convert it, so that a log of facts can be read back. Class names are unique in the
+program.
+"""
+
+import math
+import re
+import types
+from collections.abc import Callable, Mapping
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin
+
+from utils.core.errors import AmharicTtsError, collect_fields, field_values, set_fields
+
+CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+Json = dict[str, Any]
+
+
+@dataclass_transform(frozen_default=True)
+class Fact:
+    """Base of all facts: the annotated names of a subclass are its fields, with the values assigned as defaults.
+
+    Unlike ``dataclass`` it generates no code: there are hundreds of subclasses, and a command starts in half a second.
+    """
+
+    level: ClassVar[str] = "info"  # or "warning"
+    kind: ClassVar[str] = ""
+    fields: ClassVar[dict[str, Any]] = {}  # the types by name
+
+    def __init_subclass__(cls) -> None:
+        cls.fields = collect_fields(cls)
+        cls.kind = CAPITAL.sub("_", cls.__name__).lower()
+        if KINDS.setdefault(cls.kind, cls).__module__ != cls.__module__:
+            raise TypeError(f"two facts are called {cls.__name__}")
+
+    def __init__(self, *values: object, **named: object) -> None:
+        set_fields(self, values, named)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed")
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and field_values(other) == field_values(self)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *map(str, field_values(self).values())))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in field_values(self).items())})"
+
+
+KINDS: dict[str, type[Fact]] = {}
+
+
+class WarningFact(Fact):
+    """Base of facts that somebody should look at."""
+
+    level = "warning"
+
+
+class Progress(Fact):
+    """How far a phase of the work is; a total of 0 means that the end is unknown."""
+
+    step: int = 0
+    total: int = 0
+    part: str = ""  # id of the phase, worded as ``phase.<id>``
+    seconds_left: float | None = None
+
+
+class Unrecognised(Fact):
+    """A fact of another version, or a damaged one; ``message`` is the sentence that version 1.1 wrote into its logs."""
+
+    name: str
+    message: str = ""
+    values: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+
+class Stop(StrEnum):
+    """Answer of ``should_stop``: false, or how to stop."""
+
+    NO = ""
+    SAVE = "save"
+    NOW = "now"
+
+
+class StopRequested(Exception):  # noqa: N818  # a request, not an error
+    """Raised at a safe point after a request to stop."""
+
+    def __init__(self, stop: Stop = Stop.NOW) -> None:
+        super().__init__(stop)
+        self.stop = stop
+
+
+Report = Callable[[Fact], object]
+ShouldStop = Callable[[], Stop]
+
+
+def ignore(fact: Fact) -> None:
+    """Report to nobody."""
+
+
+def never_stop() -> Stop:
+    return Stop.NO
+
+
+def raise_if_stopped(should_stop: ShouldStop) -> None:
+    if stop := should_stop():
+        raise StopRequested(stop)
+
+
+def to_json(fact: Fact) -> Json:
+    """Return a fact as JSON values, its kind first."""
+    level = {"level": fact.level} if fact.level != "info" else {}
+    return {"kind": fact.kind, **level, **{name: _plain(value) for name, value in field_values(fact).items()}}
+
+
+def from_json(event: Mapping[str, Any]) -> Fact:
+    """Return the fact that was written; one whose kind or fields are not known is ``Unrecognised``."""
+    kind = KINDS.get(str(event.get("kind")))
+    if kind is not None:
+        values = {name: _typed(event[name], type_) for name, type_ in kind.fields.items() if name in event}
+        if _MISMATCH not in values.values() and all(name in values or hasattr(kind, name) for name in kind.fields):
+            return kind(**values)
+    others = {name: value for name, value in event.items() if name not in {"time", "kind", "level", "message"}}
+    return Unrecognised(str(event.get("kind")), str(event.get("message", "")), others)
+
+
+_MISMATCH = object()
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it; NaN and infinity, for which JSON has no numbers, become strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Fact):
+        return to_json(value)
+    if isinstance(value, AmharicTtsError):
+        return {"error": type(value).__name__, **{name: _plain(item) for name, item in field_values(value).items()}}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (tuple, list, set, frozenset)):
+        return [_plain(item) for item in value]
+    return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
+
+
+def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type that a field may have
+    """Return a JSON value as the type of a field, or ``_MISMATCH``: a log may be damaged, or written by a stranger."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in {Union, types.UnionType}:
+        return next((typed for part in parts if (typed := _typed(value, part)) is not _MISMATCH), _MISMATCH)
+    if kind is Any or kind is type(value) or (kind is types.NoneType and value is None):
+        return value
+    if kind is float:
+        return _number(value)
+    if origin is tuple and isinstance(value, list):
+        kinds = parts[:1] * len(value) if parts[-1] is ... else parts
+        inner = [_typed(item, inner_kind) for item, inner_kind in zip(value, kinds, strict=False)]
+        return _MISMATCH if _MISMATCH in inner else tuple(inner)
+    if origin in {dict, Mapping} or kind is Mapping:
+        return value if isinstance(value, dict) else _MISMATCH
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind(value) if value in [member.value for member in kind] else _MISMATCH
+    if isinstance(kind, type) and issubclass(kind, Fact) and isinstance(value, dict):
+        return from_json(value)
+    return Path(value) if kind is Path and isinstance(value, str) else _MISMATCH
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return _MISMATCH
+    if isinstance(value, str) and value not in {"nan", "inf", "-inf"}:
+        return _MISMATCH
+    return float(value) if not isinstance(value, int) or abs(value) < 2**53 else _MISMATCH

@@ -1,0 +1,121 @@
+"""The text of everything that a person reads, in every language, by the name of what it says.
+
+The tables in ``utils/wording`` hold a name, the English and the Amharic text, one a line. A fact or an error stands
+there under its class name, its cure under ``<class name>.cure``, a member of an enumeration under ``<class
+name>.<value>``, a phrase of the page under an id such as ``data.tab``. To add a language, add a column.
+
+A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
+``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
+"""
+
+import string
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from utils.core.errors import AmharicTtsError, field_values
+from utils.core.facts import Fact, Unrecognised
+
+TABLES = Path(__file__).parent.parent / "wording"
+UNITS = ("B", "kB", "MB", "GB", "TB")
+
+
+class Row(NamedTuple):
+    """A text in both languages."""
+
+    id: str
+    english: str
+    amharic: str
+
+
+def read_table(path: Path) -> list[Row]:
+    lines = path.read_text(encoding="utf-8").splitlines()[1:]  # below the heading
+    return [Row(*line.split("\t")) for line in lines if line]
+
+
+@cache
+def rows() -> dict[str, Row]:
+    return {row.id: row for table in sorted(TABLES.rglob("*.tsv")) for row in read_table(table)}
+
+
+def text(key: str, language: str = "en", values: Mapping[str, object] | None = None) -> str:
+    """Return a text with its gaps filled; an unknown id comes back as it is: nothing may fail for a missing text."""
+    row = rows().get(key)
+    if row is None:
+        return key
+    chosen = row.amharic if language == "am" and row.amharic else row.english
+    return _Formatter(language).vformat(chosen, (), values or {}) if values else chosen
+
+
+def describe(thing: Fact | AmharicTtsError | Enum | BaseException, language: str = "en") -> str:
+    """Return what happened as a sentence, without the cure of an error."""
+    if isinstance(thing, Unrecognised):
+        return thing.message or " ".join([thing.name, *(f"{name}={value}" for name, value in thing.values.items())])
+    if isinstance(thing, Enum):
+        return text(f"{type(thing).__name__}.{thing.value}", language)
+    if isinstance(thing, AmharicTtsError) and not thing.fields and thing.args:
+        return thing.message  # not typed yet
+    name = type(thing).__name__
+    if not isinstance(thing, (Fact, AmharicTtsError)) or name not in rows():
+        return f"{name}: {thing!r}" if isinstance(thing, Fact) else f"{name}: {thing}"
+    return text(name, language, field_values(thing))
+
+
+def cure(error: BaseException, language: str = "en") -> str:
+    """Return how to fix an error, if there is a way."""
+    key = f"{type(error).__name__}.cure"
+    return text(key, language, field_values(error)) if isinstance(error, AmharicTtsError) and key in rows() else ""
+
+
+def time(seconds: float) -> str:
+    """Format a duration with its two largest units: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (whole >= 60) + [f"{rest} s"] * (hours == 0)
+    return " ".join(parts)
+
+
+def size(count: float) -> str:
+    """Format bytes with three digits: ``812 kB``, ``1.25 GB``."""
+    power = 0
+    while count >= 999.5 and power < len(UNITS) - 1:
+        count, power = count / 1000, power + 1
+    return f"{count:.3g} {UNITS[power]}"
+
+
+class _Formatter(string.Formatter):
+    """Fills gaps; a field that is missing is left open."""
+
+    def __init__(self, language: str) -> None:
+        self.language = language
+
+    def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002
+        return kwargs.get(str(key), f"{{{key}}}")
+
+    def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401  # any value of a fact
+        if value is None:
+            return "–"
+        if format_spec.startswith("count "):
+            one, _, many = format_spec.removeprefix("count ").partition("|")
+            return f"{value:,} {one if value == 1 else many or one}"
+        if format_spec in FORMATS and not isinstance(value, str):
+            return str(FORMATS[format_spec](value))
+        if isinstance(value, (Fact, Enum, AmharicTtsError)):
+            return describe(value, self.language)
+        if isinstance(value, (list, tuple)) and not format_spec:
+            return ", ".join(self.format_field(item, "") for item in value)
+        return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
+
+
+def _listed(names: Iterable[object]) -> str:
+    return ", ".join(map(str, names))
+
+
+FORMATS: dict[str, Any] = {
+    "time": time,
+    "bytes": size,
+    "list": _listed,
+    "percent": lambda share: f"{share:.0%}".replace("%", " %"),
+}
