@@ -23,12 +23,12 @@ from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.core.events import read_events
-from utils.dataset.alignment.model import EMBEDDED
 from utils.dataset.metadata import FILES, HEADER, format_row
 from utils.evaluation.voice_scores import PhoneJudge, VoiceScorer
 from utils.gpt_train import train_gpt
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE, RATE
+from utils.recognition.phone_recogniser import EMBEDDED
 from utils.speech.synthesizer import Synthesizer
 from utils.training.checkpoint_samples import SpokenSentence
 from utils.xtts import checkpoints, vocabulary

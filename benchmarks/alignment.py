@@ -22,13 +22,13 @@ import soundfile
 from benchmarks.alignment_data import PlantedClip, project
 from utils.config import DatasetConfig
 from utils.core.paths import Project
-from utils.dataset.alignment.aligner import WORST
-from utils.dataset.alignment.check import find_words, saved_check
 from utils.dataset.build import build, content_hash
 from utils.dataset.sources import find_recordings
 from utils.dataset.store import Dataset
+from utils.dataset.text_check import find_words, saved_check
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.recognition.aligner import WORST
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip

@@ -10,8 +10,8 @@ from tools.phone_recogniser import RATE, by_telephone, coloured_noise, in_room, 
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.espeak import Espeak
 from tools.tiny_voice.speakers import HELD_OUT, Speaker
-from utils.dataset.alignment.units import units_of
 from utils.media.audio import Samples
+from utils.recognition.units import units_of
 
 KINDS = ("clean", "music", "telephone", "reverb")
 OTHERS = tuple(

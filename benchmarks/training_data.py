@@ -13,9 +13,10 @@ import numpy as np
 import soundfile
 
 from benchmarks.training_plan import Plan
-from utils.dataset.clip import Clip, Source, Span
+from utils.dataset.clip import Clip, Source
 from utils.dataset.store import Store, load_dataset
 from utils.media.audio import Samples
+from utils.recognition.spans import Span
 
 RATE = 22_050
 SHORTEST, LONGEST = 2.0, 9.0  # seconds

@@ -16,6 +16,7 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"config"},
     {"media", "amharic"},
     {"xtts"},
+    {"recognition"},
     {"dataset"},
     {"speech"},
     {"training", "training_optimizations"},

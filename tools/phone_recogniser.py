@@ -20,12 +20,12 @@ from tools.tiny_voice.espeak import Espeak
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import HELD_OUT, Speaker
 from utils.amharic import normalize, phonemize
-from utils.dataset.alignment.model import EMBEDDED, PhoneRecogniser, log_mels, save_recogniser
-from utils.dataset.alignment.training import BATCH_SECONDS, Example, ctc_losses, is_learnable, mask_bands
-from utils.dataset.alignment.units import PHONES, units_of
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as ESPEAK_RATE
+from utils.recognition.adaptation import BATCH_SECONDS, Example, ctc_losses, is_learnable, mask_bands
+from utils.recognition.phone_recogniser import EMBEDDED, PhoneRecogniser, log_mels, save_recogniser
+from utils.recognition.units import PHONES, units_of
 
 RATE = 16_000
 SAVE_SECONDS = 60

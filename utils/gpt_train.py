@@ -20,8 +20,8 @@ from utils.core.paths import Project
 from utils.core.processes import ChildError, read_lines
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
-from utils.dataset.recognisers.isolated import open_recogniser
 from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
+from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio import runs
 from utils.studio.job import Job
 from utils.studio.progress import EventPrinter

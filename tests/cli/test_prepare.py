@@ -10,9 +10,9 @@ import pytest
 
 from tests.dataset.building import WORDS
 from tests.dataset.recordings import generated, recording
-from tests.dataset.tiny_ctc import make_ctc, make_w2v_bert
-from tests.dataset.tiny_whisper import make_whisper, with_processor
 from tests.interrupting import start_interruptible
+from tests.recognition.tiny_ctc import make_ctc, make_w2v_bert
+from tests.recognition.tiny_whisper import make_whisper, with_processor
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.core.paths import ROOT, Project

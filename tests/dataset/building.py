@@ -10,11 +10,13 @@ from typing import Any
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
 from utils.core.paths import Project
+from utils.core.workers import ReportShare
 from utils.dataset.build import BuildReport, MadeClips, Task, build, make_clips
-from utils.dataset.clip import Clip, Cue, Recording, ScanResult, Scores, Span
-from utils.dataset.recognisers import Transcript
-from utils.dataset.workers import ReportShare
+from utils.dataset.clip import Clip, Recording, ScanResult
 from utils.media.audio import Samples
+from utils.recognition.levels import Scores
+from utils.recognition.recognisers import Transcript
+from utils.recognition.spans import Cue, Span
 
 SETTINGS = DatasetConfig(segmenter="energy", workers=1, check_texts=False)
 WORDS = ("ሰላም ለሁላችሁም ዛሬ", "እናቴ ገበያ ሄደች", "ልጆቹ በትምህርት ቤት ይማራሉ", "ውሃው በጣም ቀዝቃዛ ነው", "ቡና እንጠጣ")

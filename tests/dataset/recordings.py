@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from utils.dataset.clip import Span
 from utils.media.audio import Samples, resample
+from utils.recognition.spans import Span
 
 RATE = 16_000
 VOWELS = (

@@ -14,17 +14,18 @@ from tools.tiny_voice.espeak import EspeakError
 from tools.tiny_voice.speakers import HELD_OUT
 from utils.config import DatasetConfig
 from utils.core.paths import Project
-from utils.dataset.alignment.aligner import Rows, SpokenWord, align, score
-from utils.dataset.alignment.recut import cut_words, trim, with_words
-from utils.dataset.alignment.thresholds import TEXTS as WHOLE_TEXTS
-from utils.dataset.alignment.thresholds import WORDS, Limits, limit_between
-from utils.dataset.alignment.transcript import words_of_transcript
-from utils.dataset.alignment.units import Units, units_of
 from utils.dataset.build import BuildReport, build
-from utils.dataset.clip import MISMATCHES, Span
+from utils.dataset.clip import MISMATCHES
 from utils.dataset.sources import find_recordings
+from utils.dataset.transcript import words_of_transcript
+from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media.audio import Samples
 from utils.media.rates import RATE
+from utils.recognition.aligner import Rows, SpokenWord, align, score
+from utils.recognition.spans import Span
+from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
+from utils.recognition.thresholds import WORDS, Limits, limit_between
+from utils.recognition.units import Units, units_of
 from utils.xtts.language_packs import pack_for
 from utils.xtts.pronunciations import add_pronunciation
 

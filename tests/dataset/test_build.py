@@ -18,9 +18,9 @@ from utils.core.paths import Project
 from utils.dataset.build import BuildReport, build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.metadata import HEADER
-from utils.dataset.recognisers import RecognitionError
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
+from utils.recognition.recognisers import RecognitionError
 
 
 class Built(NamedTuple):

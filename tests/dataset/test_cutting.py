@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from utils.config import DatasetConfig
-from utils.dataset.clip import Cue, Span
 from utils.dataset.cutting import cut_cues, cut_speech
+from utils.recognition.spans import Cue, Span
 
 SETTINGS = DatasetConfig()
 

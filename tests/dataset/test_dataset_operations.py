@@ -21,10 +21,12 @@ from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
 from utils.dataset import editor, statistics
 from utils.dataset.bulk_edits import LIMITS, merge, refilter
-from utils.dataset.clip import APPROVED, Clip, Scores, Source, Span
+from utils.dataset.clip import APPROVED, Clip, Source
 from utils.dataset.export import export
 from utils.dataset.metadata import check, read_list, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
+from utils.recognition.levels import Scores
+from utils.recognition.spans import Span
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 

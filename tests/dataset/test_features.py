@@ -24,10 +24,11 @@ from utils.__main__ import main
 from utils.core.errors import DataError
 from utils.core.events import read_events
 from utils.dataset import features
-from utils.dataset.clip import Clip, Source, Span
+from utils.dataset.clip import Clip, Source
 from utils.dataset.features import Features, Shards, build, text_fingerprint
 from utils.dataset.store import Store
 from utils.media import audio
+from utils.recognition.spans import Span
 from utils.xtts.codec import AudioEncoder, EncodedClip
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary

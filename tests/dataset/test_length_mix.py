@@ -8,10 +8,10 @@ from tests.dataset.building import built, recordings
 from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset import editor, length_mix
-from utils.dataset.clip import Span
 from utils.dataset.statistics import Lengths
 from utils.dataset.store import load_dataset
 from utils.media import audio
+from utils.recognition.spans import Span
 
 
 @pytest.fixture

@@ -8,12 +8,14 @@ import pytest
 from tests.dataset import recordings
 from tests.dataset.recordings import RATE
 from utils.config import DatasetConfig
-from utils.dataset.clip import Clip, Scores, Span
+from utils.dataset.clip import Clip
 from utils.dataset.cutting import cut_speech
-from utils.dataset.scores import judge, measure, signal_to_noise
-from utils.dataset.vad import speech_segments
+from utils.dataset.filters import judge
 from utils.media.audio import Samples, load
 from utils.media.loudness import loudness
+from utils.recognition.levels import Scores, measure, signal_to_noise
+from utils.recognition.spans import Span
+from utils.recognition.vad import speech_segments
 
 
 def noisy(snr_db: float) -> Samples:

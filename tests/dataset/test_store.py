@@ -18,10 +18,12 @@ from tests.dataset.building import clip
 from tests.ui.data_folders import example_clip
 from utils.core.errors import DataError, StorageError
 from utils.dataset import editor, queries, statistics
-from utils.dataset.clip import APPROVED, SPLIT, Clip, Scores, Source, Span
+from utils.dataset.clip import APPROVED, SPLIT, Clip, Source
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.queries import PAGE_SIZE, Total, View
 from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Dataset, Store, load_dataset
+from utils.recognition.levels import Scores
+from utils.recognition.spans import Span
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)

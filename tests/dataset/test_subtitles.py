@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import DataError
-from utils.dataset.clip import Cue, Span
 from utils.dataset.subtitles import fit_to_recording, read_cues
+from utils.recognition.spans import Cue, Span
 
 GOOD = "1\n00:00:01,000 --> 00:00:02,500\nሰላም ነው?\n\n2\n00:00:03,000 --> 00:00:04,000\nደህና\nነኝ።\n"
 DAMAGED_TTML = (

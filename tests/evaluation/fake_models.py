@@ -9,10 +9,10 @@ import numpy as np
 from tests.dataset.recordings import babble
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.dataset.recognisers import RecognitionError, Transcript
 from utils.evaluation.evaluate import Candidate, EvaluatedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.recognisers import RecognitionError, Transcript
 from utils.speech.guards import SpeechLimits, sounds
 from utils.speech.types import Sentence, Speech, Utterance
 from utils.xtts.language_packs import pack_for

@@ -26,7 +26,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def test_two_models_are_evaluated(
     models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("utils.dataset.recognisers.choice.WHISPER", "tests.dataset.fake_recognisers:Counting")
+    monkeypatch.setattr("utils.recognition.recognisers.choice.WHISPER", "tests.recognition.fake_recognisers:Counting")
     texts = tmp_path / "texts.txt"
     texts.write_text("Yes.\nNo!\n", encoding="utf-8")
     words = ["--sentences", str(texts), "--language", "en", "--asr", "any", "--output", str(tmp_path)]

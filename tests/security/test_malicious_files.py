@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import torch
 
-from tests.dataset.tiny_ctc import make_ctc
+from tests.recognition.tiny_ctc import make_ctc
 from tests.xtts.small_dvae import write_dvae
 from tools.tiny_voice.training_loop import STATE, load_trained
 from utils.core.errors import AmharicTtsError
-from utils.dataset.recognisers import RecogniserSpec
-from utils.dataset.recognisers.transformers_models import Ctc
+from utils.recognition.recognisers import RecogniserSpec
+from utils.recognition.recognisers.transformers_models import Ctc
 from utils.speech.loading import read_from_file
 from utils.speech.voices import VoiceCache, own_names
 from utils.xtts.codec import AudioEncoder

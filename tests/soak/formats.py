@@ -23,12 +23,14 @@ from utils.core.events import EventLog, format_event, iter_events, read_tail
 from utils.core.paths import CONFIGS, Project
 from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, queries, text_files
-from utils.dataset.clip import Clip, Cue, Scores, Source, Span
+from utils.dataset.clip import Clip, Source
 from utils.dataset.queries import View
 from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, read_1_0
 from utils.dataset.subtitles import fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
+from utils.recognition.levels import Scores
+from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
 from utils.studio import sample_project
 from utils.studio.job import Job

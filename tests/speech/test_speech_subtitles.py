@@ -10,10 +10,10 @@ import pytest
 
 from tests.speech.made_speech import speech, tone, utterance
 from utils.core.errors import TextError
-from utils.dataset.clip import Cue, Span
 from utils.media.audio import faded
 from utils.media.encoding import Chapter
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.spans import Cue, Span
 from utils.speech.subtitles import captions, chapters, fit_to_cues, write_captions, write_chapters
 from utils.speech.types import join, start_times
 

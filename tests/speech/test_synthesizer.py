@@ -12,9 +12,9 @@ from tests.speech import amharic_model
 from tools.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
-from utils.dataset.clip import Cue, Span
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.spans import Cue, Span
 from utils.speech import synthesizer as module
 from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.dataset.building import clip as made_clip
 from tests.training.made_clips import MadeClips, made_lengths
 from utils.config import TrainConfig
-from utils.dataset.clip import Clip, Span
+from utils.dataset.clip import Clip
+from utils.recognition.spans import Span
 from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.data_loader import eval_groups

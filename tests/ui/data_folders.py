@@ -6,9 +6,11 @@ from pathlib import Path
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
 from utils.core.paths import Project
-from utils.dataset.clip import Clip, Cue, Scores, Source
+from utils.dataset.clip import Clip, Source
 from utils.dataset.metadata import write_lists
 from utils.dataset.store import Store
+from utils.recognition.levels import Scores
+from utils.recognition.spans import Cue
 from utils.speech.subtitles import srt
 from utils.studio import runs
 

@@ -16,9 +16,10 @@ from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.events import EventLog
 from utils.core.paths import Project
-from utils.dataset.clip import APPROVED, Span
+from utils.dataset.clip import APPROVED
 from utils.dataset.editor import available_actions
 from utils.dataset.queries import ClipPage
+from utils.recognition.spans import Span
 from utils.studio import uploads
 from utils.studio.runs import Status
 from utils.ui.i18n import t

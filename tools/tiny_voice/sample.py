@@ -13,10 +13,10 @@ from tools.tiny_voice.speakers import SAMPLE_SPEAKER, Speaker
 from tools.tiny_voice.stages import BuildContext
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder, write_atomically
-from utils.dataset.clip import Cue, Span
 from utils.media.audio import Samples, resample
 from utils.media.encoding import write_audio
 from utils.media.rates import OUTPUT_RATE, RATE
+from utils.recognition.spans import Cue, Span
 from utils.speech.subtitles import srt
 from utils.studio.sample_project import AUDIO_FILE, SUBTITLE_FILE
 

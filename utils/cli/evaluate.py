@@ -19,8 +19,8 @@ from utils.core.errors import EXIT_INTERRUPTED, ConfigError
 from utils.core.events import Progress
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
-from utils.dataset.recognisers.choice import CTC_PREFIX
-from utils.dataset.recognisers.isolated import open_recogniser
+from utils.recognition.recognisers.choice import CTC_PREFIX
+from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from utils.dataset import build, sources, statistics
 from utils.dataset.corpora import CORPUS, HUB, note_corpus
 from utils.dataset.download import INSTALL, Access
 from utils.dataset.pipeline import needs_transcription
-from utils.dataset.recognisers import Recogniser
-from utils.dataset.recognisers.choice import Kind
-from utils.dataset.recognisers.isolated import open_recogniser
 from utils.dataset.store import Store
+from utils.recognition.recognisers import Recogniser
+from utils.recognition.recognisers.choice import Kind
+from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio.job import Job
 from utils.system import packages
 

@@ -21,19 +21,19 @@ from utils.core.errors import AmharicTtsError, DataError, StorageError, explain
 from utils.core.facts import StopRequested
 from utils.core.paths import Project
 from utils.core.storage import PARTIAL, file_lock, make_folder
+from utils.core.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
 from utils.dataset import split
 from utils.dataset.clip import Clip, Problem, Recording, ScanResult, Source
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import needs_transcription, process_recording
-from utils.dataset.recognisers import Recogniser, RecognitionError
-from utils.dataset.recognisers.choice import recommended
 from utils.dataset.store import LOCK, Dataset, Store
-from utils.dataset.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
 from utils.media import audio
 from utils.media.rates import RATE
+from utils.recognition.recognisers import Recogniser, RecognitionError
+from utils.recognition.recognisers.choice import recommended
 
 if TYPE_CHECKING:
-    from utils.dataset.alignment.check import TextCheck
+    from utils.dataset.text_check import TextCheck
 
 logger = logging.getLogger(__name__)
 CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
@@ -245,10 +245,10 @@ class _Builder:
         given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
         if not self.settings.check_texts or not given:
             return None
-        from utils.dataset.alignment import check  # imports torch
+        from utils.dataset import text_check  # imports torch
 
         self.emit("checking", recordings=len(given))
-        learnt, problem = check.learn(given, self.folder, self.settings, self.check_stop)
+        learnt, problem = text_check.learn(given, self.folder, self.settings, self.check_stop)
         if problem:
             self.emit("warning", path=str(self.folder), message=problem)
         return learnt

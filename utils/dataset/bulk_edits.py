@@ -17,8 +17,8 @@ from utils.core.errors import DataError
 from utils.core.storage import file_lock, replacing, storage_errors
 from utils.dataset.clip import APPROVED, Clip, Source
 from utils.dataset.editor import editing
+from utils.dataset.filters import REASONS, judge
 from utils.dataset.metadata import WAVS, read_language, write_lists
-from utils.dataset.scores import REASONS, judge
 from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
 
 LIMITS = (

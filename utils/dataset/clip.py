@@ -10,6 +10,8 @@ from typing import Any, Literal
 from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.storage import parse_json
+from utils.recognition.levels import NOT_MEASURED, Scores
+from utils.recognition.spans import Cue, Span
 
 Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
@@ -19,40 +21,6 @@ REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "undone"})  # excluded because oth
 MISMATCHES = ("text does not match", "word not spoken", "speech without text")  # reasons of the alignment
 MAX_SECONDS = MODEL_SECONDS  # of a clip
 RESTORE = "Restore the dataset from a backup."
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A stretch of a recording, in seconds from its start."""
-
-    start: float
-    end: float
-
-    @property
-    def seconds(self) -> float:
-        return self.end - self.start
-
-
-@dataclass(frozen=True, slots=True)
-class Cue:
-    """A subtitle: a stretch of a recording and its text."""
-
-    span: Span
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """Measurements of a clip; None means not measured."""
-
-    speech_ratio: float | None = None  # share of the clip that is speech
-    snr_db: float | None = None  # level of the speech over the level of the pauses
-    clipping: float | None = None  # share of samples at full scale
-    loudness_lufs: float | None = None  # ITU-R BS.1770
-    chars_per_second: float | None = None  # letters of the text
-    confidence: float | None = None  # of the recogniser, 0 to 1
-    second_cer: float | None = None  # character error rate against a second recogniser
-    text_match: float | None = None  # how well the text explains the sound, per phone; 0 is best
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +35,7 @@ class Clip:
     text: str  # as written
     audio: str = ""  # path below the dataset folder; empty if the clip was excluded before a file was written
     content: str = ""  # hash of the samples
-    scores: Scores = Scores()
+    scores: Scores = NOT_MEASURED
     split: Split = ""
     status: Status = "kept"
     reason: str = ""  # why it was excluded; of a kept clip, that a person approved it

@@ -12,7 +12,7 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from utils.config import DatasetConfig
-from utils.dataset.clip import Cue, Span
+from utils.recognition.spans import Cue, Span
 
 SHORT_PENALTY = 1.0  # seconds: a clip below the minimum joins over pauses up to this much longer than others
 SLACK = 0.5  # seconds by which the times of subtitles are usually off

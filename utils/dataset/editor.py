@@ -15,17 +15,19 @@ import numpy as np
 from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.storage import file_lock
-from utils.dataset import scores, split, vad
+from utils.dataset import split
 from utils.dataset.build import content_hash
-from utils.dataset.clip import APPROVED, MAX_SECONDS, MERGED, SPLIT, TRIMMED, Clip, Span, changed_fields, with_fields
+from utils.dataset.clip import APPROVED, MAX_SECONDS, MERGED, SPLIT, TRIMMED, Clip, changed_fields, with_fields
+from utils.dataset.filters import REASONS
 from utils.dataset.metadata import WAVS, plain, write_lists_later
-from utils.dataset.pipeline import read_spans, sound_hash
-from utils.dataset.scores import REASONS
+from utils.dataset.pipeline import sound_hash
 from utils.dataset.store import LOCK, Store, open_store
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled, loudness
 from utils.media.rates import RATE
+from utils.recognition import levels, vad
+from utils.recognition.spans import Span, read_spans
 
 SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
 UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
@@ -119,7 +121,7 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
         raise DataError("The text is empty.", hint="To remove the clip, exclude it.")
 
     def change(clip: Clip) -> Clip:
-        pace = scores.letters(text) / clip.span.seconds if clip.span.seconds else None
+        pace = levels.letters(text) / clip.span.seconds if clip.span.seconds else None
         unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
         measured = dataclasses.replace(clip.scores, chars_per_second=pace, **unknown)
         return dataclasses.replace(clip, text=text, scores=measured, note="", words="")
@@ -263,7 +265,7 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
         text=text,
         audio=path,
         content=sound_hash(samples),
-        scores=scores.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
+        scores=levels.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
         status="kept" if text else "excluded",
         reason="" if text else "no text left",
         note="",

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.core.errors import DataError
-from utils.dataset import vad
-from utils.dataset.clip import Clip, Span
+from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit, clip_of, editing, has_recording, part_of
+from utils.recognition import vad
+from utils.recognition.spans import Span
 
 MAX_PAUSE = 1.0  # seconds between clips that are joined: a speaker takes a breath
 MIN_PAUSE = 0.25  # between two phrases that become clips of their own

@@ -19,9 +19,10 @@ from utils.core import languages
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.paths import Project, resolve_inside
 from utils.core.storage import file_lock, read_json, read_text, write_atomically
-from utils.dataset.clip import COLUMNS, Clip, Span, Split, clip_of_row, columns_of
+from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of
 from utils.dataset.store import Store
 from utils.dataset.text_files import read_listing
+from utils.recognition.spans import Span
 
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer

@@ -6,23 +6,25 @@ import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.dataset import cutting, scores, signal_checks, vad
-from utils.dataset.clip import Clip, Cue, Recording, Scores, Source, Span
-from utils.dataset.recognisers import RATE as ASR_RATE
-from utils.dataset.recognisers import Recogniser, RecognitionError, Transcript, second_cer
+from utils.dataset import cutting, filters
+from utils.dataset.clip import Clip, Recording, Source
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
+from utils.recognition import levels, signal_checks, vad
+from utils.recognition.levels import Scores
+from utils.recognition.recognisers import RATE as ASR_RATE
+from utils.recognition.recognisers import Recogniser, RecognitionError, Transcript, second_cer
+from utils.recognition.spans import Cue, Span, read_spans
 
 if TYPE_CHECKING:
-    from utils.dataset.alignment.check import TextCheck
+    from utils.dataset.text_check import TextCheck
 
 logger = logging.getLogger(__name__)
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
@@ -68,21 +70,6 @@ def process_recording(
 def needs_transcription(recording: Recording) -> bool:
     """Return whether a recording has no text at all; gaps in subtitles are not transcribed."""
     return not recording.text and not recording.cues
-
-
-def read_spans(path: Path, spans: Sequence[Span], rate: int = RATE) -> Iterator[Samples]:
-    """Yield the audio of each span, in order of their starts, in one pass over the file."""
-    blocks = audio.stream(path, rate)
-    held, first = np.zeros(0, np.float32), 0
-    for span in spans:
-        begin, end = round(span.start * rate), round(span.end * rate)
-        while first + held.size < end:
-            block = next(blocks, None)
-            if block is None:
-                break
-            passed = min(max(0, begin - first), held.size)
-            held, first = np.concatenate([held[passed:], block]), first + passed
-        yield held[max(0, begin - first) : end - first].copy()
 
 
 def sound_hash(samples: Samples) -> str:
@@ -137,14 +124,14 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     """Measure and filter a clip, and process its audio for storage."""
     if not samples.size:
         return clip.excluded("no sound"), samples
-    measured = scores.measure(samples, RATE, _within(speech, clip.span), clip.text)
+    measured = levels.measure(samples, RATE, _within(speech, clip.span), clip.text)
     known = {name: value for name, value in dataclasses.asdict(clip.scores).items() if value is not None}
     samples = audio.centred(samples)
     if settings.normalise_loudness:
         samples = levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
     clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **known), content=sound_hash(samples))
-    reason = scores.judge(clip, settings)
+    reason = filters.judge(clip, settings)
     return clip.excluded(reason) if reason and not clip.reason else clip, samples
 
 

@@ -16,13 +16,14 @@ from typing import Any, NamedTuple
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, AudioError, DataError, UnknownLanguageError
 from utils.core.languages import canonical
-from utils.dataset.clip import Cue, Problem, Recording, ScanResult, abbreviate
+from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
 from utils.dataset.corpora import CORPUS, HUB, read_corpus
 from utils.dataset.download import DIRECT, Access, download
 from utils.dataset.existing_datasets import is_dataset, read_dataset
 from utils.dataset.subtitles import SUFFIXES, fit_to_recording, read_cues
 from utils.dataset.text_files import is_garbled, name_key, read_any_encoding
 from utils.media import audio
+from utils.recognition.spans import Cue
 
 MEDIA = frozenset(
     f".{suffix}"

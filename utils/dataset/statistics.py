@@ -17,9 +17,10 @@ import numpy as np
 from utils.config import MODEL_TOKENS
 from utils.core.errors import DataError
 from utils.core.languages import AMHARIC, canonical
-from utils.dataset.clip import MAX_SECONDS, Clip, Source, Span
+from utils.dataset.clip import MAX_SECONDS, Clip, Source
 from utils.dataset.metadata import Row, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
+from utils.recognition.spans import Span
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,10 @@ from operator import attrgetter
 from pathlib import Path
 
 from utils.core.errors import DataError
-from utils.dataset.clip import Cue, Span, abbreviate
+from utils.dataset.clip import abbreviate
 from utils.dataset.cutting import format_time
 from utils.dataset.text_files import is_garbled, read_any_encoding
+from utils.recognition.spans import Cue, Span
 
 STAMP = r"(?:(\d{1,4}):)?(\d{1,3}):(\d{1,2})(?:[.,:](\d{1,6}))?"
 TIMES = re.compile(rf"\s*{STAMP}\s*-{{1,2}}>\s*{STAMP}(?:\s.*)?")

@@ -18,9 +18,9 @@ from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder, read_text, storage_errors, write_atomically
 from utils.dataset import prompts
 from utils.dataset.metadata import header_seconds
-from utils.dataset.scores import FULL_SCALE
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.recognition.levels import FULL_SCALE
 
 FOLDER = "takes"
 NAME = re.compile(r"take-(\d{4,})\.flac")

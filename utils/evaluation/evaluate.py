@@ -24,8 +24,6 @@ from utils.core.errors import AudioError, TextError
 from utils.core.events import Progress
 from utils.core.paths import OUTPUT
 from utils.core.storage import make_folder
-from utils.dataset.recognisers import RATE as RECOGNISER_RATE
-from utils.dataset.recognisers import Recogniser, RecognitionError
 from utils.evaluation import report as reports
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
 from utils.evaluation.report import EvaluationReport
@@ -34,6 +32,8 @@ from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.recognisers import RATE as RECOGNISER_RATE
+from utils.recognition.recognisers import Recogniser, RecognitionError
 from utils.speech import guards
 from utils.speech.models import find_model
 from utils.speech.synthesizer import Synthesizer

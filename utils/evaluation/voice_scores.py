@@ -26,16 +26,16 @@ import torch
 
 from utils.core.languages import AMHARIC, canonical
 from utils.core.paths import Project
-from utils.dataset.alignment.aligner import emit
-from utils.dataset.alignment.check import saved_check
-from utils.dataset.alignment.model import EMBEDDED, load_recogniser
-from utils.dataset.alignment.units import units_of
-from utils.dataset.recognisers import RATE as RECOGNISER_RATE
-from utils.dataset.recognisers import Recogniser
+from utils.dataset.text_check import saved_check
 from utils.evaluation.metrics import error_rates
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.aligner import emit
+from utils.recognition.phone_recogniser import EMBEDDED, load_recogniser
+from utils.recognition.recognisers import RATE as RECOGNISER_RATE
+from utils.recognition.recognisers import Recogniser
+from utils.recognition.units import units_of
 from utils.speech import guards
 from utils.training.checkpoint_samples import SpokenSentence
 

@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
-from utils.dataset.alignment.aligner import emit, score
-from utils.dataset.alignment.model import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
-from utils.dataset.alignment.units import PHONE, PHONES, units_of
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.aligner import emit, score
+from utils.recognition.phone_recogniser import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
+from utils.recognition.units import PHONE, PHONES, units_of
 
 FEWEST = 8  # phones; a random order of fewer ones is too similar
 ORDERS = 12

@@ -15,10 +15,10 @@ import numpy.typing as npt
 
 from utils.config import DatasetConfig
 from utils.core import languages
-from utils.dataset import vad
-from utils.dataset.clip import Span
 from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
+from utils.recognition import vad
+from utils.recognition.spans import Span
 from utils.speech.clarity import Clarity, clarity
 from utils.xtts.tokenizer import TokenizedText
 

@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, AudioError
-from utils.dataset.clip import Scores
-from utils.dataset.scores import measure
-from utils.dataset.vad import RATE as SPEECH_RATE
-from utils.dataset.vad import segments_from, track_speech
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.recognition.levels import Scores, measure
+from utils.recognition.vad import RATE as SPEECH_RATE
+from utils.recognition.vad import segments_from, track_speech
 from utils.speech.voices import MIN_SECONDS, SILENT
 
 MAX_SECONDS = 30.0  # of a clip that the published model uses

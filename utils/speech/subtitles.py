@@ -17,11 +17,11 @@ import numpy as np
 from utils.core.batching import batched
 from utils.core.errors import TextError
 from utils.core.storage import write_atomically
-from utils.dataset.clip import Cue, Span
 from utils.media.audio import Samples, faded
 from utils.media.encoding import Chapter
 from utils.media.rates import OUTPUT_RATE
 from utils.media.stretching import stretch
+from utils.recognition.spans import Cue, Span
 from utils.speech.types import Speech
 
 T = TypeVar("T")

@@ -15,11 +15,11 @@ import torch
 
 from utils.config import SpeechConfig
 from utils.core.paths import OUTPUT
-from utils.dataset.clip import Cue
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer, normalized
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.media.stretching import Stretcher, stretch
+from utils.recognition.spans import Cue
 from utils.speech import guards, voices
 from utils.speech.decoder import Decoder
 from utils.speech.guards import SpeechLimits

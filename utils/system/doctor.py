@@ -15,7 +15,7 @@ import psutil
 from utils.config.train import RETIRED
 from utils.core import paths
 from utils.core.errors import shortage
-from utils.dataset.recognisers.choice import missing_gpu_library
+from utils.recognition.recognisers.choice import missing_gpu_library
 from utils.system import packages as pinned
 from utils.system import torch_build
 from utils.xtts.files import HUB_FILES, looks_complete

@@ -12,8 +12,8 @@ from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
 from utils.core.paths import Project
 from utils.dataset import bulk_edits
-from utils.dataset.recognisers.choice import RECOMMENDED
 from utils.dataset.store import Store
+from utils.recognition.recognisers.choice import RECOMMENDED
 from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t

@@ -5,8 +5,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.dataset.recognisers import RecogniserSpec, RecognitionError, Transcript
 from utils.media.audio import Samples
+from utils.recognition.recognisers import RecogniserSpec, RecognitionError, Transcript
 
 
 class Counting:

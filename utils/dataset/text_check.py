@@ -18,17 +18,25 @@ from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
-from utils.dataset.alignment.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
-from utils.dataset.alignment.model import EMBEDDED, RATE, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
-from utils.dataset.alignment.recut import cut_words, trim, with_words
-from utils.dataset.alignment.thresholds import Judged, Limits, calibrate, word_score
-from utils.dataset.alignment.training import adapt
-from utils.dataset.alignment.transcript import Group, words_of_cues, words_of_transcript
-from utils.dataset.alignment.units import Units, units_of
-from utils.dataset.clip import MISMATCHES, Clip, Cue, Recording, Span
+from utils.dataset.clip import MISMATCHES, Clip, Recording
+from utils.dataset.transcript import Group, words_of_cues, words_of_transcript
+from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as PROJECT_RATE
+from utils.recognition.adaptation import adapt
+from utils.recognition.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
+from utils.recognition.phone_recogniser import (
+    EMBEDDED,
+    RATE,
+    PhoneRecogniser,
+    load_recogniser,
+    log_mels,
+    save_recogniser,
+)
+from utils.recognition.spans import Cue, Span, read_spans
+from utils.recognition.thresholds import Judged, Limits, calibrate, word_score
+from utils.recognition.units import Units, units_of
 
 FOLDER = "text_check"  # below the dataset
 LIMITS = "limits.json"
@@ -249,8 +257,6 @@ def _lessons(
 def _lessons_of(
     recording: Recording, content: str, models: Sequence[PhoneRecogniser], units: Units, settings: DatasetConfig
 ) -> Iterator[Lesson]:
-    from utils.dataset.pipeline import read_spans
-
     seconds = audio.duration(recording.path)
     groups, _ = find_words(_rows(models, recording.path, content), WORST, recording, units, seconds, settings)
     cues = [_around(group, seconds) for group in _joined(groups, min(LESSON_LENGTH, seconds / LESSONS))]

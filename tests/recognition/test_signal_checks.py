@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from tests.dataset.recordings import Known, generated, recording
-from utils.dataset.signal_checks import find_problems, plateau_share
 from utils.media.audio import Samples, resample
+from utils.recognition.signal_checks import find_problems, plateau_share
 
 
 @pytest.fixture(scope="module")

@@ -1,22 +1,38 @@
-"""Measure clips without knowing what is said in them, and judge by the measurements which are left out."""
+"""Measure how a clip sounds: speech, noise, clipping, loudness and speed."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from utils.config import DatasetConfig
-from utils.dataset.clip import Clip, Scores, Span
-from utils.dataset.signal_checks import plateau_share
 from utils.media.audio import Samples
 from utils.media.loudness import loudness
+from utils.recognition.signal_checks import plateau_share
+from utils.recognition.spans import Span
 
 FRAME_SECONDS = 0.016
 SILENCE = 1e-10  # power: -100 dB, the floor of 16 bits; below it every pause is equally quiet
 FULL_SCALE = 0.99  # a clipped peak that was resampled or stored with loss is no longer exactly 1
 MIN_PAUSE_FRAMES = 5
-EPSILON = 1e-3  # seconds: a clip of exactly the limit, rounded to samples, is within it
 QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants mostly, stands in for the noise
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Measurements of a clip; None means not measured."""
+
+    speech_ratio: float | None = None  # share of the clip that is speech
+    snr_db: float | None = None  # level of the speech over the level of the pauses
+    clipping: float | None = None  # share of samples at full scale
+    loudness_lufs: float | None = None  # ITU-R BS.1770
+    chars_per_second: float | None = None  # letters of the text
+    confidence: float | None = None  # of the recogniser, 0 to 1
+    second_cer: float | None = None  # character error rate against a second recogniser
+    text_match: float | None = None  # how well the text explains the sound, per phone; 0 is best
+
+
+NOT_MEASURED = Scores()
 
 
 def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> Scores:
@@ -54,33 +70,3 @@ def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> floa
     noise = max(SILENCE, float(np.median(pauses)))
     signal = max(SILENCE, float(power[inside].mean()) - noise)
     return 10 * math.log10(signal / noise)
-
-
-def _below(score: float | None, limit: float) -> bool:
-    return score is not None and score < limit
-
-
-def _above(score: float | None, limit: float) -> bool:
-    return score is not None and score > limit
-
-
-# A reason is always the same words, so that the statistics can add up what each rule costs. What was not measured is
-# not judged. The first rule that applies gives the reason, so the table begins with what no setting would correct.
-RULES: dict[str, Callable[[Clip, DatasetConfig], bool]] = {
-    "too short": lambda clip, limits: clip.span.seconds < limits.min_seconds - EPSILON,
-    "too long": lambda clip, limits: clip.span.seconds > limits.max_seconds + EPSILON,
-    "no speech": lambda clip, limits: _below(clip.scores.speech_ratio, limits.min_speech_ratio),
-    "clipped": lambda clip, limits: _above(clip.scores.clipping, limits.max_clipping),
-    "noisy": lambda clip, limits: _below(clip.scores.snr_db, limits.min_snr_db),
-    "empty text": lambda clip, _: not letters(clip.text),
-    "too fast": lambda clip, limits: _above(clip.scores.chars_per_second, limits.max_chars_per_second),
-    "too slow": lambda clip, limits: _below(clip.scores.chars_per_second, limits.min_chars_per_second),
-    "low confidence": lambda clip, limits: _below(clip.scores.confidence, limits.min_confidence),
-    "recognisers disagree": lambda clip, limits: _above(clip.scores.second_cer, limits.max_second_cer),
-}
-REASONS = frozenset(RULES)
-
-
-def judge(clip: Clip, settings: DatasetConfig) -> str:
-    """Return why a clip is excluded; empty when it is kept."""
-    return next((reason for reason, applies in RULES.items() if applies(clip, settings)), "")

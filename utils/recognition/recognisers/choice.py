@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from utils.core import languages
 from utils.core.storage import read_object
-from utils.dataset.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
+from utils.recognition.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
 
 Kind = Literal["auto", "whisper", "ctc", "none"]
 CTC_PREFIX, WHISPER_FILE = "ctc:", "model.bin"

@@ -18,10 +18,10 @@ from typing import Any, Self
 
 from utils.core.batching import batched
 from utils.core.errors import AmharicTtsError
-from utils.dataset.recognisers import RATE, Device, RecogniserSpec, RecognitionError, Transcript
-from utils.dataset.recognisers.choice import CTC_PREFIX, Kind, choose
-from utils.dataset.workers import Worker
+from utils.core.workers import Worker
 from utils.media.audio import Samples
+from utils.recognition.recognisers import RATE, Device, RecogniserSpec, RecognitionError, Transcript
+from utils.recognition.recognisers.choice import CTC_PREFIX, Kind, choose
 
 logger = logging.getLogger(__name__)
 

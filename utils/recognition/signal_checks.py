@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from utils.dataset.clip import Span
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.recognition.spans import Span
 
 Floats = npt.NDArray[np.float64]
 RATE = 24_000

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 RATE = 16_000  # samples per second of what recognisers take
 MIN_SAMPLES = RATE // 10  # shorter clips are padded with silence
-WHISPER = "utils.dataset.recognisers.whisper:Whisper"
-CTC = "utils.dataset.recognisers.transformers_models:Ctc"
-TRANSFORMERS = "utils.dataset.recognisers.transformers_models:TransformersWhisper"
+WHISPER = "utils.recognition.recognisers.whisper:Whisper"
+CTC = "utils.recognition.recognisers.transformers_models:Ctc"
+TRANSFORMERS = "utils.recognition.recognisers.transformers_models:TransformersWhisper"
 
 Device = Literal["auto", "cuda", "cpu"]
 

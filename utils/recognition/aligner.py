@@ -14,10 +14,10 @@ import numpy.typing as npt
 import torch
 from torchaudio.functional import forced_align
 
-from utils.dataset.alignment.model import FRAMES_PER_SECOND, HOP, RATE, STRIDE, PhoneRecogniser, log_mels
-from utils.dataset.alignment.units import Word
-from utils.dataset.clip import Span
 from utils.media.audio import Samples
+from utils.recognition.phone_recogniser import FRAMES_PER_SECOND, HOP, RATE, STRIDE, PhoneRecogniser, log_mels
+from utils.recognition.spans import Span
+from utils.recognition.units import Word
 
 Rows = npt.NDArray[np.float32]  # log-probabilities (frame, unit)
 

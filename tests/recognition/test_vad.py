@@ -12,10 +12,10 @@ from tests.dataset import recordings
 from tests.dataset.recordings import RATE
 from utils.config import DatasetConfig
 from utils.core.paths import ROOT
-from utils.dataset.clip import Span
 from utils.dataset.cutting import cut_speech
-from utils.dataset.vad import SECONDS_PER_BLOCK, segments_from, track_speech
 from utils.media.audio import Samples
+from utils.recognition.spans import Span
+from utils.recognition.vad import SECONDS_PER_BLOCK, segments_from, track_speech
 
 pytestmark = pytest.mark.slow
 
@@ -78,7 +78,7 @@ def test_there_is_no_speech_in_nothing_an_offset_or_faint_noise(settings: Datase
 
 
 def test_the_detector_reports_nothing_to_its_makers(tmp_path: Path) -> None:
-    code = "import numpy as np, utils.dataset.vad as vad; vad.track_speech(iter([np.zeros(16_000, np.float32)]))"
+    code = "import numpy as np, utils.recognition.vad as vad; vad.track_speech(iter([np.zeros(16_000, np.float32)]))"
     environment = os.environ | {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, check=True)
     assert not list(tmp_path.rglob("*onnxruntime*"))
@@ -115,7 +115,7 @@ from pathlib import Path
 from tests.peak import peak_mb
 from utils.config import DatasetConfig
 from utils.dataset.cutting import cut_speech
-from utils.dataset.vad import speech_segments
+from utils.recognition.vad import speech_segments
 settings = DatasetConfig()
 for path, seconds in zip(sys.argv[1:], (600, 7200)):
     print(len(cut_speech(speech_segments(Path(path), settings), seconds, settings)), peak_mb())

@@ -9,8 +9,8 @@ from torch.nn import functional
 from torchaudio.functional import melscale_fbanks
 
 from utils.core.storage import replacing
-from utils.dataset.alignment.units import LETTERS, PHONES, SOUNDS_OF, Units
 from utils.media.audio import Samples
+from utils.recognition.units import LETTERS, PHONES, SOUNDS_OF, Units
 
 RATE = 16_000
 HOP, FFT, MELS = 160, 400, 64  # 10 ms, 25 ms

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from huggingface_hub import HfApi
 
-from tests.dataset.tiny_ctc import LETTERS, make_ctc, make_w2v_bert
-from tests.dataset.tiny_whisper import make_whisper, with_processor
-from utils.dataset.recognisers import (
+from tests.recognition.tiny_ctc import LETTERS, make_ctc, make_w2v_bert
+from tests.recognition.tiny_whisper import make_whisper, with_processor
+from utils.media.audio import Samples
+from utils.recognition.recognisers import (
     CTC,
     RATE,
     TRANSFORMERS,
@@ -21,9 +22,8 @@ from utils.dataset.recognisers import (
     Transcript,
     second_cer,
 )
-from utils.dataset.recognisers.choice import choose, recommended
-from utils.dataset.recognisers.isolated import IsolatedRecogniser
-from utils.media.audio import Samples
+from utils.recognition.recognisers.choice import choose, recommended
+from utils.recognition.recognisers.isolated import IsolatedRecogniser
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ def test_a_text_that_fills_the_output_is_transcribed_in_halves_with_no_confidenc
 def test_out_of_memory_halves_the_batch(
     whisper_folder: Path, clips: list[Samples], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from utils.dataset.recognisers.whisper import Whisper
+    from utils.recognition.recognisers.whisper import Whisper
 
     whisper, sizes = Whisper(RecogniserSpec(str(whisper_folder), "cpu")), []
     transcribe = whisper._batch
@@ -161,7 +161,7 @@ def test_disagreement_is_the_share_of_different_letters(first: str, second: str,
 
 @pytest.mark.parametrize("adapters", [False, True])
 def test_a_ctc_model_gives_a_second_opinion(tmp_path: Path, clips: list[Samples], adapters: bool) -> None:
-    from utils.dataset.recognisers.transformers_models import Ctc
+    from utils.recognition.recognisers.transformers_models import Ctc
 
     recogniser = Ctc(RecogniserSpec(str(make_ctc(tmp_path, adapters=adapters)), "cpu"))
     transcripts = recogniser.transcribe(clips, "am")
@@ -231,7 +231,7 @@ def test_without_a_model_the_best_that_is_here_or_on_the_hub_is_chosen(
 def test_transformers_runs_whisper_where_ctranslate2_lacks_its_gpu_library(
     model: str, expected: tuple[str, str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("utils.dataset.recognisers.choice.missing_gpu_library", lambda: "libcublas.so.12")
+    monkeypatch.setattr("utils.recognition.recognisers.choice.missing_gpu_library", lambda: "libcublas.so.12")
     warnings: list[str] = []
     spec = choose("auto", model, "am", warn=warnings.append)
     assert (spec.model, spec.device, spec.factory) == expected

@@ -17,8 +17,8 @@ import psutil
 import pytest
 
 from utils.core.paths import ROOT
-from utils.dataset.recognisers import Device, RecogniserSpec, RecognitionError
-from utils.dataset.recognisers.isolated import IsolatedRecogniser
+from utils.recognition.recognisers import Device, RecogniserSpec, RecognitionError
+from utils.recognition.recognisers.isolated import IsolatedRecogniser
 
 pytestmark = pytest.mark.slow
 
@@ -41,7 +41,7 @@ def fake(warnings: list[str]) -> Iterator[Fake]:
     with contextlib.ExitStack() as opened:
 
         def isolate(kind: str, model: object = "fake", device: Device = "auto", **more: Any) -> IsolatedRecogniser:
-            spec = RecogniserSpec(str(model), device, factory=f"tests.dataset.fake_recognisers:{kind}")
+            spec = RecogniserSpec(str(model), device, factory=f"tests.recognition.fake_recognisers:{kind}")
             return opened.enter_context(IsolatedRecogniser(spec, warn=warnings.append, **more))
 
         yield isolate
@@ -145,8 +145,8 @@ def test_threads_share_one_process_and_closing_ends_it(fake: Fake) -> None:
 PARENT = """
 import os, sys, threading, time
 import numpy as np
-from tests.dataset.test_isolated_recogniser import IsolatedRecogniser, RecogniserSpec
-recogniser = IsolatedRecogniser(RecogniserSpec(sys.argv[1], factory="tests.dataset.fake_recognisers:Sleeping"))
+from tests.recognition.test_isolated_recogniser import IsolatedRecogniser, RecogniserSpec
+recogniser = IsolatedRecogniser(RecogniserSpec(sys.argv[1], factory="tests.recognition.fake_recognisers:Sleeping"))
 threading.Thread(target=recogniser.transcribe, args=([np.zeros(1, np.float32)], "am"), daemon=True).start()
 while not os.path.exists(sys.argv[1]):
     time.sleep(0.02)

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from utils.dataset.alignment.model import HOP, RATE, STRIDE, PhoneRecogniser
+from utils.recognition.phone_recogniser import HOP, RATE, STRIDE, PhoneRecogniser
 
 Example = tuple[Tensor, tuple[int, ...]]  # log-mels, and the units that are spoken
 

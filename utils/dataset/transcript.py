@@ -12,10 +12,10 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from utils.dataset.alignment.aligner import Rows, SpokenWord, align
-from utils.dataset.alignment.model import FRAMES_PER_SECOND
-from utils.dataset.alignment.units import Units, Word
-from utils.dataset.clip import Cue, Span
+from utils.recognition.aligner import Rows, SpokenWord, align
+from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
+from utils.recognition.spans import Cue, Span
+from utils.recognition.units import Units, Word
 
 Integers = npt.NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from utils.dataset.alignment.aligner import Alignment, Rows, SpokenWord, align, score
-from utils.dataset.alignment.units import Word
+from utils.recognition.aligner import Alignment, Rows, SpokenWord, align, score
+from utils.recognition.units import Word
 
 Scores = npt.NDArray[np.float64]
 

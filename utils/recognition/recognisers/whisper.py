@@ -10,8 +10,15 @@ from typing import Any
 import numpy as np
 
 from utils.core import languages
-from utils.dataset.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, RecognitionError, Transcript, model_download
 from utils.media.audio import Samples
+from utils.recognition.recognisers import (
+    MIN_SAMPLES,
+    RATE,
+    RecogniserSpec,
+    RecognitionError,
+    Transcript,
+    model_download,
+)
 
 WINDOW_SECONDS = 30  # Whisper drops the rest
 MIN_SPLIT_SAMPLES = 4 * RATE  # the speech of a shorter clip cannot fill Whisper's output

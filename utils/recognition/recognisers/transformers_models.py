@@ -10,9 +10,16 @@ import numpy as np
 import torch
 
 from utils.core import languages
-from utils.dataset.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, RecognitionError, Transcript, model_download
-from utils.dataset.recognisers.whisper import check_lengths
 from utils.media.audio import Samples
+from utils.recognition.recognisers import (
+    MIN_SAMPLES,
+    RATE,
+    RecogniserSpec,
+    RecognitionError,
+    Transcript,
+    model_download,
+)
+from utils.recognition.recognisers.whisper import check_lengths
 
 FORMATS = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}  # int8 is for CTranslate2
 

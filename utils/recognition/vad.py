@@ -18,8 +18,8 @@ import numpy.typing as npt
 
 from utils.config import DatasetConfig
 from utils.core.errors import DataError
-from utils.dataset.clip import Span
 from utils.media.audio import Samples, stream
+from utils.recognition.spans import Span
 
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession

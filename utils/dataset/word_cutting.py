@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from utils.config import DatasetConfig
-from utils.dataset.alignment.aligner import SpokenWord
-from utils.dataset.alignment.transcript import Group
-from utils.dataset.clip import Cue, Span
 from utils.dataset.cutting import Segment, clips_of
+from utils.dataset.transcript import Group
+from utils.recognition.aligner import SpokenWord
+from utils.recognition.spans import Cue, Span
 
 WORD_END = 0.05  # seconds that the last phone of a word lasts after it is recognised
 MISHEARD = -6.0  # score of a word whose place is not known

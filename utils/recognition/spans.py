@@ -1,0 +1,46 @@
+"""Stretches of a recording: where they are, and how they sound."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from utils.media import audio
+from utils.media.audio import Samples
+from utils.media.rates import RATE
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of a recording, in seconds from its start."""
+
+    start: float
+    end: float
+
+    @property
+    def seconds(self) -> float:
+        return self.end - self.start
+
+
+@dataclass(frozen=True, slots=True)
+class Cue:
+    """A subtitle: a stretch of a recording and its text."""
+
+    span: Span
+    text: str
+
+
+def read_spans(path: Path, spans: Sequence[Span], rate: int = RATE) -> Iterator[Samples]:
+    """Yield the audio of each span, in order of their starts, in one pass over the file."""
+    blocks = audio.stream(path, rate)
+    held, first = np.zeros(0, np.float32), 0
+    for span in spans:
+        begin, end = round(span.start * rate), round(span.end * rate)
+        while first + held.size < end:
+            block = next(blocks, None)
+            if block is None:
+                break
+            passed = min(max(0, begin - first), held.size)
+            held, first = np.concatenate([held[passed:], block]), first + passed
+        yield held[max(0, begin - first) : end - first].copy()
