@@ -4,6 +4,8 @@ import importlib
 import pkgutil
 import string
 from collections.abc import Iterator
+from enum import Enum, StrEnum
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,12 @@ import pytest
 import utils
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Fact, Unrecognised
+from utils.core.facts import Fact, Unrecognised, WarningFact
+from utils.media.facts import AudioFileError, AudioProblem
+
+
+class Why(StrEnum):
+    LOST = "lost"
 
 
 def import_everything() -> None:
@@ -38,10 +45,28 @@ def test_every_fact_has_a_text_in_every_language() -> None:
     missing = [
         kind.__name__
         for kind in typed()
-        if kind is not Unrecognised
+        if kind not in {Unrecognised, WarningFact}
         and (kind.__name__ not in wording.rows() or not all(wording.rows()[kind.__name__][1:]))
     ]
     assert missing == []
+
+
+def test_every_reason_has_a_text_in_every_language() -> None:
+    reasons = {kind for each in typed() for kind in each.fields.values() if isinstance(kind, type)}
+    ids = [f"{kind.__name__}.{member.value}" for kind in reasons if issubclass(kind, Enum) for member in kind]
+    assert ids
+    assert [name for name in ids if name not in wording.rows() or not all(wording.rows()[name][1:])] == []
+
+
+def test_a_reason_brings_its_own_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = {"Why.lost": wording.Row("Why.lost", "lost on {day}", "በ{day} ጠፍቷል")}
+    monkeypatch.setattr(wording, "rows", lambda: rows | {"x": wording.Row("x", "It is {why}.", "{why}።")})
+    assert wording.text("x", "en", {"why": Why.LOST, "day": "Monday"}) == "It is lost on Monday."
+
+
+def test_a_reason_brings_its_own_cure() -> None:
+    error = AudioFileError(Path("a.wav"), AudioProblem.EMPTY)
+    assert str(error) == "a.wav is empty (0 bytes). Copy or download it again."
 
 
 def test_every_gap_is_a_field() -> None:

@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from utils.core.errors import AudioError, StorageError
+from utils.core.errors import StorageError
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.facts import AudioFileError, AudioProblem
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SECONDS = 9.0
@@ -246,37 +247,38 @@ def write_film_without_index(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "complaint"),
+    ("make", "problem"),
     [
-        (lambda path: path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8"), "cannot be decoded"),
-        (Path.touch, "is empty"),
-        (lambda path: path.write_bytes(np.random.default_rng(0).bytes(20000)), "cannot be decoded"),
-        (partial(write, []), "contains no audio"),
-        (partial(write, [0.0] * 4000 + [float("nan")]), "an invalid sample at 0.500 s"),
-        (partial(write, [0.0] * 4000 + [float("inf")]), "an invalid sample at 0.500 s"),
-        (partial(write, [0.0] * 4000 + [3e38]), "an invalid sample at 0.500 s"),  # infinite once it is resampled
-        (write_film_without_sound, "contains no audio"), (write_film_without_index, "truncated or damaged"),
-        (partial(write_playlist, HLS), "cannot be decoded"),
-        (partial(write_playlist, "ffconcat version 1.0\nfile secret.wav\n"), "cannot be decoded"),
-        (Path.mkdir, "is a folder"), (lambda path: path, "does not exist"),
+        (lambda path: path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8"), AudioProblem.UNDECODABLE),
+        (Path.touch, AudioProblem.EMPTY),
+        (lambda path: path.write_bytes(np.random.default_rng(0).bytes(20000)), AudioProblem.UNDECODABLE),
+        (partial(write, []), AudioProblem.NO_AUDIO),
+        (partial(write, [0.0] * 4000 + [float("nan")]), AudioProblem.INVALID_SAMPLE),
+        (partial(write, [0.0] * 4000 + [float("inf")]), AudioProblem.INVALID_SAMPLE),
+        (partial(write, [0.0] * 4000 + [3e38]), AudioProblem.INVALID_SAMPLE),  # infinite once it is resampled
+        (write_film_without_sound, AudioProblem.NO_AUDIO), (write_film_without_index, AudioProblem.UNDECODABLE),
+        (partial(write_playlist, HLS), AudioProblem.UNDECODABLE),
+        (partial(write_playlist, "ffconcat version 1.0\nfile secret.wav\n"), AudioProblem.UNDECODABLE),
+        (Path.mkdir, AudioProblem.FOLDER), (lambda path: path, AudioProblem.MISSING),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_is_reported_with_a_hint(
-    make: Callable[[Path], object], complaint: str, tmp_path: Path
+    make: Callable[[Path], object], problem: AudioProblem, tmp_path: Path
 ) -> None:
     path = tmp_path / "a.wav"
     make(path)
     for read in (lambda: audio.load(path, 24000), lambda: list(audio.stream(path, 24000))):
-        with pytest.raises(AudioError, match=complaint) as caught:
+        with pytest.raises(AudioFileError) as caught:
             read()
-        assert str(path) in caught.value.message
+        assert (caught.value.path, caught.value.problem) == (path, problem)
         assert caught.value.hint
 
 
 @pytest.mark.parametrize(("start", "end"), [(20.0, None), (3.0, 3.0), (-1.0, None)])
 def test_an_impossible_part_is_refused(start: float | None, end: float | None, media: Path) -> None:
-    with pytest.raises(AudioError, match=r"a\.flac"):
+    with pytest.raises(AudioFileError) as caught:
         audio.load(media / "a.flac", 24000, start, end)
+    assert caught.value.problem is AudioProblem.OUT_OF_RANGE
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])
@@ -296,8 +298,8 @@ def test_what_is_saved_comes_back_and_stays_the_same_ever_after(name: str, tmp_p
 @pytest.mark.parametrize(
     ("name", "samples", "rate", "error"),
     [
-        ("a.mp3", np.zeros(10), 8000, AudioError), ("a.wav", np.array([0.0, np.nan]), 8000, AudioError),
-        ("a.flac", np.zeros(10), 0, AudioError), ("no/folder/a.wav", np.zeros(10), 8000, StorageError),
+        ("a.mp3", np.zeros(10), 8000, AudioFileError), ("a.wav", np.array([0.0, np.nan]), 8000, AudioFileError),
+        ("a.flac", np.zeros(10), 0, AudioFileError), ("no/folder/a.wav", np.zeros(10), 8000, StorageError),
     ],
 )  # fmt: skip
 def test_what_cannot_be_saved_is_refused_and_leaves_nothing(

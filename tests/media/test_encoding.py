@@ -8,10 +8,11 @@ import pytest
 import soundfile
 
 from tests.speech.made_speech import tone
-from utils.core.errors import AudioError, StorageError
+from utils.core.errors import StorageError
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, Chapter, Tags, encode_stream, to_pcm16, wav_header, write_audio
+from utils.media.facts import AudioFileError, AudioProblem
 
 RATE = 24_000
 LOSSLESS = (".wav", ".flac")
@@ -78,21 +79,23 @@ def test_players_find_the_chapters(suffix: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "sound", "rate", "message"),
+    ("name", "sound", "rate", "problem", "detail"),
     [
-        ("a.xyz", glide(), RATE, r"\.xyz.*\.wav, \.flac, \.mp3"),
-        ("a.opus", glide(), 12_345, "at 12345 Hz"),
-        ("a.wav", np.zeros(0, np.float32), RATE, "no audio"),
-        ("a.wav", np.zeros((2, 9), np.float32), RATE, "one channel"),
-        ("a.mp3", np.array([0.0] * 12_000 + [np.nan], np.float32), RATE, r"0\.500 s"),
+        ("a.xyz", glide(), RATE, AudioProblem.EXTENSION, ".wav, .flac, .mp3"),
+        ("a.opus", glide(), 12_345, AudioProblem.NOT_ENCODABLE, "12345 Hz"),
+        ("a.wav", np.zeros(0, np.float32), RATE, AudioProblem.NO_AUDIO, ""),
+        ("a.wav", np.zeros((2, 9), np.float32), RATE, AudioProblem.SEVERAL_CHANNELS, "(2, 9)"),
+        ("a.mp3", np.array([0.0] * 12_000 + [np.nan], np.float32), RATE, AudioProblem.OVERFLOW, "0.500"),
     ],
 )
 def test_what_cannot_be_written_is_refused_and_the_old_file_stays(
-    name: str, sound: Samples, rate: int, message: str, tmp_path: Path
+    name: str, sound: Samples, rate: int, problem: AudioProblem, detail: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(b"old")
-    with pytest.raises(AudioError, match=message):
+    with pytest.raises(AudioFileError) as caught:
         write_audio(tmp_path / name, sound, rate)
+    assert caught.value.problem is problem
+    assert caught.value.detail.startswith(detail)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"old")]
 
 

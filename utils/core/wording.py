@@ -2,7 +2,9 @@
 
 The tables in ``utils/wording`` hold a name, the English and the Amharic text, one a line. A fact or an error stands
 there under its class name, its cure under ``<class name>.cure``, a member of an enumeration under ``<class
-name>.<value>``, a phrase of the page under an id such as ``data.tab``. To add a language, add a column.
+name>.<value>``, a phrase of the page under an id such as ``data.tab``. To add a language, add a column. One class of
+errors can have many reasons: the members of an enumeration in one of its fields, each with a cure of its own under
+``<enum name>.<value>.cure``. Their texts have the gaps of the whole.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
 ``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
@@ -46,15 +48,19 @@ def text(key: str, language: str = "en", values: Mapping[str, object] | None = N
     if row is None:
         return key
     chosen = row.amharic if language == "am" and row.amharic else row.english
-    return _Formatter(language).vformat(chosen, (), values or {}) if values else chosen
+    return _Formatter(language, values).vformat(chosen, (), values) if values else chosen
 
 
-def describe(thing: Fact | AmharicTtsError | Enum | BaseException, language: str = "en") -> str:
-    """Return what happened as a sentence, without the cure of an error."""
+def describe(
+    thing: Fact | AmharicTtsError | Enum | BaseException,
+    language: str = "en",
+    values: Mapping[str, object] | None = None,
+) -> str:
+    """Return what happened as a sentence, without the cure of an error; ``values`` fill the gaps of a reason."""
     if isinstance(thing, Unrecognised):
         return thing.message or " ".join([thing.name, *(f"{name}={value}" for name, value in thing.values.items())])
     if isinstance(thing, Enum):
-        return text(f"{type(thing).__name__}.{thing.value}", language)
+        return text(f"{type(thing).__name__}.{thing.value}", language, values)
     if isinstance(thing, AmharicTtsError) and not thing.fields and thing.args:
         return thing.message  # not typed yet
     name = type(thing).__name__
@@ -65,8 +71,12 @@ def describe(thing: Fact | AmharicTtsError | Enum | BaseException, language: str
 
 def cure(error: BaseException, language: str = "en") -> str:
     """Return how to fix an error, if there is a way."""
-    key = f"{type(error).__name__}.cure"
-    return text(key, language, field_values(error)) if isinstance(error, AmharicTtsError) and key in rows() else ""
+    if not isinstance(error, AmharicTtsError):
+        return ""
+    values = field_values(error)
+    reasons = (f"{type(value).__name__}.{value.value}.cure" for value in values.values() if isinstance(value, Enum))
+    key = next((name for name in (*reasons, f"{type(error).__name__}.cure") if name in rows()), "")
+    return text(key, language, values) if key else ""
 
 
 def time(seconds: float) -> str:
@@ -86,10 +96,10 @@ def size(count: float) -> str:
 
 
 class _Formatter(string.Formatter):
-    """Fills gaps; a field that is missing is left open."""
+    """Fills gaps, also those in the text of an enumeration; a field that is missing is left open."""
 
-    def __init__(self, language: str) -> None:
-        self.language = language
+    def __init__(self, language: str, values: Mapping[str, object]) -> None:
+        self.language, self.values = language, values
 
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002
         return kwargs.get(str(key), f"{{{key}}}")
@@ -103,7 +113,7 @@ class _Formatter(string.Formatter):
         if format_spec in FORMATS and not isinstance(value, str):
             return str(FORMATS[format_spec](value))
         if isinstance(value, (Fact, Enum, AmharicTtsError)):
-            return describe(value, self.language)
+            return describe(value, self.language, self.values)
         if isinstance(value, (list, tuple)) and not format_spec:
             return ", ".join(self.format_field(item, "") for item in value)
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")

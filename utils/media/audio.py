@@ -24,8 +24,8 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
-from utils.core.errors import AudioError
 from utils.core.storage import retry_while_in_use, storage_errors
+from utils.media.facts import AudioFileError, AudioProblem
 
 Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
@@ -37,8 +37,8 @@ SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; shorter: rounding, longer:
 LONGEST_OVERLAP = 1.0  # seconds by which a frame may repeat what is known; more: recordings joined into one file
 STREAM_TOLERANCE, CONTAINER_TOLERANCE = 0.1, 2.0  # seconds by which the length in a header may be wrong
 LARGEST_SAMPLE = 1e9  # a little over what 32 bits hold; far larger ones become infinite when resampled
+SAVED = (".wav", ".flac")
 SYSTEM_ERROR = 2  # libsndfile: error of the operating system
-EXPORT_AGAIN = "Export it again from the program that made it, for example as WAV or FLAC."
 MONO = (b"\x01\x00\x01\x00", b"\x03\x00\x01\x00", b"\xfe\xff\x01\x00")  # in a WAV: of integers, floats, either
 
 
@@ -78,10 +78,10 @@ def load(path: Path | str, rate: int, start: float | None = None, end: float | N
     path, first = Path(path), round((start or 0.0) * rate)
     stop = None if end is None else round(end * rate)
     if first < 0 or (stop is not None and stop <= first):
-        raise AudioError(f"{path}: no audio between {start} s and {end} s.", hint="The end must be after the start.")
+        raise AudioFileError(path, AudioProblem.OUT_OF_RANGE, f"{start}-{end} s")
     parts = list(_resampled(path, rate, first, stop))
     if not parts:
-        raise AudioError(f"{path} ends before {start} s.", hint="Choose a start inside the recording.")
+        raise AudioFileError(path, AudioProblem.OUT_OF_RANGE, f"{start} s")
     return np.concatenate(parts)
 
 
@@ -114,11 +114,11 @@ def centred(samples: Samples) -> Samples:
 def save(path: Path | str, samples: Samples, rate: int) -> None:
     """Write mono samples as a WAV or FLAC of 16 bits; the file appears under its name only when it is complete."""
     path = Path(path)
-    if path.suffix.lower() not in {".wav", ".flac"}:
-        raise AudioError(f"{path}: audio is saved as WAV or FLAC.", hint="Use a name that ends in .wav or .flac.")
+    if path.suffix.lower() not in SAVED:
+        raise AudioFileError(path, AudioProblem.EXTENSION, ", ".join(SAVED))
     if samples.ndim != 1:
-        raise AudioError(f"{path}: expected one channel, got an array of shape {samples.shape}.")
-    require_finite(samples, 0, rate, f"{path} contains", EXPORT_AGAIN)
+        raise AudioFileError(path, AudioProblem.SEVERAL_CHANNELS, str(samples.shape))
+    require_finite(samples, 0, rate, path)
     with (
         storage_errors(path),
         tempfile.TemporaryDirectory(prefix=".saving-", dir=path.parent, ignore_cleanup_errors=True) as folder,
@@ -137,18 +137,20 @@ def _write(path: Path, samples: Samples, rate: int) -> None:
         complete = False
     except (soundfile.LibsndfileError, ValueError) as error:
         if getattr(error, "code", None) != SYSTEM_ERROR:
-            raise AudioError(f"{path.name} cannot be written at {rate} Hz: {error}") from error
+            raise AudioFileError(Path(path.name), AudioProblem.NOT_ENCODABLE, f"{rate} Hz, {error}") from error
         complete = False
     if not complete:
         raise OSError("it was written only in part")
 
 
-def require_finite(samples: Samples, position: int, rate: int, what: str, hint: str) -> None:
+def require_finite(
+    samples: Samples, position: int, rate: int, path: Path, problem: AudioProblem = AudioProblem.INVALID_SAMPLE
+) -> None:
     """Raise if a sample is infinite, NaN or impossibly large; ``position`` is that of the first sample."""
     valid = np.abs(samples) <= LARGEST_SAMPLE
     if not valid.all():
         where = (position + int(np.argmin(valid))) / rate
-        raise AudioError(f"{what} an invalid sample at {where:.3f} s.", hint=hint)
+        raise AudioFileError(path, problem, f"{where:.3f}")
 
 
 def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[Samples]:
@@ -209,19 +211,17 @@ def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
 
 @contextmanager
 def _opened(path: Path) -> Iterator["_Reader"]:
-    """Open a file for decoding; every problem is raised as AudioError.
+    """Open a file for decoding; every problem is raised as AudioFileError.
 
     FFmpeg gets no protocol, so a playlist dressed up as a recording cannot make it read other files. In plain WAV it
     looks for surround sound in disguise, which takes 10 ms and is not to be found in one channel.
     """
     try:
         if not path.is_file():
-            what = "is a folder, not a file" if path.is_dir() else "is a pipe or a device, not a file"
-            raise AudioError(
-                f"{path} {what if path.exists() else 'does not exist'}.", hint="Check the name and the folder."
-            )
+            other = AudioProblem.PIPE if path.exists() else AudioProblem.MISSING
+            raise AudioFileError(path, AudioProblem.FOLDER if path.is_dir() else other)
         if not path.stat().st_size:
-            raise AudioError(f"{path} is empty (0 bytes).", hint="Copy or download it again.")
+            raise AudioFileError(path, AudioProblem.EMPTY)
         with path.open("rb") as file:
             options = {"protocol_whitelist": ""}
             start = file.read(24)
@@ -231,12 +231,9 @@ def _opened(path: Path) -> Iterator["_Reader"]:
             with av.open(file, "r", metadata_errors="replace", options=options) as container:
                 yield _Reader(path, container)
     except av.error.FFmpegError as error:
-        hint = f"It is not an audio or video file, or it is truncated or damaged. {EXPORT_AGAIN}"
-        raise AudioError(f"{path} cannot be decoded ({error.strerror}).", hint=hint) from error
+        raise AudioFileError(path, AudioProblem.UNDECODABLE, str(error.strerror)) from error
     except OSError as error:
-        raise AudioError(
-            f"{path} cannot be read ({error.strerror}).", hint="Check the disk and the permissions of the file."
-        ) from error
+        raise AudioFileError(path, AudioProblem.UNREADABLE, str(error.strerror)) from error
 
 
 class _Reader:
@@ -244,7 +241,7 @@ class _Reader:
 
     def __init__(self, path: Path, container: av.container.InputContainer) -> None:
         if not container.streams.audio:
-            raise AudioError(f"{path} contains no audio.", hint="Choose an audio file, or a video with an audio track.")
+            raise AudioFileError(path, AudioProblem.NO_AUDIO)
         self.path = path
         self.container = container
         self.stream = container.streams.audio[0]
@@ -253,7 +250,7 @@ class _Reader:
         self.frames = self._decoded()
         self.head = list(islice(self.frames, 2))
         if not self.head:
-            raise AudioError(f"{path} contains no audio that can be decoded.", hint=EXPORT_AGAIN)
+            raise AudioFileError(path, AudioProblem.NO_AUDIO)
 
     def samples(self, first: int, stop: int | None) -> Iterator[Samples]:
         """Yield the samples [first, stop), counted at the file's own rate."""
@@ -264,7 +261,7 @@ class _Reader:
         begin = min(self._position(head) or 0, first)
         parts = self._continuous(chain([head], frames), begin)
         for part in _cut(parts, first - begin, None if stop is None else stop - begin):
-            require_finite(part, first, self.rate, f"{self.path} contains", EXPORT_AGAIN)
+            require_finite(part, first, self.rate, self.path)
             first += part.size
             yield part
 
@@ -318,7 +315,7 @@ class _Reader:
             for frame in frames:
                 self.rate = self.rate or frame.sample_rate
                 if frame.sample_rate != self.rate:
-                    raise AudioError(f"{self.path} changes its sample rate partway.", hint=EXPORT_AGAIN)
+                    raise AudioFileError(self.path, AudioProblem.RATE_CHANGES)
                 yield frame
         if damaged:
             logger.warning("%s: %d damaged packets were skipped.", self.path, damaged)

@@ -19,9 +19,9 @@ import av.container
 import numpy as np
 import numpy.typing as npt
 
-from utils.core.errors import AudioError
 from utils.core.storage import atomic_writer
 from utils.media.audio import Samples, require_finite
+from utils.media.facts import AudioFileError, AudioProblem
 from utils.media.rates import OUTPUT_RATE
 
 BLOCK = 10 * OUTPUT_RATE  # samples encoded at a time, so that a book needs no second copy in memory
@@ -95,12 +95,12 @@ def write_audio(
     audio_format = format_of(path)
     if isinstance(sound, np.ndarray):
         if sound.ndim != 1:
-            raise AudioError(f"Expected one channel, got an array of shape {sound.shape}.")
+            raise AudioFileError(path, AudioProblem.SEVERAL_CHANNELS, str(sound.shape))
         sound = [sound[begin : begin + BLOCK] for begin in range(0, sound.size, BLOCK)]
     with atomic_writer(path) as file:
         count = sum(_encode(file, sound, audio_format, rate, tags or Tags(), chapters, whole=True))
         if not count:
-            raise AudioError(f"{path}: there is no audio to write.", hint="Speak something first.")
+            raise AudioFileError(path, AudioProblem.NO_AUDIO)
 
 
 def encode_stream(
@@ -110,7 +110,7 @@ def encode_stream(
     audio_format = format_of(f"speech{extension}")
     if not audio_format.streams:
         streamable = ", ".join(name for name, known in AUDIO_FORMATS.items() if known.streams)
-        raise AudioError(f"{extension} cannot be played before it is complete.", hint=f"Use {streamable}.")
+        raise AudioFileError(Path(extension), AudioProblem.NOT_STREAMABLE, streamable)
     written: list[bytes] = []
     file = SimpleNamespace(write=written.append)  # without seek, so FFmpeg never goes back
     with closing(_encode(file, sound, audio_format, OUTPUT_RATE, tags or Tags(), (), whole=False)) as blocks:
@@ -123,8 +123,7 @@ def encode_stream(
 def format_of(path: Path | str) -> AudioFormat:
     extension = Path(path).suffix.lower()
     if extension not in AUDIO_FORMATS:
-        what = extension or "a file without an extension"
-        raise AudioError(f"{path}: audio cannot be written as {what}.", hint=f"Use {', '.join(AUDIO_FORMATS)}.")
+        raise AudioFileError(Path(path), AudioProblem.EXTENSION, ", ".join(AUDIO_FORMATS))
     return AUDIO_FORMATS[extension]
 
 
@@ -151,7 +150,7 @@ def _encode(
     *,
     whole: bool,
 ) -> Generator[int, None, None]:
-    """Encode blocks of audio and yield the size of each; FFmpeg's errors become an AudioError."""
+    """Encode blocks of audio and yield the size of each; FFmpeg's errors become an AudioFileError."""
     options = REPRODUCIBLE | (FILE_OPTIONS if whole else STREAM_OPTIONS).get(audio_format.container, {})
     options |= {} if whole else {"flush_packets": "1"}
     size = 32_768 if whole else 1024  # bytes that FFmpeg buffers
@@ -178,7 +177,8 @@ def _encode(
     except av.error.FFmpegError as error:
         if isinstance(error, OSError):
             raise
-        raise AudioError(f"{audio_format.encoder} cannot write audio at {rate} Hz ({error.strerror}).") from error
+        reason = f"{rate} Hz, {error.strerror}"
+        raise AudioFileError(Path(audio_format.encoder), AudioProblem.NOT_ENCODABLE, reason) from error
 
 
 def _frame(samples: Samples, position: int, rate: int) -> av.AudioFrame:
@@ -190,7 +190,7 @@ def _frame(samples: Samples, position: int, rate: int) -> av.AudioFrame:
 
 
 def _check(samples: Samples, position: int, rate: int) -> None:
-    require_finite(samples, position, rate, "The audio has", "Use the precision fp32.")
+    require_finite(samples, position, rate, Path("Audio"), AudioProblem.OVERFLOW)
 
 
 def _set_chapters(container: av.container.OutputContainer, chapters: Sequence[Chapter]) -> None:

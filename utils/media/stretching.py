@@ -5,8 +5,8 @@ Sounds stay within 12 ms of their place; FFmpeg's atempo filter did not (docs/de
 
 import numpy as np
 
-from utils.core.errors import AudioError
 from utils.media.audio import Samples
+from utils.media.facts import SpeedError
 
 MIN_SPEED, MAX_SPEED = 0.5, 2.0
 HOP = 0.015  # seconds between windows in the output; a window is two hops long
@@ -28,9 +28,7 @@ class Stretcher:
 
     def __init__(self, rate: int, speed: float) -> None:
         if not MIN_SPEED <= speed <= MAX_SPEED:
-            raise AudioError(
-                f"A speed of {speed:g} is not supported.", hint=f"Choose a speed from {MIN_SPEED:g} to {MAX_SPEED:g}."
-            )
+            raise SpeedError(speed)
         self.speed = speed
         self.hop = max(2, round(HOP * rate))
         self.reach = max(1, round(REACH * rate))
