@@ -109,20 +109,13 @@ def train_gpt(
     config = config.model_copy(update={"output_path": str(project.root)})
     run = runs.reopen(run) if resume else runs.create("train", config, project)
     printer = EventPrinter(sys.stderr, everything=False) if progress else None
-    errors: list[Exception] = []
-    results: list[TrainResult] = []
-    with Job(run) as job:  # records how the run ended and swallows the error
-        job.events.listener = printer
-        try:
-            results.append(train(job, config))
-        except Exception as error:
-            errors.append(error)
-            raise
-    if printer:
-        printer.close()
-    for failure in errors:
-        raise failure
-    return results[0]
+    try:
+        with Job(run) as job:  # records how the run ended
+            job.events.listener = printer
+            return train(job, config)
+    finally:
+        if printer:
+            printer.close()
 
 
 def find_training(project: Project, name: str) -> Run:

@@ -200,8 +200,13 @@ def test_a_run_reports_its_end_on_a_full_disk(small_disk: Path, message: str) ->
     run.folder.mkdir()
     run.write_state(State("train", Status.STARTING, time.time()))
     log = io.TextIOWrapper(run.log.open("wb", buffering=0), write_through=True)
-    with log, redirect_stdout(log), redirect_stderr(log), Job(run):
-        fill(small_disk, 0)
-        raise StorageError(message)
+
+    def fail() -> None:
+        with log, redirect_stdout(log), redirect_stderr(log), Job(run):
+            fill(small_disk, 0)
+            raise StorageError(message)
+
+    with pytest.raises(StorageError):
+        fail()
     state = run.current_state()
     assert (state.status, state.message) == (Status.FAILED, message[:MAX_MESSAGE])

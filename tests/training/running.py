@@ -44,15 +44,8 @@ def trained(project: Path, dataset: Path, **changes: object) -> Run:
 def resume(run: Run, config: TrainConfig) -> None:
     from utils.gpt_train import train
 
-    failures: list[BaseException] = []
     with Job(run) as job:
-        try:
-            train(job, config)
-        except BaseException as error:
-            failures.append(error)
-            raise
-    for failure in failures:
-        raise failure
+        train(job, config)
 
 
 def events(run: Run, kind: str) -> list[Event]:

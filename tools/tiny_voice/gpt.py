@@ -160,20 +160,12 @@ def _learn(project: Project, config: TrainConfig, progress: Progress) -> None:
     from utils.gpt_train import train
 
     run = _interrupted(project) or runs.create("train", config, project)
-    failures: list[Exception] = []
     # on a CPU, the flash kernel is slow in the backward pass of short clips
     kernels = contextlib.nullcontext() if torch.cuda.is_available() else sdpa_kernel(SDPBackend.MATH)
-    with Job(run) as job:  # it keeps an error to itself
+    with Job(run) as job, kernels:
         job.events.close()
         job.events = _ReportingLog(run.events, progress)
-        try:
-            with kernels:
-                train(job, config)
-        except Exception as error:
-            failures.append(error)
-            raise
-    for failure in failures:
-        raise failure
+        train(job, config)
     if not project.ready.is_dir():
         raise RunError(f"{run.folder} ended without a best checkpoint.", hint="Delete this folder and begin again.")
 

@@ -1,6 +1,7 @@
 """Fine-tune a model on the clips of a project."""
 
 import argparse
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from utils.config import TrainConfig
 from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
 from utils.core.errors import ConfigError
+from utils.core.facts import StopRequested
 from utils.core.paths import OUTPUT, Project, project
 from utils.studio import runs
 from utils.studio.job import GroupJob, Job
@@ -66,7 +68,9 @@ def join(config: TrainConfig) -> int:
     from utils.training.distribution import shared_run
 
     run = shared_run(config)
-    with Job(run) if os.environ["RANK"] == "0" else GroupJob(run, emits_events=False) as job:
+    is_first = os.environ["RANK"] == "0"
+    job = Job(run) if is_first else GroupJob(run, emits_events=False)
+    with contextlib.suppress(Exception if is_first else StopRequested), job:  # the job has recorded how it ended
         work(job, config)
     return 1 if run.read_state().status is runs.Status.FAILED else 0
 

@@ -1,10 +1,12 @@
 """Do the work of a run (used internally by the page and other commands)."""
 
 import argparse
+import contextlib
 import importlib
 import os
 from pathlib import Path
 
+from utils.core.facts import StopRequested
 from utils.core.processes import spawn
 from utils.studio.job import GroupJob, Job
 from utils.studio.runs import Run, Status, queued_runs, start_next
@@ -23,7 +25,9 @@ def run(arguments: argparse.Namespace) -> int:
         start_next(run.project, run.verb)
         return 0
     command = importlib.import_module(f"utils.cli.{run.read_state().verb.replace('-', '_')}")
-    with GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run) as job:
+    job = GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run)
+    # the job has recorded an error; torchrun ends the other members only if this process ends with a traceback
+    with contextlib.suppress(StopRequested if arguments.member else Exception), job:
         command.work(job, command.CONFIG.load_run(run.config))
     if not arguments.member and queued_runs(run.project, run.verb):
         # in a process of its own, which outlives this one: whoever stops this run ends its children too

@@ -44,7 +44,7 @@ class Job:
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    ) -> None:
         self._ended.set()
         self._beating.join()
         self._restore_signals()
@@ -58,7 +58,6 @@ class Job:
         except StorageError:  # on a full disk only the existing file can be written
             self._try(lambda: self.run.overwrite_state(self._state))
         self.events.close()
-        return isinstance(error, Exception)
 
     def report(self, fact: Fact) -> None:
         self.events.report(fact)
@@ -130,14 +129,13 @@ class GroupJob(Job):
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> bool:
+    ) -> None:
         self._restore_signals()
         self.events.close()
         status, message = outcome(error)
         if status is Status.FAILED:  # the process that writes the state reads the cause from the events
             with EventLog(self.run.events) as events:
                 events.emit("failed", message=message)
-        return isinstance(error, StopRequested)
 
 
 def outcome(error: BaseException | None) -> tuple[Status, str]:
