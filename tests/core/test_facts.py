@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.core.errors import DataError
+from utils.core.errors import AmharicTtsError, DataError
 from utils.core.facts import Fact, Progress, Unrecognised, WarningFact, from_json, to_json
 
 
@@ -31,6 +31,7 @@ class ProbeOuter(WarningFact):
     colour: Colour = Colour.RED
     inner: ProbeInner = ProbeInner(1)
     path: Path | None = None
+    cause: AmharicTtsError | str = ""
 
 
 class ProbeError(DataError):
@@ -45,6 +46,9 @@ class ProbeError(DataError):
     [
         ProbeOuter("a", 0.5),
         ProbeOuter("a", math.inf, ("ሰላም", "b"), Colour.RED, ProbeInner(3), Path("x")),
+        ProbeOuter("a", 0.5, cause=ProbeError("c", 2.0)),
+        ProbeOuter("a", 0.5, cause=DataError("A sentence.", hint="A cure.")),
+        ProbeOuter("a", 0.5, cause="a sentence of version 1.1"),
         Progress(1, 2, "train"),
     ],
 )

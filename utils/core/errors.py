@@ -70,6 +70,7 @@ class AmharicTtsError(Exception):
 
     def __init_subclass__(cls) -> None:
         cls.fields = collect_fields(cls)
+        ERRORS[cls.__name__] = cls
 
     def __init__(self, *values: object, hint: str = "", **named: object) -> None:
         super().__init__(*values)
@@ -96,6 +97,15 @@ class AmharicTtsError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and (other.args, other.hint) == (self.args, self.hint)
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self.args)))
+
+
+ERRORS: dict[str, type[AmharicTtsError]] = {}  # by name
 
 
 class ConfigError(AmharicTtsError):

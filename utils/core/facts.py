@@ -23,7 +23,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin
 
-from utils.core.errors import AmharicTtsError, collect_fields, field_values, set_fields
+from utils.core.errors import ERRORS, AmharicTtsError, collect_fields, field_values, set_fields
 
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -78,6 +78,7 @@ class Progress(Fact):
     step: int = 0
     total: int = 0
     part: str = ""  # id of the phase, worded as ``phase.<id>``
+    percent: float | None = None  # of the work, where steps differ in size
     seconds_left: float | None = None
 
 
@@ -149,7 +150,8 @@ def _plain(value: object) -> object:
     if isinstance(value, Fact):
         return to_json(value)
     if isinstance(value, AmharicTtsError):
-        return {"error": type(value).__name__, **{name: _plain(item) for name, item in field_values(value).items()}}
+        told = field_values(value) or {"message": value.message, "hint": value.hint}
+        return {"error": type(value).__name__, **{name: _plain(item) for name, item in told.items()}}
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list, set, frozenset)):
@@ -174,9 +176,25 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
         return value if isinstance(value, dict) else _MISMATCH
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value) if value in [member.value for member in kind] else _MISMATCH
-    if isinstance(kind, type) and issubclass(kind, Fact) and isinstance(value, dict):
-        return from_json(value)
+    if isinstance(kind, type) and isinstance(value, dict):
+        if issubclass(kind, AmharicTtsError) and "error" in value:
+            return _typed_error(value)
+        return from_json(value) if issubclass(kind, Fact) else _MISMATCH
     return Path(value) if kind is Path and isinstance(value, str) else _MISMATCH
+
+
+def _typed_error(told: Mapping[str, Any]) -> AmharicTtsError:
+    """Return the error that was written; one whose class or fields are not known is an error with a sentence."""
+    kind = ERRORS.get(str(told["error"]), AmharicTtsError)
+    values = {name: _typed(told[name], type_) for name, type_ in kind.fields.items() if name in told}
+    if (
+        values
+        and _MISMATCH not in values.values()
+        and all(name in values or hasattr(kind, name) for name in kind.fields)
+    ):
+        return kind(**values)
+    plain = AmharicTtsError if kind.fields else kind
+    return plain(str(told.get("message", told["error"])), hint=str(told.get("hint", "")))
 
 
 def _number(value: object) -> object:

@@ -7,7 +7,7 @@ errors can have many reasons: the members of an enumeration in one of its fields
 ``<enum name>.<value>.cure``. Their texts have the gaps of the whole.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
-``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
+``{start:clock}``, ``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
 """
 
 import string
@@ -87,6 +87,13 @@ def time(seconds: float) -> str:
     return " ".join(parts)
 
 
+def clock(seconds: float) -> str:
+    """Format a place in a recording as in 1:02:03.4."""
+    minutes, rest = divmod(round(max(0.0, seconds), 1), 60)
+    hours, minutes = divmod(int(minutes), 60)
+    return f"{hours}:{minutes:02}:{rest:04.1f}"
+
+
 def size(count: float) -> str:
     """Format bytes with three digits: ``812 kB``, ``1.25 GB``."""
     power = 0
@@ -112,7 +119,9 @@ class _Formatter(string.Formatter):
             return f"{value:,} {one if value == 1 else many or one}"
         if format_spec in FORMATS and not isinstance(value, str):
             return str(FORMATS[format_spec](value))
-        if isinstance(value, (Fact, Enum, AmharicTtsError)):
+        if isinstance(value, AmharicTtsError):
+            return f"{describe(value, self.language)} {cure(value, self.language)}".rstrip()
+        if isinstance(value, (Fact, Enum)):
             return describe(value, self.language, self.values)
         if isinstance(value, (list, tuple)) and not format_spec:
             return ", ".join(self.format_field(item, "") for item in value)
@@ -125,6 +134,8 @@ def _listed(names: Iterable[object]) -> str:
 
 FORMATS: dict[str, Any] = {
     "time": time,
+    "clock": clock,
+    "minutes": lambda seconds: f"{seconds / 60:.1f}",
     "bytes": size,
     "list": _listed,
     "percent": lambda share: f"{share:.0%}".replace("%", " %"),
