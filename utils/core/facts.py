@@ -186,15 +186,11 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
 def _typed_error(told: Mapping[str, Any]) -> AmharicTtsError:
     """Return the error that was written; one whose class or fields are not known is an error with a sentence."""
     kind = ERRORS.get(str(told["error"]), AmharicTtsError)
+    if not kind.fields:
+        return kind(str(told.get("message", told["error"])), hint=str(told.get("hint", "")))
     values = {name: _typed(told[name], type_) for name, type_ in kind.fields.items() if name in told}
-    if (
-        values
-        and _MISMATCH not in values.values()
-        and all(name in values or hasattr(kind, name) for name in kind.fields)
-    ):
-        return kind(**values)
-    plain = AmharicTtsError if kind.fields else kind
-    return plain(str(told.get("message", told["error"])), hint=str(told.get("hint", "")))
+    is_whole = all(name in values or hasattr(kind, name) for name in kind.fields)
+    return kind(**values) if is_whole and _MISMATCH not in values.values() else AmharicTtsError(str(told["error"]))
 
 
 def _number(value: object) -> object:

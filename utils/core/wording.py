@@ -7,7 +7,8 @@ errors can have many reasons: the members of an enumeration in one of its fields
 ``<enum name>.<value>.cure``. Their texts have the gaps of the whole.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
-``{start:clock}``, ``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
+``{start:clock}``, ``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``,
+``{clips:count clip|clips}`` ("1 clip", "3 clips").
 """
 
 import string
@@ -119,10 +120,9 @@ class _Formatter(string.Formatter):
             return f"{value:,} {one if value == 1 else many or one}"
         if format_spec in FORMATS and not isinstance(value, str):
             return str(FORMATS[format_spec](value))
-        if isinstance(value, AmharicTtsError):
-            return f"{describe(value, self.language)} {cure(value, self.language)}".rstrip()
-        if isinstance(value, (Fact, Enum)):
-            return describe(value, self.language, self.values)
+        if isinstance(value, (Fact, Enum, AmharicTtsError)):
+            cured = cure(value, self.language) if isinstance(value, AmharicTtsError) else ""
+            return f"{describe(value, self.language, self.values)} {cured}".rstrip()
         if isinstance(value, (list, tuple)) and not format_spec:
             return ", ".join(self.format_field(item, "") for item in value)
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
