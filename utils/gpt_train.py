@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from utils.config import TrainConfig
-from utils.core.errors import ConfigError, RunError
+from utils.core.errors import ChildError, ConfigError, RunError
 from utils.core.events import Change
 from utils.core.facts import StopRequested
 from utils.core.monitor import idle_gpu_warning
 from utils.core.paths import Project
-from utils.core.processes import ChildError, read_lines
+from utils.core.processes import read_lines
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
 from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
@@ -161,7 +161,7 @@ def train(job: Job, config: TrainConfig) -> TrainResult:
         loop.state = saved
         job.events.emit("resumed", step=saved.update, epoch=round(saved.update / loop.per_epoch, 3))
     try:
-        with idle_gpu_warning(partial(warn, job)):
+        with idle_gpu_warning(job.report):
             loop.run()
     except StopRequested:
         if ranks.is_first and (step := checkpoints.best_step(job.run.folder)):

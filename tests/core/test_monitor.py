@@ -103,19 +103,18 @@ def test_the_memory_of_child_processes_is_counted() -> None:
 
 
 def test_an_idle_gpu_is_reported_once() -> None:
-    warnings: list[str] = []
+    warnings: list[object] = []
     nvml = FakeNvml(nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=12))
     with monitor.idle_gpu_warning(warnings.append, seconds=0.001, readings=3, nvml=nvml):
         while not warnings:
             time.sleep(0.001)
-    assert len(warnings) == 1
-    assert "12 %" in warnings[0]
+    assert warnings == [monitor.GpuIdle(12.0)]
     assert nvml.calls[-1] == ("nvmlShutdown",)
 
 
 @pytest.mark.parametrize(("load", "seconds", "refused"), [(90, 0.001, ""), (1, 60, ""), (1, 0.001, "nvmlInit")])
 def test_a_busy_gpu_no_gpu_and_a_short_run_are_not_reported(load: int, seconds: float, refused: str) -> None:
-    warnings: list[str] = []
+    warnings: list[object] = []
     nvml = FakeNvml(refused, nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=load))
     with monitor.idle_gpu_warning(warnings.append, seconds=seconds, readings=2, nvml=nvml):
         time.sleep(0.05)

@@ -10,8 +10,7 @@ import torch
 
 from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
-from utils.core.errors import RunError
-from utils.core.folders import DamagedError
+from utils.core.errors import DamagedError, RunError
 from utils.core.storage import read_json, write_atomically
 from utils.studio.runs import Run
 from utils.training import preparation, resume_state

@@ -9,7 +9,7 @@ import gradio as gr
 import pytest
 
 from utils.config import RehearsalConfig
-from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError
+from utils.core.errors import AmharicTtsError, DataError, RunBusyError
 from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.core.wording import TABLES, read_table
@@ -78,7 +78,7 @@ def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> No
     assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
     assert translate(str(busy), "am") == "የየአበበ ሥራ 20260101-train እየሄደ ነው። መጀመሪያ ያቁሙት።"  # as a run ends with it
     assert translate("", "am") == ""
-    untranslated = ConfigError("The moon is full.", hint="Wait two weeks.")
+    untranslated = DataError("The moon is full.", hint="Wait two weeks.")
     assert describe_error(untranslated, "am") == f"The moon is full. {CURE} Wait two weeks."
     assert "ZeroDivisionError: by zero" in describe_error(ZeroDivisionError("by zero"), "en")
     assert describe_error(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")

@@ -11,7 +11,6 @@ from utils.config.base import (
     Config,
     Language,
     Text,
-    describe,
     printable,
     read_yaml,
 )
@@ -36,7 +35,6 @@ __all__ = [
     "SpeechConfig",
     "Text",
     "TrainConfig",
-    "describe",
     "printable",
     "read_yaml",
 ]

@@ -21,7 +21,8 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from utils.core.errors import ConfigError
+from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, SettingsFileError, YamlFault, broken
+from utils.core.errors import UnknownLanguageError
 from utils.core.languages import canonical
 
 logger = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ logger = logging.getLogger(__name__)
 def printable(text: str) -> str:
     """Refuse control characters, which YAML cannot hold."""
     if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in text):
-        raise ValueError("contains a control character")
+        raise broken(Rule.PRINTABLE)
     return text
 
 
@@ -89,22 +90,21 @@ class Config(BaseModel):
         """Refuse ``num_epochs: yes``, which pydantic would take for 1."""
         field = cls.model_fields[info.field_name or ""]
         if isinstance(value, bool) and field.annotation in {int, float}:
-            raise ValueError("should be a number")
+            raise broken(Rule.NUMBER)
         return value
 
     @classmethod
-    def parse(cls, values: Mapping[str, object], *, source: str = "the settings", hint: str = "") -> Self:
+    def parse(cls, values: Mapping[str, object], *, source: str = "the settings") -> Self:
         """Validate all values at once; every problem is reported with its field, value and bound."""
         try:
             return cls(**values)
         except ValidationError as error:
-            problems = [describe(problem, cls.model_fields) for problem in error.errors()]
-            raise ConfigError(f"{source}: {'; '.join(problems)}.", hint=hint, problems=problems) from error
+            problems = [each for problem in error.errors() for each in _problems(problem, cls.model_fields)]
+            raise InvalidSettingsError(tuple(problems), source) from error
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        hint = "Correct the file; settings left out have their default."
-        return cls.parse(read_yaml(path), source=str(path), hint=hint)
+        return cls.parse(read_yaml(path), source=str(path))
 
     @classmethod
     def load_run(cls, path: Path) -> Self:
@@ -122,17 +122,16 @@ def read_yaml(path: Path) -> dict[str, object]:
             content = file.read(MAX_BYTES + 1)
         values = yaml.load(content, _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
-        hint = "Check its name and permissions."
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
+        raise SettingsFileError(path, str(error.strerror)) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date or number
-        where = " ".join(str(error).split())
+        fault = error.args[0] if error.args and isinstance(error.args[0], YamlFault) else " ".join(str(error).split())
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-            where = f"line {error.problem_mark.line + 1}: {error.problem}"
-        raise ConfigError(f"{path} is not valid YAML: {where}.", hint="Correct the file.") from error
+            fault = f"line {error.problem_mark.line + 1}: {error.problem}"
+        raise SettingsFileError(path, fault) from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise ConfigError(f"{path} must contain 'setting: value' lines.", hint="The files in configs/ are examples.")
+        raise SettingsFileError(path, YamlFault.LINES)
     return values
 
 
@@ -143,7 +142,7 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, content: bytes) -> None:
         if len(content) > MAX_BYTES:
-            raise ValueError("it is too large for settings")
+            raise ValueError(YamlFault.LARGE)
         super().__init__(content.decode("utf-8-sig"))
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -151,13 +150,13 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         digits = len(node.value) if node and node.tag == INTEGER else 0  # 1:59:59… is an integer too
         if self.nodes > MAX_NODES or digits > MAX_DIGITS:
-            raise ValueError("it has too many values or digits")
+            raise ValueError(YamlFault.VALUES)
         return node
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Refuse merge keys: a few of them, each of several others, never end."""
         if any(key.tag == MERGE for key, _ in node.value):
-            raise ValueError("merge keys (<<) are not supported")
+            raise ValueError(YamlFault.MERGE)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
         seen: set[str] = set()
@@ -168,16 +167,29 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-def describe(problem: ErrorDetails, known: Iterable[str]) -> str:
-    name = ".".join(map(str, problem["loc"]))[:120] or "settings"
-    if problem["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, known, n=1)
-        return f"{name}: unknown setting" + (f" (did you mean {near[0]}?)" if near else "")
-    rule = problem["msg"].removeprefix("Value error, ").removeprefix("Input ").partition(", unable")[0].rstrip(".")
-    if name == "settings":
-        return f"{name}: {rule}"
-    value = problem["input"]
+def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProblem, ...]:
+    """Return what pydantic, or a validator of ours, found wrong with a setting."""
+    name = ".".join(map(str, problem["loc"]))[:120]
+    kind, context = problem["type"], problem.get("ctx", {})
+    error = context.get("error")
+    value = _shorten(problem["input"]) if name else ""
+    if isinstance(error, InvalidSettingsError):  # it knows the setting, unless it is of one field
+        return tuple(
+            SettingProblem(each.rule, each.setting or name, each.value or value, each.bound) for each in error.problems
+        )
+    if isinstance(error, UnknownLanguageError):
+        return (SettingProblem(Rule.LANGUAGE, name, value, " / ".join(error.suggestions)),)
+    if kind == Rule.UNKNOWN and (near := difflib.get_close_matches(name, known, n=1)):
+        return (SettingProblem(Rule.SIMILAR, name, value, near[0]),)
+    rule = next((Rule(each) for each in (kind, kind.partition("_")[0]) if each in set(Rule)), Rule.OTHER)
+    bound = problem["msg"].removeprefix("Value error, ") if rule is Rule.OTHER else next(iter(context.values()), "")
+    return (SettingProblem(rule, name, value, str(bound)),)
+
+
+def _shorten(value: object) -> str:
+    """Return a value in at most about a line."""
     short = reprlib.Repr()
     short.maxstring, short.maxother, short.maxlevel = 120, 120, 2
-    is_enormous = isinstance(value, int) and value.bit_length() > 256  # converting it to text takes minutes
-    return f"{name}: {'an enormous number' if is_enormous else short.repr(value)} {rule}"
+    if isinstance(value, int) and value.bit_length() > 256:  # converting it to decimal text takes minutes
+        return f"2^{value.bit_length()}"
+    return short.repr(value)

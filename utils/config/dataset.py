@@ -6,15 +6,16 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, model_validator
 
 from utils.config.base import MODEL_SECONDS, SEPARATOR, Config, Language, Text, setting
+from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, broken
 
 
 def proxy_without_password(url: str) -> str:
     """Refuse what yt-dlp cannot use, and a password, which settings and logs would store."""
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https", "socks4", "socks5", "socks5h"} or not parts.hostname):
-        raise ValueError("must start with http://, https:// or socks5://")
+        raise broken(Rule.PROXY)
     if parts.password:
-        raise ValueError("contains a password; set the variable HTTPS_PROXY instead")
+        raise broken(Rule.PASSWORD)
     return url
 
 
@@ -156,7 +157,8 @@ class DatasetConfig(Config):
     def check_length_limits(self) -> Self:
         """Refuse limits that no clip can meet."""
         if self.min_seconds >= self.max_seconds:
-            raise ValueError(f"min_seconds ({self.min_seconds}) must be below max_seconds ({self.max_seconds})")
+            bound = f"max_seconds ({self.max_seconds})"
+            raise InvalidSettingsError((SettingProblem(Rule.BELOW, "min_seconds", str(self.min_seconds), bound),))
         return self
 
     def input_list(self) -> list[str]:

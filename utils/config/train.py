@@ -7,6 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import ValidatorFunctionWrapHandler, WrapValidator, field_validator, model_validator
 
 from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARATOR, Config, Language, Text, setting
+from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, broken
 from utils.core import paths
 from utils.core.paths import Project
 
@@ -31,7 +32,7 @@ def parse_weights(text: str) -> dict[Path, float]:
         except ValueError:
             found[Path(folder.strip())] = 0.0
     if not all(0 < weight < math.inf for weight in found.values()):
-        raise ValueError("a weight must be a positive number, as in FOLDER=2")
+        raise broken(Rule.WEIGHT)
     return found
 
 
@@ -304,16 +305,16 @@ class TrainConfig(Config):
     def check_combinations(self) -> Self:
         """Refuse combinations that cannot work; nothing is switched off silently."""
         conflicts = [
-            (self.find_batch_size and self.num_processes > 1, "find_batch_size works with one process only"),
-            (self.find_batch_size and self.batch_tokens > 0, "find_batch_size needs batch_tokens 0"),
-            (bool(self.replay_data) and self.batch_tokens > 0, "replay_data needs batch_tokens 0"),
-            (self.offload_optimizer and self.optimizer != "adamw", "offload_optimizer works with optimizer adamw only"),
-            (self.use_dora and not self.enable_lora, "use_dora needs enable_lora"),
-            (self.use_compile and self.enable_lora, "use_compile does not work with enable_lora"),
-            (self.use_compile and self.enable_grad_checkpoint, "use_compile does not work with enable_grad_checkpoint"),
-        ]  # fmt: skip
-        if reasons := [reason for is_conflict, reason in conflicts if is_conflict]:
-            raise ValueError("; ".join(reasons))
+            (self.find_batch_size and self.num_processes > 1, "find_batch_size", "num_processes 1"),
+            (self.find_batch_size and self.batch_tokens > 0, "find_batch_size", "batch_tokens 0"),
+            (bool(self.replay_data) and self.batch_tokens > 0, "replay_data", "batch_tokens 0"),
+            (self.offload_optimizer and self.optimizer != "adamw", "offload_optimizer", "optimizer adamw"),
+            (self.use_dora and not self.enable_lora, "use_dora", "enable_lora"),
+            (self.use_compile and self.enable_lora, "use_compile", "enable_lora off"),
+            (self.use_compile and self.enable_grad_checkpoint, "use_compile", "enable_grad_checkpoint off"),
+        ]
+        if found := [(name, need) for is_conflict, name, need in conflicts if is_conflict]:
+            raise InvalidSettingsError(tuple(SettingProblem(Rule.NEEDS, name, bound=need) for name, need in found))
         return self
 
 

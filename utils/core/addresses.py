@@ -14,7 +14,7 @@ from typing import Any, Literal
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies
 
-from utils.core.errors import DownloadError
+from utils.core.errors import HostNotFoundError, PrivateAddressError, UrlNotUsableError, UrlWithPasswordError
 
 GETADDRINFO_LOCK = threading.Lock()
 UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed between networks
@@ -71,21 +71,17 @@ def check_public(url: str, proxy: str = "") -> None:
     except ValueError:  # a port that is not a number
         usable = False
     if not usable:
-        raise DownloadError(f"{url} cannot be downloaded.", hint="It must start with http:// or https://.")
+        raise UrlNotUsableError(url)
     if parts.password:
-        raise DownloadError(
-            f"The URL of {parts.hostname} contains a password, which settings and logs would store.",
-            hint="Download the recording yourself and add the file.",
-        )
+        raise UrlWithPasswordError(str(parts.hostname))
     try:
         resolved = socket.getaddrinfo(parts.hostname, parts.port or 443, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         if proxy or parts.scheme in getproxies():  # then the proxy resolves the name
             return
-        hint = "Check the URL and your connection."
-        raise DownloadError(f"{parts.hostname} was not found ({error}).", hint=hint) from error
+        raise HostNotFoundError(str(parts.hostname), str(error)) from error
     if not all(_is_public(str(entry[4][0])) for entry in resolved):
-        raise DownloadError(f"{url} is on a private network.", hint="Add the file itself instead of a URL.")
+        raise PrivateAddressError(url)
 
 
 def _is_public(address: str) -> bool:

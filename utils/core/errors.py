@@ -12,6 +12,7 @@
     ├── RunError             a run cannot be started, found or stopped
     │   └── RunBusyError     the run or its project is busy
     └── StorageError         the disk is full, or a folder cannot be written
+        └── DamagedError     a file or folder does not contain what was written to it
 
 An error is a typed fact that is raised: a subclass of one of these with annotated fields. Its sentence and its cure
 stand in ``utils/wording`` under the name of the class, in every language::
@@ -29,6 +30,8 @@ shown as an internal error.
 import inspect
 import re
 from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
@@ -111,11 +114,9 @@ ERRORS: dict[str, type[AmharicTtsError]] = {}  # by name
 class ConfigError(AmharicTtsError):
     """A setting is unknown, malformed or out of bounds."""
 
-    problems: ClassVar[Sequence[str]] = ()
+    if TYPE_CHECKING:
 
-    def __init__(self, message: str, *, hint: str = "", problems: Sequence[str] = ()) -> None:
-        super().__init__(message, hint=hint)
-        self.problems = problems  # type: ignore[misc]  # one sentence for each bad setting, which begins with its name
+        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class AudioError(AmharicTtsError):
@@ -137,9 +138,8 @@ class TextError(AmharicTtsError):
 class UnknownLanguageError(TextError, ValueError):
     """No language has this name; a ValueError too, so that pydantic reports it with the other bad settings."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+    name: str
+    suggestions: tuple[str, ...] = ("Amharic", "am")  # similar names, or examples
 
 
 class VocabularyError(TextError):
@@ -196,6 +196,126 @@ class StorageError(AmharicTtsError):
     if TYPE_CHECKING:
 
         def __init__(self, message: str = "", *, hint: str = "") -> None: ...
+
+
+class DamagedError(StorageError):
+    """A file or folder does not contain what was written to it."""
+
+
+class PathMissingError(DataError):
+    """A path that the user named does not exist."""
+
+    path: Path | str
+
+
+class UnreadableError(StorageError):
+    """The system refuses to read a file or folder."""
+
+    path: Path
+    reason: str
+
+
+class UnwritableError(StorageError):
+    """The system refuses to write a file or folder."""
+
+    path: Path
+    reason: str
+
+
+class AccessDeniedError(UnwritableError):
+    """A file or folder may not be written."""
+
+
+class DiskFullError(UnwritableError):
+    """A file did not fit on the disk."""
+
+
+class NoSpaceError(StorageError):
+    """Something will not fit on the disk, so it was not started; the sizes are in bytes."""
+
+    path: Path
+    needed: int
+    free: int
+
+
+class UndeletableError(StorageError):
+    """A folder cannot be deleted."""
+
+    path: Path
+    reason: str
+
+
+class NameNotAllowedError(StorageError):
+    """A name is not safe as a folder on every system."""
+
+    name: str
+
+
+class OutsideFolderError(StorageError):
+    """A path leaves the folder that it must stay in."""
+
+    path: Path
+    folder: Path
+
+
+class Damage(StrEnum):
+    """What is wrong with a file."""
+
+    UNREADABLE = "unreadable"
+    FORMAT = "format"
+    CHANGED = "changed"
+    MISSING = "missing"
+    SIZE = "size"
+
+
+class FileDamagedError(DamagedError):
+    """A file does not contain what was written to it."""
+
+    path: Path
+    damage: Damage = Damage.CHANGED
+
+
+class ProcessNotStartedError(RunError):
+    """The system refuses to start a process."""
+
+    reason: str
+
+
+class NoAnswerError(RunError):
+    """A child process did not answer in time."""
+
+    seconds: float
+
+
+class ChildError(RunError):
+    """A child process ended with an error."""
+
+    reason: str
+
+
+class UrlNotUsableError(DownloadError):
+    """A URL is malformed or not of the web."""
+
+    url: str
+
+
+class UrlWithPasswordError(DownloadError):
+    """A URL contains a password."""
+
+    host: str
+
+
+class HostNotFoundError(DownloadError):
+    """No address belongs to the name of a host."""
+
+    host: str
+    reason: str
+
+
+class PrivateAddressError(DownloadError):
+    """A URL leads to this computer or its own network."""
+
+    url: str
 
 
 def shortage(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from utils.core.errors import StorageError
+from utils.core.errors import UnreadableError
 from utils.core.facts import Fact, to_json
 from utils.core.storage import parse_json, storage_errors
 
@@ -127,8 +127,7 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
     except FileNotFoundError:
         return b""
     except OSError as error:
-        hint = "Delete it or correct its permissions."
-        raise StorageError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
+        raise UnreadableError(path, str(error.strerror)) from error
 
 
 def parse_line(line: bytes) -> Event | None:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from utils.core.errors import StorageError
+from utils.core.errors import Damage, DamagedError, FileDamagedError, UndeletableError
 from utils.core.storage import (
     PARTIAL,
     make_folder,
@@ -35,16 +35,6 @@ Digests = dict[str, str]
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.((?P<kind>new|old|gone)-\d+|before)")  # .before was written by version 1.0
 FORMAT = 2  # of manifests
 DIGEST = "digest"  # key of a manifest's hash of itself; manifests of version 1.0 have format 1 and none
-
-FREE_SPACE_HINT = (
-    "Free some space, delete checkpoints (python -m utils checkpoints delete) or set a smaller save_n_checkpoints. "
-    "What was saved before is unchanged."
-)
-CHOOSE_ANOTHER = "Choose another one; this one cannot be repaired."
-
-
-class DamagedError(StorageError):
-    """A folder does not contain what was written to it."""
 
 
 @contextlib.contextmanager
@@ -90,7 +80,7 @@ def write_folder(
     """
     make_folder(target.parent)
     has_previous = repair(target, manifest)
-    require_space(target, needed, FREE_SPACE_HINT)
+    require_space(target, needed)
     serial = 1 + int(read_manifest(target, manifest)["serial"]) if has_previous else 1
     with replace_folder(target) as new:
         digests, files = fill(new), {}
@@ -111,8 +101,7 @@ def remove_folder(target: Path) -> None:
     except FileNotFoundError:
         return  # another process was faster
     except OSError as error:
-        hint = "Close the programs that use it."
-        raise StorageError(f"{target} cannot be deleted: {error.strerror}.", hint=hint) from error
+        raise UndeletableError(target, str(error.strerror)) from error
     shutil.rmtree(gone, ignore_errors=True)
 
 
@@ -157,18 +146,18 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         int(about["serial"])
         digest = about.pop(DIGEST, None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise DamagedError(f"{path} cannot be read: {type(error).__name__}.", hint=CHOOSE_ANOTHER) from error
+        raise FileDamagedError(path, Damage.UNREADABLE) from error
     if version not in (1, FORMAT):
-        raise DamagedError(f"{path} has format {version}, not {FORMAT}.", hint="Use the version that wrote it.")
+        raise FileDamagedError(path, Damage.FORMAT)
     if (version, digest) != (1, None) and digest != _digest(about):
-        raise DamagedError(f"{path} has changed since it was written.", hint=CHOOSE_ANOTHER)
+        raise FileDamagedError(path)
     for name, size in sizes.items():
         try:
             actual = (folder / name).stat().st_size
         except OSError as error:
-            raise DamagedError(f"{folder / name} is missing.", hint=CHOOSE_ANOTHER) from error
+            raise FileDamagedError(folder / name, Damage.MISSING) from error
         if actual != size:
-            raise DamagedError(f"{folder / name} has {actual} bytes instead of {size}.", hint=CHOOSE_ANOTHER)
+            raise FileDamagedError(folder / name, Damage.SIZE)
     return dict(about)
 
 
@@ -181,8 +170,7 @@ def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> Non
     files = read_manifest(folder, manifest)["files"]
     for name in names or files:
         if name not in files or hash_file(folder / name) != files[name]["sha256"]:
-            hint = "Choose another one and check the disk."
-            raise DamagedError(f"{folder / name} has changed since it was written.", hint=hint)
+            raise FileDamagedError(folder / name)
 
 
 def hash_file(path: Path) -> str:
@@ -190,7 +178,7 @@ def hash_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise DamagedError(f"{path} cannot be read: {error.strerror}.", hint=CHOOSE_ANOTHER) from error
+        raise FileDamagedError(path, Damage.UNREADABLE) from error
 
 
 def _swap(new: Path, target: Path) -> None:

@@ -64,10 +64,8 @@ def find(name: str) -> Language:
         return known[wanted]
     if not (tag := TAG.fullmatch(wanted)):
         near = difflib.get_close_matches(wanted, known, n=3, cutoff=0.6)
-        names = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
-        meant = f"Did you mean {' or '.join(names)}? " if names else ""
-        hint = f"{meant}Use a name such as Amharic or a code such as am."
-        raise UnknownLanguageError(f"Unknown language {name[:60]!r}.", hint=hint)
+        similar = dict.fromkeys(f"{known[spelling].name} ({known[spelling].code})" for spelling in near)
+        raise UnknownLanguageError(name[:60], tuple(similar) or UnknownLanguageError.suggestions)
     code = tag[1]
     return known.get(code) or Language(code, code, code, (), code if code in WHISPER_CODES else None)
 

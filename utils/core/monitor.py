@@ -15,15 +15,19 @@ from typing import Any, TypeVar
 
 import psutil
 
+from utils.core.facts import Report, WarningFact
+
 T = TypeVar("T")
 GIB = 2**30
 IDLE_PERCENT = 30  # mean load below which the GPU waits for something
 WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
-IDLE_GPU = (
-    "The GPU is busy only {percent:.0f} % of the time. Raise the batch size (batch_size) or the data loading workers "
-    "(num_workers), or check that the disk is fast."
-)
 logger = logging.getLogger(__name__)
+
+
+class GpuIdle(WarningFact):
+    """The GPU waits for something most of the time."""
+
+    percent: float
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ class GpuMonitor:
 
 @contextlib.contextmanager
 def idle_gpu_warning(
-    warn: Callable[[str], object],
+    report: Report,
     *,
     seconds: float = WATCH_SECONDS,
     readings: int = WATCH_READINGS,
@@ -146,7 +150,7 @@ def idle_gpu_warning(
             while (load := gpu.percent()) is not None and len(loads) < readings and not ended.wait(seconds):
                 loads.append(load)
         if len(loads) == readings and (mean := sum(loads) / readings) < IDLE_PERCENT:
-            warn(IDLE_GPU.format(percent=mean))
+            report(GpuIdle(mean))
 
     thread = threading.Thread(target=watch, name="idle-gpu", daemon=True)
     thread.start()

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.errors import StorageError
+from utils.core.errors import NameNotAllowedError, OutsideFolderError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OUTPUT = ROOT / "output"
@@ -87,10 +87,7 @@ def validate_name(name: object) -> str:
     name = name.strip() if isinstance(name, str) else ""  # API clients may send anything
     too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
     if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
-        raise StorageError(
-            f"{name!r} cannot be a folder name." if name else "The name is empty.",
-            hint="Start with a letter or digit; then use up to 63 letters, digits, spaces or any of . _ -",
-        )
+        raise NameNotAllowedError(name)
     return name
 
 
@@ -99,5 +96,5 @@ def resolve_inside(folder: Path, *parts: str | Path) -> Path:
     base = folder.resolve()
     path = base.joinpath(*parts).resolve()
     if not path.is_relative_to(base):
-        raise StorageError(f"{path} is outside {base}.", hint="Choose a file in the project folder.")
+        raise OutsideFolderError(path, base)
     return path

@@ -17,17 +17,13 @@ from typing import IO, BinaryIO, TypeVar
 
 import psutil
 
-from utils.core.errors import RunError
+from utils.core.errors import ChildError, NoAnswerError, ProcessNotStartedError
 from utils.core.paths import ROOT
 from utils.core.storage import storage_errors
 
 T = TypeVar("T")
 POLL_SECONDS = 0.2
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # each line reaches the output file at once
-
-
-class ChildError(RunError):
-    """A child process ended with an error code."""
 
 
 def spawn(
@@ -59,8 +55,7 @@ def spawn(
             creationflags=flags,
         )
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise RunError(f"No process could be started: {reason}.", hint="Close other programs and try again.") from error
+        raise ProcessNotStartedError(error.strerror or str(error)) from error
 
 
 def start_detached(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
@@ -101,8 +96,7 @@ def _follow(process: subprocess.Popen[bytes], reader: BinaryIO, check: Callable[
             check()
             time.sleep(POLL_SECONDS)
     if process.returncode:
-        message = last or f"exit code {process.returncode}, without a message"
-        raise ChildError(f"The command failed: {message}", hint="Try it in a terminal.")
+        raise ChildError(last or f"exit code {process.returncode}")
 
 
 def query(arguments: Sequence[str], parse: Callable[[str], T], *, timeout: float, text: str = "") -> T:
@@ -112,15 +106,14 @@ def query(arguments: Sequence[str], parse: Callable[[str], T], *, timeout: float
         try:
             output, errors = process.communicate(text.encode(), timeout)
         except subprocess.TimeoutExpired as error:
-            raise RunError(f"No answer within {timeout:g} s.", hint="Try again when the computer is idle.") from error
+            raise NoAnswerError(timeout) from error
         finally:
             process.kill()
     try:
         return parse(output.decode("utf-8", "replace"))
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         reason = (errors.decode("utf-8", "replace").strip().splitlines() or ["no readable output"])[-1]
-        hint = "Try again. To find out what is missing, run: python -m utils doctor."
-        raise ChildError(f"The process failed: {reason}.", hint=hint) from error
+        raise ChildError(reason) from error
 
 
 def identity(pid: int) -> str:

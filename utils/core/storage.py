@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
-from utils.core.errors import StorageError
+from utils.core.errors import AccessDeniedError, DiskFullError, NoSpaceError, StorageError, UnwritableError
 from utils.core.paths import TINY_MODEL
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,16 +25,15 @@ RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file
 RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
 
-DENIED_HINT = "Correct its permissions or choose another folder. Existing files are unchanged."
-DENIED, FULL = (errno.EACCES, errno.EPERM, errno.EROFS), (errno.ENOSPC, errno.EDQUOT)
-DISK_HINT = "Check the path and the disk, or choose another folder. Existing files are unchanged."
-NO_SPACE_HINT = "Free some space or choose another folder. Existing files are unchanged."
+WRITE_ERRORS = {
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), AccessDeniedError),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT), DiskFullError),
+}
 
 
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Turn a failed write into an error for the user."""
-    hint = (dict.fromkeys(DENIED, DENIED_HINT) | dict.fromkeys(FULL, NO_SPACE_HINT)).get(error.errno or 0, DISK_HINT)
-    return StorageError(f"{path} cannot be written: {error.strerror or error}.", hint=hint)
+    return WRITE_ERRORS.get(error.errno or 0, UnwritableError)(path, error.strerror or str(error))
 
 
 @contextlib.contextmanager
@@ -195,15 +194,12 @@ def timestamp_name(seconds: float) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(seconds))}-{int(seconds % 1 * 1000):03}"
 
 
-def require_space(target: Path, needed: int, hint: str = NO_SPACE_HINT) -> None:
+def require_space(target: Path, needed: int) -> None:
     """Refuse to start writing what does not fit on the disk."""
     make_folder(target.parent)
     needed = math.ceil(needed * RESERVE) + JSON_RESERVE
-    free = shutil.disk_usage(target.parent).free
-    if not free:  # also of /proc and other folders that are not on a disk
-        raise StorageError(f"Nothing can be stored in {target.parent}: no space is free.", hint=hint)
-    if free < needed:
-        raise StorageError(f"{target} needs {needed / 1e6:,.1f} MB, and {free / 1e6:,.1f} MB are free.", hint=hint)
+    if (free := shutil.disk_usage(target.parent).free) < needed:
+        raise NoSpaceError(target, needed, free)
 
 
 def link_or_copy(source: Path, target: Path) -> None:

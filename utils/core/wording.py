@@ -7,12 +7,12 @@ errors can have many reasons: the members of an enumeration in one of its fields
 ``<enum name>.<value>.cure``. Their texts have the gaps of the whole.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
-``{start:clock}``, ``{size:bytes}``, ``{names:list}``, ``{loss:.3f}``,
+``{start:clock}``, ``{size:bytes}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
 ``{clips:count clip|clips}`` ("1 clip", "3 clips").
 """
 
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -123,13 +123,9 @@ class _Formatter(string.Formatter):
         if isinstance(value, (Fact, Enum, AmharicTtsError)):
             cured = cure(value, self.language) if isinstance(value, AmharicTtsError) else ""
             return f"{describe(value, self.language, self.values)} {cured}".rstrip()
-        if isinstance(value, (list, tuple)) and not format_spec:
-            return ", ".join(self.format_field(item, "") for item in value)
+        if isinstance(value, (list, tuple)):
+            return (format_spec or ", ").join(self.format_field(item, "") for item in value)
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
-
-
-def _listed(names: Iterable[object]) -> str:
-    return ", ".join(map(str, names))
 
 
 FORMATS: dict[str, Any] = {
@@ -137,6 +133,6 @@ FORMATS: dict[str, Any] = {
     "clock": clock,
     "minutes": lambda seconds: f"{seconds / 60:.1f}",
     "bytes": size,
-    "list": _listed,
+    "list": lambda names: ", ".join(map(str, names)),
     "percent": lambda share: f"{share:.0%}".replace("%", " %"),
 }

@@ -19,8 +19,8 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from utils.core.errors import AmharicTtsError, DataError, StorageError
-from utils.core.storage import NO_SPACE_HINT, atomic_writer, file_lock, make_folder
+from utils.core.errors import AmharicTtsError, DataError, DiskFullError, StorageError
+from utils.core.storage import atomic_writer, file_lock, make_folder
 from utils.dataset.clip import APPROVED, COLUMNS, REPLACED, SCORES, Clip, Source, clip_of_row, columns_of, source_of_row
 
 if TYPE_CHECKING:
@@ -264,7 +264,7 @@ def load_dataset(folder: Path) -> Dataset:
 def _explained(path: Path, error: Exception) -> AmharicTtsError:
     name = getattr(error, "sqlite_errorname", "")
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-        return StorageError(f"{path} cannot be written: {error}.", hint=NO_SPACE_HINT)
+        return DiskFullError(path, str(error))
     if name.startswith("SQLITE_BUSY"):
         return StorageError(f"{path} is used by another program.", hint="Wait until it is done.")
     return DataError(f"{path} is damaged: {error}.", hint="Restore it from a backup.")

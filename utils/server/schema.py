@@ -11,6 +11,7 @@ from pydantic import Field, create_model, field_validator
 
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
+from utils.config.facts import Rule, broken
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.storage import parse_json
 from utils.speech.session import QueueFullError, SessionClosedError
@@ -100,7 +101,7 @@ class SpeechBody(Config):
     @classmethod
     def is_not_blank(cls, text: str) -> str:
         if not text.strip():
-            raise ValueError("is empty")
+            raise broken(Rule.EMPTY)
         return text
 
     @field_validator("instructions")
@@ -108,7 +109,7 @@ class SpeechBody(Config):
     def is_empty(cls, text: str) -> str:
         """Refuse instructions, which would have no effect."""
         if text.strip():
-            raise ValueError("is not supported by this model")
+            raise broken(Rule.UNSUPPORTED)
         return text
 
     def speech_config(self, base: SpeechConfig, reference: str) -> SpeechConfig:

@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, RunError, SpeedupError, VocabularyError
-from utils.core.folders import DamagedError, hash_file, read_manifest
+from utils.core.errors import AmharicTtsError, DamagedError, RunError, SpeedupError, VocabularyError
+from utils.core.folders import hash_file, read_manifest
 from utils.core.languages import find
 from utils.core.paths import OUTPUT, Project
 from utils.core.storage import read_json

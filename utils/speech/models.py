@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.config import TrainConfig
-from utils.core.errors import RunError
-from utils.core.folders import DamagedError
+from utils.core.errors import DamagedError, RunError
 from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints

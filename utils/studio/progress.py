@@ -5,6 +5,7 @@ from typing import TextIO
 
 from utils.core import wording
 from utils.core.events import Event, as_number, format_event
+from utils.core.facts import Unrecognised, from_json
 
 CLEAR = "\r\033[K"
 LOG_SECONDS = 10.0  # between progress lines where a line cannot be rewritten
@@ -35,6 +36,13 @@ def describe(event: Event) -> str:
     kind = str(event["kind"])
     if kind in HIDDEN:
         return ""
+    fact = from_json(event)
+    if isinstance(fact, Unrecognised):
+        return _describe_untyped(event, kind)
+    return f"Warning: {wording.describe(fact)}" if fact.level == "warning" else wording.describe(fact)
+
+
+def _describe_untyped(event: Event, kind: str) -> str:
     if kind == "evaluation":
         names = {
             "loss": "evaluation loss",
@@ -84,11 +92,13 @@ class EventPrinter:
             self._train = event
         if event["kind"] == "progress":
             self._print_progress(event)
-        elif (self.everything or event["kind"] in {"warning", "ended"}) and (line := describe(event)):
-            self.print(line)
+        elif self.everything or event["kind"] in {"warning", "ended"} or event.get("level") == "warning":
+            self.print(describe(event))
 
     def print(self, line: str) -> None:
         """Print a line above the progress."""
+        if not line:
+            return
         self.stream.write(f"{CLEAR if self._line else ''}{line}\n{self._line}")
         self.stream.flush()
 

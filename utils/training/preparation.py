@@ -13,9 +13,8 @@ import numpy as np
 
 from utils.config import TrainConfig
 from utils.core.batching import evenly_spaced
-from utils.core.errors import ConfigError, DataError, RunError
+from utils.core.errors import ConfigError, DamagedError, DataError, RunError
 from utils.core.events import Change, Progress
-from utils.core.folders import DamagedError
 from utils.core.languages import AMHARIC
 from utils.core.paths import MODELS, SAMPLE_SPEECH
 from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically

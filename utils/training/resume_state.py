@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from utils.core import folders, storage
-from utils.core.folders import DamagedError
+from utils.core.errors import DamagedError
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 

@@ -14,9 +14,8 @@ from pydantic_core import to_json
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, RunError
+from utils.core.errors import AmharicTtsError, DamagedError, RunError
 from utils.core.events import as_integer, read_events, tail_offset
-from utils.core.folders import DamagedError
 from utils.core.storage import write_atomically
 from utils.studio.job import Job
 from utils.studio.runs import Run

@@ -10,8 +10,9 @@ from functools import cache
 from typing import Any, Literal
 
 from utils.config import Config
+from utils.config.facts import InvalidSettingsError
 from utils.core import wording
-from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.errors import AmharicTtsError
 from utils.core.wording import rows as phrases
 
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
@@ -104,7 +105,7 @@ def describe_error(error: BaseException, language: str) -> str:
         return t("errors.internal", language, what=f"{type(error).__name__}: {error}")
     if language == "en":
         return str(error)
-    if isinstance(error, ConfigError) and error.problems:
+    if isinstance(error, InvalidSettingsError):
         return "; ".join(describe_problems(error, language))
     message = translate(wording.describe(error, language), language)
     cure = wording.cure(error, language) or translate(error.hint, language)
@@ -113,9 +114,9 @@ def describe_error(error: BaseException, language: str) -> str:
 
 def describe_problems(error: AmharicTtsError, language: str) -> list[str]:
     """Return each problem of a form or a file by itself, the name of its setting first; else the error in one line."""
-    if not isinstance(error, ConfigError) or not error.problems:
+    if not isinstance(error, InvalidSettingsError):
         return [describe_error(error, language)]
-    return [translate(problem, language) for problem in error.problems]
+    return [wording.describe(problem, language) for problem in error.problems]
 
 
 def translate(text: str, language: str) -> str:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from utils.core import folders, storage
-from utils.core.errors import RunError, StorageError
-from utils.core.folders import DamagedError, Digests
+from utils.core.errors import DamagedError, RunError, StorageError
+from utils.core.folders import Digests
 
 if TYPE_CHECKING:
     import torch

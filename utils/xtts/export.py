@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from utils.core import languages
-from utils.core.errors import RunError, StorageError
-from utils.core.folders import DamagedError, replace_folder
-from utils.core.storage import NO_SPACE_HINT, link_or_copy, read_json, require_space
+from utils.core.errors import DamagedError, DiskFullError, RunError
+from utils.core.folders import replace_folder
+from utils.core.storage import link_or_copy, read_json, require_space
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts import pronunciations
@@ -161,4 +161,4 @@ def _save(weights: Mapping[str, Tensor], path: Path) -> None:
     try:
         torch.save({"model": dict(weights)}, path)
     except RuntimeError as error:  # torch's error for a full disk
-        raise StorageError(f"{path} cannot be written: {str(error).splitlines()[0]}.", hint=NO_SPACE_HINT) from error
+        raise DiskFullError(path, str(error).splitlines()[0]) from error

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.core.folders import DamagedError
+from utils.core.errors import DamagedError
 from utils.core.storage import storage_errors
 
 ALIASES = "aliases"  # names of tensors that share memory, so that they share it again
