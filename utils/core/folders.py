@@ -146,7 +146,8 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         int(about["serial"])
         digest = about.pop(DIGEST, None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise FileDamagedError(path, Damage.UNREADABLE) from error
+        is_missing = isinstance(error, FileNotFoundError)
+        raise FileDamagedError(path, Damage.MISSING if is_missing else Damage.UNREADABLE) from error
     if version not in (1, FORMAT):
         raise FileDamagedError(path, Damage.FORMAT)
     if (version, digest) != (1, None) and digest != _digest(about):
