@@ -23,7 +23,6 @@ from utils.config import (
     DatasetConfig,
     DownloadConfig,
     FeaturesConfig,
-    RehearsalConfig,
     ServeConfig,
     SpeakerConfig,
     SpeechConfig,
@@ -52,7 +51,6 @@ CONFIGS: tuple[type[Config], ...] = (
     ServeConfig,
     FeaturesConfig,
     DownloadConfig,
-    RehearsalConfig,
 )
 INTERNAL = "work"  # the verb that a run's own process is started with
 HEAD = """\
@@ -202,9 +200,7 @@ def actions(parsers: Mapping[str, argparse.ArgumentParser]) -> Iterator[str]:
 def settings_class(members: Sequence[argparse.Action]) -> str:
     """Name the class whose fields these flags are."""
     fields = {action.dest for action in members} - {"config"}
-    name = next(
-        config.__name__ for config in CONFIGS if fields - config.removed_settings().keys() == {*config.model_fields}
-    )
+    name = next(config.__name__ for config in CONFIGS if fields == {*config.model_fields})
     return f"[{name}](#{name.lower()})"
 
 

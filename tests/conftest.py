@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+import tests.run_kinds.sitecustomize  # noqa: F401  # here; in child processes, PYTHONPATH names its folder
 from tests.soak.mounting import NotHere, mounted
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ hypothesis.settings.load_profile("shared machine")
 # Before torch comes: two tests run side by side, and the threads inside small layers wait longer than they work. The
 # programs that tests start inherit it.
 os.environ["OMP_NUM_THREADS"] = "1"
+PATHS = (str(Path(__file__).with_name("run_kinds")), *filter(None, [os.environ.get("PYTHONPATH")]))
+os.environ["PYTHONPATH"] = os.pathsep.join(PATHS)
 
 # Nine thousand tests and their libraries are millions of objects that stay: looking among them for something to free
 # took a third of the time of collecting them.

@@ -54,7 +54,7 @@ def test_an_unknown_verb_and_an_error_are_one_sentence(capsys: pytest.CaptureFix
 
 
 def test_train_shows_what_it_would_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--config", str(ROOT / "configs/amharic.yaml"), "--num-epochs", "5", "--show"]) == 0
+    assert main(["train", "--config", str(ROOT / "configs/standard.yaml"), "--num-epochs", "5", "--show"]) == 0
     text = capsys.readouterr().out
     assert "num_epochs: 5" in text
     assert text.startswith("# python -m utils train ")

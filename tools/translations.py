@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from utils.config import Config, DatasetConfig, DownloadConfig, RehearsalConfig, SpeechConfig, TrainConfig
+from utils.config import Config, DatasetConfig, DownloadConfig, SpeechConfig, TrainConfig
 from utils.core.paths import ROOT
 from utils.core.wording import TABLES, Row, read_table
 from utils.studio.page_settings import PageSettings
@@ -19,7 +19,6 @@ CONFIGS: tuple[type[Config], ...] = (
     DatasetConfig,
     SpeechConfig,
     DownloadConfig,
-    RehearsalConfig,
     PageSettings,
 )
 FROM_BELOW = {"errors", "terms"}  # tables whose English is written below the page

@@ -13,8 +13,6 @@ from pathlib import Path
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
 
 COMMANDS = Path(__file__).with_name("cli")
-FORMER = {"check-lengths": ["dataset", "lengths"]}  # accepted for one more version
-MOVED = {"check-precision": "python -m benchmarks.precision"}
 USAGE_ERROR = 2
 OUTPUT_ERRORS = {errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF}
 
@@ -27,10 +25,9 @@ def main(words: Sequence[str] | None = None) -> int:
     if unreadable := [word for word in words if any("\ud800" <= character <= "\udfff" for character in word)]:
         sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
         return USAGE_ERROR
-    verb, *rest = *FORMER.get(words[0], words[:1]), *words[1:]
+    verb, *rest = words
     if verb not in (verbs := known_verbs()):
-        there = f"It is now: {MOVED[verb]}." if verb in MOVED else f"Commands: {', '.join(sorted(verbs))}."
-        sys.stderr.write(f"Unknown command: {verb}. {there}\n")
+        sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
         return USAGE_ERROR
     return call(verb, rest)
 

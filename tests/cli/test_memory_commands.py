@@ -17,7 +17,7 @@ TINY = ["--version", "tiny", "--max-audio-length", "1", "--max-text-length", "10
 
 
 def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture) -> None:
-    path, original = tmp_path / "tuned.yaml", CONFIGS / "amharic.yaml"
+    path, original = tmp_path / "tuned.yaml", CONFIGS / "standard.yaml"
     words = ["memory-plan", "--config", str(original), "--memory-gb", "16", "--output", str(path)]
     assert main([*words, "--no-enable-grad-checkpoint", "--no-enable-fused-gelu"]) == 0
     text = capsys.readouterr().out

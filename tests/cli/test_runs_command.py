@@ -1,4 +1,4 @@
-"""`python -m utils runs` and `rehearse`, as a person types them."""
+"""`python -m utils runs`, as a person types it, with runs that count."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.interrupting import start_interruptible
-from utils.__main__ import main
+from utils.__main__ import call, main
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import BLOCK
 from utils.core.paths import ROOT
@@ -18,6 +18,7 @@ from utils.studio.runs import Run, Status
 
 pytestmark = pytest.mark.slow
 
+COUNT = "import sys; from utils.__main__ import call, run; sys.exit(run(lambda: call('count', sys.argv[1:])))"
 Capture = pytest.CaptureFixture[str]
 
 
@@ -26,9 +27,9 @@ def only_run(output: Path) -> Path:
     return folder
 
 
-def test_a_rehearsal_is_followed_resumed_and_watched_to_its_end(tmp_path: Path, capsys: Capture) -> None:
+def test_a_run_is_followed_resumed_and_watched_to_its_end(tmp_path: Path, capsys: Capture) -> None:
     output = ["--output", str(tmp_path)]
-    assert main(["rehearse", "--seconds", "0.2", "--ticks-per-second", "10", *output]) == 0
+    assert call("count", ["--seconds", "0.2", "--ticks-per-second", "10", *output]) == 0
     text = capsys.readouterr().out
     assert "step 2/2\n" in text
     assert text.endswith("Finished.\n")
@@ -46,7 +47,7 @@ def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: Captu
     output = ["--output", str(tmp_path)]
     assert main(["runs", "list", *output]) == 0
     assert str(tmp_path) in capsys.readouterr().out  # there are none
-    assert main(["rehearse", "--seconds", "60", "--detach", *output]) == 0
+    assert call("count", ["--seconds", "60", "--detach", *output]) == 0
     name = only_run(tmp_path).name
     assert main(["runs", *output]) == 0
     assert main(["runs", "delete", name, *output]) == 1
@@ -60,8 +61,8 @@ def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: Captu
 
 
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
-    words = ["rehearse", "--ticks-per-second", "20", "--output", str(tmp_path)]
-    with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
+    words = ["--ticks-per-second", "20", "--output", str(tmp_path)]
+    with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:
         assert process.stdout
         while "step 1/" not in process.stdout.readline():
             time.sleep(0.01)
@@ -73,8 +74,8 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:
-    words = ["rehearse", "--seconds", "600", "--output", str(tmp_path)]
-    with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
+    words = ["--seconds", "600", "--output", str(tmp_path)]
+    with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:
         while not list(tmp_path.glob("*/runs/*/state.json")):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

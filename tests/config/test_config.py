@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.config import Config, DatasetConfig, FeaturesConfig, RehearsalConfig, SpeechConfig, TrainConfig
+from utils.config import Config, DatasetConfig, FeaturesConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ConfigError
 
-CONFIGS = (TrainConfig, DatasetConfig, FeaturesConfig, SpeechConfig, RehearsalConfig)
+CONFIGS = (TrainConfig, DatasetConfig, FeaturesConfig, SpeechConfig)
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,6 @@ def test_an_empty_file_means_the_defaults_and_a_missing_one_is_named(tmp_path: P
     assert TrainConfig.load(path) == TrainConfig()
     with pytest.raises(ConfigError, match=r"nowhere\.yaml cannot be read"):
         TrainConfig.load(tmp_path / "nowhere.yaml")
-
-
-def test_a_preparation_of_1_0_keeps_its_recogniser() -> None:
-    old = DatasetConfig.parse({"transcribe": True, "whisper_model": "small"})
-    assert (old.recogniser, old.recogniser_model) == ("whisper", "small")
-    assert DatasetConfig.parse({"transcribe": False, "whisper_model": "large-v3"}).recogniser == "none"
 
 
 @pytest.mark.parametrize("proxy", ["ftp://host", "just words", "http://user:secret@host:1"])

@@ -67,13 +67,3 @@ def test_two_names_of_the_project_are_refused(words: list[str], capsys: pytest.C
 def test_project_and_output_mean_the_same_as_in_other_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--show", "--project", "a", "--output", "/b"]) == 0
     assert "--output-path /b/a" in capsys.readouterr().out
-
-
-def test_settings_of_1_0_are_ignored_and_one_that_acted_is_named(caplog: pytest.LogCaptureFixture) -> None:
-    parser = argparse.ArgumentParser()
-    add_flags(parser, TrainConfig)
-    words = ["--attention-kernel", "math", "--no-step-in-backward"]
-    assert read_flags(parser.parse_args(words), TrainConfig) == TrainConfig()
-    assert "ignored: attention_kernel." in caplog.text
-    assert "step_in_backward" not in caplog.text
-    assert "attention-kernel" not in parser.format_help()

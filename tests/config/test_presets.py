@@ -10,8 +10,7 @@ from utils.training import memory
 
 PRESETS = sorted(CONFIGS.glob("*.yaml"))
 TIERS = {"standard": 20, "memory_optimized": 12, "t4": 16, "extreme_memory_optimized": 8, "lora_6gb": 6}  # GB
-OTHERS = {"conservative": 12, "balanced": 12, "aggressive": 24, "amharic": 12, "small_dataset": 8, "amharic_200hr": 16}
-GPU_SIZES = TIERS | OTHERS
+GPU_SIZES = TIERS | {"small_dataset": 8}
 SIZES = {"max_audio_length", "max_text_length", "max_mel_length", "batch_tokens"}  # none may be cut to save memory
 
 

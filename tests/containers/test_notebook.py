@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 import xtts_demo
+from tests.run_kinds.count import CountConfig
 from tests.soak.subject import wait_for
 from utils.__main__ import known_verbs
-from utils.config import RehearsalConfig
 from utils.core.paths import ROOT, project
 from utils.studio import runs
 
@@ -158,11 +158,11 @@ def test_the_last_run_that_was_cut_off_goes_on(
 ) -> None:
     values = call(SET_UP, {}, CODE=str(program))
     long_ago = time.time() - 3600
-    lost = runs.State("rehearse", runs.Status.RUNNING, long_ago, 7, "x", "elsewhere", long_ago)
+    lost = runs.State("count", runs.Status.RUNNING, long_ago, 7, "x", "elsewhere", long_ago)
     mine = project("mine", machine / "amharic-xtts")
     interrupted = []
     for _ in range(2):
-        interrupted.append(runs.create("rehearse", RehearsalConfig(seconds=0.1), mine))
+        interrupted.append(runs.create("count", CountConfig(seconds=0.1), mine))
         interrupted[-1].write_state(lost)
     old, cut_off = interrupted
     call(LAUNCH, values, RESUME=True)

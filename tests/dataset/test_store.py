@@ -1,4 +1,4 @@
-"""The store of a dataset: what is written is read, changes are whole, what the page shows, and datasets of 1.0."""
+"""The store of a dataset: what is written is read, changes are whole, what the page shows."""
 
 import contextlib
 import dataclasses
@@ -21,9 +21,8 @@ from utils.dataset import editor, queries, statistics
 from utils.dataset.clip import APPROVED, SPLIT, Clip, Source
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.queries import PAGE_SIZE, Total, View
-from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Dataset, Store, load_dataset
+from utils.dataset.store import DATABASE, Dataset, Store, load_dataset
 from utils.recognition.levels import Scores
-from utils.recognition.spans import Span
 
 R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)
@@ -214,54 +213,6 @@ def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
     changed = dataclasses.replace(clip(0), words="[]", note="a", scores=Scores(text_match=-1.0))
     Store(tmp_path).put([changed])
     assert load_dataset(tmp_path).clips["r0-0"] == changed
-
-
-# Version 1.0. The lines were written by its code: two versions of one clip, an excluded one, one of a recording that
-# was not finished, and a line that a crash cut off.
-
-A1, A2, MEASURED = "aaaa-00000000-00004000", "aaaa-00005000-00009000", "0.9,30.5,0.0,-23.0,12.0,0.9"
-MANIFEST_1_0 = f"""\
-id,recording,source,start,end,speaker,text,speech_ratio,snr_db,clipping,loudness_lufs,chars_per_second,confidence,\
-second_cer,status,reason,content,split,audio
-{A1},aaaa,"/in/talk, one.wav",0.0,4.0,አበበ,"ሰላም ""ለሁላችሁም""\",{MEASURED},,kept,,c1,train,wavs/{A1}.wav
-{A2},aaaa,"/in/talk, one.wav",5.0,9.0,አበበ,one\\nb\\\\n|c,,,,,,,,aside,noisy,c2,eval,wavs/{A2}.wav
-{A1},aaaa,"/in/talk, one.wav",0.0,4.0,አበበ,"አዲስ ""ቃል""\",{MEASURED},,kept,approved,c1,train,wavs/{A1}.wav
-zzzz-1,zzzz,"/in/other.wav",0.0,4.0,አበበ,"ሰላም",{MEASURED},,kept,,c1,train,wavs/zzzz-1.wav
-{A1},aaaa,/in/ta"""
-RECORDINGS_1_0 = """\
-recording,path,size,changed,seconds,reason,warnings
-aaaa,"/in/talk, one.wav",10,123,60.0,,"w1\\nw2, x"
-,/in/bad.wav,0,0,0.0,It is empty.,
-"""
-TALK = ("aaaa", "/in/talk, one.wav")
-CLIPS_1_0 = [
-    Clip(
-        *(A1, *TALK, Span(0.0, 4.0), "አበበ", 'አዲስ "ቃል"', f"wavs/{A1}.wav", "c1"),
-        *(Scores(0.9, 30.5, 0.0, -23.0, 12.0, 0.9), "train", "kept", "approved"),
-    ),
-    Clip(
-        *(A2, *TALK, Span(5.0, 9.0), "አበበ", "one\nb\\n|c", f"wavs/{A2}.wav", "c2"),
-        *(Scores(), "eval", "excluded", "noisy"),
-    ),
-]
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    (tmp_path / MANIFEST).write_text(MANIFEST_1_0, encoding="utf-8")
-    (tmp_path / RECORDINGS).write_text(RECORDINGS_1_0, encoding="utf-8")
-    return tmp_path
-
-
-def test_a_dataset_of_1_0_is_converted_once_and_its_files_stay(old: Path, caplog: pytest.LogCaptureFixture) -> None:
-    dataset = load_dataset(old)
-    assert list(dataset.clips.values()) == CLIPS_1_0
-    assert dataset.recordings == {"aaaa": Source(*TALK, 10, 123, 60.0, "", ("w1", "w2, x"))}
-    assert [source.path for source in dataset.failed] == ["/in/bad.wav"]
-    assert (old / MANIFEST).read_text(encoding="utf-8") == MANIFEST_1_0
-    assert "2 clips of version 1.0" in caplog.text
-    Store(old).put([dataclasses.replace(CLIPS_1_0[0], text="ሰላም")])
-    assert load_dataset(old).clips[A1].text == "ሰላም"
 
 
 def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

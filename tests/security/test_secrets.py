@@ -10,8 +10,9 @@ import pytest
 
 import utils.ui
 import xtts_demo
+from tests.run_kinds.count import CountConfig
 from tests.security.test_settings_of_paths import CONFIGS
-from utils.config import DatasetConfig, RehearsalConfig
+from utils.config import DatasetConfig
 from utils.config.base import Config
 from utils.core.errors import ConfigError
 from utils.core.paths import Project
@@ -27,7 +28,7 @@ VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VAR
 @pytest.mark.parametrize(
     ("verb", "config", "status"),
     [
-        ("rehearse", RehearsalConfig(seconds=0.5, ticks_per_second=20), runs.Status.FINISHED),
+        ("count", CountConfig(seconds=0.5, ticks_per_second=20), runs.Status.FINISHED),
         ("prepare", DatasetConfig(inputs="/nowhere/at/all"), runs.Status.FAILED),
     ],
 )

@@ -6,21 +6,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from utils.config import (
-    Config,
-    DatasetConfig,
-    DownloadConfig,
-    FeaturesConfig,
-    RehearsalConfig,
-    ServeConfig,
-    SpeechConfig,
-    TrainConfig,
-)
+from utils.config import Config, DatasetConfig, DownloadConfig, FeaturesConfig, ServeConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
 
 CONFIGS: list[type[Config]] = [
-    *(DatasetConfig, DownloadConfig, FeaturesConfig, RehearsalConfig, ServeConfig, SpeechConfig, TrainConfig),
+    *(DatasetConfig, DownloadConfig, FeaturesConfig, ServeConfig, SpeechConfig, TrainConfig),
 ]
 
 # Paths that are read: whoever may fill in the setting may read the file, so a page with a password gives that away.

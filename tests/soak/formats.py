@@ -15,7 +15,6 @@ import numpy as np
 import soundfile
 import torch
 
-from tests.dataset.test_store import MANIFEST_1_0, RECORDINGS_1_0
 from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import AmharicTtsError, RunError
@@ -25,7 +24,7 @@ from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, queries, text_files
 from utils.dataset.clip import Clip, Source
 from utils.dataset.queries import View
-from utils.dataset.store import DATABASE, MANIFEST, RECORDINGS, Store, read_1_0
+from utils.dataset.store import DATABASE, Store
 from utils.dataset.subtitles import fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
@@ -44,7 +43,7 @@ from utils.xtts.tensors import read_tensors, write_tensors
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
-RUN, DATASET, OLD_DATASET, MODEL, STEP = "runs/1-train", "dataset", "dataset_1_0", "model", 3
+RUN, DATASET, MODEL, STEP = "runs/1-train", "dataset", "model", 3
 RESUME, CHECKPOINT = f"{RUN}/{checkpoints.RESUME_FOLDER}", f"{RUN}/{checkpoints.FOLDER}/step_{STEP}"
 CLIPS, FIRST_EVAL = 12, 9  # number of clips, and the first one for evaluation
 APPROVED_CLIPS = ["r-1", "r-2"]
@@ -174,8 +173,6 @@ def read_subtitles(path: Path) -> None:
 
 FORMATS = (
     Format("clips.db", f"{DATASET}/{DATABASE}", read_database),
-    Format("manifest of 1.0", f"{OLD_DATASET}/{MANIFEST}", lambda path: read_1_0(path.parent)),
-    Format("recordings of 1.0", f"{OLD_DATASET}/{RECORDINGS}", lambda path: read_1_0(path.parent)),
     Format("list of clips", f"{DATASET}/{metadata.FILES['train']}", read_lists),
     Format("settings YAML", "settings/train.yaml", TrainConfig.load),
     Format("dataset YAML", "settings/dataset.yaml", DatasetConfig.load),
@@ -209,7 +206,7 @@ def write_specimens(folder: Path) -> None:
 
 
 def write_without_model(folder: Path) -> None:
-    for name in (OLD_DATASET, "subtitles", "sounds", "settings"):
+    for name in ("subtitles", "sounds", "settings"):
         make_folder(folder / name)
     write_dataset(folder / DATASET, seconds=0.01)
     editor.set_text(folder / DATASET, "r-3", "ሰላም ነው።")
@@ -225,8 +222,6 @@ def write_without_model(folder: Path) -> None:
     cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
     dialogue = "Dialogue: 0,0:00:{0.span.start:05.2f},0:00:{0.span.end:05.2f},Default,,0,0,0,,{{\\i1}}{0.text}\n"
     texts = {
-        f"{OLD_DATASET}/{MANIFEST}": MANIFEST_1_0,
-        f"{OLD_DATASET}/{RECORDINGS}": RECORDINGS_1_0,
         "subtitles/a.srt": subtitles.srt(cues),
         "subtitles/a.vtt": subtitles.vtt(cues),
         "subtitles/a.ass": ASS + "".join(map(dialogue.format, cues)),
@@ -268,7 +263,7 @@ def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     (folder / preparation.BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
-    about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), config_hash="c", vocabulary_hash="v")
+    about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), vocabulary_hash="v")
     checkpoints.write(folder, weights, replace(about, settings={"version": TINY}), fill=amharic.save)
     checkpoints.mark_best(folder, STEP, 2.0)
     optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}

@@ -19,8 +19,8 @@ from utils.speech.precision import computes_bf16
 from utils.speech.types import Generation, Sentence
 
 needs_bf16 = pytest.mark.skipif(not computes_bf16("gpt"), reason="this processor does not multiply bf16")
-SAMPLED_AND_BEAMS = pytest.mark.parametrize(
-    "config", [SAMPLED, SpeechConfig(beams=3, repetition_penalty=2.0)], ids=["sampled", "beams"]
+SAMPLED_AND_GREEDY = pytest.mark.parametrize(
+    "config", [SAMPLED, SpeechConfig(top_k=1, repetition_penalty=2.0)], ids=["sampled", "greedy"]
 )
 
 
@@ -66,19 +66,7 @@ def test_greedy_codes_are_those_of_coquis_generate(penalty: float) -> None:
     assert generate_alone(coqui_penalty_decoder(gpt), sentence(limit=40), config).codes == wanted.tolist()
 
 
-@pytest.mark.parametrize(
-    ("beams", "length_penalty", "penalty"),
-    [(2, 1.0, 1.0), (2, 0.0, 2.0), (4, -1.0, 1.0), (4, 3.0, 2.0)],
-)
-def test_beam_search_finds_the_codes_of_transformers(beams: int, length_penalty: float, penalty: float) -> None:
-    gpt = talking_gpt(2, end=3.0)
-    settings = {"length_penalty": length_penalty, "repetition_penalty": penalty}
-    wanted = coqui_codes(gpt, prompt(), TEXTS[0], 16, do_sample=False, num_beams=beams, **settings)
-    config = SpeechConfig.parse({"beams": beams, **settings})
-    assert generate_alone(coqui_penalty_decoder(gpt), sentence(limit=16), config).codes == wanted.tolist()
-
-
-@SAMPLED_AND_BEAMS
+@SAMPLED_AND_GREEDY
 def test_latents_are_those_of_coquis_second_pass_and_of_scoring(
     gpt: Any, decoder: Decoder, config: SpeechConfig
 ) -> None:

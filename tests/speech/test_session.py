@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from utils.config import RehearsalConfig, SpeechConfig
+from tests.run_kinds.count import CountConfig
+from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
 from utils.core.paths import Project
 from utils.speech.session import Check, QueueFullError, SessionClosedError, SpeechSession
@@ -155,7 +156,7 @@ def test_a_training_that_starts_here_makes_room_and_other_runs_do_not(
     list(session.submit(two_events("x", []), CONFIG).events())
     for verb, stays in (("prepare", True), ("train", False)):
         with pytest.raises(RunError, match="no process"):
-            runs.start(verb, RehearsalConfig(), Project(tmp_path))
+            runs.start(verb, CountConfig(), Project(tmp_path))
         assert (session.loaded is not None) == stays
 
 

@@ -1,6 +1,5 @@
 """Takes and comparisons on disk."""
 
-import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -31,19 +30,13 @@ def make_take(project: Project, *texts: str, **changes: object) -> Take:
     return takes.save(project, replace(take, **changes), samples)  # type: ignore[arg-type]
 
 
-def test_a_take_is_read_as_it_was_saved_also_one_of_version_1_0(tmp_path: Path) -> None:
+def test_a_take_is_read_as_it_was_saved(tmp_path: Path) -> None:
     project = Project(tmp_path)
     saved = make_take(project, "ሰላም።", "ዛሬ።")
     take = takes.load(project, saved.name)
     assert take == saved
     assert [round(piece.start, 2) for piece in take.pieces] == [0.0, 0.75]
     assert SpeechConfig.parse(take.settings) == SpeechConfig(seed=5)
-    path = takes.take_folder(project, saved.name) / takes.METADATA
-    data = json.loads(path.read_text(encoding="utf-8"))
-    for piece in data["pieces"]:
-        piece["reading"]["read"] = piece["reading"].pop("model_text")  # its name in 1.0
-    path.write_text(json.dumps(data), encoding="utf-8")
-    assert takes.load(project, saved.name) == saved
 
 
 def test_a_sentence_is_replaced(tmp_path: Path) -> None:

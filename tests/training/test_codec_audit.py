@@ -34,7 +34,7 @@ def test_a_run_reports_its_codec_once_and_refuses_another(tmp_path: Path) -> Non
     (event,) = events(run, "codec")
     assert 0 < float(str(event["codes_used"])) < 1
     assert any("represents this audio badly" in str(warning["message"]) for warning in events(run, "warning"))
-    config = TrainConfig.load_run(run.config).model_copy(update={"max_steps": 2})
+    config = TrainConfig.load(run.config).model_copy(update={"max_steps": 2})
     resume(run, config)
     assert len(events(run, "codec")) == 1
     (run.folder / CODEC_FILE).write_text(json.dumps({"codec": "another"}))

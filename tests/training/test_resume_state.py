@@ -81,7 +81,7 @@ def test_every_field_comes_back_from_files_without_pickles(tmp_path: Path) -> No
         guards={"nan": {"streak": 1}},
         random=capture_rng(),
         seconds=12.5,
-        config_hash="c",
+        settings={"seed": 1},
         dataset_hash="d",
         extra={"clips": torch.arange(3)},
     )
@@ -149,7 +149,7 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
 def test_one_changed_byte_never_resumes_with_something_else(tmp_path: Path) -> None:
     """Of the large files every byte is hashed; 5,000 changes of the small ones once gave the same result."""
     folder, choose = tmp_path / "resume", random.Random(1)
-    save(folder, snapshot(extra={"last_epoch": 6, "best": 2.5}, config_hash="aé", seconds=1.25))
+    save(folder, snapshot(extra={"last_epoch": 6, "best": 2.5}, settings={"a": "é"}, seconds=1.25))
     whole, refused = load(folder), 0
     for path in (folder / checkpoints.RESUME_STATE, folder / resume_state.OPTIMIZER_TREE):
         content = path.read_bytes()

@@ -49,7 +49,7 @@ def test_the_batch_size_is_found_and_stays_when_the_run_is_resumed(
     monkeypatch.setattr(memory, "estimate", only_one)
     values = {"max_steps": 2, "save_step": 1, "batch_size": 4, "grad_acumm": 1, "find_batch_size": True}
     run = trained(tmp_path, dataset, **values)
-    config = TrainConfig.load_run(run.config)
+    config = TrainConfig.load(run.config)
     assert (config.batch_size, config.grad_acumm) == (1, 4)
     assert not config.find_batch_size
     assert "1 clips x 4" in str(events(run, "batch_size")[0]["message"])

@@ -92,7 +92,7 @@ def test_a_crash_loses_ten_minutes_at_most(update: float, changes: dict[str, Any
 
 
 def test_by_steps_alone_hours_would_be_lost() -> None:
-    """1.0 saved every 1000 steps; this run has 750."""
+    """Saving every 1000 steps is not enough; this run has 750."""
     seconds = {"update": 40.0, "evaluation": 45.0, "samples": 20.0, "save": 12.0}
     run = SimulatedRun(TrainConfig(save_minutes=0, eval_step=900), 1200, seconds)
     assert run.losses().max() > 45  # the end of each epoch

@@ -98,9 +98,8 @@ def test_the_folder_of_all_projects_is_no_project(tmp_path: Path, monkeypatch: p
     assert TrainConfig(output_path=str(tmp_path)).project.root == tmp_path
 
 
-def test_settings_of_an_earlier_run_still_give_its_identity(tmp_path: Path) -> None:
-    """A run of 1.0 has no save_minutes."""
+def test_settings_that_an_older_run_lacks_have_their_defaults(tmp_path: Path) -> None:
     config = settings(tmp_path, tmp_path)
     stored = tmp_path / "config.yaml"
     stored.write_text("\n".join(line for line in config.to_yaml().splitlines() if not line.startswith("save_minutes")))
-    assert TrainConfig.load_run(stored) == config
+    assert TrainConfig.load(stored) == config

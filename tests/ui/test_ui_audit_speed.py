@@ -25,7 +25,7 @@ pytestmark = pytest.mark.slow
 POLL_SECONDS = 0.3
 CLIPS, RUNS = 50_000, 200  # in use
 WINDOWS, RESPONSES = 10, 12  # the responses of about three ticks each
-VERBS = ("train", "prepare", "rehearse")
+VERBS = ("train", "prepare", "count")
 WATCH_CLOCK = """() => { window.late = []; let last = performance.now(); setInterval(() => {
   const now = performance.now(); window.late.push(now - last - 100); last = now; }, 100); }"""
 LAST = b'\n{"kind": "progress", "step": 1, "total": 2, "time": 1.0}\n'

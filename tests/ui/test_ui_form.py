@@ -5,13 +5,13 @@ from html import escape
 import gradio as gr
 import pytest
 
-from utils.config import Config, DatasetConfig, RehearsalConfig, SpeechConfig, TrainConfig
+from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ConfigError
 from utils.studio.page_settings import PageSettings
 from utils.ui.settings_form import SettingsForm
 
 
-@pytest.mark.parametrize("config", [TrainConfig, DatasetConfig, SpeechConfig, RehearsalConfig, PageSettings])
+@pytest.mark.parametrize("config", [TrainConfig, DatasetConfig, SpeechConfig, PageSettings])
 def test_an_untouched_form_is_the_default_config_with_titles_and_help(config: type[Config]) -> None:
     with gr.Blocks():
         form = SettingsForm(config, {"": [*config.model_fields]}, "form")

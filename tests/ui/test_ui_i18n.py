@@ -8,7 +8,7 @@ from typing import Any
 import gradio as gr
 import pytest
 
-from utils.config import RehearsalConfig
+from tests.run_kinds.count import CountConfig
 from utils.core.errors import AmharicTtsError, DataError, RunBusyError
 from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
@@ -66,7 +66,7 @@ def test_the_commonest_errors_are_shown_in_amharic_with_their_cure(tmp_path: Pat
 
 
 def test_the_problems_of_a_form_are_translated_one_by_one() -> None:
-    error = raised(lambda: RehearsalConfig.parse({"seconds": 0, "ticks_per_second": "many"}, source="The form"))
+    error = raised(lambda: CountConfig.parse({"seconds": 0, "ticks_per_second": "many"}, source="The form"))
     first, second = describe_error(error, "am").split("; ")
     assert first.startswith("seconds፦ 0")
     assert second == "ticks_per_second፦ 'many' ቁጥር አይደለም"

@@ -24,7 +24,7 @@ HTML = "<img src=x onerror=alert(1)>"
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     run = Run(tmp_path)
-    run.write_state(State(verb="rehearse", status=Status.STOPPED, created=time.time(), message=HTML))
+    run.write_state(State(verb="count", status=Status.STOPPED, created=time.time(), message=HTML))
     return run
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.config.train import RETIRED
 from utils.core import paths
 from utils.core.errors import DataError, VocabularyError
 from utils.dataset.metadata import header_seconds
@@ -113,7 +112,7 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Token
 
 def published_vocabulary() -> Path:
     """Return the vocab.json of a downloaded base model."""
-    files = sorted(path for path in paths.MODELS.glob("*/vocab.json") if path.parent.name != RETIRED)
+    files = sorted(paths.MODELS.glob("*/vocab.json"))
     if not files:
         raise VocabularyError(
             f"vocab.json is missing from {paths.MODELS}.",

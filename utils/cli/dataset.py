@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_vocabulary(action)
 
-    add("stats", stats).add_argument("--plot", help=argparse.SUPPRESS)  # of version 1.0
+    add("stats", stats)
 
     action = add("merge", merge)
     action.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
@@ -86,7 +86,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OLD=NEW",
         help="can be repeated; all are renamed at once, so a=b with b=a swaps two",
     )
-    action.add_argument("--undo", dest="act", action="store_const", const=undo, help=argparse.SUPPRESS)  # of 1.0
 
     action = add("edit", edit)
     action.add_argument("clip", help="id of the clip, as listed by restore and on the page")
@@ -151,15 +150,11 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
     return int(bool(problems))
 
 
-def stats(folder: Path, arguments: argparse.Namespace) -> int:
+def stats(folder: Path, _arguments: argparse.Namespace) -> int:
     """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
     store = open_store(folder)
     print(statistics.report(statistics.count(store, metadata.read_language(folder))))
     print(statistics.account(store.read()).render())
-    if message := store.meta("migration"):
-        print(message)
-    if arguments.plot:
-        print("--plot is no longer supported and was ignored.")
     return 0
 
 

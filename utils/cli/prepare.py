@@ -35,16 +35,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recordings", nargs="*", metavar="RECORDING", help="file, folder or URL; instead of --inputs")
     add_project(parser)
     add_following(parser, CONFIG)
-    for name, constant in (("--no-transcribe", "none"), ("--transcribe", "auto")):  # of version 1.0
-        parser.add_argument(
-            name,
-            dest="recogniser",
-            action="store_const",
-            const=constant,
-            default=argparse.SUPPRESS,
-            help=argparse.SUPPRESS,
-        )
-    parser.add_argument("--whisper-model", dest="recogniser_model", default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     job = GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run)
     # the job has recorded an error; torchrun ends the other members only if this process ends with a traceback
     with contextlib.suppress(StopRequested if arguments.member else Exception), job:
-        command.work(job, command.CONFIG.load_run(run.config))
+        command.work(job, command.CONFIG.load(run.config))
     if not arguments.member and queued_runs(run.project, run.verb):
         # in a process of its own, which outlives this one: whoever stops this run ends its children too
         spawn(["-m", "utils", "work", str(run.folder), "--next"], new_session=True)

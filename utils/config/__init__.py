@@ -16,7 +16,7 @@ from utils.config.base import (
 )
 from utils.config.dataset import DatasetConfig, FeaturesConfig
 from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeakerConfig, SpeechConfig
-from utils.config.train import DownloadConfig, RehearsalConfig, TrainConfig
+from utils.config.train import DownloadConfig, TrainConfig
 
 __all__ = [
     "AUTO_SECONDS",
@@ -29,7 +29,6 @@ __all__ = [
     "DownloadConfig",
     "FeaturesConfig",
     "Language",
-    "RehearsalConfig",
     "ServeConfig",
     "SpeakerConfig",
     "SpeechConfig",

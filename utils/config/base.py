@@ -1,31 +1,19 @@
 """The base class of all settings: validated, frozen, read from YAML and written to it."""
 
 import difflib
-import logging
 import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack
 
 import yaml
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
 from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, SettingsFileError, YamlFault, broken
 from utils.core.errors import UnknownLanguageError
 from utils.core.languages import canonical
-
-logger = logging.getLogger(__name__)
 
 
 def printable(text: str) -> str:
@@ -65,24 +53,6 @@ class Config(BaseModel):
     """A frozen set of settings that refuses unknown names."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-    earlier: ClassVar[Mapping[str, object]] = {}  # values of newer settings in runs that were started without them
-    removed: ClassVar[Mapping[str, Mapping[str, object]]] = {}  # by the setting they followed: those of version 1.0
-
-    @model_validator(mode="before")
-    @classmethod
-    def ignore_removed(cls, values: object) -> object:
-        """Ignore settings that this version no longer has; a value that once did something gives a warning."""
-        gone = cls.removed_settings()
-        if not isinstance(values, dict) or not gone.keys() & values.keys():
-            return values
-        if names := [name for name in gone if values.get(name, gone[name]) != gone[name]]:
-            logger.warning("No longer supported and ignored: %s. See CHANGELOG.md.", ", ".join(names))
-        return {name: value for name, value in values.items() if name not in gone}
-
-    @classmethod
-    def removed_settings(cls) -> dict[str, object]:
-        """Return the settings that are accepted and ignored, with the defaults that they had."""
-        return {name: default for group in cls.removed.values() for name, default in group.items()}
 
     @field_validator("*", mode="before")
     @classmethod
@@ -105,11 +75,6 @@ class Config(BaseModel):
     @classmethod
     def load(cls, path: Path) -> Self:
         return cls.parse(read_yaml(path), source=str(path))
-
-    @classmethod
-    def load_run(cls, path: Path) -> Self:
-        """Load the settings of a run; those that an earlier version did not have get the values that it worked with."""
-        return cls.parse({**cls.earlier, **read_yaml(path)}, source=str(path))
 
     def to_yaml(self) -> str:
         """Write every setting, defaults included."""

@@ -25,8 +25,6 @@ Proxy = Annotated[Text, AfterValidator(proxy_without_password)]
 class DatasetConfig(Config):
     """How to turn recordings into clips with text."""
 
-    removed = {"workers": {"engine": "local"}}  # noqa: RUF012  # pydantic knows it as a class variable
-
     inputs: Text = setting(
         "", "Recordings", "Files, folders or URLs, separated by |. Subtitles with the same name are used."
     )
@@ -138,20 +136,6 @@ class DatasetConfig(Config):
         "What is held out: whole recordings, whole speakers, or the end of each recording (time).",
     )
     workers: int = setting(0, "Processes", "Recordings processed in parallel; 0 = one per CPU core.", ge=0, le=256)
-
-    @model_validator(mode="before")
-    @classmethod
-    def settings_of_1_0(cls, values: object) -> object:
-        """Accept ``transcribe`` and ``whisper_model``, which ``recogniser`` and ``recogniser_model`` replace."""
-        if not isinstance(values, dict):
-            return values
-        values = dict(values)
-        if model := values.pop("whisper_model", None):
-            values.setdefault("recogniser", "whisper")
-            values.setdefault("recogniser_model", model)
-        if values.pop("transcribe", True) in (False, "false", "no"):
-            values["recogniser"] = "none"
-        return values
 
     @model_validator(mode="after")
     def check_length_limits(self) -> Self:

@@ -25,9 +25,6 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
         group.add_argument(flag(name), help=flag_help(field), **options)
         if name.startswith(SWITCH):  # --no-sdpa is short for --no-enable-sdpa
             group.add_argument(flag(name.removeprefix(SWITCH)), help=argparse.SUPPRESS, **options)
-    for name, default in () if names else config.removed_settings().items():
-        kind: dict[str, Any] = {"action": argparse.BooleanOptionalAction} if isinstance(default, bool) else {}
-        group.add_argument(flag(name), help=argparse.SUPPRESS, default=argparse.SUPPRESS, **kind)
 
 
 def with_hyphens(words: Sequence[str]) -> list[str]:
@@ -43,8 +40,7 @@ def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
     """Combine the YAML file and the flags into a validated config."""
     path: Path | None = arguments.config
     values = read_yaml(path) if path else {}
-    known = config.model_fields.keys() | config.removed_settings().keys()
-    given = {name: value for name, value in vars(arguments).items() if name in known}
+    given = {name: value for name, value in vars(arguments).items() if name in config.model_fields}
     return config.parse(values | given, source=str(path) if path else "the command line")
 
 

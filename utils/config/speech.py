@@ -30,8 +30,6 @@ class SpeechConfig(SpeakerConfig):
     top_k: int = setting(50, "Top k", "Number of audio codes considered at each step.", ge=1, le=1026)
     top_p: float = setting(0.85, "Top p", "Probability mass considered at each step.", gt=0, le=1)
     repetition_penalty: float = setting(10.0, "Repetition penalty", "Higher values avoid repetitions.", ge=1, le=50)
-    beams: int = setting(1, "Beams", "Beam search width, without seed and attempts; 1 = sampling.", ge=1, le=16)
-    length_penalty: float = setting(1.0, "Length penalty", "In beam search, higher = longer speech.", ge=-2, le=4)
     speed: float = setting(1.0, "Speed", "Speech rate; the pitch stays the same.", ge=0.5, le=2.0)
     seed: int = setting(0, "Seed", "The same seed, text and voice give the same audio.", ge=0, lt=2**32)
     tries: int = setting(3, "Attempts per sentence", "Limit if checks fail. Not when streaming.", ge=1, le=10)

@@ -1,25 +1,17 @@
-"""Settings of a fine-tuning run, of downloading its base model, and of a test run."""
+"""Settings of a fine-tuning run and of downloading its base model."""
 
 import math
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Literal, Self
 
-from pydantic import ValidatorFunctionWrapHandler, WrapValidator, field_validator, model_validator
+from pydantic import field_validator, model_validator
 
 from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARATOR, Config, Language, Text, setting
 from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, broken
 from utils.core import paths
 from utils.core.paths import Project
 
-RETIRED = "tiny-random"  # a base model of 1.0
-
-
-def allow_retired(value: object, validate: ValidatorFunctionWrapHandler) -> object:
-    """Accept the retired version while its folder is there, so that runs of 1.0 still open and resume."""
-    return value if value == RETIRED and (paths.MODELS / RETIRED).is_dir() else validate(value)
-
-
-Version = Annotated[Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"], WrapValidator(allow_retired)]
+Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
 
 
 def parse_weights(text: str) -> dict[Path, float]:
@@ -38,22 +30,6 @@ def parse_weights(text: str) -> dict[Path, float]:
 
 class TrainConfig(Config):
     """How to fine-tune a model."""
-
-    earlier = {  # noqa: RUF012  # pydantic knows it as a class variable
-        "reference": "same_clip",
-        "find_batch_size": False,
-        "score_sentences": 0,
-        "score_model": "",
-        "text_mode": "latin",
-        "g2p_backend": "rules",
-        "replay_data": "",
-        "replay_share": 0.05,
-    }
-    removed = {  # noqa: RUF012
-        "enable_sdpa": {"attention_kernel": "auto"},
-        "offload_optimizer": {"step_in_backward": False},
-        "num_processes": {"sharding": "none"},
-    }
 
     custom_model: Text = setting(
         "", "Custom checkpoint (optional)", "Folder or .pth file to start from; blank = the base model."
@@ -323,10 +299,3 @@ class DownloadConfig(Config):
 
     version: Version = setting("v2.0.2", "Base model", "XTTS version to download; tiny is a small model for trials.")
     models: Text = setting("", "Models folder", "Where to save the model; blank = the default folder.")
-
-
-class RehearsalConfig(Config):
-    """How long a test run takes."""
-
-    seconds: float = setting(20.0, "Seconds", "Length of the test run.", ge=0.1, le=86_400)
-    ticks_per_second: float = setting(2.0, "Ticks per second", "Events written per second.", gt=0, le=100)

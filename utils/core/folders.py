@@ -32,9 +32,9 @@ from utils.core.storage import (
 
 Digests = dict[str, str]
 
-LEFTOVER = re.compile(r"\.(?P<name>.+)\.((?P<kind>new|old|gone)-\d+|before)")  # .before was written by version 1.0
+LEFTOVER = re.compile(r"\.(?P<name>.+)\.(?P<kind>new|old|gone)-\d+")
 FORMAT = 2  # of manifests
-DIGEST = "digest"  # key of a manifest's hash of itself; manifests of version 1.0 have format 1 and none
+DIGEST = "digest"  # key of a manifest's hash of itself
 
 
 @contextlib.contextmanager
@@ -148,9 +148,9 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         is_missing = isinstance(error, FileNotFoundError)
         raise FileDamagedError(path, Damage.MISSING if is_missing else Damage.UNREADABLE) from error
-    if version not in (1, FORMAT):
+    if version != FORMAT:
         raise FileDamagedError(path, Damage.FORMAT)
-    if (version, digest) != (1, None) and digest != _digest(about):
+    if digest != _digest(about):
         raise FileDamagedError(path)
     for name, size in sizes.items():
         try:
@@ -225,4 +225,4 @@ def _leftovers(target: Path) -> list[tuple[Path, str]]:
     if not target.parent.is_dir():
         return []
     matches = ((path, LEFTOVER.fullmatch(path.name)) for path in sorted(target.parent.iterdir()))
-    return [(path, match["kind"] or "old") for path, match in matches if match and match["name"] == target.name]
+    return [(path, match["kind"]) for path, match in matches if match and match["name"] == target.name]

@@ -20,7 +20,7 @@ VOICES = OUTPUT / ".cache" / "voices"  # computed voices of reference clips
 TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built
 SAMPLE_SPEECH = ROOT / "utils" / "studio" / "data" / "sample.ogg"  # of the sample project
 TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
-TINY_MODEL_1_0 = TINY_MODEL.with_name("tiny-1.0")  # that of version 1.0, for runs that started from it
+
 UPLOADS = OUTPUT / ".uploads"  # files that visitors of the page sent or can download
 
 RECORDINGS = "recordings"  # of a dataset folder

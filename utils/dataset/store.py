@@ -2,19 +2,13 @@
 
 ``clips.db`` uses SQLite's rollback journal. Between two changes the dataset is this one file, so a copied folder is
 complete, and it works on network drives. The write-ahead log needs a second file and shared memory for that.
-
-A dataset of version 1.0 is converted when it is opened. It was two CSV files that only grew: ``manifest.csv`` had a row
-for each change of a clip, of which the last one counts, and ``recordings.csv`` had a row for each processed file.
 """
 
-import csv
 import json
-import logging
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -26,14 +20,11 @@ from utils.dataset.clip import APPROVED, COLUMNS, REPLACED, SCORES, Clip, Source
 if TYPE_CHECKING:
     import pandas as pd
 
-logger = logging.getLogger(__name__)
 DATABASE, LOCK = "clips.db", ".lock"  # whoever changes clips holds the lock; readers need none
-MANIFEST, RECORDINGS = "manifest.csv", "recordings.csv"  # of version 1.0
 VERSION = 1
 BUSY_SECONDS = 30.0
 TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
 QUOTED = [f'"{name}"' for name in COLUMNS]
-COLUMNS_1_0 = (*COLUMNS[:7], *SCORES[:7], "status", "reason", "content", "split", "audio")
 SELECT = f"SELECT {', '.join(QUOTED)} FROM clips"
 UNRANKED = -2  # the doubt of a clip that is new or has another status; other edits leave a clip in its place in a list
 UPSERT = (
@@ -98,7 +89,7 @@ class Dataset:
 
 
 class Store:
-    """The database of one dataset folder: made by the first change, or from the CSV files of version 1.0."""
+    """The database of one dataset folder: made by the first change."""
 
     def __init__(self, folder: Path, transaction: sqlite3.Connection | None = None) -> None:
         self.folder, self.path = folder, folder / DATABASE
@@ -106,7 +97,7 @@ class Store:
 
     @property
     def exists(self) -> bool:
-        return self.path.is_file() or (self.folder / MANIFEST).is_file()
+        return self.path.is_file()
 
     def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
         """Make several changes as one: all of them or none. Calls inside join the outer transaction."""
@@ -220,14 +211,9 @@ class Store:
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
         if not create and not self.exists:
-            return _new_database(self.folder)
+            return _new_database()
         if not self.path.is_file():
-            try:
-                self._create()
-            except StorageError:
-                if not self.exists:
-                    raise
-                return _new_database(self.folder)  # the folder is read-only: convert it in memory each time
+            self._create()
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         db.executescript("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -245,7 +231,7 @@ class Store:
         with file_lock(self.folder / ".create.lock"):
             if self.path.is_file():
                 return
-            with closing(_new_database(self.folder)) as db, atomic_writer(self.path) as file:
+            with closing(_new_database()) as db, atomic_writer(self.path) as file:
                 file.write(db.serialize())
 
 
@@ -296,71 +282,8 @@ def _with_new_columns(db: sqlite3.Connection) -> sqlite3.Connection:
     return db
 
 
-def _new_database(folder: Path) -> sqlite3.Connection:
-    """Return a database in memory, with the content of a dataset of version 1.0 if there is one."""
+def _new_database() -> sqlite3.Connection:
+    """Return an empty database in memory."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.executescript(SCHEMA)
-    if not (folder / MANIFEST).is_file():
-        return db
-    sources, clips = read_1_0(folder)
-    message = f"Converted {len(clips)} clips of version 1.0 to {DATABASE}; manifest.csv stays as a backup."
-    store = Store(folder, db)
-    db.execute("BEGIN")
-    for source in sources:
-        store.note(source)
-    store.put(clips)
-    store.rank()
-    db.execute("UPDATE meta SET value = 0 WHERE name = 'lists_revision'")  # the lists may have been edited by hand
-    db.execute("INSERT INTO meta VALUES ('migration', ?)", [message])
-    db.execute("COMMIT")
-    logger.warning("%s: %s", folder, message)
     return db
-
-
-def read_1_0(folder: Path) -> tuple[list[Source], list[Clip]]:
-    """Read a dataset of version 1.0, whose files stay; clips of unfinished recordings do not count."""
-    entries = list(_rows_1_0(folder / RECORDINGS, [column.name for column in fields(Source)]))
-    with _line_of(folder / RECORDINGS):
-        sources = [source_of_row(cells) for cells in entries]
-    finished = {source.recording for source in sources if source.recording and not source.reason}
-    latest = {cells[0]: cells for cells in _rows_1_0(folder / MANIFEST, COLUMNS_1_0) if cells[1] in finished}
-    scores = set(SCORES)
-    rows = []
-    for cells in latest.values():
-        row = dict(zip(COLUMNS_1_0, cells, strict=True))
-        row |= {name: row.get(name) or None for name in scores}
-        row["status"] = row["status"].replace("aside", "excluded")
-        row["reason"] = row["reason"].replace("taken back", "undone")
-        rows.append([row.get(name, "") for name in COLUMNS])
-    with _line_of(folder / MANIFEST):
-        return sources, [clip_of_row(row) for row in rows]
-
-
-@contextmanager
-def _line_of(path: Path) -> Iterator[None]:
-    """Name the file of a damaged entry; its line can be removed by hand."""
-    try:
-        yield
-    except DataError as error:
-        raise DataError(f"{path}: {error.message}", hint="Remove its line.") from error
-
-
-def _rows_1_0(path: Path, columns: Sequence[str]) -> Iterator[list[Any]]:
-    """Yield the cells of every complete line; what a crash cut off at the end does not count."""
-    try:
-        content = path.read_bytes() if path.is_file() else b""
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from error
-    escapes = {"\\\\": "\\", "\\n": "\n", "\\r": "\r"}
-    for number, line in enumerate(content.split(b"\n")[:-1], 1):
-        try:
-            (cells,) = csv.reader([line.decode("utf-8-sig").rstrip("\r")], strict=True)
-        except (ValueError, csv.Error) as error:
-            raise DataError(f"{path}:{number}: this row is damaged: {error}.", hint="Remove the line.") from error
-        if len(cells) != len(columns) or (number == 1 and cells != list(columns)):
-            raise DataError(
-                f"{path}:{number}: expected the columns {','.join(columns)}.",
-                hint="Remove the line; if it is the first, the file is from another program.",
-            )
-        if number > 1:
-            yield [re.sub(r"\\[\\nr]", lambda match: escapes[match[0]], cell) for cell in cells]

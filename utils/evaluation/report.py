@@ -94,7 +94,7 @@ def load(folder: Path) -> EvaluationReport:
             tuple(map(EvaluatedUtterance.parse, data["utterances"])),
             tuple(data["checkpoints"]),
             tuple(data["notes"]),
-            data["recording_error_rates"] if "recording_error_rates" in data else data["yardstick"],  # as 1.0 wrote it
+            data["recording_error_rates"],
             data["settings"],
             data["missing"],
         )

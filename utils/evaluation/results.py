@@ -12,7 +12,6 @@ from utils.core.storage import cached_while_unchanged, make_folder
 
 LOG_FILE = "measurements.jsonl"
 VERSION = 1  # increase when measuring changes; older measurements are then repeated
-RENAMED = {"heard": "transcript", "fault": "error"}  # fields as version 1.0 wrote them
 
 
 @dataclass(frozen=True)
@@ -42,7 +41,6 @@ class EvaluatedUtterance:
 
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
-        values = {RENAMED.get(name, name): value for name, value in values.items()}
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
         known["flags"] = tuple(known.get("flags", ()))
         for name, value in known.items():

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
-from utils.speech.sampling import BeamSearch
 from utils.speech.steps import DecodingStep, StepResult
 from utils.speech.types import Generation, Sentence
 
@@ -33,7 +32,6 @@ class Row:
     sentence: Sentence
     limit: int  # maximum number of codes
     generation: Generation = field(default_factory=Generation)
-    search: BeamSearch | None = None  # instead of a row of the batch
 
     @property
     def is_running(self) -> bool:
@@ -101,7 +99,6 @@ class Batch:
         self.lock = threading.Lock()
         self.requests: list[DecodingRequest] = []  # the open ones
         self.rows: list[Row] = []  # in the order of the cache
-        self.searches: list[Row] = []
         self._is_stepping = False
         self._unread: deque[tuple[list[Row], StepResult]] = deque()  # of steps that have been started
         self._step = DecodingStep(decoder)
@@ -133,7 +130,7 @@ class Batch:
                 self._advance()
         except BaseException as error:  # the rows may be half a step apart
             problem = error if isinstance(error, Exception) else RuntimeError("Decoding was interrupted.")
-            for each in (request, *(row.request for row in (*self.rows, *self.searches))):
+            for each in (request, *(row.request for row in self.rows)):
                 each.error = problem
             if problem is not error:
                 raise
@@ -156,8 +153,6 @@ class Batch:
                 request.error = error
         self._leave()
         self._join(requests)
-        for row in self.searches:
-            self._search(row)
         if self.rows:
             self._sample()
         self._leave()
@@ -169,7 +164,6 @@ class Batch:
     @torch.inference_mode()
     def _leave(self) -> None:
         """Drop rows that have ended; the last ones move into their places."""
-        self.searches = [row for row in self.searches if row.is_running]
         running = [index for index, row in enumerate(self.rows) if row.is_running]
         if len(running) == len(self.rows):
             return
@@ -185,7 +179,7 @@ class Batch:
     def _join(self, requests: list[DecodingRequest]) -> None:
         """Take waiting sentences in, in turns: first of requests that have the fewest rows."""
         joining: list[Row] = []
-        while row := self._next(requests, Counter(row.request for row in (*self.rows, *self.searches, *joining))):
+        while row := self._next(requests, Counter(row.request for row in (*self.rows, *joining))):
             joining.append(row)
         if not joining:
             return
@@ -201,7 +195,7 @@ class Batch:
 
     def _next(self, requests: list[DecodingRequest], counts: Counter[DecodingRequest]) -> Row | None:
         def may_have(request: DecodingRequest) -> int:
-            size = 1 if request.config.beams > 1 else request.config.batch_size
+            size = request.config.batch_size
             return size if counts.total() < max(MAX_ROWS, size) else 1
 
         open_requests = (request for request in requests if not (request.closed or request.error))
@@ -211,10 +205,6 @@ class Batch:
 
     def _read(self, row: Row) -> None:
         config, prompt = row.request.config, row.request.prompt
-        if config.beams > 1:
-            row.search = self.decoder.search(row.sentence, prompt, config)
-            self.searches.append(row)
-            return
         self._step.add(row.sentence, prompt, config)
         self.rows.append(row)
 
@@ -228,16 +218,3 @@ class Batch:
         for row, code, logprob, latent in zip(rows, *chosen.tolist(), latents, strict=False):
             if row.is_running:
                 row.add(int(code), latent, logprob, stop=self.decoder.stop)
-
-    def _search(self, row: Row) -> None:
-        search = row.search
-        assert search is not None  # noqa: S101  # for the type checker
-        try:
-            search.step()
-        except Exception as error:  # noqa: BLE001  # raised in the thread of its request
-            row.request.error = error
-        if search.running:
-            return
-        row.limit = len(search.best()[0])
-        for code, latent, logprob in zip(*search.best(), strict=True):
-            row.add(code, latent, logprob, stop=self.decoder.stop)

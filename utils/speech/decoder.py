@@ -19,7 +19,6 @@ from utils.core.errors import TextError
 from utils.speech.batching import Batch, DecodingRequest
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
-from utils.speech.sampling import BeamSearch
 from utils.speech.types import Generation, Sentence
 from utils.xtts.certificate import DECODING, failure
 
@@ -100,19 +99,6 @@ class Decoder:
     def scores(self, latents: Tensor) -> Tensor:
         """Return the scores of all codes for latents."""
         return self.head(latents.to(self.stack.dtype)).float()
-
-    def search(self, sentence: Sentence, prompt: Tensor, config: SpeechConfig) -> BeamSearch:
-        """Begin a beam search for a sentence, whose beams have a cache of their own."""
-        cache = self.stack.cache()
-        self.read(sentence, prompt, cache)
-
-        def advance(parents: list[int], codes: Tensor, position: int) -> Tensor:
-            cache.select(parents)
-            return self.norm(self.stack.step(self.embed(codes, torch.full_like(codes, position)), cache).float())
-
-        latents = advance([0], torch.tensor([self.start], device=self.device), 0)
-        limit = self.limit(sentence)
-        return BeamSearch(latents, self.scores, advance, config, used=self.used_codes, stop=self.stop, limit=limit)
 
     def score(self, sentence: Sentence, prompt: Tensor, codes: Tensor) -> tuple[Tensor, Tensor]:
         """Score given codes in one pass (teacher forcing).

@@ -1,4 +1,4 @@
-"""Chooses audio codes: sampling and beam search with the results of transformers' ``generate``.
+"""Chooses audio codes: sampling with the results of transformers' ``generate``.
 
 The order of sampling is repetition penalty, temperature, top k, top p. Two things differ from coqui on purpose. coqui
 counts its made-up prefix (token 1 and the start code) as generated, so code 1 is penalized in every sentence; here a
@@ -6,15 +6,10 @@ code counts once it was generated, and the start code from the beginning. And ea
 so it sounds the same alone and in a batch.
 """
 
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
-
-CANDIDATES = 2  # per beam, because one of them may end the sentence
 
 
 def random_numbers(seed: int, count: int) -> Tensor:
@@ -63,80 +58,3 @@ def choose(
     used.scatter_(1, codes, value=True)
     logprobs = scores.gather(1, codes) - scores.logsumexp(1, keepdim=True)
     return codes.squeeze(1), logprobs.squeeze(1)
-
-
-class Beams(NamedTuple):
-    """What the beams generated so far, one row per beam."""
-
-    codes: Tensor  # of shape (beams, n)
-    rows: Tensor  # row of each step that holds the latent of that code
-    logprobs: Tensor  # the model's own log-probabilities
-
-
-class BeamSearch:
-    """Beam search for one sentence.
-
-    Beams are compared by the sum of their log-probabilities after the repetition penalty, divided by the number of
-    codes to the power of the length penalty. Temperature, top k and top p have no effect.
-    """
-
-    def __init__(
-        self,
-        latents: Tensor,  # that the first code is predicted from, of shape (1, dim)
-        score: Callable[[Tensor], Tensor],  # returns the scores of all codes for latents
-        advance: Callable[[list[int], Tensor, int], Tensor],  # next latents for parent rows, their codes, the position
-        config: SpeechConfig,
-        *,
-        used: Sequence[int],  # codes that count as used from the beginning
-        stop: int,  # the stop code
-        limit: int,  # maximum number of codes
-    ) -> None:
-        self.score, self.advance, self.config = score, advance, config
-        self.used, self.stop, self.limit = list(used), stop, limit
-        self.latents = [latents]  # of each step
-        self.sums = torch.zeros(1, device=latents.device)
-        nothing = torch.zeros(1, 0, device=latents.device)
-        self.beams = Beams(nothing.long(), nothing.long(), nothing)
-        self.finished: list[tuple[float, Beams]] = []
-        self.position = 0
-        self.running = True
-
-    def step(self) -> None:
-        self.position += 1
-        beams = self.config.beams
-        logprobs = self.score(self.latents[-1]).log_softmax(1)
-        used = torch.zeros_like(logprobs, dtype=torch.bool)
-        used[:, self.used] = True
-        used.scatter_(1, self.beams.codes, value=True)
-        penalized = penalize(logprobs, used, self.config.repetition_penalty) + self.sums[:, None]
-        sums, indices = penalized.flatten().topk(min(CANDIDATES * beams, penalized.numel()))
-        parents, codes = indices // penalized.shape[1], indices % penalized.shape[1]
-        new = (codes, parents, logprobs[parents, codes])
-        pairs = zip(self.beams, new, strict=True)
-        grown = Beams(*(torch.cat((part[parents], column[:, None]), dim=1) for part, column in pairs))
-        ends = codes == self.stop if self.position < self.limit else torch.ones_like(codes, dtype=torch.bool)
-        self._finish(sums[:beams], ends[:beams], grown)
-        alive = (~ends).nonzero()[:beams, 0]
-        # Whether a running beam can still beat the worst finished one.
-        self.running = len(alive) > 0 and (
-            len(self.finished) < beams or self._normalized(float(sums[alive[0]])) > self.finished[-1][0]
-        )
-        if self.running:
-            self.sums = sums[alive]
-            self.beams = Beams(*(part[alive] for part in grown))
-            self.latents.append(self.advance(parents[alive].tolist(), codes[alive], self.position))
-
-    def best(self) -> tuple[list[int], list[Tensor], list[float]]:
-        _, beam = self.finished[0]
-        rows = beam.rows[0].tolist()
-        latents = [latents[row] for latents, row in zip(self.latents, rows, strict=False)]
-        return beam.codes[0].tolist(), latents, beam.logprobs[0].tolist()
-
-    def _finish(self, sums: Tensor, ends: Tensor, grown: Beams) -> None:
-        for row in ends.nonzero()[:, 0].tolist():
-            self.finished.append((self._normalized(float(sums[row])), Beams(*(part[row : row + 1] for part in grown))))
-        self.finished.sort(key=lambda each: each[0], reverse=True)
-        del self.finished[self.config.beams :]
-
-    def _normalized(self, total: float) -> float:
-        return total / float(self.position**self.config.length_penalty)

@@ -211,7 +211,7 @@ def best_takes(
     sentences are read as far as there is work for two batches.
     """
     source, limits = iter(sentences), SpeechLimits.of(config.language)
-    if config.beams > 1 or config.top_k == 1:
+    if config.top_k == 1:
         config = config.model_copy(update={"tries": 1, "candidates": 1})
     works, takes = deque[_Work](), dict[Generation, tuple[_Work, int, Sentence]]()
 

@@ -1,9 +1,7 @@
-"""Comparisons: several models speak the same sentences in a child process; then people judge them blindly."""
+"""Comparisons: several models speak the same sentences in a child process."""
 
-import hashlib
 import re
 import shlex
-import shutil
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +11,11 @@ from utils.config.flags import command_line
 from utils.core.errors import ConfigError, DataError, TextError
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.processes import read_lines
-from utils.core.storage import make_folder, make_unique_folder, timestamp_name, write_atomically
-from utils.evaluation import blind_test
-from utils.evaluation.blind_test import BlindPair, Choice, Tally
+from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
 from utils.studio.background_jobs import BackgroundJob
 
-FOLDER, SENTENCES, BLIND = "comparisons", "sentences.txt", "blind"
+FOLDER, SENTENCES = "comparisons", "sentences.txt"
 MIN_MODELS, MAX_MODELS = 2, 4
 MAX_SENTENCES = 50
 PROGRESS_LINE = re.compile(r"(.+?) (\d+)/(\d+)(?: · .*)?")  # as evaluate prints it
@@ -68,47 +64,8 @@ def load_report(project: Project, name: object) -> EvaluationReport:
     return load(_folder(project, name))
 
 
-def next_pair(project: Project, name: object, voter: str) -> tuple[BlindPair | None, int, int]:
-    """Return the next pair that a voter has not judged, how many remain, and how many there are."""
-    folder = _folder(project, name)
-    pairs = _blind_pairs(folder)
-    remaining = blind_test.remaining_pairs(pairs, blind_test.read_votes(folder / blind_test.FILE), voter)
-    return (remaining[0] if remaining else None), len(remaining), len(pairs)
-
-
-def anonymous_files(project: Project, name: object, pair: BlindPair) -> tuple[Path, Path]:
-    """Copy both recordings of a pair to file names that do not reveal the models."""
-    folder = _folder(project, name) / BLIND
-    make_folder(folder)
-    targets = folder / f"{pair.token}-1.wav", folder / f"{pair.token}-2.wav"
-    for source, target in zip((pair.left, pair.right), targets, strict=True):
-        if not target.exists():
-            shutil.copyfile(source, target)
-    return targets
-
-
-def save_vote(project: Project, name: object, token: str, choice: Choice, voter: str) -> None:
-    """Save which recording of a pair a voter prefers."""
-    folder = _folder(project, name)
-    pairs = {pair.token: pair for pair in _blind_pairs(folder)}
-    if token not in pairs:
-        raise DataError("This pair no longer exists.", hint="Start the blind test again.")
-    blind_test.save_vote(folder / blind_test.FILE, pairs[token], choice, voter)
-
-
-def tally(project: Project, name: object) -> list[Tally]:
-    """Count the votes of everybody."""
-    return blind_test.tally(blind_test.read_votes(_folder(project, name) / blind_test.FILE))
-
-
 def _folder(project: Project, name: object) -> Path:
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / JSON).is_file():
         raise DataError(f"There is no comparison {name}.", hint="Choose another one, or compare models first.")
     return folder
-
-
-def _blind_pairs(folder: Path) -> list[BlindPair]:
-    """Return the pairs in the same order for the same comparison."""
-    digest = hashlib.blake2b(folder.name.encode(), digest_size=4).digest()
-    return blind_test.blind_pairs(load(folder), int.from_bytes(digest))

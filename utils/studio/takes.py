@@ -325,11 +325,7 @@ def _write(project: Project, take: Take, samples: Samples) -> Take:
 @cached_while_unchanged(512)
 def _parse(path: Path) -> Take:
     try:
-        data = read_json(path)
-        for piece in data["pieces"]:
-            if "read" in piece["reading"]:  # the name in version 1.0
-                piece["reading"]["model_text"] = piece["reading"].pop("read")
-        return TypeAdapter(Take).validate_python(data)
+        return TypeAdapter(Take).validate_python(read_json(path))
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

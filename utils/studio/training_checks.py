@@ -109,7 +109,7 @@ def _count_lines(path: Path) -> int:
 
 
 def read_settings(run: Run) -> dict[str, object]:
-    """Read the settings of a run, also of an older version; empty when the file is damaged."""
+    """Read the settings of a run; empty when the file is damaged."""
     try:
         return read_yaml(run.config)
     except ConfigError:
@@ -119,7 +119,7 @@ def read_settings(run: Run) -> dict[str, object]:
 def differences(runs: Sequence[Run]) -> dict[str, list[object]]:
     """Return the settings that differ between runs, in the order of declaration; blank where a file is damaged."""
     defaults = TrainConfig().model_dump()
-    settings = [defaults | TrainConfig.earlier | values if (values := read_settings(run)) else {} for run in runs]
+    settings = [defaults | values if (values := read_settings(run)) else {} for run in runs]
     names = [name for name in defaults if len({str(values[name]) for values in settings if values}) > 1]
     return {name: [values.get(name, "") for values in settings] for name in names if name not in NOT_COMPARED}
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Literal
 
 import psutil
 
-from utils.config.train import RETIRED
 from utils.core import paths
 from utils.core.errors import shortage
 from utils.recognition.recognisers.choice import missing_gpu_library
@@ -216,7 +215,7 @@ def browser(_output: Path) -> Iterator[Finding]:
 
 def base_model(_output: Path) -> Iterator[Finding]:
     """A base model is installed and complete, and its licence was accepted."""
-    folders = sorted(path for path in paths.MODELS.glob("*/") if path.name != RETIRED)
+    folders = sorted(paths.MODELS.glob("*/"))
     if not folders:
         cure = "Download it under System on the page, or with: python -m utils download-model."
         yield Finding("Base model", "warn", "not installed", cure)

@@ -41,12 +41,12 @@ class Snapshot:
     guards: Tree = field(default_factory=dict)
     random: Tree = field(default_factory=dict)  # result of ``capture_rng``
     seconds: float = 0.0  # trained, over all sessions
-    config_hash: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)  # of the run; version 1.1 saved none
     dataset_hash: str = ""  # of the clips and their order
     extra: Tree = field(default_factory=dict)  # state of the training loop
 
 
-SCALARS = ("update", "seconds", "config_hash", "dataset_hash")  # stored as plain JSON values
+SCALARS = ("update", "seconds", "settings", "dataset_hash")  # stored as plain JSON values
 TREES = ("scheduler", "scaler", "guards", "random", "extra")
 
 
@@ -80,7 +80,7 @@ def load(folder: Path) -> Snapshot:
             weights=read_tensors(folder / WEIGHTS),
             optimizer=unflatten_tree(optimizer, read_tensors(folder / OPTIMIZER)),
             ema=read_tensors(folder / EMA) if EMA in about["files"] else None,
-            **{name: about[name] for name in SCALARS},
+            **{name: about[name] for name in SCALARS if name in about},
             **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
         )
     except DamagedError as error:

@@ -2,15 +2,13 @@
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from pydantic_core import to_json
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
@@ -120,7 +118,7 @@ class RunSaver:
                 "The training clips have changed since this run was saved, so it cannot resume exactly.",
                 hint="Promote its checkpoint, then start a run with custom_model set to the project's folder ready.",
             )
-        if snapshot.config_hash != config_hash(self.config):
+        if changed_settings(snapshot.settings, self.config):
             raise RunError(
                 "The settings of this run were changed after it was saved.",
                 hint=f"Restore them. Only these may change: {', '.join(sorted(MAY_CHANGE))}.",
@@ -135,7 +133,7 @@ class RunSaver:
         """
         step = self.step
         reported = last_update(self.job.run)
-        info = load_newest_checkpoint(self.folder, self.gpt, config_hash(self.config))
+        info = load_newest_checkpoint(self.folder, self.gpt, self.config)
         known_best = (one for one in checkpoints.list_checkpoints(self.folder) if one.is_best and one.step <= info.step)
         best = next((one.info for one in known_best), None)
         losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
@@ -242,7 +240,7 @@ class RunSaver:
             guards={name: part.state_dict() for name, part in self.guards.items()},
             random={"processes": step.ranks.gather(resume_state.capture_rng())},
             seconds=self.throughput.seconds,
-            config_hash=config_hash(self.config),
+            settings=self.config.model_dump(mode="json"),
             dataset_hash=self.dataset_hash,
             extra=dataclasses.asdict(state),
         )
@@ -273,7 +271,6 @@ class RunSaver:
             eval_audio=losses.get("audio"),
             base=str(self.base.folder),
             base_fingerprint=self.base.fingerprint,
-            config_hash=config_hash(self.config),
             vocabulary_hash=self.tokenizer.vocabulary.hash,
             is_average=self.step.ema is not None,
             settings=self.config.model_dump(mode="json"),
@@ -287,22 +284,20 @@ def last_update(run: Run) -> int:
     return steps[-1] if steps else 0
 
 
-def config_hash(config: TrainConfig) -> str:
-    as_earlier = {name for name, value in config.earlier.items() if getattr(config, name) == value}
-    values: dict[str, object] = {}
-    for name, value in config.model_dump(mode="json", exclude=MAY_CHANGE | as_earlier).items():
-        values |= {name: value, **config.removed.get(name, {})}  # a run of an earlier version keeps its hash
-    return hashlib.blake2b(to_json(values), digest_size=8).hexdigest()
+def changed_settings(saved: Mapping[str, object], config: TrainConfig) -> list[str]:
+    """Name the settings that were saved with another value; later versions may have more than were saved."""
+    now = config.model_dump(mode="json", exclude=MAY_CHANGE)
+    return [name for name, value in now.items() if saved.get(name, value) != value]
 
 
-def load_newest_checkpoint(run: Path, gpt: nn.Module, settings: str) -> CheckpointInfo:
-    """Load the newest intact checkpoint with these settings (their hash) into a model, verifying every byte."""
+def load_newest_checkpoint(run: Path, gpt: nn.Module, config: TrainConfig) -> CheckpointInfo:
+    """Load the newest intact checkpoint with these settings into a model, verifying every byte."""
     errors = []
     for checkpoint in checkpoints.list_checkpoints(run):
         if checkpoint.info is None:
             continue
         try:
-            if checkpoint.info.config_hash != settings:
+            if changed_settings(checkpoint.info.settings, config):
                 raise DamagedError(f"{checkpoint.folder} was trained with different settings.")
             _load_weights(gpt, checkpoint.folder)
         except AmharicTtsError as error:

@@ -51,7 +51,6 @@ class CheckpointInfo:
     time: float = 0.0  # Unix time when it was written
     base: str = ""  # folder of the model that the run started from
     base_fingerprint: str = ""
-    config_hash: str = ""
     vocabulary_hash: str = ""
     is_average: bool = False  # whether the weights are the moving average
     settings: dict[str, Any] = field(default_factory=dict)  # of the run

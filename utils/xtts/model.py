@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.core.errors import shortage
-from utils.core.paths import MODELS, TINY_MODEL, TINY_MODEL_1_0
+from utils.core.paths import MODELS, TINY_MODEL
 from utils.core.storage import read_json
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, ModelFileError
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
@@ -285,9 +285,9 @@ def fingerprint(folder: Path) -> str:
 def find_recorded_base(base: Path, recorded: str, models: Path = MODELS) -> Path | None:
     """Return where the model with a recorded path and fingerprint is today.
 
-    It may lie among the models now. The embedded voice moves with the program, and that of 1.0 is still here.
+    It may lie among the models now. The embedded voice moves with the program.
     """
-    embedded = [TINY_MODEL, TINY_MODEL_1_0] if base.name == TINY_MODEL.name else []
+    embedded = [TINY_MODEL] if base.name == TINY_MODEL.name else []
     for place in (base, models / base.name, *embedded):
         # os.path: Path.is_file raises an error where a damaged name is too long
         if os.path.isfile(place / MODEL_FILE) and recorded in {"", fingerprint(place)}:  # noqa: PTH113

@@ -6,13 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
-from typing import cast
 
 import gradio as gr
 
 from utils.core.errors import ConfigError, RunError
 from utils.core.storage import make_folder
-from utils.evaluation.blind_test import CHOICES, Choice
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.speech.models import list_models
@@ -31,7 +29,6 @@ from utils.ui.views import audio_player, cell, message_box, note, table
 FILE, COMPARISON, EXPORT = "file", "compare", "pack"  # kinds of jobs; one of each runs at a time
 SUBTITLES = [".srt", ".vtt", ".ass", ".ssa"]
 MAX_ARCHIVES = 6  # offered for download
-VOTES = ("inference.first_better", "inference.second_better", "inference.equal")
 
 
 def archives(paths: Iterator[Path]) -> str:
@@ -87,7 +84,7 @@ def build_file(context: Context) -> None:
 
 
 def build_compare(context: Context) -> None:
-    """Speak the same sentences with several models, then judge them without knowing which is which."""
+    """Speak the same sentences with several models."""
     page = context.page
 
     def compare(request: PanelRequest) -> None:
@@ -98,10 +95,6 @@ def build_compare(context: Context) -> None:
             return comparisons.compare(job, project, paths, sentences, settings, page.output)
 
         context.jobs.start(request.name, COMPARISON, task)
-
-    def vote(request: PanelRequest) -> None:
-        choice, token = cast("Choice", request.text("choice")), request.text("token")
-        comparisons.save_vote(request.project, selected(request), token, choice, request.text("voter"))
 
     def render(request: PanelRequest) -> str:
         language, name = request.language, selected(request)
@@ -121,11 +114,9 @@ def build_compare(context: Context) -> None:
         choices = [(each, each) for each in comparisons.names(request.project)]
         title, hint = (t(f"inference.{key}", language) for key in ("comparison", "comparison_hint"))
         html += views.select_field("comparison", title, choices, hint, name, data_act="show")
-        html += report_html(comparisons.load_report(request.project, name), language)
-        return html + views.details(t("inference.blind_test", language), blind_test_html(request, name), "blind-test")
+        return html + report_html(comparisons.load_report(request.project, name), language)
 
-    actions = {"compare": compare, "show": lambda _: {"judging": False}, "next": lambda _: {"judging": True}}
-    actions |= {"vote": vote, **stop_action(context.jobs, COMPARISON)}
+    actions = {"compare": compare, "show": lambda _: None, **stop_action(context.jobs, COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 
@@ -159,30 +150,6 @@ def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, languag
 
 def _factor(value: float | None) -> str:
     return f"{value:.2f}" if value else "–"
-
-
-def blind_test_html(request: PanelRequest, name: str) -> str:
-    """Show one pair at a time; the files have names that do not reveal the models."""
-    language, voter = request.language, request.text("voter")
-    asked = views.text_field("voter", t("common.your_name", language), t("inference.your_name_hint", language))
-    start = views.button("next", t("inference.next_pair", language))
-    html = note(t("inference.blind_test_about", language)) + views.row(asked, start)
-    if not request.fields.get("judging"):
-        return html
-    pair, remaining, total = comparisons.next_pair(request.project, name, voter)
-    if pair is None:
-        tally = message_box("success", *map(str, comparisons.tally(request.project, name)))
-        return html + note(t("inference.all_pairs_judged", language, total=total)) + tally
-    html += note(t("inference.pair_of", language, number=total - remaining + 1, total=total, sentence=pair.text))
-    files = comparisons.anonymous_files(request.project, name, pair)
-    labels = (t(f"inference.sample_{place}", language) for place in (1, 2))
-    html += views.row(
-        *(f"<span>{label}{audio_player(path, label)}</span>" for label, path in zip(labels, files, strict=True))
-    )
-    votes = zip(CHOICES, VOTES, strict=True)
-    return html + views.row(
-        *(views.button("vote", t(key, language), choice=choice, token=pair.token) for choice, key in votes)
-    )
 
 
 # --- exports ---

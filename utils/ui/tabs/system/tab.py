@@ -9,11 +9,9 @@ from typing import Any
 
 import gradio as gr
 
-from utils.config import RehearsalConfig
 from utils.core import monitor, paths
 from utils.core.errors import ConfigError
 from utils.core.processes import query
-from utils.studio import runs
 from utils.studio.page_settings import PageSettings, read, settings_path, write
 from utils.system.doctor import Finding
 from utils.ui import views
@@ -44,7 +42,7 @@ def build(page: PageContext) -> None:
     gr.Markdown(heading("system.page_settings"))
     build_settings(page)
     gr.Markdown(heading("system.runs"))
-    build_rehearsal(page, RunPanel(page))
+    RunPanel(page)
 
 
 def build_computer(page: PageContext) -> None:
@@ -67,22 +65,6 @@ def build_computer(page: PageContext) -> None:
 
 def read_findings(text: str) -> list[Finding]:
     return [Finding(**finding) for finding in json.loads(text)]
-
-
-def build_rehearsal(page: PageContext, panel: RunPanel) -> None:
-    """Start a run that only counts."""
-    with gr.Accordion(t("system.rehearsal"), open=True):
-        gr.Markdown(t("system.rehearsal_about"))
-        form = SettingsForm(RehearsalConfig, {"": [*RehearsalConfig.model_fields]}, "rehearsal")
-        button = gr.Button(t("system.start"), variant="primary", elem_id="start-rehearsal")
-
-    @show_errors
-    def rehearse(project: str, values: dict[str, object] | None, language: str) -> tuple[Any, ...]:
-        config = RehearsalConfig.parse(values_of(values), source="The form")
-        return panel.started(lambda opened: runs.start("rehearse", config, opened), project, language)
-
-    inputs, options = [page.project, form.widget, page.language], {"api_visibility": "private", **RAW_INPUTS}
-    button.click(rehearse, inputs, panel.outputs, concurrency_limit=None, **options)
 
 
 def build_settings(page: PageContext) -> None:

@@ -100,7 +100,7 @@ class TrainPanel(RunPanel):
 
     def _load_settings(self, project: str, reused: str) -> dict[str, object]:
         run = runs.find_run(self.page.open(project), reused.partition(SEPARATOR)[0])
-        return self.form.value(TrainConfig.load_run(run.config))
+        return self.form.value(TrainConfig.load(run.config))
 
     def _export(self, request: PanelRequest) -> dict[str, str]:
         arguments = ["checkpoints", "promote", find(request).name, request.text("checkpoint") or "best"]

@@ -16,7 +16,7 @@ from utils.core.paths import CONFIGS, Project
 from utils.dataset import metadata
 from utils.studio import runs
 from utils.studio.training_checks import forecast_disk
-from utils.training.advice import Advice, advise, training_data
+from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.i18n import choices, describe_problems, field_title, labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.settings_form import SettingsForm, values_of
@@ -59,11 +59,7 @@ GROUPS = {
 SLIDERS = {FREQUENCY: 5000}  # a number beside it, a file or a program may set more
 PATHS = ("custom_model", "train_csv", "eval_csv", "replay_data")  # of this computer; no preset sets them
 UNTOUCHED = ("num_epochs", "batch_size", "learning_rate", FREQUENCY)  # that tell whether somebody has set up a run
-TIERS = (  # presets by the memory that they need
-    *("conservative", "balanced", "aggressive", "standard"),
-    *("t4", "memory_optimized", "extreme_memory_optimized", "lora_6gb"),
-)
-PRESETS = (*TIERS, "amharic", "amharic_200hr", "small_dataset", "tiny_cpu")  # files in configs/
+PRESETS = (*TIERS, "lora_6gb", "small_dataset", "tiny_cpu")  # files in configs/
 
 NAMES = re.compile(rf"\b({'|'.join(sorted(TrainConfig.model_fields, key=len, reverse=True))})\b")
 Values = Mapping[str, object]
@@ -174,7 +170,7 @@ def connect_form(
         name, config = "", None
         with contextlib.suppress(AmharicTtsError):  # its settings are damaged
             run = next(iter(list_trainings(opened)), None)
-            config = run and TrainConfig.load_run(run.config)
+            config = run and TrainConfig.load(run.config)
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)

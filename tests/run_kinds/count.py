@@ -1,17 +1,25 @@
-"""Do a test run without training, to check that start, watch, stop and resume work on this machine."""
+"""A run that counts for some seconds and can be stopped, saved and resumed, in place of a training."""
 
 import argparse
 import functools
 import time
 
 from utils.cli.runs import add_following, add_project, start_and_follow
-from utils.config import RehearsalConfig
+from utils.config.base import Config, setting
 from utils.config.flags import read_flags
 from utils.core.events import iter_events
 from utils.core.paths import project
 from utils.studio.job import Job
 
-CONFIG = RehearsalConfig
+
+class CountConfig(Config):
+    """How long to count."""
+
+    seconds: float = setting(20.0, "Seconds", "Length of the run.", ge=0.1, le=86_400)
+    ticks_per_second: float = setting(2.0, "Ticks per second", "Events written per second.", gt=0, le=100)
+
+
+CONFIG = CountConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +29,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
-    return start_and_follow("rehearse", read_flags(arguments, CONFIG), opened, arguments)
+    return start_and_follow("count", read_flags(arguments, CONFIG), opened, arguments)
 
 
-def work(job: Job, config: RehearsalConfig) -> None:
+def work(job: Job, config: CountConfig) -> None:
     """Count until the time is over; a resumed run continues its count."""
     total = max(1, round(config.seconds * config.ticks_per_second))
     steps = [event.get("step") for event in iter_events(job.run.events) if event["kind"] == "progress"]
