@@ -21,8 +21,10 @@ import soundfile
 
 from benchmarks.alignment_data import PlantedClip, project
 from utils.config import DatasetConfig
-from utils.core.paths import Project
-from utils.dataset.build import build, content_hash
+from utils.core import wording
+from utils.core.facts import Fact
+from utils.dataset.pipeline import content_hash
+from utils.dataset.prepare import prepare
 from utils.dataset.sources import find_recordings
 from utils.dataset.store import Dataset
 from utils.dataset.text_check import find_words, saved_check
@@ -137,7 +139,8 @@ def compare(
     print(f"{len(kept)} clips kept, {sum(clip.span.seconds for clip in kept) / spoken:.1%} of {spoken:.0f} s of speech")
     for reason, count in Counter(clip.reason for clip in contents.excluded).items():
         print(f"  excluded, {reason}: {count}")
-    print(f"  warnings: {[warning[:150] for source in contents.files.values() for warning in source.warnings][:5]}")
+    warnings = [str(warning) for source in contents.files.values() for warning in source.warnings]
+    print(f"  warnings: {[warning[:150] for warning in warnings[:5]]}")
     offsets = []
     whole = " ".join(texts).split()
     starts = np.cumsum([0, *(len(text.split()) for text in texts)])
@@ -261,11 +264,11 @@ def run(folder: Path, language: str) -> Dataset:
     scan = find_recordings([folder], language=language, workspace=folder)
     began, processor = time.monotonic(), time.process_time()
 
-    def emit(kind: str, **fields: object) -> None:
-        if kind in {"warning", "bad"}:
-            print(f"  {kind}: {str(fields)[:300]}")
+    def report(fact: Fact) -> None:
+        if fact.level == "warning":
+            print(f"  {wording.describe(fact)[:300]}")
 
-    contents = build(scan, Project(folder / "project"), settings, emit).contents
+    contents = prepare(scan.recordings, folder / "project" / "dataset", settings, report, problems=scan.problems)
     seconds = sum(source.seconds for source in contents.recordings.values())
     limits = folder / "project" / "dataset" / "text_check" / "limits.json"
     used = time.process_time() - processor

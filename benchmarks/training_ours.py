@@ -4,7 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from functools import partial
 from statistics import median
 from typing import Any
@@ -174,12 +174,8 @@ def _encoded(plan: Plan, material: Material) -> tuple[float, float]:
     shutil.rmtree(material.dataset / features.FOLDER, ignore_errors=True)
     began, worked = time.perf_counter(), time.process_time()
     encoder, tokenizer = AudioEncoder.load(material.model, plan.device), Tokenizer.load(material.model)
-    problems: list[str] = []
-    with closing(features.build(material.dataset, material.clips(), encoder, tokenizer, LANGUAGE)) as steps:
-        for step in steps:
-            problems.extend(step.problems)
-    if problems:
-        raise RuntimeError(f"{len(problems)} clips could not be encoded: {problems[0]}")
+    if problems := features.build(material.dataset, material.clips(), encoder, tokenizer, LANGUAGE):
+        raise RuntimeError(f"{problems} clips could not be encoded")
     return time.perf_counter() - began, time.process_time() - worked
 
 

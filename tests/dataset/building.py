@@ -9,16 +9,19 @@ from typing import Any
 
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
+from utils.core.facts import Fact
 from utils.core.paths import Project
 from utils.core.workers import ReportShare
-from utils.dataset.build import BuildReport, MadeClips, Task, build, make_clips
 from utils.dataset.clip import Clip, Recording, ScanResult
+from utils.dataset.facts import Bad, Prepared
+from utils.dataset.prepare import MadeClips, Task, make_clips, prepare
+from utils.dataset.store import Dataset
 from utils.media.audio import Samples
 from utils.recognition.levels import Scores
-from utils.recognition.recognisers import Transcript
+from utils.recognition.recognisers import Recogniser, Transcript
 from utils.recognition.spans import Cue, Span
 
-SETTINGS = DatasetConfig(segmenter="energy", workers=1, check_texts=False)
+SETTINGS = DatasetConfig(segmenter="energy", workers=1, check_texts=False, recogniser="none")
 WORDS = ("ሰላም ለሁላችሁም ዛሬ", "እናቴ ገበያ ሄደች", "ልጆቹ በትምህርት ቤት ይማራሉ", "ውሃው በጣም ቀዝቃዛ ነው", "ቡና እንጠጣ")
 
 
@@ -46,12 +49,42 @@ def recordings(folder: Path, count: int, *, seconds: float = 8.0, first: int = 0
     return ScanResult(tuple(made))
 
 
-def built(scan: ScanResult, project: Project, settings: DatasetConfig = SETTINGS) -> BuildReport:
-    return build(scan, project, settings, ignore)
+@dataclass
+class Built:
+    """A dataset, and what was reported while it was prepared."""
+
+    contents: Dataset
+    facts: list[Fact]
+
+    @property
+    def prepared(self) -> Prepared:
+        return next(fact for fact in self.facts if isinstance(fact, Prepared))
+
+    @property
+    def bad(self) -> list[Bad]:
+        return [fact for fact in self.facts if isinstance(fact, Bad)]
 
 
-def ignore(kind: str, **fields: object) -> None:
-    """Receive an event."""
+def built(
+    scan: ScanResult,
+    project: Project,
+    settings: DatasetConfig = SETTINGS,
+    *recognisers: Recogniser | None,
+    **more: Any,
+) -> Built:
+    """Prepare recordings; a first recogniser transcribes, a second one compares."""
+    facts: list[Fact] = []
+    first, second = [*recognisers, None, None][:2]
+    contents = prepare(
+        scan.recordings,
+        project.dataset,
+        settings,
+        facts.append,
+        problems=scan.problems,
+        recognisers=(first, second),
+        **more,
+    )
+    return Built(contents, facts)
 
 
 def die_on_talk1(task: Task, report: ReportShare, **settings: Any) -> MadeClips:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.dataset.building import ignore
+from tests.dataset.building import Built, built
 from tools.tiny_voice.espeak import EspeakError
 from tools.tiny_voice.speakers import HELD_OUT
 from utils.config import DatasetConfig
+from utils.core.facts import Fact
 from utils.core.paths import Project
-from utils.dataset.build import BuildReport, build
-from utils.dataset.clip import MISMATCHES
+from utils.dataset.facts import Reason, RecordingWarning, SentencesMissing, TextsNotChecked, Unchecked
 from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
@@ -30,6 +30,7 @@ from utils.xtts.language_packs import pack_for
 from utils.xtts.pronunciations import add_pronunciation
 
 SETTINGS = DatasetConfig(workers=1)
+MISMATCHES = {Reason.TEXT_DIFFERS, Reason.WORD_MISSING, Reason.EXTRA_SPEECH}
 TEXTS = (
     "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው|እናቴ ገበያ ሄዳ ቲማቲም ገዛች|ልጆቹ በትምህርት ቤት ይማራሉ|ውሃው በጣም ቀዝቃዛ ነው|ነገ ጠዋት ወደ ከተማ እንሄዳለን|"
     "መጽሐፉን ጠረጴዛው ላይ አስቀምጠው|ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን|ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ|ወንድሜ አዲስ መኪና ገዛ|አበባው በጣም ያምራል ደግሞም ይሸታል|"
@@ -121,7 +122,7 @@ def test_in_a_small_project_the_gap_between_right_and_wrong_words_decides() -> N
     assert -5 < limit < -2
     assert missed < 0.1
     assert limit_between(random.normal(-4, 2, 20).tolist(), wrong, WORDS) == (-np.inf, 1.0)
-    assert "not single words" in Limits(-4.0, -np.inf, np.inf, 0.0, 1.0).note
+    assert not Limits(-4.0, -np.inf, np.inf, 0.0, 1.0).checks_words
 
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
@@ -181,14 +182,9 @@ def speak(texts: Sequence[str], tmp_path: Path) -> list[Samples]:
         pytest.skip(str(error))
 
 
-def prepared(folder: Path, settings: DatasetConfig = SETTINGS) -> tuple[BuildReport, list[str]]:
-    messages: list[str] = []
-
-    def emit(kind: str, **fields: object) -> None:
-        messages.extend(str(fields["message"]) for _ in range(kind == "warning"))
-
-    scan = find_recordings([folder], language=settings.language)
-    return build(scan, Project(folder / "project"), settings, emit), messages
+def prepared(folder: Path, settings: DatasetConfig = SETTINGS) -> tuple[Built, list[Fact]]:
+    report = built(find_recordings([folder], language=settings.language), Project(folder / "project"), settings)
+    return report, [fact for fact in report.facts if isinstance(fact, (TextsNotChecked, RecordingWarning))]
 
 
 def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tmp_path: Path) -> None:
@@ -205,9 +201,9 @@ def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tm
     clips = {int(Path(clip.source).stem): clip for clip in report.contents.clips.values()}
     assert messages == []
     assert {number: clip.reason for number, clip in clips.items() if clip.status == "excluded"} == {
-        1: MISMATCHES[0],
-        3: MISMATCHES[1],
-        6: MISMATCHES[0],
+        1: Reason.TEXT_DIFFERS,
+        3: Reason.WORD_MISSING,
+        6: Reason.TEXT_DIFFERS,
     }
     assert clips[3].note == "ትልልቅ"
     words = json.loads(clips[0].words)
@@ -223,12 +219,11 @@ def test_a_word_is_judged_by_the_pronunciation_of_the_project(tmp_path: Path) ->
         (tmp_path / f"{number:02}.txt").write_text(TEXTS[number].replace("በጣም ቀ", "ትልልቅ ቀ"), encoding="utf-8")
     without = prepared(tmp_path)[0].contents
     corrected = Project(tmp_path / "corrected")
-    add_pronunciation(corrected.pronunciations, "ትልልቅ", "በጣም")
+    add_pronunciation(corrected, "ትልልቅ", "በጣም")
     scan = find_recordings([tmp_path / f"{number:02}.wav" for number in range(len(TEXTS))], language="am")
     assert [clip.note for clip in without.excluded if clip.reason in MISMATCHES] == ["ትልልቅ"]
-    assert not [
-        clip for clip in build(scan, corrected, SETTINGS, ignore).contents.excluded if clip.reason in MISMATCHES
-    ]
+    contents = built(scan, corrected, SETTINGS, pronunciations=corrected.pronunciations).contents
+    assert not [clip for clip in contents.excluded if clip.reason in MISMATCHES]
 
 
 def test_subtitles_without_pauses_between_them_give_whole_clips(tmp_path: Path) -> None:
@@ -260,7 +255,10 @@ def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path
     report, _ = prepared(tmp_path)
     text = " ".join(clip.text for clip in sorted(report.contents.kept, key=lambda clip: clip.span.start))
     assert text.replace("።", "").split() == " ".join(TEXTS).split()
-    assert any(absent[:20] in warning for warning in report.contents.files[str(tmp_path / "talk.wav")].warnings)
+    (missing,) = report.contents.files[str(tmp_path / "talk.wav")].warnings
+    assert isinstance(missing, SentencesMissing)
+    assert missing.count == 1
+    assert missing.first[0].startswith(absent[:20])
 
 
 def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: Path) -> None:
@@ -269,7 +267,7 @@ def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: 
         (tmp_path / f"{number}.txt").write_text(TEXTS[1 - number], encoding="utf-8")
     report, messages = prepared(tmp_path)
     assert len(report.contents.kept) == 2
-    assert "not checked" in messages[0]
+    assert messages == [TextsNotChecked(Unchecked.TOO_FEW, 2)]
 
 
 def test_noise_with_texts_is_not_judged(tmp_path: Path) -> None:
@@ -280,7 +278,7 @@ def test_noise_with_texts_is_not_judged(tmp_path: Path) -> None:
     settings = SETTINGS.model_copy(update={"segmenter": "energy", "min_snr_db": -20.0})
     report, messages = prepared(tmp_path, settings)
     assert len(report.contents.kept) == len(TEXTS)
-    assert "not checked" in messages[0]
+    assert [fact.why for fact in messages if isinstance(fact, TextsNotChecked)] == [Unchecked.NO_BETTER]
     unchecked = settings.model_copy(update={"check_texts": False})
     scan = find_recordings([tmp_path / f"{number}.wav" for number in range(3)], language="am")
-    assert build(scan, Project(tmp_path / "other"), unchecked, ignore).contents.kept
+    assert built(scan, Project(tmp_path / "other"), unchecked).contents.kept

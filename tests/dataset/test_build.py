@@ -11,22 +11,24 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.dataset.building import SETTINGS, SaysTheSame, built, ignore, recordings
+from tests.dataset import building as made
+from tests.dataset.building import SETTINGS, SaysTheSame, built, recordings
 from tests.dataset.recordings import generated, recording
-from utils.core.errors import DataError, StorageError
+from utils.core.errors import StorageError
 from utils.core.paths import Project
-from utils.dataset.build import BuildReport, build
 from utils.dataset.clip import Recording, ScanResult
+from utils.dataset.facts import Bad, DatasetError, DatasetProblem, NothingTranscribedError, Reason
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
-from utils.recognition.recognisers import RecognitionError
+from utils.media.facts import AudioFileError, AudioProblem
+from utils.recognition.facts import RecogniserError, RecogniserProblem
 
 
 class Built(NamedTuple):
     scan: ScanResult
     project: Project
-    report: BuildReport
+    report: made.Built
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +67,11 @@ def test_recordings_become_a_standard_dataset_of_quiet_edges_and_all_audio_is_ac
         assert np.abs(samples).max() <= 0.9
         assert abs(samples.mean()) < 1e-3
         assert samples.size == pytest.approx(clip.span.seconds * rate, abs=2)
-    ledger = account(done.report.contents)
-    assert ledger.seconds == pytest.approx(60, abs=0.1)
-    assert ledger.kept + sum(ledger.excluded.values()) + ledger.between == pytest.approx(60, abs=0.1)
-    assert ledger.kept > 30
+    total = account(done.report.contents).total
+    assert total.seconds == pytest.approx(60, abs=0.1)
+    assert total.kept + sum(part.seconds for part in total.excluded) + total.between == pytest.approx(60, abs=0.1)
+    assert total.kept > 30
+    assert total in done.report.facts
 
 
 def test_adding_a_recording_again_or_in_another_language_changes_nothing(done: Built) -> None:
@@ -77,9 +80,10 @@ def test_adding_a_recording_again_or_in_another_language_changes_nothing(done: B
 
     before = files()
     report = built(done.scan, done.project)
-    with pytest.raises(DataError, match="'am', not 'om'"):
+    with pytest.raises(DatasetError) as caught:
         built(done.scan, done.project, SETTINGS.model_copy(update={"language": "om"}))
-    assert (report.added, report.known, files()) == (0, 3, before)
+    assert (caught.value.problem, caught.value.detail) == (DatasetProblem.LANGUAGE, "am")
+    assert (report.prepared.added, report.prepared.known, files()) == (0, 3, before)
 
 
 def test_a_dataset_grows_by_what_is_new_and_a_copy_is_not(project: Project, tmp_path: Path) -> None:
@@ -89,13 +93,13 @@ def test_a_dataset_grows_by_what_is_new_and_a_copy_is_not(project: Project, tmp_
     copy = dataclasses.replace(first, path=Path(shutil.copy(first.path, tmp_path / "copy.wav")))
     for _ in range(2):
         report = built(ScanResult((copy, copy)), project)
-        assert (report.added, report.known, report.contents.clips) == (0, 2, clips)
+        assert (report.prepared.added, report.prepared.known, report.contents.clips) == (0, 2, clips)
     soundfile.write(tmp_path / "again.flac", *soundfile.read(first.path), subtype="PCM_16")
     same_audio = dataclasses.replace(first, path=tmp_path / "again.flac")
     grown = built(ScanResult((*recordings(tmp_path / "in", 4).recordings, same_audio)), project)
-    assert grown.added == 3
+    assert grown.prepared.added == 3
     assert {name: grown.contents.clips[name] for name in clips} == clips
-    assert {clip.reason for clip in grown.contents.clips.values() if clip.source.endswith("flac")} == {"duplicate"}
+    assert {clip.reason for clip in grown.contents.clips.values() if clip.source.endswith("flac")} == {Reason.DUPLICATE}
 
 
 def test_a_bad_file_that_was_removed_is_forgotten(project: Project, tmp_path: Path) -> None:
@@ -109,7 +113,7 @@ def test_a_bad_file_that_was_removed_is_forgotten(project: Project, tmp_path: Pa
 def test_only_recordings_without_text_are_transcribed(project: Project, tmp_path: Path) -> None:
     bare, recogniser = without_text(tmp_path / "in", 5), SaysTheSame()
     scan = ScanResult((*recordings(tmp_path / "in", 1).recordings, bare))
-    clips = list(build(scan, project, SETTINGS, ignore, recogniser=recogniser).contents.clips.values())
+    clips = list(built(scan, project, SETTINGS, recogniser).contents.clips.values())
     transcribed = [clip for clip in clips if clip.source == str(bare.path)]
     assert recogniser.count == len(transcribed) > 0
     assert {(clip.text, clip.scores.confidence) for clip in transcribed} == {(recogniser.text, 0.9)}
@@ -120,35 +124,37 @@ def test_without_its_recogniser_a_build_keeps_the_recordings_that_have_text(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise RecognitionError("There is no model large-v3 here.", hint="Download it.")
+        raise RecogniserError("large-v3", RecogniserProblem.MISSING, "offline")
 
     missing = SaysTheSame()
     monkeypatch.setattr(missing, "transcribe", fail)
     bare = [without_text(tmp_path / "in", number) for number in (5, 6)]
-    with pytest.raises(RecognitionError):
-        build(ScanResult(tuple(bare)), project, SETTINGS, ignore, recogniser=missing)
+    with pytest.raises(NothingTranscribedError):
+        built(ScanResult(tuple(bare)), project, SETTINGS, missing)
     scan = ScanResult((*bare, *recordings(tmp_path / "in", 1).recordings))
-    contents = build(scan, project, SETTINGS, ignore, recogniser=missing).contents
+    contents = built(scan, project, SETTINGS, missing).contents
     assert contents.kept
     assert {source.path for source in contents.failed} == {str(recording.path) for recording in bare}
-    assert "Download it." in contents.failed[0].reason
-    contents = build(scan, project, SETTINGS, ignore, recogniser=SaysTheSame()).contents
+    assert contents.failed[0].bad == Bad(
+        bare[0].path, RecogniserError("large-v3", RecogniserProblem.MISSING, "offline")
+    )
+    contents = built(scan, project, SETTINGS, SaysTheSame()).contents
     assert contents.failed == []
 
 
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
-        (SaysTheSame(), SaysTheSame("ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን!"), ""),
-        (SaysTheSame(), SaysTheSame("ዝናቡ ሌሊቱን ሙሉ አደረ"), "recognisers disagree"),
-        (None, None, "empty text"),
+        (SaysTheSame(), SaysTheSame("ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን!"), None),
+        (SaysTheSame(), SaysTheSame("ዝናቡ ሌሊቱን ሙሉ አደረ"), Reason.DISAGREEMENT),
+        (None, None, Reason.EMPTY_TEXT),
     ],
 )
 def test_clips_without_text_or_with_two_are_excluded_with_their_audio(
-    project: Project, tmp_path: Path, first: SaysTheSame | None, second: SaysTheSame | None, reason: str
+    project: Project, tmp_path: Path, first: SaysTheSame | None, second: SaysTheSame | None, reason: Reason | None
 ) -> None:
     scan = ScanResult((without_text(tmp_path / "in"),))
-    clips = build(scan, project, SETTINGS, ignore, recogniser=first, second=second).contents.clips.values()
+    clips = built(scan, project, SETTINGS, first, second).contents.clips.values()
     assert {(clip.reason, clip.scores.second_cer is None) for clip in clips} == {(reason, second is None)}
     assert all((project.dataset / clip.audio).is_file() for clip in clips)
 
@@ -173,11 +179,10 @@ def test_bad_files_are_in_the_ledger_with_their_reason_and_the_others_are_finish
     (tmp_path / "text.mp3").write_text("ይህ ድምፅ አይደለም።" * 50, encoding="utf-8")
     scan = ScanResult(tuple(Recording(path, "s", "ሰላም ለሁላችሁም ዛሬ" * 3) for path in sorted(tmp_path.glob("*.*"))))
     ledger = account(built(scan, project).contents)
-    reasons = {Path(source.path).name: source.reason for source in ledger.failed}
+    reasons = {bad.path.name: bad.reason for bad in ledger.failed}
     assert set(reasons) == {"empty.wav", "invalid.wav", "text.mp3"}
-    assert "is empty (0 bytes)" in reasons["empty.wav"]
-    assert "empty.wav" in ledger.render()
-    finished = {Path(entry.source).name: entry for entry in ledger.entries}
+    assert reasons["empty.wav"] == AudioFileError(tmp_path / "empty.wav", AudioProblem.EMPTY)
+    finished = {Path(entry.source).name: entry for entry in ledger.recordings}
     assert set(finished) == {"a cut.wav", "8 channels.wav"}
     for name, seconds in (("a cut.wav", 4.0), ("8 channels.wav", 8.0)):
         assert finished[name].seconds == pytest.approx(seconds, abs=0.01)

@@ -47,7 +47,7 @@ def test_a_build_can_be_killed_wherever_it_touches_the_disk(tmp_path: Path, requ
         finished = read_whole(project)
         written = {path: path.stat().st_mtime_ns for path in (project.dataset / "wavs").glob("*.wav")}
         report = built(scan, project)
-        assert (report.added, report.known) == (2 - len(finished), len(finished))
+        assert (report.prepared.added, report.prepared.known) == (2 - len(finished), len(finished))
         assert Store(project.dataset).read().clips == expected != {}
         read_whole(project)
         assert not [path for path in project.dataset.rglob(".*") if path.name.startswith(".saving")]

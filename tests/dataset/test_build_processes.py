@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.building import SETTINGS, built, die_on_talk1, ignore, recordings
+from tests.dataset.building import SETTINGS, built, die_on_talk1, recordings
 from utils.config import DatasetConfig
-from utils.core.facts import Stop, StopRequested
+from utils.core.facts import Progress, Stop, StopRequested
 from utils.core.paths import Project
-from utils.dataset.build import build
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
 
@@ -35,42 +34,36 @@ def test_processes_make_the_same_dataset_and_report_progress(project: Project, t
     broken = Recording(tmp_path / "broken.wav", "s", "ሰላም")
     broken.path.write_bytes(b"no sound")
     scan = ScanResult((*recordings(tmp_path / "in", 4).recordings, broken))
-    other, shares = Project(tmp_path / "other"), []
-
-    def emit(kind: str, **fields: object) -> None:
-        if kind == "progress":
-            shares.append(fields["percent"])
-
+    other = Project(tmp_path / "other")
     local = built(scan, other, SETTINGS.model_copy(update={"segmenter": "vad"}))
-    report = build(scan, project, PROCESSES.model_copy(update={"segmenter": "vad"}), emit)
+    report = built(scan, project, PROCESSES.model_copy(update={"segmenter": "vad"}))
     assert dataset(project) == dataset(other)
     assert len(report.contents.kept) >= 4
-    assert (report.added, report.bad) == (4, local.bad)
-    assert shares[-1] == 100.0
+    assert (report.prepared.added, report.bad) == (4, local.bad)
+    assert [fact.percent for fact in report.facts if isinstance(fact, Progress)][-1] == 100.0
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, PROCESSES], ids=["serial", "processes"])
 def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: DatasetConfig) -> None:
     scan = recordings(tmp_path / "in", 4)
 
-    def stop_after_the_first() -> None:
-        if Store(project.dataset).read().recordings:
-            raise StopRequested(Stop.SAVE)
+    def stop_after_the_first() -> Stop:
+        return Stop.SAVE if Store(project.dataset).read().recordings else Stop.NO
 
     with pytest.raises(StopRequested):
-        build(scan, project, settings, ignore, check_stop=stop_after_the_first)
+        built(scan, project, settings, should_stop=stop_after_the_first)
     finished = len(Store(project.dataset).read().recordings)
     assert 0 < finished < 4
     report = built(scan, project, settings)
-    assert (report.added, report.known) == (4 - finished, finished)
+    assert (report.prepared.added, report.prepared.known) == (4 - finished, finished)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
 def test_a_worker_that_dies_loses_only_its_recording(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("utils.dataset.build.make_clips", die_on_talk1)
+    monkeypatch.setattr("utils.dataset.prepare.make_clips", die_on_talk1)
     report = built(recordings(tmp_path / "in", 3), project, PROCESSES)
     (problem,) = report.bad
-    assert (report.added, problem.path.name) == (2, "talk1.wav")
-    assert "crashed" in problem.sentence
+    assert (report.prepared.added, problem.path.name) == (2, "talk1.wav")
+    assert "crashed" in str(problem.reason)

@@ -219,7 +219,7 @@ def test_every_corpus_is_prepared_in_one_step(
     contents = load_dataset(project.dataset)
     warnings = [warning for file in contents.files.values() for warning in file.warnings]
     assert {(clip.text, clip.speaker) for clip in contents.clips.values()} == {(text, speaker)}
-    assert any("sounds muffled" in warning for warning in warnings) == is_muffled
+    assert any("sounds muffled" in str(warning) for warning in warnings) == is_muffled
 
 
 def test_reading_stops_after_the_hours_and_downloads_no_more(site: Site, tmp_path: Path) -> None:

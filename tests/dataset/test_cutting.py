@@ -8,6 +8,7 @@ import pytest
 
 from utils.config import DatasetConfig
 from utils.dataset.cutting import cut_cues, cut_speech
+from utils.dataset.facts import CueIssue
 from utils.recognition.spans import Cue, Span
 
 SETTINGS = DatasetConfig()
@@ -99,7 +100,7 @@ def test_subtitles_that_cannot_be_parted_and_are_too_long_leave_their_speech_wit
     clips, (warning,) = cut_cues(subtitles, spans("0-6 | 6.2-12 | 12.2-18"), 18, SETTINGS)
     assert {clip.text for clip in clips} == {""}
     assert all(clip.span.seconds <= 11.6 for clip in clips)
-    assert warning.endswith("a b c d")
+    assert (warning.issue, warning.text) == (CueIssue.NO_PAUSE, "a b c d")
 
 
 def random_cues(speech: list[Span], chance: random.Random) -> Iterator[Cue]:
@@ -114,7 +115,7 @@ def test_every_subtitle_is_in_one_clip_or_in_a_warning() -> None:
         speech, seconds = random_speech(seed)
         subtitles = list(random_cues(speech, random.Random(1000 + seed)))
         clips, warnings = cut_cues(subtitles, speech, seconds, SETTINGS)
-        texts = [*(clip.text for clip in clips), *warnings]
+        texts = [*(clip.text for clip in clips), *(warning.text for warning in warnings)]
         assert all(sum(cue.text in text for text in texts) == 1 for cue in subtitles)
         for span in speech:
             assert sum(clip.span.start <= span.start and span.end <= clip.span.end for clip in clips) == 1

@@ -12,10 +12,10 @@ import pytest
 from tests.dataset.building import built, clip, recordings
 from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
-from utils.core.errors import DataError
 from utils.core.paths import Project
 from utils.dataset import editor, metadata, queries
-from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.clip import Clip
+from utils.dataset.facts import DatasetError, EditError, EditProblem, Reason
 from utils.dataset.metadata import check, list_files, read_list
 from utils.dataset.queries import View
 from utils.dataset.store import Store, load_dataset
@@ -51,9 +51,9 @@ def test_a_corrected_text_loses_the_scores_of_the_old_one_and_approved_clips_are
     assert "ደህና ነኝ" in {row.text for path in list_files(folder) for row in read_list(path)}
     editor.exclude(folder, [second.id], "noise")
     editor.approve(folder, [first.id, second.id])
-    assert [clip.reason for clip in kept(folder)[:2]] == [APPROVED, APPROVED]
+    assert [clip.reason for clip in kept(folder)[:2]] == [Reason.APPROVED, Reason.APPROVED]
     editor.restore(folder, [first.id])
-    assert [clip.reason for clip in kept(folder)[:2]] == ["", APPROVED]
+    assert [clip.reason for clip in kept(folder)[:2]] == [None, Reason.APPROVED]
 
 
 def test_a_split_divides_audio_and_words_and_a_trim_keeps_the_audio_between_the_marks(folder: Path) -> None:
@@ -81,7 +81,7 @@ def test_merged_clips_hold_the_pause_between_them_which_needs_their_recording(fo
     assert audio.duration(folder / both.audio) == pytest.approx(both.span.seconds, abs=0.01)
     assert {load_dataset(folder).clips[clip.id].status for clip in (first, second)} == {"excluded"}
     Store(folder).put([dataclasses.replace(first, source="gone.wav")])
-    with pytest.raises(DataError, match="is missing"):
+    with pytest.raises(EditError, match="is missing"):
         editor.merge_next(folder, first.id)
 
 
@@ -118,36 +118,39 @@ def test_edits_are_undone_in_turn_a_new_one_ends_redo_and_one_clip_is_reverted(f
     assert editor.undo(folder).clips[0].text == "አንድ"
     editor.undo(folder)
     assert load_dataset(folder) == before
-    with pytest.raises(DataError, match="nothing to undo"):
+    with pytest.raises(EditError, match="nothing to undo"):
         editor.undo(folder)
     assert editor.redo(folder).clips[0].text == "አንድ"
     editor.undo(folder)
     editor.approve(folder, [first.id, second.id])
-    with pytest.raises(DataError, match="nothing to redo"):
+    with pytest.raises(EditError, match="nothing to redo"):
         editor.redo(folder)
     editor.exclude(folder, [second.id], "noise")
     assert editor.revert(folder, first.id).clips[0] == first
-    assert editor.revert(folder, first.id).clips[0].reason == APPROVED
-    assert load_dataset(folder).clips[second.id].reason == "noise"
+    assert editor.revert(folder, first.id).clips[0].reason == Reason.APPROVED
+    assert load_dataset(folder).clips[second.id].reason is Reason.NOISE
 
 
 @pytest.mark.parametrize(
-    ("edit", "reason"),
+    ("edit", "problem"),
     [
-        (lambda folder, name: editor.split_clip(folder, name, 0.1), "Both parts"),
-        (lambda folder, name: editor.trim(folder, name, 0.5, 0.6), "must last"),
-        (lambda folder, name: editor.trim(folder, name, 0.0, 99.0), "Start and end"),
-        (lambda folder, name: editor.set_text(folder, name, " "), "empty"),
-        (lambda folder, name: editor.approve(folder, [name, "nobody"]), "'nobody'"),
-        (lambda folder, name: editor.exclude(folder, [name], ""), "cannot be the reason"),
-        (editor.revert, "not been changed"),
-        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "a|b"}), "not a valid speaker name"),
+        (lambda folder, name: editor.split_clip(folder, name, 0.1), EditProblem.TOO_SHORT),
+        (lambda folder, name: editor.trim(folder, name, 0.5, 0.6), EditProblem.TOO_SHORT),
+        (lambda folder, name: editor.trim(folder, name, 0.0, 99.0), EditProblem.UNCHANGED),
+        (lambda folder, name: editor.set_text(folder, name, " "), EditProblem.EMPTY_TEXT),
+        (lambda folder, name: editor.approve(folder, [name, "nobody"]), EditProblem.NO_CLIP),
+        (lambda folder, name: editor.exclude(folder, [name], ""), EditProblem.NO_REASON),
+        (editor.revert, EditProblem.NOT_CHANGED),
+        (lambda folder, _: editor.rename_speakers(folder, {"speaker0": "a|b"}), EditProblem.SPEAKER_NAME),
     ],
 )
-def test_an_edit_that_fails_changes_nothing(folder: Path, edit: Callable[[Path, str], object], reason: str) -> None:
+def test_an_edit_that_fails_changes_nothing(
+    folder: Path, edit: Callable[[Path, str], object], problem: EditProblem
+) -> None:
     before = load_dataset(folder)
-    with pytest.raises(DataError, match=reason):
+    with pytest.raises(EditError) as caught:
         edit(folder, kept(folder)[0].id)
+    assert caught.value.problem is problem
     assert load_dataset(folder) == before
     assert editor.last_edit(folder) == ""
 
@@ -159,7 +162,7 @@ def test_a_damaged_history_changes_no_clip(tmp_path: Path, before: str) -> None:
     with Store(tmp_path).transaction() as db:
         db.execute("UPDATE changes SET before = ?", [before])
     dataset = load_dataset(tmp_path)
-    with pytest.raises(DataError, match="history is damaged"):
+    with pytest.raises(DatasetError, match="damaged edit history"):
         editor.undo(tmp_path)
     assert load_dataset(tmp_path) == dataset
 

@@ -62,7 +62,7 @@ def test_every_format_of_a_list_is_read(
     text = {"crlf": text.replace("\n", "\r\n"), "mojibake": text.encode().decode("latin-1")}.get(encoding, text)
     scan = listed(folder, text.encode("utf-16" if encoding == "utf-16" else "utf-8"))
     assert rows(scan) == expected
-    assert [problem for problem in scan.problems if "decoded" not in problem.sentence] == []
+    assert [problem for problem in scan.problems if "decoded" not in str(problem.reason)] == []
 
 
 @pytest.mark.parametrize(
@@ -78,15 +78,15 @@ def test_an_unusable_line_is_reported_with_its_number(folder: Path, line: str, p
     (folder / "wavs" / "link.wav").symlink_to(folder.parent / "outside.wav")
     scan = listed(folder, f"a|ሰላም ነው\n{line}\n")
     assert [recording.path.name for recording in scan.recordings] == ["a.wav", "c.wav"][: 1 + line.count("\n")]
-    assert [problem in reported.sentence for reported in scan.problems] == [True]
+    assert [problem in str(reported.reason) for reported in scan.problems] == [True]
 
 
 def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> None:
     (problem,) = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n").problems
-    assert "1 damaged" in problem.sentence
+    assert "1 damaged" in str(problem.reason)
     scan = listed(folder, 'path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n')
     assert [recording.path.name for recording in scan.recordings] == ["a.wav", "c.wav"]
-    assert [problem.sentence for problem in scan.problems] == ["line 3: a quotation mark is not closed"]
+    assert [str(problem.reason) for problem in scan.problems] == ["line 3: a quotation mark is not closed"]
 
 
 def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: Path) -> None:
@@ -94,7 +94,7 @@ def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: P
     listed(folder, HEADER + "wavs/b.wav|ደህና|አበበ\n", "metadata_eval.csv")
     scan = read_dataset(folder)
     assert {recording.path.name for recording in scan.recordings} == {"a.wav", "b.wav"}
-    assert [problem.sentence for problem in scan.problems] == ["1 audio files are not in the list: c.wav."]
+    assert [str(problem.reason) for problem in scan.problems] == ["1 audio files are not in the list: c.wav."]
 
 
 @pytest.mark.parametrize("kind", ["parquet", "stream.arrow", "file.arrow"])
@@ -104,8 +104,8 @@ def test_a_table_is_read_with_audio_inside_or_beside(folder: Path, tmp_path: Pat
     scan = read_dataset(folder, workspace=tmp_path / "fetched")
     assert [(recording.text, recording.speaker) for recording in scan.recordings] == [("ሰላም", "1"), ("", "2")]
     assert scan.recordings[0].path.read_bytes() == (folder / "wavs" / "a.wav").read_bytes()
-    assert scan.recordings[1].warnings[0].endswith("row 2: no text is given.")
-    assert ["row 3" in problem.sentence for problem in scan.problems] == [True]
+    assert str(scan.recordings[1].warnings[0]).endswith("row 2: no text is given.")
+    assert ["row 3" in str(problem.reason) for problem in scan.problems] == [True]
     assert read_dataset(folder, workspace=tmp_path / "fetched") == scan
 
 
@@ -129,7 +129,7 @@ def table(path: Path, folder: Path, *, inside: bool) -> None:
 
 def test_what_is_no_table_or_no_list_of_sounds_is_refused(folder: Path, tmp_path: Path) -> None:
     table(folder / "data" / "train.parquet", folder, inside=True)
-    assert "inside the table" in read_dataset(folder).problems[0].sentence  # without a workspace
+    assert "inside the table" in str(read_dataset(folder).problems[0].reason)  # without a workspace
     parquet.write_table(pa.table({"x": [1], "y": [2]}), tmp_path / "other.parquet")
     with pytest.raises(DataError, match="has the columns x, y"):
         read_dataset(tmp_path / "other.parquet")

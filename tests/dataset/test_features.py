@@ -21,10 +21,11 @@ import torch
 from tests.xtts.small_dvae import PUBLISHED, babble, write_dvae
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
-from utils.core.errors import DataError
 from utils.core.events import read_events
+from utils.core.facts import Fact, Progress, from_json, to_json
 from utils.dataset import features
 from utils.dataset.clip import Clip, Source
+from utils.dataset.facts import ClipNotEncoded, DamagedFeaturesError, DatasetError, FeaturesRemoved
 from utils.dataset.features import Features, Shards, build, text_fingerprint
 from utils.dataset.store import Store
 from utils.media import audio
@@ -46,8 +47,11 @@ class Setting:
     encoder: AudioEncoder
     tokenizer: Tokenizer
 
-    def build(self, clips: list[Clip], **options: Any) -> list[features.Step]:
-        return list(build(self.dataset, clips, self.encoder, self.tokenizer, "am", **options))
+    def build(self, clips: list[Clip], **options: Any) -> list[Fact]:
+        """Encode clips, and return what was reported."""
+        facts: list[Fact] = []
+        build(self.dataset, clips, self.encoder, self.tokenizer, "am", facts.append, **options)
+        return facts
 
     def open(self) -> Features:
         return Features.open(self.dataset, self.encoder.fingerprint, text_fingerprint(self.tokenizer, "am"))
@@ -85,7 +89,7 @@ def make_clips(dataset: Path, count: int, *, seconds: float = 1.0) -> list[Clip]
 
 def test_the_store_has_what_encoder_and_tokenizer_return_and_travels_as_a_folder(setting: Setting) -> None:
     clips = make_clips(setting.dataset, 5)
-    steps = setting.build(clips)
+    steps = [fact for fact in setting.build(clips) if isinstance(fact, Progress)]
     pickled = pickle.dumps(setting.open())
     assert len(pickled) < 2000
     store: Features = pickle.loads(pickled)
@@ -99,7 +103,7 @@ def test_the_store_has_what_encoder_and_tokenizer_return_and_travels_as_a_folder
         assert row.ids.tolist() == setting.tokenizer.encode(clip.text, "am")
         assert row.samples == audio.load(setting.dataset / clip.audio, 22_050).size
         assert store.lengths(clip) == (row.samples, len(alone.codes), len(alone.mel), len(row.ids))
-    assert [(step.part, step.done, step.total) for step in steps] == [("text", 3, 3), ("audio", 5, 5)]
+    assert [(step.part, step.step, step.total) for step in steps] == [("text", 3, 3), ("audio", 5, 5)]
     assert (steps[-1].percent, steps[-1].seconds_left) == (100.0, 0.0)
 
 
@@ -121,7 +125,7 @@ def test_only_what_is_new_is_encoded(setting: Setting, tmp_path: Path, monkeypat
     before = setting.files()
     monkeypatch.setattr(AudioEncoder, "encode", None)  # would fail if it were called
     clips[1] = dataclasses.replace(clips[1], text="ዛሬ ሰላም ነው።")
-    assert [step.part for step in setting.build(clips)] == ["text"]
+    assert [fact.part for fact in setting.build(clips) if isinstance(fact, Progress)] == ["text"]
     assert setting.open()[clips[1]].ids.tolist() == setting.tokenizer.encode("ዛሬ ሰላም ነው።", "am")
     (added,) = setting.files().keys() - before.keys()
     assert added.parent.name.startswith("text-")
@@ -133,13 +137,13 @@ def test_what_cannot_be_encoded_is_reported_and_the_rest_is_done(setting: Settin
     (setting.dataset / clips[1].audio).unlink()
     audio.save(setting.dataset / clips[2].audio, babble(0.02, 0), 22_050)
     clips[3] = dataclasses.replace(clips[3], text="☃ Ж 語")
-    with pytest.raises(DataError, match="has no content hash"):
+    with pytest.raises(DatasetError, match=f"without a content hash .{clips[4].id}"):
         setting.build([dataclasses.replace(clips[4], content="")])
-    problems = [problem for step in setting.build(clips) for problem in step.problems]
-    assert [sum(clip.id in problem for problem in problems) for clip in clips] == [1, 1, 1, 1, 0]
+    problems = [fact for fact in setting.build(clips) if isinstance(fact, ClipNotEncoded)]
+    assert sorted(problem.clip for problem in problems) == sorted(clip.id for clip in clips[:4])
     store = setting.open()
     assert [clip in store for clip in clips] == [False, False, False, False, True]
-    with pytest.raises(DataError, match="has no features for content0"):
+    with pytest.raises(DatasetError, match="has no features for content0"):
         store[clips[0]]
 
 
@@ -167,26 +171,26 @@ def test_a_damaged_shard_is_refused_and_encoded_again(setting: Setting, damage: 
     whole = setting.files()
     (path,) = (path for path in whole if path.parent.name.startswith("audio-"))
     path.write_bytes(damage(path))
-    with pytest.raises(DataError, match=r"000000.arrow is damaged"):
+    with pytest.raises(DamagedFeaturesError, match=r"000000.arrow is damaged"):
         setting.open()
-    (problem,) = [problem for step in setting.build(clips) for problem in step.problems]
-    assert "is damaged" in problem
+    assert [type(fact) for fact in setting.build(clips)] == [FeaturesRemoved, Progress]
     assert setting.files() == whole
     path.write_bytes(flip_bit(path, "mel"))  # frames are many: looked at only on demand
     assert setting.build(clips) == []
-    assert any(step.problems for step in setting.build(clips, thorough=True))
+    assert FeaturesRemoved in map(type, setting.build(clips, thorough=True))
     assert setting.files() == whole
 
 
-def encode_until_killed(setting: Setting, clips: list[Clip], steps: int) -> tuple[features.Step, int | None]:
+def encode_until_killed(setting: Setting, clips: list[Clip], steps: int) -> tuple[Progress, int | None]:
     """Kill a fork of this process shortly after some steps; return the last step, and how the fork ended."""
     pipe, child_end = multiprocessing.Pipe(duplex=False)
 
     def encode() -> None:
         torch.set_num_threads(1)  # the threads of the parent did not come along
         features.AUDIO_ROWS, features.TEXT_ROWS, features.BATCH_SECONDS = 4, 1, 2.0  # many small shards
-        for step in build(setting.dataset, clips, setting.encoder, setting.tokenizer, "am"):
-            child_end.send(step)
+        build(
+            setting.dataset, clips, setting.encoder, setting.tokenizer, "am", lambda fact: child_end.send(to_json(fact))
+        )
 
     child = multiprocessing.get_context("fork").Process(target=encode)
     child.start()
@@ -194,11 +198,11 @@ def encode_until_killed(setting: Setting, clips: list[Clip], steps: int) -> tupl
     step = None
     with contextlib.suppress(EOFError):  # it has ended by itself
         for _ in range(steps):
-            step = pipe.recv()
+            step = from_json(pipe.recv())
     time.sleep(random.uniform(0, 0.03))
     child.kill()
     child.join()
-    assert step
+    assert isinstance(step, Progress)
     return step, child.exitcode
 
 
@@ -212,7 +216,7 @@ def test_a_kill_at_any_moment_loses_at_most_one_shard(setting: Setting) -> None:
         kills += code == -signal.SIGKILL
         store = setting.open()  # never damaged
         if step.part == "audio":
-            assert len(store.audio) >= step.done - 4, "more than one shard was lost"
+            assert len(store.audio) >= step.step - 4, "more than one shard was lost"
         assert len(store.audio) >= stored
         stored = len(store.audio)
     assert kills >= 5

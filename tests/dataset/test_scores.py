@@ -80,18 +80,18 @@ GOOD = Clip("a", "b", "c.wav", Span(0, 4), "d", "አበበ በሶ በላ", score
 @pytest.mark.parametrize(
     ("changes", "scores", "reason"),
     [
-        *[({}, {}, ""), ({"span": Span(0, 1.0)}, {}, ""), ({"span": Span(5, 16.6)}, {}, "")],
+        *[({}, {}, None), ({"span": Span(0, 1.0)}, {}, None), ({"span": Span(5, 16.6)}, {}, None)],
         *[({"span": Span(0, 0.99)}, {}, "too short"), ({"span": Span(5, 16.7)}, {}, "too long")],
         *[({}, {"speech_ratio": 0.1}, "no speech"), ({}, {"clipping": 0.01}, "clipped")],
         *[({}, {"snr_db": 3.0}, "noisy"), ({"text": " ።"}, {}, "empty text")],
         ({}, {"confidence": 0.1}, "low confidence"),
         *[({}, {"chars_per_second": 30.0}, "too fast"), ({}, {"chars_per_second": 0.5}, "too slow")],
         *[({}, {"second_cer": 0.5}, "recognisers disagree"), ({"span": Span(0, 0.5)}, {"snr_db": 3.0}, "too short")],
-        ({}, dataclasses.asdict(Scores()), ""),  # what was not measured is not judged
+        ({}, dataclasses.asdict(Scores()), None),  # what was not measured is not judged
     ],
 )
 def test_the_first_rule_that_applies_gives_the_reason(
-    changes: dict[str, object], scores: dict[str, float], reason: str
+    changes: dict[str, object], scores: dict[str, float], reason: str | None
 ) -> None:
     clip = dataclasses.replace(GOOD, scores=dataclasses.replace(SCORES, **scores), **changes)  # type: ignore[arg-type]
     assert judge(clip, DatasetConfig()) == reason

@@ -8,6 +8,7 @@ import pytest
 
 from tests.dataset.building import clip
 from utils.dataset.clip import Clip
+from utils.dataset.facts import HeldOut, Reason, SplitCompromise
 from utils.dataset.split import By, assign
 
 
@@ -43,7 +44,7 @@ def test_what_has_a_split_keeps_it_when_the_dataset_grows() -> None:
     grown = split(first + [clip(number, recording=f"n{name}") for name in range(40) for number in range(2)], 0.2)
     assert grown[: len(first)] == first
     assert all(clip.split for clip in grown)
-    done = split([*clips(1, 20), clip(30).excluded("noisy")], 0.1)
+    done = split([*clips(1, 20), clip(30).excluded(Reason.NOISY)], 0.1)
     assert done[-1].split == ""
     assert assign([*done[:-1], clip(30)], 0.1, "recording").splits == {"r0-30": "eval"}  # joins its neighbours
     first = split([clip(number, speaker="abebe") for number in range(10)], 0.2)
@@ -54,9 +55,9 @@ def test_what_has_a_split_keeps_it_when_the_dataset_grows() -> None:
 def test_one_recording_is_split_by_time_one_speaker_by_recording_and_the_note_says_so() -> None:
     assert [clip.id for clip in split(clips(3, 10), 0.1, "time") if clip.split == "eval"] == ["r0-9", "r1-9", "r2-9"]
     choice = assign(clips(1, 20), 0.1, "recording")
-    assert "one recording" in choice.note
+    assert choice.note == HeldOut(SplitCompromise.ONE_RECORDING)
     assert [choice.splits[f"r0-{number}"] for number in range(20)] == ["train"] * 18 + ["eval"] * 2
     assert assign(clips(1, 1), 0.5, "recording").splits == {"r0-0": "train"}
     choice = assign([clip(number, recording=f"r{number}") for number in range(4)], 0.05, "speaker")
-    assert "one speaker" in choice.note
+    assert choice.note == HeldOut(SplitCompromise.ONE_SPEAKER)
     assert set(choice.splits.values()) == {"train", "eval"}

@@ -17,16 +17,22 @@ import pytest
 from tests.dataset.building import clip
 from tests.ui.data_folders import example_clip
 from utils.core.errors import DataError, StorageError
+from utils.core.facts import Unrecognised
 from utils.dataset import editor, queries, statistics
-from utils.dataset.clip import APPROVED, SPLIT, Clip, Source
+from utils.dataset.clip import Clip, Source
+from utils.dataset.facts import Bad, CueDiffers, CueIssue, Reason
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.queries import PAGE_SIZE, Total, View
 from utils.dataset.store import DATABASE, Dataset, Store, load_dataset
+from utils.media.facts import AudioFileError, AudioProblem
+from utils.recognition.facts import BandLimited
 from utils.recognition.levels import Scores
 
-R0 = Source("r0", "/in/r0.wav", 10, 123, 60.0, warnings=("one", "two, with a comma"))
+R0 = Source(
+    "r0", "/in/r0.wav", 10, 123, 60.0, warnings=(CueDiffers(1.5, CueIssue.EMPTY, "a\u2028b\nc"), BandLimited(4000.0))
+)
 R1 = Source("r1", "/in/r1.wav", 11, 124, 61.5)
-EXCLUDED = clip(1, text='a|b\nc\\n"d"\r', status="excluded", reason="noisy, very")
+EXCLUDED = clip(1, text='a|b\nc\\n"d"\r', status="excluded", reason=Reason.NOISY, note="very")
 
 
 def two_recordings(folder: Path) -> Store:
@@ -43,6 +49,20 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [[clip.id for clip in clips] for clips in (dataset.kept, dataset.excluded)] == [["r0-0", "r1-0"], ["r0-1"]]
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     assert load_dataset(tmp_path / "b") == dataset
+
+
+def test_what_version_1_1_stored_as_sentences_is_read(tmp_path: Path) -> None:
+    store = two_recordings(tmp_path)
+    with store.transaction() as db:
+        db.execute("UPDATE sources SET warnings = 'It is loud.', reason = 'It is damaged.' WHERE recording = 'r1'")
+        db.execute("UPDATE clips SET reason = 'a cough', note = '' WHERE id = 'r0-1'")
+    dataset = store.read()
+    assert [(source.bad, source.warnings) for source in dataset.failed] == [
+        (Bad(Path("/in/r1.wav"), "It is damaged."), (Unrecognised("warning", "It is loud."),))
+    ]
+    assert (dataset.clips["r0-1"].reason, dataset.clips["r0-1"].note) == (Reason.OTHER, "a cough")
+    assert queries.reasons(store) == {"a cough": 1}
+    assert queries.page(store, View("all", "a cough"), 1).total == 1
 
 
 def test_several_changes_are_made_together_or_not_at_all(tmp_path: Path) -> None:
@@ -64,8 +84,9 @@ def test_every_file_has_its_latest_state_and_a_copy_is_the_same_recording(tmp_pa
     with pytest.raises(DataError, match="utils prepare"):
         load_dataset(tmp_path)
     assert list(tmp_path.iterdir()) == []  # reading creates nothing
-    store.note(Source("", "/in/r0.wav", reason="It is empty."))
-    assert [source.reason for source in store.read().failed] == ["It is empty."]
+    empty = Bad(Path("/in/r0.wav"), AudioFileError(Path("/in/r0.wav"), AudioProblem.EMPTY))
+    store.note(Source("", "/in/r0.wav", bad=empty))
+    assert [source.bad for source in store.read().failed] == [empty]
     store.add(R0, [clip(0)])
     store.note(dataclasses.replace(R0, path="/in/copy.wav"))
     dataset = store.read()
@@ -186,7 +207,7 @@ def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scor
 
 
 def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
-    clips = [clip(0), clip(1, reason=APPROVED), clip(2).excluded("noise"), clip(3).excluded(SPLIT)]
+    clips = [clip(0), clip(1, reason=Reason.APPROVED), clip(2).excluded(Reason.NOISE), clip(3).excluded(Reason.SPLIT)]
     page = queries.page(stored(tmp_path, clips), View("all"), 1)
     assert [clip.id for clip in page.clips] == ["r0-2", "r0-0", "r0-1", "r0-3"]
 
@@ -200,7 +221,7 @@ def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: 
 
     store.put([dataclasses.replace(clips[1], text="አዲስ", scores=Scores())])
     assert order() == ["r0-0", "r0-1", "r0-2"]
-    store.put([dataclasses.replace(clips[0], reason=APPROVED)])
+    store.put([dataclasses.replace(clips[0], reason=Reason.APPROVED)])
     assert order() == ["r0-1", "r0-2", "r0-0"]
 
 
@@ -218,7 +239,7 @@ def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
 def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store, background, account = stored(tmp_path, [example_clip(1)]), queries.BackgroundCounts(), statistics.account
 
-    def edit_meanwhile(dataset: Dataset) -> statistics.Ledger:
+    def edit_meanwhile(dataset: Dataset) -> statistics.Account:
         editor.exclude(store.folder, [example_clip(1).id], "a cough")  # would wait in vain for a reader that it stops
         return account(dataset)
 

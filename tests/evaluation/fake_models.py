@@ -12,7 +12,8 @@ from utils.core.errors import TextError
 from utils.evaluation.evaluate import Candidate, EvaluatedModel, Vector
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.recognition.recognisers import RecognitionError, Transcript
+from utils.recognition.facts import RecognitionError
+from utils.recognition.recognisers import Transcript
 from utils.speech.guards import SpeechLimits, sounds
 from utils.speech.types import Sentence, Speech, Utterance
 from utils.xtts.language_packs import pack_for

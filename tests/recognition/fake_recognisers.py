@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from utils.media.audio import Samples
-from utils.recognition.recognisers import RecogniserSpec, RecognitionError, Transcript
+from utils.recognition.facts import RecognitionError
+from utils.recognition.recognisers import RecogniserSpec, Transcript
 
 
 class Counting:

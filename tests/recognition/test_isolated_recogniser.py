@@ -16,8 +16,10 @@ import numpy as np
 import psutil
 import pytest
 
+from utils.core.facts import Fact
 from utils.core.paths import ROOT
-from utils.recognition.recognisers import Device, RecogniserSpec, RecognitionError
+from utils.recognition.facts import RecognitionError
+from utils.recognition.recognisers import Device, RecogniserSpec
 from utils.recognition.recognisers.isolated import IsolatedRecogniser
 
 pytestmark = pytest.mark.slow
@@ -31,18 +33,18 @@ def texts(recogniser: IsolatedRecogniser, *sizes: int, language: str = "am") -> 
 
 
 @pytest.fixture
-def warnings() -> list[str]:
+def warnings() -> list[Fact]:
     return []
 
 
 @pytest.fixture
-def fake(warnings: list[str]) -> Iterator[Fake]:
+def fake(warnings: list[Fact]) -> Iterator[Fake]:
     """Isolate a fake recogniser by its class name, and close it after the test."""
     with contextlib.ExitStack() as opened:
 
         def isolate(kind: str, model: object = "fake", device: Device = "auto", **more: Any) -> IsolatedRecogniser:
             spec = RecogniserSpec(str(model), device, factory=f"tests.recognition.fake_recognisers:{kind}")
-            return opened.enter_context(IsolatedRecogniser(spec, warn=warnings.append, **more))
+            return opened.enter_context(IsolatedRecogniser(spec, report=warnings.append, **more))
 
         yield isolate
 
@@ -79,23 +81,23 @@ def test_transcripts_come_back_in_order_and_prints_of_a_library_do_not(
 @pytest.mark.parametrize(
     ("model", "reason"), [("raise", "CUDNN_STATUS"), ("load", "driver version"), ("crash", "libcudnn_ops")]
 )
-def test_after_a_gpu_failure_it_continues_on_the_cpu(fake: Fake, warnings: list[str], model: str, reason: str) -> None:
+def test_after_a_gpu_failure_it_continues_on_the_cpu(fake: Fake, warnings: list[Fact], model: str, reason: str) -> None:
     recogniser = fake("FailingOnGpu", model, "cuda")
     assert texts(recogniser, 4) == texts(recogniser, 4) == ["4 am cpu int8"]
     (warning,) = warnings
-    assert reason in warning
+    assert reason in str(warning)
 
 
 @pytest.mark.parametrize(("timeout", "reason"), [(60.0, "SIGKILL"), (1.0, "1 s")])
 def test_a_process_that_is_killed_or_does_not_reply_is_restarted(
-    fake: Fake, warnings: list[str], tmp_path: Path, timeout: float, reason: str
+    fake: Fake, warnings: list[Fact], tmp_path: Path, timeout: float, reason: str
 ) -> None:
     recogniser = fake("Sleeping", tmp_path / "seen", timeout=timeout)
     if reason == "SIGKILL":
         run_when_created(tmp_path / "seen", lambda: psutil.Process(recogniser.pid).kill())
     assert texts(recogniser, 9) == ["9 am cpu auto"]
     (warning,) = warnings
-    assert reason in warning
+    assert reason in str(warning)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +110,7 @@ def test_a_process_that_is_killed_or_does_not_reply_is_restarted(
     ],
 )
 def test_an_error_is_reported_and_other_clips_are_transcribed(
-    fake: Fake, warnings: list[str], language: str, message: str
+    fake: Fake, warnings: list[Fact], language: str, message: str
 ) -> None:
     recogniser = fake("Failing")
     assert texts(recogniser, 13) == ["13 am cpu auto"]

@@ -28,6 +28,7 @@ from utils.dataset.store import DATABASE, Store
 from utils.dataset.subtitles import fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
+from utils.recognition.facts import BandLimited
 from utils.recognition.levels import Scores
 from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
@@ -249,7 +250,10 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> None:
         audio.save(folder / clip.audio, random_model.synthetic_speech(seconds, number), RATE)
         clips.append(clip)
     length = len(clips) * (seconds + 1)
-    Store(folder).add(Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=("a", "b")), clips)
+    Store(folder).add(
+        Source("r", "in.wav", 1000, 1_700_000_000_000_000_000, length, warnings=(BandLimited(4000.0),)),
+        clips,
+    )
     metadata.write_lists(folder, "am")
     editor.approve(folder, APPROVED_CLIPS)
 

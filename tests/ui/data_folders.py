@@ -7,6 +7,7 @@ from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
 from utils.core.paths import Project
 from utils.dataset.clip import Clip, Source
+from utils.dataset.facts import Reason
 from utils.dataset.metadata import write_lists
 from utils.dataset.store import Store
 from utils.recognition.levels import Scores
@@ -55,4 +56,4 @@ def example_clip(number: int, recording: str = "0" * 16) -> Clip:
     """Make a clip whose scores differ from those of its neighbours."""
     scores = Scores(0.8, 12.0 + number % 30, 0.0, -23.0, 10.0 + number % 7, 0.5 + number % 50 / 100, None)
     made = clip(number, recording=recording, scores=scores, split="train", text=f"{WORDS[number % 5]} {number}")
-    return made.excluded("noisy") if number % 10 == 9 else made
+    return made.excluded(Reason.NOISY) if number % 10 == 9 else made

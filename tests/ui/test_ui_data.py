@@ -16,8 +16,8 @@ from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.events import EventLog
 from utils.core.paths import Project
-from utils.dataset.clip import APPROVED
 from utils.dataset.editor import available_actions
+from utils.dataset.facts import Reason
 from utils.dataset.queries import ClipPage
 from utils.recognition.spans import Span
 from utils.studio import uploads
@@ -148,7 +148,7 @@ def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "hidden"),
     [
-        ({"reason": APPROVED}, {"approve"}),
+        ({"reason": Reason.APPROVED}, {"approve"}),
         ({"status": "excluded", "reason": "noise"}, {"exclude"}),
         ({"audio": ""}, {"approve", "restore", "trim", "split", "merge_next"}),
         ({"text": "", "status": "excluded", "reason": "empty text"}, {"approve", "exclude", "restore"}),

@@ -38,8 +38,8 @@ def encode_all(context: BuildContext) -> dict[str, Any]:
     encoder = AudioEncoder.load(context.folder("dvae"), context.device)
     clips = list({clip.content: clip for name in LISTS for clip in read_clips(dataset, name).clips}.values())
     shards = Shards(dataset / FOLDER / f"audio-{encoder.fingerprint}", AUDIO, bulky=["mel"])
-    for sentence in shards.repair():
-        progress.say(sentence)
+    for damage in shards.repair():
+        progress.say(str(damage))
     windows = list(_windows([clip for clip in clips if clip.content not in shards]))
     for window in progress.over(windows, len(windows)):
         _append(shards, window, dataset, encoder, 2 * context.recipe.codes.reference_seconds * HALF_SECOND_FRAMES)

@@ -10,10 +10,13 @@ from utils.cli.check_text import add_vocabulary, open_tokenizer
 from utils.cli.runs import add_project
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.config.flags import add_flags, read_flags
+from utils.core import wording
 from utils.core.errors import ConfigError
 from utils.core.paths import project
 from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
+from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
+from utils.dataset.facts import Reason
 from utils.dataset.store import load_dataset, open_store
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
@@ -145,7 +148,7 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
         language = metadata.read_language(path)
     problems = list(metadata.check(path, arguments.max_seconds, language, tokenizer))
     for problem in problems[:SHOWN]:
-        print(problem)
+        print(wording.describe(problem))
     print(f"{len(problems)} problems" + (f", the first {SHOWN} are shown" if len(problems) > SHOWN else "") + ".")
     return int(bool(problems))
 
@@ -154,7 +157,8 @@ def stats(folder: Path, _arguments: argparse.Namespace) -> int:
     """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
     store = open_store(folder)
     print(statistics.report(statistics.count(store, metadata.read_language(folder))))
-    print(statistics.account(store.read()).render())
+    account = statistics.account(store.read())
+    print(*map(wording.describe, (account.total, *account.failed)), sep="\n")
     return 0
 
 
@@ -167,8 +171,8 @@ def merge(folder: Path, arguments: argparse.Namespace) -> int:
 def resplit(folder: Path, arguments: argparse.Namespace) -> int:
     """Choose new evaluation clips; do not do this between two runs that train the same model."""
     note = editor.resplit(folder, arguments.eval_share, arguments.by)
-    counts = statistics.split_counts(open_store(folder))
-    print(*(f"{name} {value}" for name, value in counts.items()), note)
+    facts = [statistics.split_totals(load_dataset(folder).kept), *([note] if note else [])]
+    print(*map(wording.describe, facts))
     return 0
 
 
@@ -196,12 +200,12 @@ def export(folder: Path, arguments: argparse.Namespace) -> int:
 def restore(folder: Path, arguments: argparse.Namespace) -> int:
     """Restore excluded clips; without ids, list them."""
     excluded = load_dataset(folder).excluded
-    chosen = [clip.id for clip in excluded if clip.reason == arguments.reason] if arguments.reason else []
+    chosen = [clip.id for clip in excluded if arguments.reason in {clip.reason, clip.note}] if arguments.reason else []
     if names := [*arguments.clips, *chosen]:
         print(f"Restored {len(editor.restore(folder, names).clips)} clips.")
         return 0
     for clip in excluded[:SHOWN]:
-        print(f"{clip.id}  {clip.span.start:9.2f}-{clip.span.end:.2f} s  {clip.reason}: {clip.text[:60]}")
+        print(f"{clip.id}  {clip.span.start:9.2f}-{clip.span.end:.2f} s  {why(clip)}: {clip.text[:60]}")
     print(f"{len(excluded)} clips are excluded.")
     return 0
 
@@ -211,6 +215,10 @@ def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
     print(bulk_edits.refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
     print("Changes applied." if arguments.apply else "Nothing was changed. Add --apply to apply the changes.")
     return 0
+
+
+def why(clip: Clip) -> str:
+    return clip.note if clip.reason is Reason.OTHER else str(clip.reason or "")
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:
@@ -238,7 +246,7 @@ def edit(folder: Path, arguments: argparse.Namespace) -> int:
     else:
         change = editor.revert(folder, arguments.clip)
     (clip,) = change.clips
-    print(f"{clip.id}  {clip.status}{f' ({clip.reason})' if clip.reason else ''}: {clip.text}")
+    print(f"{clip.id}  {clip.status}{f' ({why(clip)})' if clip.reason else ''}: {clip.text}")
     return 0
 
 

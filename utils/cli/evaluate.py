@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 from utils.cli.runs import add_output
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
+from utils.core import wording
 from utils.core.batching import evenly_spaced
 from utils.core.errors import EXIT_INTERRUPTED, ConfigError
 from utils.core.events import Progress
+from utils.core.facts import Fact
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
@@ -90,8 +92,8 @@ def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "li
     return [dataclasses.replace(sentence, reference=config.reference or sentence.reference) for sentence in selected]
 
 
-def warn(message: str) -> None:
-    print(message, file=sys.stderr)
+def warn(fact: Fact) -> None:
+    print(wording.describe(fact), file=sys.stderr)
 
 
 def print_progress(progress: Progress) -> None:

@@ -7,24 +7,20 @@ use another project.
 import argparse
 import importlib.util
 import sys
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import read_flags
 from utils.core.addresses import is_url
-from utils.core.errors import ConfigError, DataError
+from utils.core.errors import ConfigError
+from utils.core.facts import raise_if_stopped
 from utils.core.paths import project
-from utils.dataset import build, sources, statistics
+from utils.dataset import sources
 from utils.dataset.corpora import CORPUS, HUB, note_corpus
 from utils.dataset.download import INSTALL, Access
-from utils.dataset.pipeline import needs_transcription
-from utils.dataset.store import Store
-from utils.recognition.recognisers import Recogniser
-from utils.recognition.recognisers.choice import Kind
-from utils.recognition.recognisers.isolated import open_recogniser
+from utils.dataset.facts import CorpusUsed, Fetched, Found, NothingFoundError
+from utils.dataset.prepare import prepare
 from utils.studio.job import Job
 from utils.system import packages
 
@@ -71,15 +67,14 @@ def work(job: Job, config: DatasetConfig) -> None:
     """Find the recordings and create their clips."""
 
     def report_download(name: str, share: float) -> None:
-        job.stop_if_requested()
-        job.events.emit("fetched", name=name, percent=round(100 * share))
+        raise_if_stopped(job.should_stop)
+        job.report(Fetched(name, round(100 * share)))
 
     project = job.run.project
     names = list(dict.fromkeys(config.input_list()))
     for name in (name for name in names if name.startswith((HUB, CORPUS))):
         corpus = note_corpus(name, project.dataset)
-        about = f"{corpus.title}: {corpus.size or 'size unknown'}, licence {corpus.licence}"
-        job.events.emit("warning", message=f"{about}. {corpus.note}".strip())
+        job.report(CorpusUsed(corpus.title, corpus.size or "?", corpus.licence, corpus.note))
     scan = sources.find_recordings(
         names,
         language=config.language,
@@ -90,33 +85,14 @@ def work(job: Job, config: DatasetConfig) -> None:
         hours=config.hours,
     )
     if not scan.recordings:
-        reasons = "; ".join(f"{problem.path}: {problem.sentence}" for problem in scan.problems[:5])
-        raise DataError(f"There is nothing to prepare. {reasons}", hint="Give audio or video files, or their folder.")
-    job.events.emit("found", recordings=len(scan.recordings), problems=len(scan.problems))
-
-    def warn(message: str) -> None:
-        job.events.emit("warning", message=message)
-
-    with ExitStack() as stack:
-
-        def recogniser(kind: Kind, model: str) -> Recogniser:
-            options: dict[str, Any] = {"device": config.device, "compute_type": config.compute_type}
-            return stack.enter_context(open_recogniser(model, config.language, warn, kind=kind, **options))
-
-        first = second = None
-        if config.recogniser != "none" and any(map(needs_transcription, scan.recordings)):
-            first = recogniser(config.recogniser, config.recogniser_model)
-            second = recogniser("auto", config.second_model) if config.second_model else None
-        report = build.build(
-            scan,
-            project,
-            config,
-            job.events.emit,
-            recogniser=first,
-            second=second,
-            check_stop=job.stop_if_requested,  # finished recordings are stored
-        )
-    contents = report.contents
-    job.events.emit("ledger", message=statistics.account(contents).render())
-    job.events.emit("split", **statistics.split_counts(Store(project.dataset)), message=report.note)
-    job.events.emit("prepared", added=report.added, known=report.known, bad=len(report.bad), clips=len(contents.kept))
+        raise NothingFoundError(scan.problems[:5])
+    job.report(Found(len(scan.recordings), len(scan.problems)))
+    prepare(
+        scan.recordings,
+        project.dataset,
+        config,
+        job.report,
+        job.should_stop,  # finished recordings are stored
+        problems=scan.problems,
+        pronunciations=project.pronunciations,
+    )

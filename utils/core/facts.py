@@ -59,6 +59,11 @@ class Fact:
     def __hash__(self) -> int:
         return hash((type(self), *map(str, field_values(self).values())))
 
+    def __str__(self) -> str:
+        from utils.core import wording
+
+        return wording.describe(self)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in field_values(self).items())})"
 

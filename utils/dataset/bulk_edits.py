@@ -1,8 +1,7 @@
 """Edits of a whole dataset that can be previewed: other quality filters, and the clips of another dataset.
 
 Filters exclude clips that fail and restore clips that pass. Only clips that a filter excluded can come back. Clips that
-a person excluded or approved, and duplicates, stay as they are; the reason tells them apart, because a person cannot
-use the words of a filter (``editor.exclude``).
+a person excluded or approved, and duplicates, stay as they are; the reason tells them apart.
 """
 
 import dataclasses
@@ -13,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.config import DatasetConfig
-from utils.core.errors import DataError
 from utils.core.storage import file_lock, replacing, storage_errors
-from utils.dataset.clip import APPROVED, Clip, Source
+from utils.dataset.clip import Clip, Source
 from utils.dataset.editor import editing
-from utils.dataset.filters import REASONS, judge
+from utils.dataset.facts import DatasetError, DatasetProblem, Reason
+from utils.dataset.filters import RULES, judge
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
 
@@ -64,11 +63,13 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     changed: dict[str, Clip] = {}
     for clip in clips.values():
         if _may_change(clip) and (reason := judge(clip, settings)) != clip.reason:
-            changed[clip.id] = clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason="")
+            changed[clip.id] = (
+                clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason=None)
+            )
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
     for name, clip in changed.items():
         if clip.status == "kept" and clip.content in sounds:
-            changed[name] = clip.excluded("duplicate")  # as in a build
+            changed[name] = clip.excluded(Reason.DUPLICATE)  # as in a build
         elif clip.status == "kept":
             sounds.add(clip.content)
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
@@ -79,13 +80,13 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
 def _may_change(clip: Clip) -> bool:
     """Return whether the rules may judge a clip: a person's decision stands, and so does what was never cut."""
     if clip.status == "kept":
-        return clip.reason != APPROVED
-    return clip.reason in REASONS and bool(clip.audio)
+        return clip.reason is not Reason.APPROVED
+    return clip.reason in RULES and bool(clip.audio)
 
 
 def _by_reason(title: str, clips: Sequence[Clip]) -> Iterator[str]:
     """Yield the sum, then a line for each reason, the costliest first."""
-    groups: defaultdict[str, list[Clip]] = defaultdict(list)
+    groups: defaultdict[Reason | None, list[Clip]] = defaultdict(list)
     for clip in clips:
         groups[clip.reason].append(clip)
     yield f"{title:<26}{_sum(clips)}"
@@ -126,13 +127,10 @@ class MergePlan:
 def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
     """Add the recordings of another dataset with their clips and their split; a dry run only plans it."""
     if target.resolve() == other.resolve():
-        raise DataError(f"{target} cannot be merged with itself.", hint="Choose another dataset.")
+        raise DatasetError(target, DatasetProblem.ITSELF)
     mine, theirs = read_language(target), read_language(other)
     if mine != theirs:
-        raise DataError(
-            f"The language of {target} is {mine!r}, but that of {other} is {theirs!r}.",
-            hint="Use a separate project for each language.",
-        )
+        raise DatasetError(other, DatasetProblem.LANGUAGE, theirs)
     if dry_run:
         return _plan_merge(load_dataset(target), other)
     store = open_store(target)
@@ -164,7 +162,7 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
         is_duplicate = clip.status == "kept" and clip.content in sounds
         duplicates += is_duplicate
         groups[clip.recording].append(
-            dataclasses.replace(clip.excluded("duplicate"), split="") if is_duplicate else clip
+            dataclasses.replace(clip.excluded(Reason.DUPLICATE), split="") if is_duplicate else clip
         )
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
     recordings = tuple((source, tuple(groups[name])) for name, source in new.items())

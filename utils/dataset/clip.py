@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from utils.config import MODEL_SECONDS
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError
+from utils.core.facts import Fact, Unrecognised, from_json, to_json
 from utils.core.storage import parse_json
+from utils.dataset.facts import Bad, DatasetError, DatasetProblem, Reason
 from utils.recognition.levels import NOT_MEASURED, Scores
 from utils.recognition.spans import Cue, Span
 
 Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
-APPROVED = "approved"  # the reason of a kept clip that a person has reviewed
-TRIMMED, SPLIT, MERGED = "trimmed", "split in two", "joined"
-REPLACED = frozenset({TRIMMED, SPLIT, MERGED, "undone"})  # excluded because other clips hold the audio now
-MISMATCHES = ("text does not match", "word not spoken", "speech without text")  # reasons of the alignment
+REPLACED = frozenset({Reason.TRIMMED, Reason.SPLIT, Reason.MERGED, Reason.UNDONE})  # other clips hold the audio now
 MAX_SECONDS = MODEL_SECONDS  # of a clip
-RESTORE = "Restore the dataset from a backup."
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +36,11 @@ class Clip:
     scores: Scores = NOT_MEASURED
     split: Split = ""
     status: Status = "kept"
-    reason: str = ""  # why it was excluded; of a kept clip, that a person approved it
-    note: str = ""  # what the reason is about, such as the words that are not spoken
+    reason: Reason | None = None  # why it was excluded; of a kept clip, that a person approved it
+    note: str = ""  # what the reason is about, such as the words that are not spoken, or a person's own reason
     words: str = ""  # JSON: each word with its start and end in seconds from the start of the clip
 
-    def excluded(self, reason: str, note: str = "") -> "Clip":
+    def excluded(self, reason: Reason, note: str = "") -> "Clip":
         return dataclasses.replace(self, status="excluded", reason=reason, note=note)
 
 
@@ -54,7 +52,7 @@ class Recording:
     speaker: str
     text: str = ""  # of the whole file, if known
     cues: tuple[Cue, ...] = ()  # from subtitles, in order, without overlap, within the recording
-    warnings: tuple[str, ...] = ()  # what was changed or left out of the text
+    warnings: tuple[Fact, ...] = ()  # what was changed or left out of the text
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +64,8 @@ class Source:
     size: int = 0  # bytes
     changed: int = 0  # time of the last change, in nanoseconds
     seconds: float = 0.0
-    reason: str = ""  # why it gave no clips; empty when it is finished
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """An input that was not used, and why."""
-
-    path: Path
-    sentence: str
+    bad: Bad | None = None  # why it gave no clips
+    warnings: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +73,7 @@ class ScanResult:
     """The recordings found in the inputs, and the inputs that cannot be used."""
 
     recordings: tuple[Recording, ...] = ()
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[Bad, ...] = ()
 
     @staticmethod
     def joined(parts: Iterable["ScanResult"]) -> "ScanResult":
@@ -94,6 +84,7 @@ class ScanResult:
         )
 
 
+REASONS = frozenset(Reason)
 SCORES = [score.name for score in dataclasses.fields(Scores)]
 COLUMNS = (  # of a clip in the store
     *("id", "recording", "source", "start", "end", "speaker", "text"),
@@ -104,7 +95,7 @@ COLUMNS = (  # of a clip in the store
 
 def columns_of(clip: Clip) -> dict[str, Any]:
     """Return the values of a clip by their columns in the store."""
-    values = dataclasses.asdict(clip)
+    values = dataclasses.asdict(clip) | {"reason": clip.reason or ""}
     values |= values.pop("span") | values.pop("scores")
     return values
 
@@ -116,18 +107,23 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
         scores = Scores(*(None if score is None else float(score) for score in rest[: len(SCORES)]))
         span = Span(float(start), float(end))
     except (TypeError, ValueError) as error:
-        raise DataError(f"Clip {name!r} is damaged: {error}.", hint=RESTORE) from error
-    status, reason, content, split, audio, note, words = rest[len(SCORES) :]
-    texts = (name, recording, source, speaker, text, reason, content, audio, note, words)
+        raise _damaged(name, error) from error
+    status, written, content, split, audio, note, words = rest[len(SCORES) :]
     if status not in {"kept", "excluded"} or split not in {"train", "eval", ""}:
-        raise DataError(f"Clip {name!r} is damaged: status {status!r}, split {split!r}.", hint=RESTORE)
-    if not all(isinstance(value, str) for value in texts):
-        raise DataError(f"Clip {name!r} is damaged: a text is missing or a number.", hint=RESTORE)
+        raise _damaged(name, f"status {status!r}, split {split!r}")
+    if not all(isinstance(value, str) for value in (*row[:3], *row[5:7], *rest[len(SCORES) :])):
+        raise _damaged(name, "a text is missing or a number")
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
     if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
-        raise DataError(f"Clip {name!r} is outside the dataset: {audio!r}.", hint="Do not use this dataset.")
+        raise DatasetError(Path(name), DatasetProblem.OUTSIDE, audio)
+    reason = Reason(written) if written in REASONS else Reason.OTHER if written else None
+    note = written if reason is Reason.OTHER and not note else note  # version 1.1 stored a person's words as the reason
     state = (split, status, reason, note, words)
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, *state)
+
+
+def _damaged(name: object, detail: object) -> DatasetError:
+    return DatasetError(Path(str(name)), DatasetProblem.DAMAGED, str(detail))
 
 
 def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
@@ -147,17 +143,38 @@ def with_fields(clip: Clip | None, written: str) -> Clip:
         row = columns_of(clip or Clip("", "", "", Span(0, 0), "", "")) | parse_json(written)
         return clip_of_row([row[name] for name in COLUMNS])
     except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
-        raise DataError("The edit history is damaged.", hint="The clips themselves are unchanged.") from error
+        raise DatasetError(Path(clip.id if clip else "clip"), DatasetProblem.HISTORY) from error
+
+
+def row_of_source(source: Source) -> list[Any]:
+    bad = _written(source.bad) if source.bad else ""
+    warnings = "\n".join(map(_written, source.warnings))
+    return [source.recording, source.path, source.size, source.changed, source.seconds, bad, warnings]
 
 
 def source_of_row(row: Sequence[Any]) -> Source:
     recording, path, size, changed, seconds, reason, warnings = row
     try:
-        return Source(
-            str(recording), str(path), int(size), int(changed), float(seconds), reason, tuple(warnings.splitlines())
-        )
+        values = (str(recording), str(path), int(size), int(changed), float(seconds))
+        facts = tuple(map(_fact_of, filter(None, warnings.split("\n"))))
+        bad = _fact_of(reason) if reason else None
     except (TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"The entry of {path} is damaged: {error}.", hint=RESTORE) from error
+        raise _damaged(path, error) from error
+    return Source(*values, bad if isinstance(bad, Bad) or bad is None else Bad(Path(values[1]), reason), facts)
+
+
+def _written(fact: Fact) -> str:
+    return json.dumps(to_json(fact), ensure_ascii=False)
+
+
+def _fact_of(written: str) -> Fact:
+    """Return a stored fact; version 1.1 stored sentences."""
+    return from_json(parse_json(written)) if written.startswith("{") else Unrecognised("warning", written)
+
+
+def said(sentence: str) -> Fact:
+    """Return a sentence that is not typed yet as a fact."""
+    return Unrecognised("warning", sentence)
 
 
 def abbreviate(names: Iterable[str], limit: int = 5) -> str:

@@ -23,8 +23,9 @@ import yaml
 from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DataError, DownloadError
 from utils.core.storage import make_folder, read_object, write_atomically
-from utils.dataset.clip import Problem, Recording, ScanResult
+from utils.dataset.clip import Recording, ScanResult, said
 from utils.dataset.existing_datasets import TABLES, read_dataset, read_table_parts
+from utils.dataset.facts import Bad
 from utils.dataset.text_files import LISTS
 from utils.media import audio
 
@@ -95,7 +96,7 @@ def read_corpus(
     with contextlib.suppress(AmharicTtsError):  # reported when the audio itself is needed
         if (rate := audio.probe(first.path).rate) < MODEL_RATE:
             message = f"{corpus.title} has {rate:,} samples per second. A voice trained on it alone sounds muffled."
-            first = dataclasses.replace(first, warnings=(*first.warnings, message))
+            first = dataclasses.replace(first, warnings=(*first.warnings, said(message)))
     return ScanResult((first, *scan.recordings[1:]), scan.problems)
 
 
@@ -118,7 +119,7 @@ def used_corpora(dataset: Path) -> dict[str, list[str]]:
 def _first_hours(parts: Iterable[ScanResult], hours: float) -> ScanResult:
     """Join parts until they have enough hours; nothing more is downloaded then."""
     recordings: list[Recording] = []
-    problems: list[Problem] = []
+    problems: list[Bad] = []
     seconds = 0.0
     for part in parts:
         problems += part.problems
@@ -311,7 +312,7 @@ def read_folder(folder: Path, speaker: str) -> ScanResult:
         return ScanResult.joined(_read_kaldi(part, folder, speaker) for part in kaldi)
     lists = [path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in LISTS]
     if not lists:
-        return ScanResult((), (Problem(folder, "There is no list of the recordings in this corpus."),))
+        return ScanResult((), (Bad(folder, "There is no list of the recordings in this corpus."),))
     files = _audio_by_stem(folder)
     rows = [line.split("\t") for path in lists for line in path.read_text(encoding="utf-8").splitlines()]
     if texts := {Path(row[1]).stem: row[2] for row in rows if len(row) == FLEURS_COLUMNS and row[0].isdecimal()}:
@@ -347,5 +348,5 @@ def _of_texts(
         if name in files
     )
     missing = len(texts) - len(recordings)
-    problems = (Problem(folder, f"{missing} listed recordings are missing."),) if missing else ()
+    problems = (Bad(folder, f"{missing} listed recordings are missing."),) if missing else ()
     return ScanResult(recordings, problems)

@@ -12,6 +12,7 @@ from itertools import groupby, pairwise
 from typing import Literal, NamedTuple
 
 from utils.config import DatasetConfig
+from utils.dataset.facts import CueDiffers, CueIssue
 from utils.recognition.spans import Cue, Span
 
 SHORT_PENALTY = 1.0  # seconds: a clip below the minimum joins over pauses up to this much longer than others
@@ -44,7 +45,7 @@ def cut_speech(speech: Sequence[Span], seconds: float, settings: DatasetConfig) 
 
 def cut_cues(
     cues: Sequence[Cue], speech: Sequence[Span], seconds: float, settings: DatasetConfig
-) -> tuple[list[Cue], list[str]]:
+) -> tuple[list[Cue], list[CueDiffers]]:
     """Snap subtitles to the pauses in the speech and join them to clips.
 
     A cue takes the speech segments that it overlaps, whole. Cues that share a segment become one clip. Speech without
@@ -65,13 +66,6 @@ def clips_of(segments: Sequence[Segment], seconds: float, settings: DatasetConfi
             text = " ".join(filter(None, texts[first:end]))
             clips.append(Cue(Span(stretches[first].start, stretches[end - 1].end), text))
     return clips
-
-
-def format_time(seconds: float) -> str:
-    """Format a time as in 1:02:03.4."""
-    minutes, rest = divmod(round(max(0.0, seconds), 1), 60)
-    hours, minutes = divmod(int(minutes), 60)
-    return f"{hours}:{minutes:02}:{rest:04.1f}"
 
 
 def _pad(spans: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[_Padded]:
@@ -107,27 +101,29 @@ def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tu
     return clips[::-1]
 
 
-def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
+def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[CueDiffers]]:
     """Sort the cues and warn about those without text or time in the recording."""
     usable, warnings = [], []
     for cue in sorted(cues, key=lambda cue: (cue.span.start, cue.span.end)):
         span = Span(max(0.0, cue.span.start), min(seconds, cue.span.end))
         if not cue.text.strip():
-            warnings.append(f"The subtitle at {format_time(cue.span.start)} is empty and was skipped.")
+            warnings.append(_differs(cue, CueIssue.EMPTY))
         elif cue.span.start >= seconds:
-            warnings.append(_skipped(cue, f"is after the end of the recording ({format_time(seconds)})"))
+            warnings.append(_differs(cue, CueIssue.AFTER_END))
         elif span.seconds < MIN_CUE:
-            warnings.append(_skipped(cue, "ends where it starts"))
+            warnings.append(_differs(cue, CueIssue.NO_TIME))
         else:
             usable.append(Cue(span, cue.text.strip()))
     return usable, warnings
 
 
-def _skipped(cue: Cue, reason: str) -> str:
-    return f"The subtitle at {format_time(cue.span.start)} {reason} and was skipped: {cue.text}"
+def _differs(cue: Cue, issue: CueIssue) -> CueDiffers:
+    return CueDiffers(cue.span.start, issue, cue.text)
 
 
-def _align(cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[str]) -> list[Segment]:
+def _align(
+    cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[CueDiffers]
+) -> list[Segment]:
     """Assign cues to speech: segments in order without overlap, with all of the speech and all of the text."""
     segments: list[Segment] = []
     covered = 0
@@ -137,15 +133,15 @@ def _align(cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig,
         covered = end
         span = Span(speech[first].start, speech[end - 1].end)
         text = " ".join(cue.text for cue in group)
-        if mismatch := _mismatch(group, span, settings):
-            warnings.append(f"The subtitle at {format_time(group[0].span.start)} {mismatch}: {text}")
+        if issue := _mismatch(group, span, settings):
+            warnings.append(CueDiffers(group[0].span.start, issue, text))
             segments += [Segment(span, kind="no text") for span in speech[first:end]]
         else:
             segments.append(Segment(span, text))
     segments += [Segment(span, kind="no text") for span in speech[covered:]]
     for cue, (first, end) in zip(cues, claims, strict=True):
         if first == end and not _insert_without_speech(cue, segments, settings):
-            warnings.append(_skipped(cue, "has no speech of its own"))
+            warnings.append(_differs(cue, CueIssue.NO_SPEECH))
     return segments
 
 
@@ -196,15 +192,13 @@ def _distance(first: Span, second: Span) -> float:
     return max(first.start, second.start) - min(first.end, second.end)
 
 
-def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> str:
-    """Return why a text does not fit this speech; empty if it does."""
+def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> CueIssue | None:
+    """Return why a text does not fit this speech, which is then left without text."""
     early = min(cue.span.start for cue in group) - span.start
     late = span.end - max(cue.span.end for cue in group)
     if max(early, late) > 2 * SLACK:
-        return "ends within speech without a pause; that speech is left without text"
-    if len(group) > 1 and span.seconds > settings.max_seconds:
-        return f"and the next {len(group) - 1} have no pause between them; that speech is left without text"
-    return ""
+        return CueIssue.INSIDE_SPEECH
+    return CueIssue.NO_PAUSE if len(group) > 1 and span.seconds > settings.max_seconds else None
 
 
 def _insert_without_speech(cue: Cue, segments: list[Segment], settings: DatasetConfig) -> bool:

@@ -13,14 +13,12 @@ from pathlib import Path
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.core.errors import DataError
 from utils.core.storage import file_lock
 from utils.dataset import split
-from utils.dataset.build import content_hash
-from utils.dataset.clip import APPROVED, MAX_SECONDS, MERGED, SPLIT, TRIMMED, Clip, changed_fields, with_fields
-from utils.dataset.filters import REASONS
+from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, with_fields
+from utils.dataset.facts import EditError, EditProblem, HeldOut, Reason
 from utils.dataset.metadata import WAVS, plain, write_lists_later
-from utils.dataset.pipeline import sound_hash
+from utils.dataset.pipeline import content_hash, sound_hash
 from utils.dataset.store import LOCK, Store, open_store
 from utils.media import audio
 from utils.media.audio import Samples
@@ -29,6 +27,14 @@ from utils.media.rates import RATE
 from utils.recognition import levels, vad
 from utils.recognition.spans import Span, read_spans
 
+HEARD = (
+    Reason.WRONG_TRANSCRIPT,
+    Reason.NOISE,
+    Reason.ANOTHER_SPEAKER,
+    Reason.CUT_OFF,
+    Reason.MUSIC,
+    Reason.REVIEWED,
+)  # reasons that a person is offered
 SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
 UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
 
@@ -54,7 +60,7 @@ class Session:
         names = list(dict.fromkeys(names))
         clips = self.store.find(names)
         if unknown := next((name for name in names if name not in clips), None):
-            raise DataError(f"There is no clip {unknown!r}.", hint="Choose a clip in the list.")
+            raise EditError(EditProblem.NO_CLIP, unknown)
         return [clips[name] for name in names]
 
     def put(self, clips: Sequence[Clip]) -> None:
@@ -102,7 +108,7 @@ def available_actions(clip: Clip, following: Clip | None) -> list[str]:
     """Return what can be done with a clip; ``following`` is the next one of the recording."""
     has_audio = bool(clip.audio)
     is_complete = has_audio and bool(clip.text.strip())
-    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == APPROVED
+    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason is Reason.APPROVED
     can = {
         "approve": is_complete and not is_approved,
         "exclude": not is_excluded,
@@ -118,7 +124,7 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
     """Correct the transcript of a clip. Scores that depend on the old one are dropped."""
     text = " ".join(text.split())
     if not text:
-        raise DataError("The text is empty.", hint="To remove the clip, exclude it.")
+        raise EditError(EditProblem.EMPTY_TEXT)
 
     def change(clip: Clip) -> Clip:
         pace = levels.letters(text) / clip.span.seconds if clip.span.seconds else None
@@ -131,23 +137,22 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
 
 def approve(folder: Path, names: Sequence[str]) -> Edit:
     """Mark clips as reviewed; excluded ones are restored."""
-    return _change_each(folder, "approve", names, lambda clip: _kept(clip, APPROVED))
+    return _change_each(folder, "approve", names, lambda clip: _kept(clip, Reason.APPROVED))
 
 
 def restore(folder: Path, names: Sequence[str]) -> Edit:
     """Use excluded clips again, and withdraw approvals."""
-    return _change_each(folder, "restore", names, lambda clip: _kept(clip, ""))
+    return _change_each(folder, "restore", names, lambda clip: _kept(clip, None))
 
 
 def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
-    """Leave clips out, for a reason in the person's own words."""
-    reason = reason.strip()
-    if not reason or reason in REASONS or reason == APPROVED:
-        raise DataError(
-            f"{reason!r} cannot be the reason: the quality filters use it.",
-            hint=f"Choose other words, such as {f'{reason} when heard'.strip()!r}.",
-        )
-    return _change_each(folder, "exclude", names, lambda clip: clip.excluded(reason))
+    """Leave clips out for one of the reasons that a person may hear, or in the person's own words."""
+    words = reason.strip()
+    if not words:
+        raise EditError(EditProblem.NO_REASON)
+    heard = next((known for known in HEARD if known == words), None)
+    change = (lambda clip: clip.excluded(heard)) if heard else (lambda clip: clip.excluded(Reason.OTHER, words))
+    return _change_each(folder, "exclude", names, change)
 
 
 def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable[[Clip], Clip]) -> Edit:
@@ -156,15 +161,15 @@ def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable
     return Edit(what, tuple(session.after.values()))
 
 
-def _kept(clip: Clip, reason: str) -> Clip:
+def _kept(clip: Clip, reason: Reason | None) -> Clip:
     if not clip.text.strip():
-        raise DataError(f"Clip {clip.id} has no text.", hint="Write its text first.")
+        raise EditError(EditProblem.NO_TEXT, clip.id)
     return dataclasses.replace(_with_audio(clip), status="kept", reason=reason, note="")
 
 
 def _with_audio(clip: Clip) -> Clip:
     if not clip.audio:
-        raise DataError(f"Clip {clip.id} has no audio.", hint="Choose another one.")
+        raise EditError(EditProblem.NO_AUDIO, clip.id)
     return clip
 
 
@@ -175,11 +180,11 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
         seconds = clip.span.seconds
         start, end = max(0.0, start), min(seconds, end)
         if end - start < SHORTEST:
-            raise DataError(f"A clip must last at least {SHORTEST:g} s.", hint="Move start and end further apart.")
+            raise EditError(EditProblem.TOO_SHORT, limit=SHORTEST)
         if end - start > seconds - 0.005:
-            raise DataError("Start and end are unchanged.", hint="Move one of them first.")
+            raise EditError(EditProblem.UNCHANGED)
         part = part_of(folder, clip, start, end, clip.text)
-        session.put([clip.excluded(TRIMMED), part])
+        session.put([clip.excluded(Reason.TRIMMED), part])
     return Edit("trim", (session.after[part.id],))
 
 
@@ -189,10 +194,10 @@ def split_clip(folder: Path, name: str, at: float) -> Edit:
         clip = _with_audio(*session.clips([name]))
         seconds = clip.span.seconds
         if not SHORTEST <= at <= seconds - SHORTEST:
-            raise DataError(f"Both parts must last at least {SHORTEST:g} s.", hint="Choose another time.")
+            raise EditError(EditProblem.TOO_SHORT, limit=SHORTEST)
         first, second = divide(clip.text, at / seconds)
         parts = [part_of(folder, clip, 0.0, at, first), part_of(folder, clip, at, seconds, second)]
-        session.put([clip.excluded(SPLIT), *parts])
+        session.put([clip.excluded(Reason.SPLIT), *parts])
     return Edit("split", tuple(session.after[part.id] for part in parts))
 
 
@@ -212,20 +217,14 @@ def merge_next(folder: Path, name: str) -> Edit:
         clip = _with_audio(*session.clips([name]))
         other = next_clip(session.store, clip)
         if other is None:
-            raise DataError("No clip in use follows this one in its recording.", hint="Choose an earlier clip.")
+            raise EditError(EditProblem.NOTHING_FOLLOWS)
         span = Span(clip.span.start, max(clip.span.end, other.span.end))
         if span.seconds > MAX_SECONDS:
-            raise DataError(
-                f"Together they last {span.seconds:.1f} s; the maximum is {MAX_SECONDS:.0f} s.",
-                hint="Trim one of them first.",
-            )
+            raise EditError(EditProblem.TOO_LONG, f"{span.seconds:.1f}", MAX_SECONDS)
         if not has_recording(clip):
-            raise DataError(
-                f"The recording {clip.source}, which has the pause between the clips, is missing or was changed.",
-                hint="Restore it.",
-            )
+            raise EditError(EditProblem.NO_RECORDING, clip.source)
         merged = clip_of(folder, clip, span, f"{clip.text} {other.text}".strip())
-        session.put([clip.excluded(MERGED), other.excluded(MERGED), merged])
+        session.put([clip.excluded(Reason.MERGED), other.excluded(Reason.MERGED), merged])
     return Edit("merge", (session.after[merged.id],))
 
 
@@ -267,7 +266,7 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
         content=sound_hash(samples),
         scores=levels.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
         status="kept" if text else "excluded",
-        reason="" if text else "no text left",
+        reason=None if text else Reason.NO_TEXT_LEFT,
         note="",
         words="",
     )
@@ -277,18 +276,18 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
     """Rename speakers, all at once, and count their clips by old name; two that get the same name become one."""
     for new in names.values():
         if not new or plain(new) != new:
-            raise DataError(f"{new!r} is not a valid speaker name.", hint='Leave out |, " and extra spaces.')
+            raise EditError(EditProblem.SPEAKER_NAME, new)
     with editing(folder, "speaker") as session:
         clips = session.store.clips("1")
         known = sorted({clip.speaker for clip in clips})
-        if unknown := next((old for old in names if old not in known), None):
-            raise DataError(f"There is no speaker {unknown!r} in {folder}.", hint=f"Choose from: {', '.join(known)}.")
+        if not names.keys() <= set(known):
+            raise EditError(EditProblem.NO_SPEAKER, ", ".join(known))
         renamed = [clip for clip in clips if names.get(clip.speaker, clip.speaker) != clip.speaker]
         session.put([dataclasses.replace(clip, speaker=names[clip.speaker]) for clip in renamed])
     return {old: sum(clip.speaker == old for clip in renamed) for old in names}
 
 
-def resplit(folder: Path, share: float, by: split.By) -> str:
+def resplit(folder: Path, share: float, by: split.By) -> HeldOut | None:
     """Choose the evaluation split of all clips anew; return what to know about it."""
     with editing(folder, "evaluation split") as session:
         clips = [dataclasses.replace(clip, split="") for clip in session.store.clips("1 ORDER BY number")]
@@ -304,9 +303,9 @@ def revert(folder: Path, name: str) -> Edit:
         query = "SELECT before FROM changes JOIN edits ON edit = number WHERE clip = ? AND NOT undone"
         row = db.execute(f"{query} ORDER BY edit DESC LIMIT 1", [name]).fetchone()
         if row is None:
-            raise DataError(f"Clip {name} has not been changed.", hint="There is nothing to undo.")
+            raise EditError(EditProblem.NOT_CHANGED, name)
         if row[0] is None:
-            raise DataError(f"Clip {name} was made by an edit.", hint="Undo it with: python -m utils dataset undo.")
+            raise EditError(EditProblem.MADE_BY_EDIT, name)
         session.put([with_fields(clip, row[0])])
     return Edit("revert", (session.after[name],))
 
@@ -325,7 +324,7 @@ def _step(folder: Path, action: str, query: str) -> Edit:
     with file_lock(folder / LOCK), store.transaction() as db:
         step = db.execute(query).fetchone()
         if step is None:
-            raise DataError(f"There is nothing to {action}.")
+            raise EditError(EditProblem.NOTHING_TO_UNDO if action == "undo" else EditProblem.NOTHING_TO_REDO)
         number, name = step
         side = "before" if action == "undo" else "after"
         wanted = dict(db.execute(f"SELECT clip, {side} FROM changes WHERE edit = ?", [number]).fetchall())

@@ -12,7 +12,8 @@ from typing import Any
 
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.storage import make_folder, replacing, storage_errors
-from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
+from utils.dataset.clip import Recording, ScanResult, abbreviate, said
+from utils.dataset.facts import Bad
 from utils.dataset.text_files import AUDIO_SUFFIXES, LISTS, AudioFinder, find_columns, json_object, read_listing
 
 LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt|jsonl)|validated\.tsv|[^/]*manifest[^/]*\.json")
@@ -46,7 +47,7 @@ def read_dataset(path: Path, *, speaker: str = "speaker", workspace: Path | None
     if not lists:
         return result
     message = f"{lists[0].name} was used, not {abbreviate(file.name for file in unused)}. Enter a list to use that one."
-    ignored = [Problem(path, message)] if unused else []
+    ignored = [Bad(path, message)] if unused else []
     return ScanResult(result.recordings, (*ignored, *result.problems, *_unlisted(path, result)))
 
 
@@ -95,7 +96,7 @@ def _read_file(path: Path, speaker: str, workspace: Path | None) -> ScanResult:
         return _read_table(path, _file_batches(path), workspace, finder.find, speaker)
     listing = read_listing(path)
     result = _find_recordings(path, "line", listing.clips, finder.find, speaker)
-    unusable = (Problem(path, problem) for problem in listing.problems)
+    unusable = (Bad(path, problem) for problem in listing.problems)
     return ScanResult(result.recordings, (*unusable, *result.problems))
 
 
@@ -108,9 +109,9 @@ def _find_recordings(
         try:
             file = find_audio(audio)
         except AmharicTtsError as error:
-            problems.append(Problem(path, f"{unit} {number}: {error}"))
+            problems.append(Bad(path, f"{unit} {number}: {error}"))
             continue
-        warnings = () if text else (f"{path.name}, {unit} {number}: no text is given.",)
+        warnings = () if text else (said(f"{path.name}, {unit} {number}: no text is given."),)
         recordings.append(Recording(file, name or speaker, text, warnings=warnings))
     return ScanResult(tuple(recordings), tuple(problems))
 
@@ -126,21 +127,21 @@ def _without_repeats(parts: Iterable[ScanResult]) -> ScanResult:
         if known is not recording:
             (repeated if known.text == recording.text else different).append(recording.path)
     message = "Several lines name this file with different texts; the first one was used."
-    problems = [Problem(path, message) for path in dict.fromkeys(different)]
+    problems = [Bad(path, message) for path in dict.fromkeys(different)]
     if repeated:
         names = abbreviate(path.name for path in repeated)
-        problems.append(Problem(repeated[0].parent, f"{len(repeated)} repeated lines were skipped: {names}."))
+        problems.append(Bad(repeated[0].parent, f"{len(repeated)} repeated lines were skipped: {names}."))
     return ScanResult(tuple(first.values()), (*joined.problems, *problems))
 
 
-def _unlisted(folder: Path, result: ScanResult) -> Iterator[Problem]:
+def _unlisted(folder: Path, result: ScanResult) -> Iterator[Bad]:
     """Report audio in the folder that no list names."""
     listed = {recording.path for recording in result.recordings}
     below = (Path(here, name) for here, _, names in os.walk(folder.resolve()) for name in names)
     others = sorted(path for path in below if path.suffix.lower() in AUDIO_SUFFIXES and path not in listed)
     if others:
         names = abbreviate(path.name for path in others)
-        yield Problem(folder, f"{len(others)} audio files are not in the list: {names}.")
+        yield Bad(folder, f"{len(others)} audio files are not in the list: {names}.")
 
 
 def _file_batches(path: Path) -> Iterator[Any]:

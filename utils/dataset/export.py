@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from utils.core.batching import batched
-from utils.core.errors import DataError, StorageError
 from utils.core.folders import replace_folder
 from utils.core.storage import replacing, storage_errors, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
+from utils.dataset.facts import DatasetError, DatasetProblem, StoreError, StoreProblem
 from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
 from utils.dataset.store import DATABASE, load_dataset, open_store
 
@@ -29,9 +29,9 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
     """Write the kept clips of a dataset to a new .zip or folder; return it."""
     kept = load_dataset(folder).kept
     if not kept:
-        raise DataError(f"{folder} has no clips in use.", hint="See why with: python -m utils dataset stats.")
+        raise DatasetError(folder, DatasetProblem.EMPTY)
     if target.exists():
-        raise StorageError(f"{target} already exists.", hint="Choose another path; existing files are not overwritten.")
+        raise StoreError(target, StoreProblem.EXISTS)
     if shape == "zip":
         with storage_errors(target), replacing(target) as partial:
             _write_zip(folder, kept, partial)

@@ -9,6 +9,7 @@ where it was; at most the rows of one shard are lost.
 import hashlib
 import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -20,12 +21,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from utils.core.batching import batched, prefetch
-from utils.core.errors import AmharicTtsError, DataError
-from utils.core.paths import ROOT, resolve_inside
+from utils.core.errors import AmharicTtsError
+from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
+from utils.core.paths import resolve_inside
 from utils.core.storage import PARTIAL, atomic_writer, file_lock, make_folder
 from utils.dataset.clip import Clip
+from utils.dataset.facts import ClipNotEncoded, DamagedFeaturesError, DatasetError, DatasetProblem, FeaturesRemoved
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.facts import AudioFileError, AudioProblem
 
 if TYPE_CHECKING:
     from utils.xtts.codec import AudioEncoder
@@ -41,9 +45,9 @@ READERS = ("language_packs.py", "tokenizer.py", "vocabulary.py")  # what texts g
 BATCH_SECONDS = 60.0  # sound encoded at once, padding included
 KEY = "key"
 SUFFIX = ".arrow"
-HINT = "Run python -m utils features again to recompute missing or damaged features."
 
 Array = npt.NDArray[Any]
+Steps = Generator[tuple[Progress, list[ClipNotEncoded]], None, None]
 
 
 @dataclass(frozen=True)
@@ -54,18 +58,6 @@ class ClipFeatures:
     codes: npt.NDArray[np.int16]  # one for every 1024 samples and one for the rest
     mel: npt.NDArray[np.float16]  # frames of the reference, 80 bands each
     ids: npt.NDArray[np.int32]  # language token first, without start and stop
-
-
-@dataclass(frozen=True)
-class Step:
-    """How far the work is: clips that are done, those found included, of all."""
-
-    part: str  # which table is being made
-    done: int
-    total: int
-    percent: float  # of the missing work
-    seconds_left: float  # for this part
-    problems: tuple[str, ...] = ()  # what could not be encoded in this step, in sentences
 
 
 class Features:
@@ -116,41 +108,51 @@ def text_fingerprint(tokenizer: "Tokenizer", language: str) -> str:
 def _front_end() -> str:
     """Hash the programs and word lists that texts go through."""
     digest = hashlib.blake2b(digest_size=8)
-    rules = sorted((ROOT / "utils" / "amharic").rglob("*"))
+    utils = Path(__file__).parent.parent
+    rules = sorted((utils / "amharic").rglob("*"))
     rules = [path for path in rules if path.is_file() and path.suffix != ".pyc"]
-    for path in (*rules, *(ROOT / "utils" / "xtts" / name for name in READERS)):
+    for path in (*rules, *(utils / "xtts" / name for name in READERS)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def build(
+def build(  # noqa: PLR0913  # data, models, and the two calls back
     dataset: Path,
     clips: Sequence[Clip],
     encoder: "AudioEncoder",
     tokenizer: "Tokenizer",
     language: str,
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
     *,
     thorough: bool = False,
-) -> Generator[Step, None, None]:
-    """Encode what is missing, step by step; closing this early loses nothing that was encoded.
+) -> int:
+    """Encode what is missing, and return how many clips cannot be; stopping early loses nothing that was encoded.
 
     A thorough build verifies stored mel frames too, which means reading all of them.
     """
     if nameless := next((clip.id for clip in clips if not clip.content), ""):
-        raise DataError(
-            f"Clip {nameless} has no content hash.", hint="Create the dataset with: python -m utils prepare."
-        )
+        raise DatasetError(dataset, DatasetProblem.NO_HASH, nameless)
     features = Features(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
     make_folder(features.folder)
     with file_lock(features.folder / ".lock"):
-        for part, shards in (("text", features.text), ("audio", features.audio)):
-            if removed := shards.repair(thorough=thorough):
-                yield Step(part, len(shards), len(clips), 0.0, 0.0, tuple(removed))
-        yield from _encode_texts(features.text, clips, lambda text: tokenizer.encode(text, language))
-        yield from _encode_audio(features.audio, clips, dataset, encoder)
+        for shards in (features.text, features.audio):
+            for damage in shards.repair(thorough=thorough):
+                report(FeaturesRemoved(damage))
+        texts = _encode_texts(features.text, clips, lambda text: tokenizer.encode(text, language))
+        audio_steps = _encode_audio(features.audio, clips, dataset, encoder)
+        problems = 0
+        for steps in (texts, audio_steps):
+            with closing(steps):  # what was encoded is stored, also when this ends early
+                for progress, failed in steps:
+                    problems += len(failed)
+                    for problem in (*failed, progress):
+                        report(problem)
+                    raise_if_stopped(should_stop)
+    return problems
 
 
-def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str], list[int]]) -> Iterator[Step]:
+def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str], list[int]]) -> Steps:
     texts = {text_hash(clip.text): clip for clip in clips}
     missing = [(key, clip) for key, clip in texts.items() if key not in shards]
     meter = _Meter("text", len(texts), len(missing), float(len(missing)))
@@ -161,13 +163,13 @@ def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str
             try:
                 ids[key] = np.array(encode(clip.text), np.int32)
             except AmharicTtsError as error:
-                problems.append(f"{clip.id}: {error}")
+                problems.append(ClipNotEncoded(clip.id, error))
         if ids:
             shards.append(list(ids), {"ids": list(ids.values())})
-        yield meter.step(len(window), float(len(window)), problems)
+        yield meter.step(len(window), float(len(window))), problems
 
 
-def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Iterator[Step]:
+def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Steps:
     """Encode all missing audio, clips of similar length together."""
     sounds = {clip.content: clip for clip in clips}
     missing = [clip for content, clip in sounds.items() if content not in shards]
@@ -179,7 +181,7 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
             for batch, waves, problems in batches:
                 for (content, wave), made in zip(waves.items(), encoder.encode([*waves.values()]), strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())
-                yield meter.step(len(batch), sum(clip.span.seconds for clip in batch), problems)
+                yield meter.step(len(batch), sum(clip.span.seconds for clip in batch)), problems
         finally:  # also when the work is stopped between two batches
             if rows:
                 shards.append(list(rows), dict(zip(AUDIO, zip(*rows.values(), strict=True), strict=True)))
@@ -197,19 +199,20 @@ def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
         yield batch
 
 
-def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[dict[str, Samples], list[str]]:
-    """Read the audio of clips by content hash; what cannot be used becomes a sentence."""
+def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[dict[str, Samples], list[ClipNotEncoded]]:
+    """Read the audio of clips by content hash."""
     waves, problems = {}, []
     for clip in clips:
+        path = resolve_inside(dataset, clip.audio)
         try:
-            wave = audio.load(resolve_inside(dataset, clip.audio), encoder.rate)
-        except AmharicTtsError as error:
-            problems.append(f"{clip.id}: {error}")
-            continue
-        if wave.size >= encoder.min_samples and bool(np.isfinite(wave).all()):
+            wave = audio.load(path, encoder.rate)
+            if wave.size < encoder.min_samples:
+                raise AudioFileError(path, AudioProblem.TOO_SHORT, f"{wave.size / encoder.rate:.2f}")
+            if not np.isfinite(wave).all():
+                raise AudioFileError(path, AudioProblem.INVALID_SAMPLE, "?")
             waves[clip.content] = wave
-        else:
-            problems.append(f"{clip.id}: {clip.audio} is too short, or contains invalid samples.")
+        except AmharicTtsError as error:
+            problems.append(ClipNotEncoded(clip.id, error))
     return waves, problems
 
 
@@ -220,15 +223,11 @@ class _Meter:
         self.part, self.total, self.done, self.work, self.worked = part, total, total - missing, work, 0.0
         self.started = time.monotonic()
 
-    def step(self, clips: int, work: float, problems: Sequence[str]) -> Step:
+    def step(self, clips: int, work: float) -> Progress:
         self.done, self.worked = self.done + clips, self.worked + work
         share = min(1.0, self.worked / self.work) if self.worked else 1.0
         left = (time.monotonic() - self.started) * (1 - share) / share
-        return Step(self.part, self.done, self.total, round(100 * share, 1), round(left, 1), tuple(problems))
-
-
-class DamagedShardError(DataError):
-    """A shard does not hold what was written."""
+        return Progress(self.done, self.total, self.part, round(100 * share, 1), round(left, 1))
 
 
 class Shards:
@@ -270,7 +269,7 @@ class Shards:
 
     def _find(self, key: str, name: str) -> pa.Scalar:
         if (position := self._positions.get(key)) is None:
-            raise DataError(f"{self.folder} has no features for {key}.", hint=HINT)
+            raise DatasetError(self.folder, DatasetProblem.NO_FEATURES, key)
         shard, number = divmod(position, 1 << 32)
         return self._shards[shard].column(name)[number]
 
@@ -280,14 +279,14 @@ class Shards:
             self._map(path)
         return self
 
-    def repair(self, *, thorough: bool = False) -> list[str]:
+    def repair(self, *, thorough: bool = False) -> list[DamagedFeaturesError]:
         """Map every shard that is whole; delete the others, and what a killed writer left. Return what was deleted."""
         removed = []
         for path in self._paths():
             try:
                 self._map(path, thorough=thorough)
-            except DamagedShardError as error:
-                removed.append(str(error))
+            except DamagedFeaturesError as error:
+                removed.append(error)
                 path.unlink()
         for path in self.folder.glob(f".*{PARTIAL}"):
             path.unlink()
@@ -322,10 +321,10 @@ class Shards:
             is_whole = batch.schema.equals(self.schema) and noted.get("rows") == str(len(keys))
             is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-            raise DamagedShardError(f"{path} is damaged: {error}.", hint=HINT) from error
+            raise DamagedFeaturesError(path, str(error)) from error
         checked = (name for name in self.columns if thorough or name not in self.bulky)
         if not is_whole or any(noted.get(name) != _digest(batch.column(name)) for name in checked):
-            raise DamagedShardError(f"{path} is damaged: its content has changed.", hint=HINT)
+            raise DamagedFeaturesError(path)
         first = len(self._shards) << 32
         self._shards.append(batch)
         self._positions.update((key, first + row) for row, key in enumerate(keys))

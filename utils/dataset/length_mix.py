@@ -10,9 +10,9 @@ from itertools import cycle
 from pathlib import Path
 
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
-from utils.core.errors import DataError
 from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit, clip_of, editing, has_recording, part_of
+from utils.dataset.facts import EditError, EditProblem
 from utils.recognition import vad
 from utils.recognition.spans import Span
 
@@ -27,9 +27,7 @@ PHRASE = re.compile(r"[^.!?;:,።፧፣፤፥፦]+[.!?;:,።፧፣፤፥፦]*\s*
 def add_lengths(folder: Path, *, share: float = 0.2, max_seconds: float = AUTO_SECONDS) -> Edit:
     """Add up to this share of the training clips as joined clips, and as many as short ones."""
     if not 0 < share <= 1 or not 1 <= max_seconds <= MODEL_SECONDS:
-        raise DataError(
-            f"share {share:g} or max_seconds {max_seconds:g} is out of range.", hint="Use 0-1 and 1-28 seconds."
-        )
+        raise EditError(EditProblem.LENGTHS, limit=MODEL_SECONDS)
     with editing(folder, "lengths") as session:
         clips = session.store.clips("status = 'kept' AND split = 'train' AND audio <> '' ORDER BY recording, start")
         wanted = max(1, round(share * len(clips)))

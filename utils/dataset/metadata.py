@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import MODEL_TOKENS, TrainConfig
-from utils.core import languages
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core import languages, wording
+from utils.core.errors import AmharicTtsError
+from utils.core.facts import Fact, from_json, to_json
 from utils.core.paths import Project, resolve_inside
 from utils.core.storage import file_lock, read_json, read_text, write_atomically
-from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of
+from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
+from utils.dataset.facts import DatasetError, DatasetProblem, LineIssue, LineProblem
 from utils.dataset.store import Store
 from utils.dataset.text_files import read_listing
 from utils.recognition.spans import Span
@@ -120,7 +122,7 @@ def list_files(path: Path) -> list[Path]:
     write_lists(path)
     lists = [path / name for name in FILES.values() if (path / name).is_file()]
     if not lists:
-        raise DataError(f"{path} has no {' or '.join(FILES.values())}.", hint="Choose a dataset folder or a list.")
+        raise DatasetError(path, DatasetProblem.NO_LIST)
     return lists
 
 
@@ -146,7 +148,7 @@ class ClipLists:
     folder: Path  # the dataset folder: audio paths start here
     train: tuple[Clip, ...]
     eval: tuple[Clip, ...]
-    problems: tuple[str, ...] = ()  # why other lines of the lists are left out
+    problems: tuple[Fact, ...] = ()  # why other lines of the lists are left out
 
     @property
     def clips(self) -> list[Clip]:
@@ -181,26 +183,21 @@ def read_clips(config: TrainConfig, project: Project) -> ClipLists:
     write_lists(project.dataset)
     for path in paths.values():
         if not path.is_file():
-            raise DataError(f"The list {path} does not exist.", hint=CREATE)
+            raise DatasetError(path, DatasetProblem.NO_LIST)
     folder = paths["train"].resolve().parent
     if paths["eval"].resolve().parent != folder:
-        raise DataError(
-            f"{paths['train']} and {paths['eval']} are in different folders.",
-            hint="Put both lists in the folder that contains wavs/.",
-        )
+        raise DatasetError(paths["eval"], DatasetProblem.APART, str(paths["train"]))
     store = Store(folder)  # a dataset of other programs has none
     known = {clip.audio: clip for clip in store.clips("status = 'kept'")} if store.exists else {}
-    problems: list[str] = []
+    problems: list[Fact] = []
     clips = {side: tuple(_listed_clips(path, side, known, problems)) for side, path in paths.items()}
     for side, path in paths.items():
         if not clips[side]:
-            raise DataError(f"{path} has no usable clips. {' '.join(problems[:3])}", hint=CREATE)
+            raise DatasetError(path, DatasetProblem.NO_ROWS, " ".join(map(wording.describe, problems[:3])))
     both = {clip.content for clip in clips["train"]} & {clip.content for clip in clips["eval"]}
     if both:  # the evaluation would reward what was memorised
         name = next(clip.audio for clip in clips["eval"] if clip.content in both)
-        raise DataError(
-            f"{len(both)} clips are in both lists, such as {name}.", hint="Remove them from the evaluation list."
-        )
+        raise DatasetError(paths["eval"], DatasetProblem.OVERLAP, name)
     return ClipLists(folder, clips["train"], clips["eval"], tuple(problems))
 
 
@@ -242,9 +239,9 @@ def _named_apart(clip: Clip, number: int) -> Clip:
 def _stored_clips(path: Path, folder: Path) -> ClipLists:
     try:
         stored = read_json(path)
-        clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(str, stored["problems"]))
+        clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(_problem, stored["problems"]))
     except (LookupError, TypeError, ValueError) as error:
-        raise DataError(f"{path} is damaged.", hint="Start a new run from one of its checkpoints.") from error
+        raise DatasetError(path, DatasetProblem.RUN_CLIPS) from error
     train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)
     return ClipLists(folder, train, evaluation, problems)
 
@@ -261,19 +258,27 @@ def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None
 
 def _store_clips(path: Path, clips: ClipLists) -> None:
     rows = [[columns[name] for name in COLUMNS] for columns in map(columns_of, clips.clips)]
-    write_atomically(path, json.dumps({"problems": clips.problems, "clips": rows}, ensure_ascii=False))
+    write_atomically(
+        path,
+        json.dumps({"problems": [to_json(problem) for problem in clips.problems], "clips": rows}, ensure_ascii=False),
+    )
 
 
-def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: list[str]) -> Iterator[Clip]:
+def _problem(stored: object) -> Fact:
+    """Return a stored problem; version 1.1 stored sentences."""
+    return from_json(stored) if isinstance(stored, dict) else said(str(stored))
+
+
+def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: list[Fact]) -> Iterator[Clip]:
     listing = read_listing(path)
-    problems += [f"{path.name}, {problem}" for problem in listing.problems]
+    problems += [LineProblem(path, 0, LineIssue.UNREADABLE_LIST, problem) for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
         clip = known.get(name) or _unknown_clip(path.parent, name)
         if clip is None:
-            problems.append(f"{path.name}, line {row.line}: {name} cannot be read.")
+            problems.append(LineProblem(path, row.line, LineIssue.UNREADABLE, name))
         elif not row.text:
-            problems.append(f"{path.name}, line {row.line}: {name} has no text.")
+            problems.append(LineProblem(path, row.line, LineIssue.NO_TEXT, name))
         else:
             # the list may have been corrected by hand; where it was not, the store has the text as it was written
             text = clip.text if plain(clip.text) == row.text else row.text
@@ -289,57 +294,60 @@ def _unknown_clip(folder: Path, name: str) -> Clip | None:
     return Clip(content, content, name, Span(0.0, seconds), "speaker", "", name, content)
 
 
-def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer | None" = None) -> Iterator[str]:
-    """Yield every problem of a dataset folder or of one list, with its line; only a tokenizer finds those of tokens."""
+Finding = tuple[LineIssue, str, str]  # the issue, what it is about, and the limit or the other place
+
+
+def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer | None" = None) -> Iterator[LineProblem]:
+    """Yield every problem of a dataset folder or of one list; only a tokenizer finds those of tokens."""
     contents = Store(path if path.is_dir() else path.parent).read()
     seconds = {clip.audio: clip.span.seconds for clip in contents.kept}
     files: dict[str, Row] = {}
     texts: dict[tuple[str, str], Row] = {}
     for file in list_files(path):
         listing = read_listing(file)
-        yield from (f"{file}: {problem.rstrip('.')}." for problem in listing.problems)
+        yield from (LineProblem(file, 0, LineIssue.UNREADABLE_LIST, problem) for problem in listing.problems)
         if not listing.clips:
-            yield f"{file}:1: The list is empty."
+            yield LineProblem(file, 1, LineIssue.EMPTY_LIST)
         for row in (Row(file, *clip) for clip in listing.clips):
-            sentences = [
+            findings = [
                 *_line_problems(row, files, texts),
                 *_audio_problems(row, max_seconds, seconds.get(row.audio)),
                 *(_token_problems(row, tokenizer, language) if tokenizer else ()),
             ]
-            yield from (f"{file}:{row.line}: {sentence}" for sentence in sentences)
+            yield from (LineProblem(file, row.line, *finding) for finding in findings)
 
 
-def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[str]:
+def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[Finding]:
     """Find repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
     if not row.text:
-        yield "The text is empty."
+        yield LineIssue.NO_TEXT, row.audio, ""
     first = files.setdefault(row.audio, row)
     if first is not row:
-        yield f"{row.audio} is already in {first.list.name}:{first.line}."
+        yield LineIssue.REPEATED_FILE, row.audio, f"{first.list.name}:{first.line}"
     same = texts.setdefault((row.speaker, row.text), row)
     if same.list != row.list and row.text and first is row:
-        yield f"The same text is in {same.list.name}:{same.line}."
+        yield LineIssue.REPEATED_TEXT, row.audio, f"{same.list.name}:{same.line}"
 
 
-def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Iterator[str]:
+def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Iterator[Finding]:
     folder = row.list.parent.resolve()
     if not row.audio or not row.path.is_file():
-        yield f"No such audio file: {row.audio or 'the cell is empty'}."
+        yield LineIssue.NO_FILE, row.audio or "–", ""
         return
     if not row.path.resolve().is_relative_to(folder):
-        yield f"{row.audio} is outside {folder}, so the dataset cannot be moved."
+        yield LineIssue.OUTSIDE, row.audio, str(folder)
     seconds = header_seconds(row.path)
     if not seconds:
-        yield f"{row.audio} is not a readable audio file."
+        yield LineIssue.UNREADABLE, row.audio, ""
     elif seconds > max_seconds + ROUNDING:
-        yield f"{row.audio} lasts {seconds:.2f} s, over {max_seconds:g}."
+        yield LineIssue.TOO_LONG, f"{row.audio} ({seconds:.2f} s)", f"{max_seconds:g} s"
     elif expected is not None and abs(seconds - expected) > ROUNDING:
-        yield f"{row.audio} lasts {seconds:.2f} s instead of {expected:.2f}."
+        yield LineIssue.CHANGED, f"{row.audio} ({seconds:.2f} s)", f"{expected:.2f} s"
 
 
-def _token_problems(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[str]:
+def _token_problems(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[Finding]:
     reading = tokenizer.tokenize(row.text, language)
     if reading.unknown:
-        yield f"The vocabulary has no symbol for {' '.join(reading.unknown)} ([UNK])."
+        yield LineIssue.NO_SYMBOL, " ".join(reading.unknown), ""
     if len(reading.ids) > MODEL_TOKENS:
-        yield f"The text has {len(reading.ids)} tokens; the model holds {MODEL_TOKENS}."
+        yield LineIssue.MANY_TOKENS, str(len(reading.ids)), str(MODEL_TOKENS)

@@ -6,21 +6,25 @@ import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from utils.config import DatasetConfig
+from utils.core.facts import WarningFact
 from utils.dataset import cutting, filters
 from utils.dataset.clip import Clip, Recording, Source
+from utils.dataset.facts import CueDiffers, Reason
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
 from utils.recognition import levels, signal_checks, vad
+from utils.recognition.facts import RecognitionError
 from utils.recognition.levels import Scores
 from utils.recognition.recognisers import RATE as ASR_RATE
-from utils.recognition.recognisers import Recogniser, RecognitionError, Transcript, second_cer
+from utils.recognition.recognisers import Recogniser, Transcript, second_cer
 from utils.recognition.spans import Cue, Span, read_spans
 
 if TYPE_CHECKING:
@@ -48,13 +52,13 @@ def process_recording(
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
     check = None if needs_transcription(recording) else check
-    cues, warnings = list[Cue](), list[str]()
+    cues, warnings = list[Cue](), list[WarningFact]()
     if check:
         rows = check.rows(recording.path, source.recording)
         cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings)
     if not cues:
-        cues, more = _cut(recording, speech, seconds, settings)
-        warnings += more
+        cues, differing = _cut(recording, speech, seconds, settings)
+        warnings += differing
     warnings += signal_checks.find_problems(recording.path, speech)
     drafts = (_draft(recording, source.recording, cue) for cue in cues)
     clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
@@ -72,6 +76,12 @@ def needs_transcription(recording: Recording) -> bool:
     return not recording.text and not recording.cues
 
 
+def content_hash(path: Path) -> str:
+    """Return the hash that identifies a recording."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+
+
 def sound_hash(samples: Samples) -> str:
     """Return a hash of the samples as stored."""
     return hashlib.sha256((np.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()).hexdigest()[:16]
@@ -79,7 +89,7 @@ def sound_hash(samples: Samples) -> str:
 
 def _cut(
     recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
-) -> tuple[list[Cue], list[str]]:
+) -> tuple[list[Cue], list[CueDiffers]]:
     """Return the spans of the clips in order, with their text if known."""
     if recording.cues:
         cues, warnings = cutting.cut_cues(recording.cues, speech, seconds, settings)
@@ -123,7 +133,7 @@ def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], languag
 def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:
     """Measure and filter a clip, and process its audio for storage."""
     if not samples.size:
-        return clip.excluded("no sound"), samples
+        return clip.excluded(Reason.NO_SOUND), samples
     measured = levels.measure(samples, RATE, _within(speech, clip.span), clip.text)
     known = {name: value for name, value in dataclasses.asdict(clip.scores).items() if value is not None}
     samples = audio.centred(samples)

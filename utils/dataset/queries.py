@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.dataset import statistics
-from utils.dataset.clip import APPROVED, Clip
+from utils.dataset.clip import Clip
+from utils.dataset.facts import Reason
 from utils.dataset.metadata import read_language
-from utils.dataset.statistics import Ledger, Statistics
+from utils.dataset.statistics import Account, Statistics
 from utils.dataset.store import Store
 
 PAGE_SIZE = 20
+WHY = f"iif(reason = '{Reason.OTHER}', note, reason)"  # version 1.1 stored a person's own words as the reason
 PAUSE = 5.0  # seconds without an edit before a dataset is counted again
 ORDERS = {
     "worst": "doubt DESC",
@@ -60,15 +62,15 @@ def page(store: Store, view: View, number: int) -> ClipPage:
 
 
 def _condition(view: View) -> tuple[str, list[str]]:
-    conditions, values = ["1"], []
+    conditions, values = ["1"], list[str]()
     if view.status == "approved":
         conditions.append("status = 'kept' AND reason = ?")
-        values.append(APPROVED)
+        values.append(Reason.APPROVED)
     elif view.status in {"kept", "excluded"}:
         conditions.append("status = ?")
         values.append(view.status)
     if view.reason:
-        conditions.append("status = 'excluded' AND reason = ?")
+        conditions.append(f"status = 'excluded' AND {WHY} = ?")
         values.append(view.reason)
     if search := view.search.strip():
         pattern = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
@@ -78,8 +80,8 @@ def _condition(view: View) -> tuple[str, list[str]]:
 
 
 def reasons(store: Store) -> dict[str, int]:
-    """Count the excluded clips by reason, the most frequent first."""
-    query = "SELECT reason, count(*) FROM clips WHERE status = 'excluded' GROUP BY reason ORDER BY 2 DESC, min(number)"
+    """Count the excluded clips by reason, or by the person's own words, the most frequent first."""
+    query = f"SELECT {WHY}, count(*) FROM clips WHERE status = 'excluded' GROUP BY 1 ORDER BY 2 DESC, min(number)"
     with store.reading() as db:
         return dict(db.execute(query).fetchall())
 
@@ -108,7 +110,7 @@ class Counts(NamedTuple):
 
     revision: int
     statistics: Statistics
-    ledger: Ledger
+    account: Account
 
 
 class BackgroundCounts:

@@ -1,6 +1,6 @@
 """Find recordings in files, folders, URLs, existing datasets and hub datasets, with their subtitles or transcripts.
 
-Subtitles belong to a recording by name, without suffix and language. What cannot be used becomes a ``Problem``; the
+Subtitles belong to a recording by name, without suffix and language. What cannot be used becomes a ``Bad``; the
 other inputs are still read.
 """
 
@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, AudioError, DataError, UnknownLanguageError
 from utils.core.languages import canonical
-from utils.dataset.clip import Problem, Recording, ScanResult, abbreviate
+from utils.dataset.clip import Recording, ScanResult, abbreviate, said
 from utils.dataset.corpora import CORPUS, HUB, read_corpus
 from utils.dataset.download import DIRECT, Access, download
 from utils.dataset.existing_datasets import is_dataset, read_dataset
+from utils.dataset.facts import Bad
 from utils.dataset.subtitles import SUFFIXES, fit_to_recording, read_cues
 from utils.dataset.text_files import is_garbled, name_key, read_any_encoding
 from utils.media import audio
@@ -70,7 +71,7 @@ def find_recordings(
         try:
             scan.add(name)
         except AmharicTtsError as error:
-            scan.problems.append(Problem(Path(name), str(error)))
+            scan.problems.append(Bad(Path(name), error))
     return scan.result()
 
 
@@ -160,14 +161,14 @@ class _Scan:
     texts: dict[Path, None] = field(default_factory=dict)  # of whole recordings
     given: set[Path] = field(default_factory=set)  # those that are inputs themselves
     datasets: list[ScanResult] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Bad] = field(default_factory=list)
 
     def add(self, name: str) -> None:
         path = Path(name)
         if is_url(name):
             more: dict[str, Any] = {"on_progress": self.on_progress, "access": self.access}
             files = download(name, self._workspace(name), language=self.language, **more)
-            self.problems += [Problem(path, warning) for warning in files.warnings]
+            self.problems += [Bad(path, warning) for warning in files.warnings]
             self.media.update(dict.fromkeys(file.resolve() for file in files.media))
             self._add_files(files.subtitles)
         elif name.startswith((HUB, CORPUS)):
@@ -176,9 +177,9 @@ class _Scan:
         elif path.is_dir():
             self._add_folder(path)
         elif not path.exists():
-            self.problems.append(Problem(path, "No such file or folder. Check the spelling."))
+            self.problems.append(Bad(path, "No such file or folder. Check the spelling."))
         elif not path.is_file():
-            self.problems.append(Problem(path, NOT_A_FILE))
+            self.problems.append(Bad(path, NOT_A_FILE))
         elif is_dataset(path):
             self._add_dataset(path)
         else:
@@ -194,7 +195,7 @@ class _Scan:
         unmatched += self.given - {transcript_of(path, self.media, self.texts) for path in self.media}
         recordings = [self._recording(path, pairs.get(path, [])) for path in self.media]
         message = "No recording has this name. Give both files the same name, such as talk.mp4 and talk.am.srt."
-        self.problems += [Problem(path, message) for path in unmatched]
+        self.problems += [Bad(path, message) for path in unmatched]
         listed = {recording.path for part in self.datasets for recording in part.recordings}
         others = tuple(recording for recording in recordings if recording.path not in listed)
         return ScanResult.joined([*self.datasets, ScanResult(others, tuple(self.problems))])
@@ -218,23 +219,23 @@ class _Scan:
             self._add_files(files)
             if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
                 message = "This is a folder without audio, although it is named like a recording."
-                self.problems.append(Problem(folder, message))
+                self.problems.append(Bad(folder, message))
         for error in unreadable:
             message = f"The folder cannot be read ({error.strerror}). Check its permissions."
-            self.problems.append(Problem(Path(str(error.filename)), message))
+            self.problems.append(Bad(Path(str(error.filename)), message))
         if before == len(self.media) + len(self.datasets):
-            self.problems.append(Problem(root, "No audio, video or dataset found."))
+            self.problems.append(Bad(root, "No audio, video or dataset found."))
 
     def _add_dataset(self, path: Path) -> None:
         try:
             self.datasets.append(read_dataset(path, speaker=self.speaker, workspace=self.workspace))
         except AmharicTtsError as error:
-            self.problems.append(Problem(path, str(error)))
+            self.problems.append(Bad(path, error))
 
     def _add_files(self, paths: Iterable[Path]) -> None:
         for path in sorted(paths):
             if (is_media(path) or is_subtitle(path)) and path.exists() and not path.is_file():
-                self.problems.append(Problem(path, NOT_A_FILE))
+                self.problems.append(Bad(path, NOT_A_FILE))
             elif is_media(path):
                 self.media[path.resolve()] = None
             elif is_subtitle(path):
@@ -251,10 +252,12 @@ class _Scan:
             if cues:
                 if unused := [other.path.name for other in usable if other != subtitle]:
                     warnings.append(f"{subtitle.path.name} was used instead of: {abbreviate(unused)}.")
-                return Recording(path, self.speaker, cues=tuple(cues), warnings=(*warnings, *more))
+                return Recording(
+                    path, self.speaker, cues=tuple(cues), warnings=(*map(said, warnings), *map(said, more))
+                )
             warnings += more
         text, more = _read_transcript(transcript_of(path, self.media, self.texts))
-        return Recording(path, self.speaker, text, warnings=(*warnings, *more))
+        return Recording(path, self.speaker, text, warnings=tuple(map(said, [*warnings, *more])))
 
     def _preference(self, subtitle: SubtitleFile) -> tuple[bool, int, str]:
         """Return a key that sorts subtitles by how well they suit: language in the name, then format."""
@@ -266,7 +269,7 @@ class _Scan:
         try:
             cues, warnings = read_cues(path)
         except DataError as error:
-            self.problems.append(Problem(path, str(error)))
+            self.problems.append(Bad(path, error))
             return [], []
         letters = [letter for cue in cues for letter in cue.text if letter.isalpha()]
         ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from utils.dataset.clip import Clip, Split
+from utils.dataset.facts import HeldOut, SplitCompromise
 
 By = Literal["recording", "speaker", "time"]
 
@@ -18,7 +19,7 @@ class Choice(NamedTuple):
     """The split of every clip that had none, and what a person should know about it."""
 
     splits: dict[str, Split]
-    note: str
+    note: HeldOut | None = None
 
 
 def assign(clips: Iterable[Clip], share: float, by: By) -> Choice:
@@ -37,17 +38,14 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> Choice:
             splits[clip.id] = nearest.split
     new = [clip for clip in kept if not clip.split and clip.id not in splits]
     if not new:
-        return Choice(splits, "")
+        return Choice(splits)
     if by == "time":
-        return Choice(splits | _split_by_time(new, share), "")
+        return Choice(splits | _split_by_time(new, share))
     if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
-        return Choice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")), "")
+        return Choice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")))
     if len({clip.recording for clip in kept}) == 1:
-        note = (
-            "There is only one recording, so its end is held out for evaluation. It is similar to the training clips."
-        )
-        return Choice(splits | _split_by_time(new, share), note)
-    note = "There is only one speaker, so evaluation clips are chosen by recording." if by == "speaker" else ""
+        return Choice(splits | _split_by_time(new, share), HeldOut(SplitCompromise.ONE_RECORDING))
+    note = HeldOut(SplitCompromise.ONE_SPEAKER) if by == "speaker" else None
     return Choice(splits | _split_by_group(new, assigned, share, attrgetter("recording")), note)
 
 

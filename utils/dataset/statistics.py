@@ -10,14 +10,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from utils.config import MODEL_TOKENS
-from utils.core.errors import DataError
+from utils.core import wording
 from utils.core.languages import AMHARIC, canonical
 from utils.dataset.clip import MAX_SECONDS, Clip, Source
+from utils.dataset.facts import (
+    Bad,
+    DatasetError,
+    DatasetProblem,
+    Gap,
+    Ledger,
+    LengthGap,
+    Reason,
+    ReasonTotal,
+    SideTotal,
+    Split,
+)
 from utils.dataset.metadata import Row, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 from utils.recognition.spans import Span
@@ -45,7 +57,6 @@ class Statistics:
     seconds: tuple[float, ...]  # of each clip
     pace: tuple[float, ...]  # letters per second of each clip, where measured
     snr: tuple[float, ...]  # of each clip, where measured
-    excluded: dict[str, float]  # seconds by reason, the longest first
     phonemes: dict[str, int]  # empty for languages other than Amharic
 
     @property
@@ -68,19 +79,18 @@ def count(store: Store, language: str) -> Statistics:
         seconds=tuple(kept["seconds"]),
         pace=tuple(kept["chars_per_second"].dropna()),
         snr=tuple(kept["snr_db"].dropna()),
-        excluded=_seconds_by(table[table["status"] == "excluded"], "reason"),
         phonemes=_count_phonemes(kept["text"], language),
     )
 
 
-def split_counts(store: Store) -> dict[str, str]:
-    """Describe each side of the split: its clips, recordings and duration."""
-    table, sides = store.table().query("status == 'kept'"), {}
+def split_totals(kept: Sequence[Clip]) -> Split:
+    """Count the clips, recordings and seconds of each side of the split."""
+    sides = []
     for side in ("train", "eval"):
-        clips = table[table["split"] == side]
-        minutes = clips["seconds"].sum() / 60
-        sides[side] = f"{len(clips)} clips of {clips['recording'].nunique()} recordings, {minutes:.1f} min"
-    return sides
+        clips = [clip for clip in kept if clip.split == side]
+        recordings = len({clip.recording for clip in clips})
+        sides.append(SideTotal(len(clips), recordings, sum(clip.span.seconds for clip in clips)))
+    return Split(*sides)
 
 
 def _seconds_by(clips: "pd.DataFrame", column: str) -> dict[str, float]:
@@ -111,7 +121,6 @@ def report(statistics: Statistics) -> str:
         "clips in use": f"{len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
         "split": _join(statistics.clips, str) or "none",
         "speakers": _join(statistics.speakers, _minutes) or "none",
-        "excluded": _join(statistics.excluded, _minutes) or "nothing",
         "characters/s": _spread(statistics.pace),
         "SNR (dB)": _spread(statistics.snr),
         "phonemes": f"{total - len(missing)} of {total}" if total else "",
@@ -166,7 +175,7 @@ class Lengths:
             lines.append(f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}")
             if over := sum(value > MAX_SECONDS for value in self.seconds):
                 lines.append(f"over {MAX_SECONDS} s         {over} clips, which XTTS cannot use")
-            lines += [f"gap                  {gap}" for gap in self.gaps()]
+            lines += [f"gap                  {wording.describe(gap)}" for gap in self.gaps()]
         return "\n".join(lines)
 
     def counts(self) -> dict[str, dict[str, int]]:
@@ -181,27 +190,26 @@ class Lengths:
             if values
         }
 
-    def gaps(self) -> list[str]:
-        """Name the lengths that a model trained on these clips will speak badly, because it never sees them."""
+    def gaps(self) -> list[LengthGap]:
+        """Return the lengths that a model trained on these clips will speak badly, because it never sees them."""
         count, longest = len(self.seconds), max(self.seconds)
         short = sum(value < SHORT_SECONDS for value in self.seconds)
         found = []
         if short < SHORT_SHARE * count:
-            few = f"Only {short} of {count} clips are" if short else "No clip is"
-            found.append(f"{few} under {SHORT_SECONDS:g} s: short sentences will have poor endings.")
+            found.append(LengthGap(Gap.SHORT, f"{short} / {count}"))
         if longest < LONG_SECONDS:
-            found.append(f"No clip is over {longest:.1f} s: longer sentences will sound poor.")
+            found.append(LengthGap(Gap.LONG, f"{longest:.1f}"))
         counts = self.counts()["seconds"].items()
         edges = [(name, low) for (name, number), low in zip(counts, SECONDS, strict=True) if not number]
         inner = [name for name, low in edges if min(self.seconds) < low < longest and low >= SHORT_SECONDS]
-        return [*found, *(f"No clip lasts {name} s." for name in inner)]
+        return [*found, *(LengthGap(Gap.BETWEEN, name) for name in inner)]
 
 
 def measure_lengths(path: Path) -> tuple[list[Row], Lengths]:
     """Read the headers of all clips of a dataset folder or of one list."""
     rows = [row for file in list_files(path) for row in read_list(file)]
     if not rows:
-        raise DataError(f"{path} has no clips.", hint="Choose a dataset folder or a metadata list.")
+        raise DatasetError(path, DatasetProblem.NO_ROWS)
     seconds = [header_seconds(row.path) for row in rows]
     unreadable = tuple(row for row, value in zip(rows, seconds, strict=True) if value is None)
     return rows, Lengths(tuple(value for value in seconds if value is not None), unreadable)
@@ -218,65 +226,48 @@ def percentile(values: Sequence[float], share: float) -> float:
     return float(np.percentile(values, share, method="higher"))
 
 
-@dataclass(frozen=True)
-class Entry:
-    """Where the seconds of one recording went; what is left is the pauses between its clips."""
+class Account(NamedTuple):
+    """Where every second went: the sum of all recordings, each of them, and the files that could not be used."""
 
-    source: str
-    seconds: float
-    kept: float
-    excluded: Mapping[str, float]  # seconds by reason
-
-    @property
-    def between(self) -> float:
-        return self.seconds - self.kept - sum(self.excluded.values())
+    total: Ledger
+    recordings: list[Ledger]
+    failed: list[Bad]
 
 
-@dataclass(frozen=True)
-class Ledger(Entry):
-    """The sum of all recordings, each of them, and the files that could not be used."""
-
-    entries: list[Entry]
-    failed: list[Source]
-
-    def render(self) -> str:
-        """Write one paragraph, in minutes, whose parts add up."""
-        reasons = ", ".join(f"{reason} {seconds / 60:.1f}" for reason, seconds in self.excluded.items())
-        account = (
-            f"Input {_minutes(self.seconds)}: in use {self.kept / 60:.1f},"
-            f" pauses between clips {self.between / 60:.1f},"
-            f" excluded {sum(self.excluded.values()) / 60:.1f}{': ' if reasons else ''}{reasons}."
-        )
-        failed = "; ".join(f"{source.path} ({source.reason.rstrip('.')})" for source in self.failed)
-        return f"{account} Not used: {failed}." if failed else account
-
-
-def account(dataset: Dataset) -> Ledger:
+def account(dataset: Dataset) -> Account:
     """Account for every second of every recording, and for every file that gave no clips."""
     clips: defaultdict[str, list[Clip]] = defaultdict(list)
     for clip in dataset.clips.values():
         clips[clip.recording].append(clip)
     entries = [_divide(source, clips[name]) for name, source in dataset.recordings.items()]
-    excluded: defaultdict[str, float] = defaultdict(float)
-    for reason, seconds in (item for entry in entries for item in entry.excluded.items()):
-        excluded[reason] += seconds
-    longest_first = dict(sorted(excluded.items(), key=lambda item: -item[1]))
-    total, kept = sum(entry.seconds for entry in entries), sum(entry.kept for entry in entries)
-    return Ledger("all recordings", total, kept, longest_first, entries, dataset.failed)
+    excluded: defaultdict[Reason | str, float] = defaultdict(float)
+    for part in (part for entry in entries for part in entry.excluded):
+        excluded[part.reason] += part.seconds
+    longest_first = sorted(excluded.items(), key=lambda item: -item[1])
+    total = Ledger(
+        "",
+        sum(entry.seconds for entry in entries),
+        sum(entry.kept for entry in entries),
+        sum(entry.between for entry in entries),
+        tuple(ReasonTotal(*item) for item in longest_first),
+    )
+    return Account(total, entries, [source.bad for source in dataset.failed if source.bad])
 
 
-def _divide(recording: Source, clips: Iterable[Clip]) -> Entry:
+def _divide(recording: Source, clips: Iterable[Clip]) -> Ledger:
     """Divide a recording among its clips; a second that lies in two clips counts once, for the one that is kept."""
-    groups: dict[str, list[Span]] = {"": []}  # by reason; those without one are kept
+    groups: dict[Reason | None, list[Span]] = {None: []}  # those without a reason are kept
     for clip in sorted(clips, key=lambda clip: clip.span.start):
-        groups.setdefault(clip.reason if clip.status == "excluded" else "", []).append(clip.span)
+        groups.setdefault(clip.reason if clip.status == "excluded" else None, []).append(clip.span)
     spans: list[Span] = []
-    covered, seconds = 0.0, {}
+    covered, seconds = 0.0, dict[Reason | None, float]()
     for reason, others in groups.items():
         spans += others
         before, covered = covered, _covered(spans, recording.seconds)
         seconds[reason] = covered - before
-    return Entry(recording.path, recording.seconds, seconds.pop(""), seconds)
+    kept = seconds.pop(None)
+    excluded = tuple(ReasonTotal(reason, part) for reason, part in seconds.items() if reason)
+    return Ledger(recording.path, recording.seconds, kept, recording.seconds - covered, excluded)
 
 
 def _covered(spans: Iterable[Span], seconds: float) -> float:

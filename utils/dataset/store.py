@@ -8,14 +8,25 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from utils.core.errors import AmharicTtsError, DataError, DiskFullError, StorageError
+from utils.core.errors import AmharicTtsError, DiskFullError
 from utils.core.storage import atomic_writer, file_lock, make_folder
-from utils.dataset.clip import APPROVED, COLUMNS, REPLACED, SCORES, Clip, Source, clip_of_row, columns_of, source_of_row
+from utils.dataset.clip import (
+    COLUMNS,
+    REPLACED,
+    SCORES,
+    Clip,
+    Source,
+    clip_of_row,
+    columns_of,
+    row_of_source,
+    source_of_row,
+)
+from utils.dataset.facts import DatasetError, DatasetProblem, Reason, StoreError, StoreProblem
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,7 +73,7 @@ TERMS = (
 )
 DOUBT = f"""CASE
   WHEN status = 'excluded' AND reason IN ({", ".join(f"'{reason}'" for reason in sorted(REPLACED))}) THEN -1
-  WHEN status = 'kept' AND reason = '{APPROVED}' THEN 0
+  WHEN status = 'kept' AND reason = '{Reason.APPROVED}' THEN 0
   ELSE (status = 'excluded') * {len(TERMS)} + {" + ".join(f"coalesce(min(1, max(0, {term})), 0)" for term in TERMS)}
 END"""
 
@@ -85,15 +96,15 @@ class Dataset:
 
     @property
     def failed(self) -> list[Source]:
-        return [source for source in self.files.values() if source.reason]
+        return [source for source in self.files.values() if source.bad]
 
 
 class Store:
-    """The database of one dataset folder: made by the first change."""
+    """The database of one dataset folder, made by the first change."""
 
-    def __init__(self, folder: Path, transaction: sqlite3.Connection | None = None) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / DATABASE
-        self._open = transaction
+        self._open: sqlite3.Connection | None = None
 
     @property
     def exists(self) -> bool:
@@ -135,7 +146,7 @@ class Store:
         for row in sources:
             source = source_of_row(row[1:])
             dataset.files[source.path] = source
-            if source.recording and not source.reason:
+            if source.recording and not source.bad:
                 dataset.recordings.setdefault(source.recording, source)
         dataset.clips = {clip.id: clip for clip in map(clip_of_row, clips)}
         return dataset
@@ -167,9 +178,9 @@ class Store:
             self.note(source)
 
     def note(self, source: Source) -> None:
-        row = asdict(source) | {"warnings": "\n".join(source.warnings)}
+        row = row_of_source(source)
         with self.transaction() as db:
-            db.execute(f"INSERT INTO sources VALUES (NULL{', ?' * len(row)})", list(row.values()))
+            db.execute(f"INSERT INTO sources VALUES (NULL{', ?' * len(row)})", row)
 
     def put(self, clips: Iterable[Clip]) -> None:
         """Add clips, or replace those with the same id."""
@@ -210,19 +221,16 @@ class Store:
             raise _explained(self.path, error) from error
 
     def _connect(self, *, create: bool) -> sqlite3.Connection:
-        if not create and not self.exists:
-            return _new_database()
-        if not self.path.is_file():
+        if not self.exists:
+            if not create:
+                return _new_database()
             self._create()
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         db.executescript("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
             db.close()
-            raise DataError(
-                f"{self.path} has format {version}; this version reads format {VERSION}.",
-                hint="Update the program, or create a new project.",
-            )
+            raise DatasetError(self.path, DatasetProblem.FORMAT, str(version))
         return _with_new_columns(db)
 
     def _create(self) -> None:
@@ -239,7 +247,7 @@ def open_store(folder: Path) -> Store:
     """Return the store of a dataset that must exist."""
     store = Store(folder)
     if not store.exists:
-        raise DataError(f"{folder} has no {DATABASE}.", hint="Create a dataset with: python -m utils prepare.")
+        raise DatasetError(folder, DatasetProblem.MISSING)
     return store
 
 
@@ -252,8 +260,8 @@ def _explained(path: Path, error: Exception) -> AmharicTtsError:
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return DiskFullError(path, str(error))
     if name.startswith("SQLITE_BUSY"):
-        return StorageError(f"{path} is used by another program.", hint="Wait until it is done.")
-    return DataError(f"{path} is damaged: {error}.", hint="Restore it from a backup.")
+        return StoreError(path, StoreProblem.BUSY)
+    return DatasetError(path, DatasetProblem.DAMAGED, str(error))
 
 
 def _with_new_columns(db: sqlite3.Connection) -> sqlite3.Connection:
@@ -283,7 +291,6 @@ def _with_new_columns(db: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def _new_database() -> sqlite3.Connection:
-    """Return an empty database in memory."""
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.executescript(SCHEMA)
     return db

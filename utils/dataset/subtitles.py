@@ -15,9 +15,9 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
+from utils.core import wording
 from utils.core.errors import DataError
 from utils.dataset.clip import abbreviate
-from utils.dataset.cutting import format_time
 from utils.dataset.text_files import is_garbled, read_any_encoding
 from utils.recognition.spans import Cue, Span
 
@@ -285,5 +285,5 @@ def _counts(names: Counter[str]) -> str:
 
 def _describe(cues: Iterable[Cue]) -> str:
     """Return the number of cues and where the first ones start."""
-    times = [format_time(cue.span.start) for cue in cues]
+    times = [wording.clock(cue.span.start) for cue in cues]
     return f"{len(times)} {'cue' if len(times) == 1 else 'cues'} ({abbreviate(times)})"

@@ -7,7 +7,7 @@ that no wrong text is believed because it was learnt by heart.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,15 +16,16 @@ import torch
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
+from utils.core.facts import Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
-from utils.dataset.clip import MISMATCHES, Clip, Recording
+from utils.dataset.clip import Clip, Recording
+from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked
 from utils.dataset.transcript import Group, words_of_cues, words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as PROJECT_RATE
-from utils.recognition.adaptation import adapt
+from utils.recognition.adaptation import Example, adapt
 from utils.recognition.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
 from utils.recognition.phone_recogniser import (
     EMBEDDED,
@@ -57,10 +58,11 @@ class TextCheck:
     folder: Path
     language: str
     limits: Limits
+    pronunciations: Path | None = None  # of single words, in their file
 
     @property
     def units(self) -> Units:
-        return _units(self.folder.parent, self.language)
+        return units_of(self.language, self.pronunciations)
 
     def rows(self, path: Path, recording: str) -> Rows:
         """Return the log-probabilities of a whole recording: 14 MB an hour."""
@@ -71,7 +73,7 @@ class TextCheck:
 
     def cut(
         self, rows: Rows, recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
-    ) -> tuple[list[Cue], list[Span], list[str]]:
+    ) -> tuple[list[Cue], list[Span], list[WarningFact]]:
         """Return the clips of a recording with text, cut in pauses between words, its speech, and warnings.
 
         There are none where words do not help: without speech, or for a short recording with another text.
@@ -82,8 +84,7 @@ class TextCheck:
             return [], [], []
         if not recording.cues and seconds <= settings.max_seconds:
             return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, []
-        first = " / ".join(sentence[:60] for sentence in missing[:3])
-        warning = f"{len(missing)} sentences of the text were not found in the recording: {first}"
+        warning = SentencesMissing(len(missing), tuple(sentence[:60] for sentence in missing[:3]))
         return cut_words(groups, speech, seconds, settings), speech, [warning] if missing else []
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
@@ -91,7 +92,7 @@ class TextCheck:
         model = self._models()[side(clip.recording, (clip.span.start + clip.span.end) / 2)]
         aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), self.units.words(clip.text))
         if aligned is None:
-            return clip.excluded(MISMATCHES[0])
+            return clip.excluded(Reason.TEXT_DIFFERS)
         times = [[word.text, round(word.span.start, 2), round(word.span.end, 2)] for word in aligned.words]
         scores = dataclasses.replace(clip.scores, text_match=round(aligned.score, 3))
         clip = dataclasses.replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
@@ -99,20 +100,20 @@ class TextCheck:
         return clip.excluded(reason, note) if reason else clip
 
 
-def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[str, str]:
+def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[Reason | None, str]:
     """Return the reason to exclude a clip, and the words concerned."""
     wrong = [word.text for word in aligned.words if word_score(word) < limits.word]
     if aligned.score < limits.score:
-        return MISMATCHES[0], " ".join(wrong)
+        return Reason.TEXT_DIFFERS, " ".join(wrong)
     if wrong:
-        return MISMATCHES[1], " ".join(wrong)
+        return Reason.WORD_MISSING, " ".join(wrong)
     if extra := [gap for gap in aligned.gaps if gap.evidence > limits.gap]:
         heard = ", ".join(
             f"{gap.span.start:.1f}-{gap.span.end:.1f} s: {''.join(units.symbols[unit - 1] for unit in gap.units)}"
             for gap in extra
         )
-        return MISMATCHES[2], heard
-    return "", ""
+        return Reason.EXTRA_SPEECH, heard
+    return None, ""
 
 
 def find_words(
@@ -124,11 +125,6 @@ def find_words(
     whole = seconds <= settings.max_seconds
     sentences = [recording.text] if whole else sentences_of(recording.text, settings.language)
     return words_of_transcript(rows, sentences, units, limit)
-
-
-def _units(dataset: Path, language: str) -> Units:
-    """Return the units of a project's texts, which its own pronunciations correct."""
-    return units_of(language, Project(dataset.parent).pronunciations)
 
 
 def sentences_of(text: str, language: str) -> list[str]:
@@ -170,64 +166,70 @@ class Lesson:
     text: str
     side: int
 
+    @property
+    def seconds(self) -> float:
+        return self.samples.size / RATE
 
-def saved_check(folder: Path, language: str) -> TextCheck | None:
-    """Return what an earlier build of the project has learnt."""
+
+def saved_check(folder: Path, language: str, pronunciations: Path | None = None) -> TextCheck | None:
+    """Return what an earlier preparation of the dataset has learnt."""
     path = folder / FOLDER / LIMITS
-    return TextCheck(folder / FOLDER, language, Limits(**read_json(path))) if path.is_file() else None
+    if not path.is_file():
+        return None
+    return TextCheck(folder / FOLDER, language, Limits(**read_json(path)), pronunciations)
 
 
 def learn(
     recordings: Sequence[tuple[Recording, str]],
     folder: Path,
     settings: DatasetConfig,
-    check_stop: Callable[[], None] = lambda: None,
-) -> tuple[TextCheck | None, str]:
-    """Learn the sound of a project from its recordings, given with their content hashes.
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
+    *,
+    pronunciations: Path | None = None,
+) -> TextCheck | None:
+    """Learn the sound of a dataset from its recordings, given with their content hashes.
 
-    Return what checks its texts, and what it cannot check and why.
+    Return what checks its texts; what it cannot check is reported.
     """
     torch.set_num_threads(max(1, settings.workers or torch.get_num_threads()))
-    saved = saved_check(folder, settings.language)
-    units = _units(folder, settings.language)
-    models = [load_recogniser(EMBEDDED, units)] * 2
-    if saved:
-        models = [load_recogniser(saved.folder / f"{number}.safetensors", units) for number in (0, 1)]
-    lessons = list(_lessons(recordings, models, units, settings, check_stop))
-    seconds = sum(lesson.samples.size for lesson in lessons) / RATE
+    saved = saved_check(folder, settings.language, pronunciations)
+    units = units_of(settings.language, pronunciations)
+    sources = [saved.folder / f"{number}.safetensors" for number in (0, 1)] if saved else [EMBEDDED] * 2
+    models = [load_recogniser(path, units) for path in sources]
+    lessons = list(_lessons(recordings, models, units, settings, should_stop))
     limits = _limits(lessons, models, units)
-    is_clear = limits and limits.missed <= CLEAR[0] and limits.missed_words <= CLEAR[1]
-    if not is_clear and seconds >= MIN_LESSON_SECONDS and not saved:
-        examples = [
-            (
-                log_mels(lesson.samples),
-                tuple(unit for word in units.words(lesson.text) for unit in word.units),
-                lesson.side,
-            )
-            for lesson in lessons
-        ]
-        learnt = [
-            adapt(
-                models[number],
-                [(mels, spoken) for mels, spoken, half in examples if half != number],
-                check_stop,
-                number,
-            )
-            for number in (0, 1)
-        ]
+    if not saved and not _is_clear(limits) and sum(lesson.seconds for lesson in lessons) >= MIN_LESSON_SECONDS:
+        learnt = _adapted(models, lessons, units, should_stop)
         better = _limits(lessons, learnt, units)
         if better and (limits is None or better.missed + better.missed_words < limits.missed + limits.missed_words):
             models, limits = learnt, better
-    if saved and (limits is None or not limits.usable):
-        return saved, saved.limits.note
-    if limits is None:
-        return None, f"Texts were not checked: {len(lessons)} clips are too few to learn what a wrong text looks like."
-    if not limits.usable:
-        return None, (
-            "Texts were not checked: they match their audio no better than the texts of other clips do. "
-            "The recogniser may not know this voice or language, or the texts may belong to other clips."
-        )
-    return _save(folder / FOLDER, settings.language, models, limits), limits.note
+    check = saved
+    if limits and limits.usable:
+        check = _save(TextCheck(folder / FOLDER, settings.language, limits, pronunciations), models)
+    if not check:
+        report(TextsNotChecked(Unchecked.NO_BETTER if limits else Unchecked.TOO_FEW, len(lessons)))
+    elif not check.limits.checks_words:
+        report(TextsNotChecked(Unchecked.WORDS, len(lessons)))
+    return check
+
+
+def _is_clear(limits: Limits | None) -> bool:
+    return limits is not None and limits.missed <= CLEAR[0] and limits.missed_words <= CLEAR[1]
+
+
+def _adapted(
+    models: Sequence[PhoneRecogniser], lessons: Sequence[Lesson], units: Units, should_stop: ShouldStop
+) -> list[PhoneRecogniser]:
+    """Let each recogniser learn from the clips that the other one judges."""
+    examples: list[tuple[int, Example]] = []
+    for lesson in lessons:
+        spoken = tuple(unit for word in units.words(lesson.text) for unit in word.units)
+        examples.append((lesson.side, (log_mels(lesson.samples), spoken)))
+    return [
+        adapt(model, [example for side, example in examples if side != number], should_stop, number)
+        for number, model in enumerate(models)
+    ]
 
 
 def _limits(lessons: Sequence[Lesson], models: Sequence[PhoneRecogniser], units: Units) -> Limits | None:
@@ -240,16 +242,16 @@ def _lessons(
     models: Sequence[PhoneRecogniser],
     units: Units,
     settings: DatasetConfig,
-    check_stop: Callable[[], None],
+    should_stop: ShouldStop,
 ) -> Iterator[Lesson]:
     """Yield the subtitles and sentences of the recordings, in an order that is random but always the same."""
     total = 0.0
     for recording, content in sorted(recordings, key=lambda pair: pair[1]):
-        check_stop()
+        raise_if_stopped(should_stop)
         with contextlib.suppress(AmharicTtsError):  # reported when the recording is processed
             for lesson in _lessons_of(recording, content, models, units, settings):
                 yield lesson
-                total += lesson.samples.size / RATE
+                total += lesson.seconds
                 if total > LESSON_SECONDS:
                     return
 
@@ -282,9 +284,9 @@ def _around(group: Group, seconds: float) -> Cue:
     return Cue(Span(start, max(start, end)), " ".join(word.text for word in group))
 
 
-def _save(folder: Path, language: str, models: Sequence[PhoneRecogniser], limits: Limits) -> TextCheck:
-    make_folder(folder)
+def _save(check: TextCheck, models: Sequence[PhoneRecogniser]) -> TextCheck:
+    make_folder(check.folder)
     for number, model in enumerate(models):
-        save_recogniser(model, folder / f"{number}.safetensors")
-    write_atomically(folder / LIMITS, json.dumps(dataclasses.asdict(limits)))
-    return TextCheck(folder, language, limits)
+        save_recogniser(model, check.folder / f"{number}.safetensors")
+    write_atomically(check.folder / LIMITS, json.dumps(dataclasses.asdict(check.limits)))
+    return check

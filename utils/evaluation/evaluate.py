@@ -32,12 +32,13 @@ from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import RATE as RECOGNISER_RATE
-from utils.recognition.recognisers import Recogniser, RecognitionError
+from utils.recognition.recognisers import Recogniser
 from utils.speech import guards
+from utils.speech.models import find_model
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
-from utils.studio.models import find_model
 from utils.xtts.checkpoints import PREFIX
 from utils.xtts.device import free_memory
 

@@ -1,13 +1,14 @@
 """Teach the recogniser: CTC on clips with their texts, of which a share may be wrong."""
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
+from utils.core.facts import ShouldStop, never_stop, raise_if_stopped
 from utils.recognition.phone_recogniser import HOP, RATE, STRIDE, PhoneRecogniser
 
 Example = tuple[Tensor, tuple[int, ...]]  # log-mels, and the units that are spoken
@@ -21,7 +22,7 @@ PASSES = (4, 40)
 
 
 def adapt(
-    model: PhoneRecogniser, examples: Sequence[Example], check_stop: Callable[[], None] = lambda: None, seed: int = 0
+    model: PhoneRecogniser, examples: Sequence[Example], should_stop: ShouldStop = never_stop, seed: int = 0
 ) -> PhoneRecogniser:
     """Return a copy of the recogniser that has learnt from clips.
 
@@ -41,7 +42,7 @@ def adapt(
     last, limit = torch.zeros(len(examples)), torch.inf
     for number in range(passes):
         for batch in _batches(examples, random):
-            check_stop()
+            raise_if_stopped(should_stop)
             weights = (last[batch] <= limit).float()
             losses = ctc_losses(model, [(mask_bands(examples[at][0], random), examples[at][1]) for at in batch])
             last[batch] = losses.detach()

@@ -10,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from utils.core.facts import WarningFact
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.recognition.facts import BandLimited, NoiseFloor, Reverberant
 from utils.recognition.spans import Span
 
 Floats = npt.NDArray[np.float64]
@@ -31,18 +33,18 @@ MIN_DECAYS = 8
 SILENCE = 1e-12
 
 
-def find_problems(path: Path, speech: Sequence[Span]) -> list[str]:
-    """Return a sentence with the measured value for each loss of a recording with this speech."""
+def find_problems(path: Path, speech: Sequence[Span]) -> list[WarningFact]:
+    """Return what a recording with this speech has lost, with the measured values."""
     if sum(span.seconds for span in speech) < MIN_SPEECH_SECONDS:
         return []
     excerpts = _excerpts(path, speech)
-    warnings = []
+    warnings: list[WarningFact] = []
     if (band := band_limit(np.concatenate(excerpts))) < TELEPHONE_HZ:
-        warnings.append(f"There is no sound above {band / 1000:.1f} kHz, as on a telephone. The voice will be muffled.")
+        warnings.append(BandLimited(band))
     if (decay := reverberation(excerpts)) is not None and decay > REVERBERANT_SECONDS:
-        warnings.append(f"It is reverberant: sounds take {decay:.2f} s to decay by 60 dB. The voice will be too.")
+        warnings.append(Reverberant(decay))
     if (below := noise_below_speech(excerpts)) < NOISE_BELOW_SPEECH:
-        warnings.append(f"The noise floor is only {below:.0f} dB below the speech: the voice will have the noise.")
+        warnings.append(NoiseFloor(below))
     return warnings
 
 

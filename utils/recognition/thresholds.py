@@ -56,11 +56,8 @@ class Limits:
         return self.missed <= MAX_MISSED
 
     @property
-    def note(self) -> str:
-        """Return which errors these limits do not find."""
-        if np.isfinite(self.word):
-            return ""
-        return "Whole texts were checked, but not single words: the recogniser is too uncertain about them."
+    def checks_words(self) -> bool:
+        return bool(np.isfinite(self.word))
 
 
 @dataclass(frozen=True)

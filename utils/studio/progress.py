@@ -23,11 +23,6 @@ FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as t
     "saved": "step {step} · saved",
     "sample": "step {step} · sample: {file}",
     "ready": "The model of the project is in {folder}",
-    "found": "{recordings} recordings found, {problems} problems",
-    "checking": "Checking texts against the audio, recordings: {recordings}",
-    "bad": "Not used: {path}: {reason}",
-    "split": "train: {train}; eval: {eval}. {message}",
-    "prepared": "Clips in use: {clips}. Recordings: {added} added, {known} unchanged, {bad} not used",
 }
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig, read_yaml
-from utils.core import paths
+from utils.core import paths, wording
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.languages import canonical
 from utils.core.paths import Project
@@ -189,7 +189,7 @@ def check(config: dict[str, object], project: str) -> Result:
         *_token_findings(settings, clips.train, clips.clips, Project(Path(project))),
     ]
     if clips.problems:
-        problems = f"{len(clips.problems)}: {' '.join(clips.problems[:MAX_NAMED])}"
+        problems = f"{len(clips.problems)}: {' '.join(map(wording.describe, clips.problems[:MAX_NAMED]))}"
         findings.append(_finding("Invalid lines", problems, INVALID_LINES))
     there = metadata.read_language(clips.folder)
     if canonical(there) != settings.language:
@@ -242,7 +242,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
         base = paths.TINY_MODEL if config.version == TINY else paths.MODELS / config.version
     if not (base / VOCABULARY_FILE).is_file():
         return None, str(base / VOCABULARY_FILE)
-    texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project.pronunciations)
+    texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project)
     mode, backend = text_mode(config), config.g2p_backend
     return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 

@@ -253,7 +253,7 @@ def _preview_dataset(path: Path) -> InputPreview:
     if not any(is_dataset(file) and file.suffix.lower() not in TABLES for file in files):
         return InputPreview(has_tables=True)
     result = read_dataset(path)
-    problems = tuple(f"{problem.path.name}: {problem.sentence}" for problem in result.problems)
+    problems = tuple(f"{problem.path.name}: {problem.reason}" for problem in result.problems)
     return InputPreview(clips=len(result.recordings), problems=problems)
 
 

@@ -1,8 +1,8 @@
 """What a run needs before its first update: base model, tokenizer, and the features of all clips."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,25 +11,26 @@ from typing import NamedTuple
 import numpy as np
 
 from utils.config import TrainConfig
+from utils.core import wording
 from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError, DamagedError, DataError, RunError
-from utils.core.events import Change
+from utils.core.events import Change, Progress
+from utils.core.facts import Fact
 from utils.core.languages import AMHARIC
 from utils.core.paths import MODELS, SAMPLE_SPEECH
 from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
 from utils.dataset import features, metadata
 from utils.dataset.clip import Clip
+from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.dataset.features import Features
 from utils.dataset.metadata import ClipLists, OtherClips
 from utils.dataset.statistics import Lengths
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.studio.job import Job
-from utils.studio.models import model_source
 from utils.training.batches import NO_REPLAY, Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
-from utils.xtts import model, pronunciations
-from utils.xtts.base_models import base_folder
+from utils.xtts import base_models, model, pronunciations
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
@@ -60,7 +61,9 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
     """Find the model to start from; a resumed run finds the one it started from."""
     note = job.run.folder / BASE_FILE
     if not note.exists():
-        folder = base_folder(config.version, model_source(job.report, job.should_stop), config.custom_model)
+        folder = base_models.base_folder(
+            config.version, config.custom_model, base_models.ModelSource(on_progress=download_progress(job))
+        )
         if folder.resolve() == job.run.project.ready.resolve():
             folder = _copy_voice(folder, job.run.folder / START)
         base = BaseModel(folder, model.fingerprint(folder))
@@ -89,6 +92,19 @@ def _copy_voice(ready: Path, own: Path) -> Path:
     return own
 
 
+def download_progress(job: Job) -> Callable[[Progress], None]:
+    """Return a callback that reports the progress of a download and stops it on request."""
+    last = [0.0]
+
+    def report(step: Progress) -> None:
+        job.stop_if_requested()  # what has been downloaded is on disk
+        if time.monotonic() - last[0] > PROGRESS_SECONDS or step.step == step.total:
+            last[0] = time.monotonic()
+            job.events.emit("progress", part=step.part, step=step.step, total=step.total)
+
+    return report
+
+
 def fixed_tokenizer(
     job: Job, config: TrainConfig, base: BaseModel, clips: Sequence[Clip], others: Sequence[str] = ()
 ) -> Tokenizer:
@@ -97,7 +113,7 @@ def fixed_tokenizer(
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         texts = (clip.text for clip in clips)
-        own = pronunciations.overrides(job.run.project.pronunciations)
+        own = pronunciations.overrides(job.run.project)
         tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own)
         tokenizer.with_languages(others).save(folder)
     loaded = Tokenizer.load(folder)
@@ -164,17 +180,14 @@ def encode_clips(
     thorough: bool = False,
 ) -> Features:
     """Encode every clip that has no features yet, and open the store; ``thorough`` verifies every stored byte."""
-    problems = 0
-    with closing(features.build(folder, clips, encoder, tokenizer, language, thorough=thorough)) as steps:
-        for step in steps:
-            for problem in step.problems:
-                job.events.emit("problem", message=problem)
-            problems += len(step.problems)
-            percent, left = step.percent, step.seconds_left
-            job.events.emit(
-                "progress", part=step.part, step=step.done, total=step.total, percent=percent, seconds_left=left
-            )
-            job.stop_if_requested(save=steps.close)
+
+    def report(fact: Fact) -> None:
+        if isinstance(fact, (ClipNotEncoded, FeaturesRemoved)):
+            job.events.emit("problem", message=wording.describe(fact))
+        else:
+            job.report(fact)
+
+    problems = features.build(folder, clips, encoder, tokenizer, language, report, job.should_stop, thorough=thorough)
     job.events.emit("features", clips=len(clips), problems=problems)
     return Features.open(folder, encoder.fingerprint, features.text_fingerprint(tokenizer, language))
 
@@ -227,7 +240,7 @@ def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipL
     job.events.emit("clips", split=split, used=len(source.clips), aside=len(excluded))
     if source.clips and split == "train":
         lengths = Lengths(tuple(source.lengths.samples / RATE), tokens=tuple(source.lengths.ids))
-        job.events.emit("lengths", message=" ".join(lengths.gaps()), **lengths.counts())
+        job.events.emit("lengths", message=" ".join(map(wording.describe, lengths.gaps())), **lengths.counts())
     if not source.clips:
         reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in excluded[:3])
         raise DataError(
@@ -259,7 +272,7 @@ def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
     clips = metadata.clips_of_run(job.run.folder, config, job.run.project)
     metadata.store_clips_of_run(job.run.folder, config, clips)
     for problem in clips.problems:
-        job.events.emit("problem", message=problem)
+        job.events.emit("problem", message=wording.describe(problem))
     base = find_base(job, config)
     others = metadata.other_clips_of_run(job.run.folder, config, job.run.project)
     tokenizer = fixed_tokenizer(job, config, base, clips.train, [other.language for other in others])

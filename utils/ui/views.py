@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
+from utils.core.facts import Progress, Unrecognised, from_json
 from utils.core.monitor import Reading
 from utils.core.wording import rows as phrases
 from utils.studio.progress import describe
@@ -228,14 +230,17 @@ def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
 def log(run: Run, language: str) -> str:
     """Return the newest events as sentences, followed by the end of the run's output."""
     found = newest_events(run, LOG_BYTES)
-    events = [event for event in found if "part" in event or event["kind"] not in {"progress", "fetched"}]
+    events = [event for event in found if event.get("part") or event["kind"] not in {"progress", "fetched"}]
     lines = [clock(event) + line for event in events[-LOG_LINES:] if (line := event_line(event, language))]
     return "\n\n".join(filter(None, ("\n".join(lines), read_tail(run.log).strip())))
 
 
 def event_line(event: Event, language: str) -> str:
     """Return an event as a sentence."""
-    key = "event.step" if event["kind"] == "progress" and "part" not in event else f"event.{event['kind']}"
+    fact = from_json(event)
+    if not isinstance(fact, (Unrecognised, Progress)):
+        return wording.describe(fact, language)
+    key = "event.step" if event["kind"] == "progress" and not event.get("part") else f"event.{event['kind']}"
     if key not in phrases():
         return translate(str(event.get("message") or describe(event)), language)
     values = defaultdict[str, object](lambda: "–")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from utils.core.errors import AmharicTtsError
+from utils.recognition.facts import RecogniserError, RecogniserProblem
 
 if TYPE_CHECKING:
     from utils.media.audio import Samples
@@ -18,10 +18,6 @@ CTC = "utils.recognition.recognisers.transformers_models:Ctc"
 TRANSFORMERS = "utils.recognition.recognisers.transformers_models:TransformersWhisper"
 
 Device = Literal["auto", "cuda", "cpu"]
-
-
-class RecognitionError(AmharicTtsError):
-    """A recogniser cannot be loaded, or it failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +67,7 @@ def model_download(model: str) -> Iterator[None]:
         yield
     except (OSError, EntryNotFoundError, HFValidationError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise RecognitionError(
-            f"The model {model} is missing or damaged, and could not be downloaded: {reason}.",
-            hint="Connect to the internet to download it, choose a smaller one, enter the folder of a model on this "
-            "computer, or set the recogniser to none.",
-        ) from error
+        raise RecogniserError(model, RecogniserProblem.MISSING, reason) from error
 
 
 def second_cer(text_a: str, text_b: str) -> float:

@@ -3,12 +3,13 @@
 import ctypes
 import dataclasses
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from utils.core import languages
+from utils.core.facts import Report, ignore
 from utils.core.storage import read_object
+from utils.recognition.facts import RecogniserChange, RecogniserChanged
 from utils.recognition.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
 
 Kind = Literal["auto", "whisper", "ctc", "none"]
@@ -53,7 +54,7 @@ def choose(
     *,
     device: Device = "auto",
     compute_type: str = "auto",
-    warn: Callable[[str], None] = lambda _message: None,
+    report: Report = ignore,
 ) -> RecogniserSpec:
     """Return how to load a model, or without one the best for the language that is here or can be downloaded.
 
@@ -76,9 +77,9 @@ def choose(
     if not missing:
         return spec
     if Path(model).is_dir() or "/" in model:
-        warn(f"{model} runs on the CPU: CTranslate2 needs {missing} for the GPU.")
+        report(RecogniserChanged(model, RecogniserChange.NO_GPU, missing))
         return dataclasses.replace(spec, device="cpu")
-    warn(f"CTranslate2 needs {missing} for the GPU, so transformers runs Whisper {model}.")
+    report(RecogniserChanged(model, RecogniserChange.TRANSFORMERS, missing))
     return dataclasses.replace(spec, model=f"openai/whisper-{model}", factory=TRANSFORMERS)
 
 

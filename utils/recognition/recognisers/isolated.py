@@ -18,9 +18,17 @@ from typing import Any, Self
 
 from utils.core.batching import batched
 from utils.core.errors import AmharicTtsError
+from utils.core.facts import Report, ignore
 from utils.core.workers import Worker
 from utils.media.audio import Samples
-from utils.recognition.recognisers import RATE, Device, RecogniserSpec, RecognitionError, Transcript
+from utils.recognition.facts import (
+    RecogniserChange,
+    RecogniserChanged,
+    RecogniserError,
+    RecogniserProblem,
+    RecognitionError,
+)
+from utils.recognition.recognisers import RATE, Device, RecogniserSpec, Transcript
 from utils.recognition.recognisers.choice import CTC_PREFIX, Kind, choose
 
 logger = logging.getLogger(__name__)
@@ -50,13 +58,13 @@ class IsolatedRecogniser:
         self,
         spec: RecogniserSpec,
         *,
-        warn: Callable[[str], None] = logger.warning,
+        report: Report = ignore,
         batch: int = 8,  # clips per request
         timeout: float = 60.0,  # seconds to wait for a reply, besides those for the audio
     ) -> None:
         folder = Path(spec.model).expanduser()
         self.name, self.spec = spec.name, dataclasses.replace(spec, model=str(folder)) if folder.is_dir() else spec
-        self._warn, self._batch, self._timeout = warn, batch, timeout
+        self._report, self._batch, self._timeout = report, batch, timeout
         self._process: _RecogniserProcess | None = None
         self._missing: RecognitionError | None = None  # why it cannot be loaded: the next call would wait in vain
         self._lock = threading.RLock()
@@ -101,19 +109,16 @@ class IsolatedRecogniser:
                 on_cpu = (self._process.device if self._process else self.spec.device) == "cpu"
                 is_lost = isinstance(failure, _ProcessLostError)
                 if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
-                    raise RecognitionError(f"{self.name} failed: {failure}") from failure
+                    raise RecogniserError(self.name, RecogniserProblem.FAILED, str(failure)) from failure
                 self.close()
                 if not on_cpu:
                     self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
-                    slower = "Continuing on the CPU in int8, which is slower"
-                    self._warn(f"{self.name} failed on the GPU. {slower}: {failure}")
+                    self._report(RecogniserChanged(self.name, RecogniserChange.FELL_BACK, str(failure)))
                 elif restarted:
-                    message = f"{self.name}: {failure} It happened twice with the same clips."
-                    hint = "Memory is probably full. Choose a smaller model or close other programs."
-                    raise RecognitionError(message, hint=hint) from failure
+                    raise RecogniserError(self.name, RecogniserProblem.FAILED_TWICE, str(failure)) from failure
                 else:
                     restarted = True
-                    self._warn(f"{self.name}: {failure} Restarting it.")
+                    self._report(RecogniserChanged(self.name, RecogniserChange.RESTARTED, str(failure)))
 
     def _load(self) -> "_RecogniserProcess":
         logger.info("Loading %s.", self.name)
@@ -128,7 +133,7 @@ class IsolatedRecogniser:
 def open_recogniser(
     model: str,
     language: str,
-    warn: Callable[[str], None],
+    report: Report,
     *,
     kind: Kind = "auto",
     device: Device = "auto",
@@ -137,8 +142,8 @@ def open_recogniser(
     """Return the recogniser that a setting names, such as ``large-v3`` or ``ctc:MODEL``."""
     if model.startswith(CTC_PREFIX):
         kind, model = "ctc", model.removeprefix(CTC_PREFIX)
-    spec = choose(kind, model, language, device=device, compute_type=compute_type, warn=warn)
-    return IsolatedRecogniser(spec, warn=warn)
+    spec = choose(kind, model, language, device=device, compute_type=compute_type, report=report)
+    return IsolatedRecogniser(spec, report=report)
 
 
 class _RecogniserProcess:
@@ -147,7 +152,7 @@ class _RecogniserProcess:
     def __init__(self, spec: RecogniserSpec) -> None:
         self._log = tempfile.NamedTemporaryFile(suffix=".log", delete=False)  # noqa: SIM115  # closed by close()
         self._worker = Worker(_serve, Path(self._log.name))
-        self.pid = self._worker.process.pid or 0
+        self.name, self.pid = spec.name, self._worker.process.pid or 0
         try:
             self.device: str = self.request(spec, SECONDS_TO_LOAD)
         except BaseException:
@@ -167,9 +172,10 @@ class _RecogniserProcess:
             raise
         if not in_time:
             self._worker.kill()
-            raise _ProcessLostError(f"Its process did not reply within {seconds:.0f} s and was stopped.")
+            raise _ProcessLostError(f"no reply within {seconds:.0f} s")
         if isinstance(error, AmharicTtsError):
-            raise RecognitionError(error.message, hint=error.hint) from error
+            is_ours = isinstance(error, RecognitionError)
+            raise error if is_ours else RecogniserError(self.name, RecogniserProblem.FAILED, str(error)) from error
         if error:
             raise _RecogniserFailedError(error)
         return result
@@ -188,7 +194,7 @@ class _RecogniserProcess:
         self._log.seek(0)
         printed = self._log.read()[-LOG_BYTES:].decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(printed) if line.strip()), "no output")
-        return f"Its process ended with {status} ({last[:300]})."
+        return f"{status} ({last[:300]})"
 
 
 def _serve(pipe: Connection, log: Path) -> None:

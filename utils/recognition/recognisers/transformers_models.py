@@ -11,14 +11,8 @@ import torch
 
 from utils.core import languages
 from utils.media.audio import Samples
-from utils.recognition.recognisers import (
-    MIN_SAMPLES,
-    RATE,
-    RecogniserSpec,
-    RecognitionError,
-    Transcript,
-    model_download,
-)
+from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, Transcript, model_download
 from utils.recognition.recognisers.whisper import check_lengths
 
 FORMATS = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}  # int8 is for CTranslate2
@@ -89,7 +83,8 @@ class Ctc(TransformersModel):
             self._model.load_adapter(code)
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
-            raise RecognitionError(f"{self.name} has no adapter for {known.name} ({code}): {reason}") from error
+            told = f"{known.name} ({code}): {reason}"
+            raise RecogniserError(self.name, RecogniserProblem.NO_ADAPTER, told) from error
         self._adapter = code
 
 

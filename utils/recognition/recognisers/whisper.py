@@ -11,14 +11,8 @@ import numpy as np
 
 from utils.core import languages
 from utils.media.audio import Samples
-from utils.recognition.recognisers import (
-    MIN_SAMPLES,
-    RATE,
-    RecogniserSpec,
-    RecognitionError,
-    Transcript,
-    model_download,
-)
+from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, Transcript, model_download
 
 WINDOW_SECONDS = 30  # Whisper drops the rest
 MIN_SPLIT_SAMPLES = 4 * RATE  # the speech of a shorter clip cannot fill Whisper's output
@@ -45,16 +39,11 @@ class Whisper:
             fastest = "int8" if self.device == "cpu" else "float16"
             compute_type = fastest if fastest in possible else "default"
         if compute_type not in {*possible, "default"}:
-            raise RecognitionError(
-                f"This {self.device} does not support {compute_type}.", hint=f"Supported: {', '.join(possible)}."
-            )
+            raise RecogniserError(self.name, RecogniserProblem.NUMBER_FORMAT, ", ".join(possible))
         self._model = WhisperModel(str(_model_folder(spec.model)), device=self.device, compute_type=compute_type)
         expected, actual = self._model.model.n_mels, self._model.feature_extractor.mel_filters.shape[0]
         if expected != actual:
-            raise RecognitionError(
-                f"{spec.model}: this model has {expected} mel bands, but its preprocessor_config.json says {actual}.",
-                hint=_conversion(spec.model),
-            )
+            raise RecogniserError(spec.model, RecogniserProblem.MEL_BANDS, f"{expected} / {actual}")
         self._pipeline = BatchedInferencePipeline(self._model)
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
@@ -62,9 +51,7 @@ class Whisper:
         check_lengths(clips, self.name)
         code = languages.find(language).whisper_code  # None makes Whisper detect a language that it does not know
         if not self._model.model.is_multilingual and code != "en":
-            raise RecognitionError(
-                f"{self.name} supports only English.", hint="Choose a size without .en, such as large-v3."
-            )
+            raise RecogniserError(self.name, RecogniserProblem.ENGLISH_ONLY)
         try:
             return self._batch(clips, code) if clips else []
         except RuntimeError as error:
@@ -110,7 +97,7 @@ class Whisper:
 def check_lengths(clips: Sequence[Samples], name: str) -> None:
     longest = max((clip.size for clip in clips), default=0) / RATE
     if longest > WINDOW_SECONDS:
-        raise RecognitionError(f"A clip of {longest:.1f} s is too long for {name}; the maximum is {WINDOW_SECONDS} s.")
+        raise RecogniserError(name, RecogniserProblem.TOO_LONG, f"{longest:.1f}")
 
 
 def _model_folder(model: str) -> Path:
@@ -121,19 +108,11 @@ def _model_folder(model: str) -> Path:
     if folder.is_dir():
         missing = [name for name in FILES if not (folder / name).is_file()]
         if missing:
-            raise RecognitionError(f"{model} has no {' and no '.join(missing)}.", hint=_conversion(model))
+            raise RecogniserError(model, RecogniserProblem.INCOMPLETE, ", ".join(missing))
         return folder
     sizes = available_models()
     if model not in sizes and (model.count("/") != 1 or model.startswith((".", "/", "~"))):
         near = difflib.get_close_matches(model, sizes, n=1)
-        hint = (f"Did you mean {near[0]}? " if near else "") + f"Sizes: {', '.join(sizes)}."
-        raise RecognitionError(f"No Whisper model is called {model!r}, and there is no such folder.", hint=hint)
+        raise RecogniserError(model, RecogniserProblem.UNKNOWN, ", ".join(near or sizes))
     with model_download(model):
         return Path(download_model(model))
-
-
-def _conversion(model: str) -> str:
-    return (
-        f"Convert the original with: ct2-transformers-converter --model {model} --output_dir NEW_FOLDER "
-        "--copy_files tokenizer.json preprocessor_config.json --quantization float16."
-    )

@@ -65,6 +65,5 @@ def fix(request: PanelRequest) -> None:
     if not written.strip() or not spoken.strip():
         raise TextError("A word or its pronunciation is missing.", hint="Fill in both fields.")
     project = request.project
-    language = read_language(project.dataset)
-    heard = add_pronunciation(project.pronunciations, written, spoken, why, language=language)
+    heard = add_pronunciation(project, written, spoken, why, language=read_language(project.dataset))
     notify(t("pronunciation.fixed", request.language, written=written.strip(), heard=heard))

@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from utils.amharic import explain
+from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.dataset.clip import APPROVED, Clip
-from utils.dataset.editor import available_actions
+from utils.dataset.clip import Clip
+from utils.dataset.editor import HEARD, available_actions
+from utils.dataset.facts import Reason
 from utils.dataset.queries import ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
@@ -40,7 +42,6 @@ ORDERS = {
     "noisiest": "data.noisiest_first",
 }
 MARKS = ("start", "end", "at")
-REASONS = ("wrong transcript", "noise", "another speaker", "cut off", "music", "reviewed")
 
 
 # --- the list ---
@@ -55,7 +56,7 @@ def filters(view: View, reasons: dict[str, int], page: ClipPage, language: str) 
         return select_field(name, t(label, language), choices, hint, chosen, data_act="show")
 
     named = [{value: t(key, language) for value, key in keys.items()} for keys in (STATUSES, ORDERS)]
-    counts = {name: f"{translate(name, language)} ({count})" for name, count in reasons.items()}
+    counts = {name: f"{reason_text(name, language)} ({count})" for name, count in reasons.items()}
     counts = {"": t("data.any_reason", language)} | counts
     search, hint = t("data.search", language), t("data.search_hint", language)
     number = {"type": "number", "min": 1, "max": page.pages, "value": page.number, "data_act": "show"}
@@ -108,14 +109,14 @@ def pager(page: ClipPage, undo: str, language: str) -> str:
 def selected_actions(language: str) -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
     buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"), language)
-    return f'<div class="selected">{row(_reason_field("reason_for_all", "reviewed", language), buttons)}</div>'
+    return f'<div class="selected">{row(_reason_field("reason_for_all", Reason.REVIEWED, language), buttons)}</div>'
 
 
-def _reason_field(name: str, value: str, language: str) -> str:
+def _reason_field(name: str, value: Reason, language: str) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
-    offered = "".join(f"<option {attributes(value=translate(reason, language))}>" for reason in REASONS)
-    label, shown = t("data.exclude_reason", language), translate(value, language)
-    box = text_field(name, label, value=shown, list=f"{name}s")
+    offered = "".join(f"<option {attributes(value=wording.describe(reason, language))}>" for reason in HEARD)
+    label = t("data.exclude_reason", language)
+    box = text_field(name, label, value=wording.describe(value, language), list=f"{name}s")
     return f'{box}<datalist id="{name}s">{offered}</datalist>'
 
 
@@ -133,10 +134,15 @@ def _scores(clip: Clip, language: str) -> str:
     return " · ".join(f"{t(key, language)} {value}" for key, value in known)
 
 
+def reason_text(reason: str, language: str) -> str:
+    """Return why clips are left out; a person's own words stay as they are."""
+    return wording.describe(Reason(reason), language) if reason in list(Reason) else reason
+
+
 def _status(clip: Clip, language: str) -> str:
     if clip.status == "excluded":
-        return f"✗ {translate(clip.reason, language)}"
-    is_approved = clip.reason == APPROVED
+        return f"✗ {clip.note if clip.reason is Reason.OTHER else reason_text(clip.reason or '', language)}"
+    is_approved = clip.reason is Reason.APPROVED
     return f"✓ {t('data.clip_approved', language)}" if is_approved else f"· {t('data.clip_in_use', language)}"
 
 
@@ -147,13 +153,14 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     """
     split = translate(clip.split, language) if clip.split else t("data.no_split", language)
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
-    status = ": ".join(filter(None, (_status(clip, language), clip.note)))
+    about = "" if clip.reason is Reason.OTHER else clip.note
+    status = ": ".join(filter(None, (_status(clip, language), about)))
     facts = f"{status} · {Path(clip.source).name} · {times} · {clip.speaker} · {split}"
     head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(_scores(clip, language))}"
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
     label, hint = (t(key, language) for key in ("data.clip_text", "data.clip_text_hint"))
     box = views.text_area("text", label, hint, clip.text, f"{clip.id} {clip.text}")
-    pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
+    pack = AmharicPack(overrides=overrides(Project(folder.parent)))
     reading = explain(pack.respell(draft), pack.pronounced)
     reads = note(f"{t('common.sounds', language)}: {reading.phones}" if reading.phones else "")
     preview = views.details(
@@ -172,7 +179,7 @@ def _actions(clip: Clip, following: Clip | None, language: str) -> str:
         return "".join(button(name, t(f"data.{name}", language), "primary" * (name == "approve")) for name in shown)
 
     result = row(buttons("approve", "save_text", "restore", "merge_next"))
-    exclude = _reason_field("why", REASONS[0], language) + buttons("exclude") if "exclude" in available else ""
+    exclude = _reason_field("why", HEARD[0], language) + buttons("exclude") if "exclude" in available else ""
     result += f'<div class="line">{exclude}</div>'  # also when empty: the fields of the next row stay in their place
     if clip.audio:
         seconds = round(clip.span.seconds, 2)

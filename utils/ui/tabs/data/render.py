@@ -5,17 +5,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
+from utils.core import wording
+from utils.core.errors import AmharicTtsError
 from utils.core.events import Event, as_number
+from utils.core.facts import Fact, Unrecognised, from_json
 from utils.core.paths import Project
 from utils.dataset import voice_recordings
+from utils.dataset.facts import Bad, Ledger, Prepared, RecordingWarning
 from utils.dataset.queries import Total
-from utils.dataset.statistics import Ledger, Statistics, percentile, suggested_max_length
+from utils.dataset.statistics import Account, Statistics, percentile, suggested_max_length
 from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
 from utils.studio.runs import ACTIVE, Run, State
 from utils.studio.uploads import InputPreview
 from utils.ui import views
-from utils.ui.i18n import t, translate
+from utils.ui.i18n import describe_error, t
+from utils.ui.tabs.data.clip_render import reason_text
 from utils.ui.views import cell, details, message_box, note
 
 MAX_ROWS = 100
@@ -131,8 +136,9 @@ def recording_progress(progress: PhonemeCoverage, language: str) -> str:
 
 def run_facts(run: Run, state: State, language: str) -> str:
     events = views.newest_events(run)
-    warnings = dict.fromkeys(_warning(event) for event in reversed(events) if event["kind"] in {"bad", "warning"})
-    is_empty = any(event["kind"] == "prepared" and event.get("clips") == 0 for event in events)
+    facts = list(map(from_json, reversed(events)))
+    warnings = dict.fromkeys(_warning(fact, language) for fact in facts if _is_warning(fact))
+    is_empty = any(isinstance(fact, Prepared) and not fact.clips for fact in facts)
     return (
         views.run_head(run, state, language, "warn" if is_empty else "")
         + message_box("warning", t("data.no_clips_made", language) if is_empty else "", aloud=False)
@@ -157,10 +163,18 @@ def _run_progress(events: Sequence[Event], *, is_active: bool, language: str) ->
     return views.progress(label, percent, 100)
 
 
-def _warning(event: Event) -> str:
-    name = file_name(str(event.get("path") or ""))
-    sentence = str(event.get("reason") or event.get("message") or "")
-    return sentence if not name or name in sentence else f"{name}: {sentence}"
+def _is_warning(fact: Fact) -> bool:
+    return fact.level == "warning" or (isinstance(fact, Unrecognised) and fact.name == "warning")  # of version 1.1
+
+
+def _warning(fact: Fact, language: str) -> str:
+    if isinstance(fact, Bad):
+        reason = fact.reason
+        text = describe_error(reason, language) if isinstance(reason, AmharicTtsError) else str(reason)
+        return f"{fact.path.name}: {text}"
+    if isinstance(fact, RecordingWarning):
+        return f"{fact.path.name}: {wording.describe(fact.about, language)}"
+    return wording.describe(fact, language)
 
 
 def file_name(path: str) -> str:
@@ -182,40 +196,41 @@ def summary(totals: Mapping[str, Total], recordings: int, language: str) -> str:
     return views.cards(cards, language)
 
 
-def ledger(found: Ledger, language: str) -> str:
+def ledger(found: Account, language: str) -> str:
     """Account for every second: a bar, a sum for each outcome, and a line for each recording."""
-    excluded = t("data.not_in_use", language)
+    excluded, total = t("data.not_in_use", language), found.total
     outcomes = [
-        ("kept", t("common.in_use", language), found.kept),
-        ("between", t("data.pauses", language), found.between),
-        *(("aside", f"{excluded}: {translate(why, language)}", seconds) for why, seconds in found.excluded.items()),
+        ("kept", t("common.in_use", language), total.kept),
+        ("between", t("data.pauses", language), total.between),
+        *(("aside", f"{excluded}: {reason_text(part.reason, language)}", part.seconds) for part in total.excluded),
     ]
     bar = "".join(f'<i class="{kind}" style="flex: {seconds:.3f}"></i>' for kind, _, seconds in outcomes if seconds > 0)
     rows = [
-        (cell(name), cell(minutes(seconds, language)), cell(f"{100 * seconds / (found.seconds or 1):.1f} %"))
+        (cell(name), cell(minutes(seconds, language)), cell(f"{100 * seconds / (total.seconds or 1):.1f} %"))
         for _, name, seconds in outcomes
     ]
-    total = cell(t("data.all_recordings", language), classes="mark")
-    rows.append((total, cell(minutes(found.seconds, language)), cell("100 %")))
+    name = cell(t("data.all_recordings", language), classes="mark")
+    rows.append((name, cell(minutes(total.seconds, language)), cell("100 %")))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
     key = "".join(f'<span class="{kind}">{escape(t(name, language))}</span>' for kind, name in keys)
-    unused = [f"{file_name(source.path)}: {source.reason}" for source in found.failed]
+    unused = [_warning(bad, language) for bad in found.failed]
     return (
         f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>'
         + _table(("data.outcome", "common.length", "data.share"), rows, language)
-        + details(t("data.by_recording", language), _recordings(found, language))
+        + details(t("data.by_recording", language), _recordings(found.recordings, language))
         + message_box("error", *unused[:MAX_PROBLEMS], aloud=False)
     )
 
 
-def _recordings(found: Ledger, language: str) -> str:
+def _recordings(found: Sequence[Ledger], language: str) -> str:
     rows = []
-    for entry in found.entries[:MAX_ROWS]:
-        why = (f"{translate(why, language)} {minutes(seconds, language)}" for why, seconds in entry.excluded.items())
-        times = [minutes(time, language) for time in (entry.seconds, entry.kept, sum(entry.excluded.values()))]
+    for entry in found[:MAX_ROWS]:
+        why = (f"{reason_text(part.reason, language)} {minutes(part.seconds, language)}" for part in entry.excluded)
+        excluded = sum(part.seconds for part in entry.excluded)
+        times = [minutes(time, language) for time in (entry.seconds, entry.kept, excluded)]
         rows.append([cell(text) for text in (file_name(entry.source), *times, ", ".join(why))])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
-    return _table(titles, rows, language, "stack") + _rows_left_out(len(found.entries), language)
+    return _table(titles, rows, language, "stack") + _rows_left_out(len(found), language)
 
 
 def statistics(found: Statistics, language: str) -> str:

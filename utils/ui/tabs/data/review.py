@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from utils.core import wording
 from utils.core.errors import DataError, RunBusyError
 from utils.core.paths import Project
 from utils.core.wording import rows as phrases
@@ -12,7 +13,7 @@ from utils.dataset.editor import Edit
 from utils.dataset.queries import View
 from utils.dataset.store import Store
 from utils.studio import runs
-from utils.ui.i18n import t, translate
+from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
@@ -78,8 +79,8 @@ def _selected(request: PanelRequest) -> list[str]:
 
 
 def _reason(request: PanelRequest, name: str) -> str:
-    """Return the reason of an exclusion; the common ones are stored in English."""
-    offered = {translate(reason, request.language): reason for reason in clip_render.REASONS}
+    """Return the reason of an exclusion: one that is offered, or the person's own words."""
+    offered = {wording.describe(reason, request.language): reason for reason in editor.HEARD}
     return offered.get(request.text(name), request.text(name))
 
 

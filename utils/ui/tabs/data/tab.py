@@ -72,7 +72,7 @@ def build_summary(page: PageContext) -> None:
         summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
         following = next_button("training-tab", "strip.next_train", language)
         counts = background.latest(store)
-        usage = render.ledger(counts.ledger, language) if counts else note(t("data.counting", language))
+        usage = render.ledger(counts.account, language) if counts else note(t("data.counting", language))
         found = render.statistics(counts.statistics, language) if counts else ""
         return (
             f'<div class="summary">{summary}<span id="next-training">{following}</span></div>'

@@ -1,0 +1,327 @@
+"""What happens to recordings, texts and clips, as typed facts and errors."""
+
+from enum import StrEnum
+from pathlib import Path
+
+from utils.core.errors import AmharicTtsError, DataError, StorageError
+from utils.core.facts import Fact, WarningFact
+from utils.recognition.facts import RecognitionError
+
+
+class Reason(StrEnum):
+    """Why a clip is left out, or that a person approved it; the values are those that version 1.1 stored."""
+
+    TOO_SHORT = "too short"
+    TOO_LONG = "too long"
+    NO_SPEECH = "no speech"
+    CLIPPED = "clipped"
+    NOISY = "noisy"
+    EMPTY_TEXT = "empty text"
+    TOO_FAST = "too fast"
+    TOO_SLOW = "too slow"
+    LOW_CONFIDENCE = "low confidence"
+    DISAGREEMENT = "recognisers disagree"
+    TEXT_DIFFERS = "text does not match"
+    WORD_MISSING = "word not spoken"
+    EXTRA_SPEECH = "speech without text"
+    DUPLICATE = "duplicate"
+    NO_SOUND = "no sound"
+    NO_TEXT_LEFT = "no text left"
+    TRIMMED = "trimmed"
+    SPLIT = "split in two"
+    MERGED = "joined"
+    UNDONE = "undone"
+    APPROVED = "approved"
+    WRONG_TRANSCRIPT = "wrong transcript"  # these are what a person heard
+    NOISE = "noise"
+    ANOTHER_SPEAKER = "another speaker"
+    CUT_OFF = "cut off"
+    MUSIC = "music"
+    REVIEWED = "reviewed"
+    OTHER = "other"  # in the person's own words, which are the note of the clip
+
+
+class Bad(WarningFact):
+    """A file cannot be used."""
+
+    path: Path
+    reason: AmharicTtsError | Fact | str  # version 1.1 wrote sentences
+
+
+class RecordingWarning(WarningFact):
+    """Something about a recording, or its text, that somebody should know."""
+
+    path: Path
+    about: Fact
+
+
+class Found(Fact):
+    """The inputs were searched."""
+
+    recordings: int
+    problems: int
+
+
+class Fetched(Fact):
+    """How much of a download has arrived."""
+
+    name: str
+    percent: int
+
+
+class CorpusUsed(WarningFact):
+    """A published corpus is read, under its licence."""
+
+    title: str
+    size: str
+    licence: str
+    note: str = ""
+
+
+class Checking(Fact):
+    """The sound of a project is learnt from its texts."""
+
+    recordings: int
+
+
+class Unchecked(StrEnum):
+    """Which texts are not checked, and why."""
+
+    TOO_FEW = "too_few"
+    NO_BETTER = "no_better"
+    WORDS = "words"
+
+
+class TextsNotChecked(WarningFact):
+    """Some errors in texts are not found."""
+
+    why: Unchecked
+    clips: int
+
+
+class SentencesMissing(WarningFact):
+    """Sentences of a transcript were not found in its recording."""
+
+    count: int
+    first: tuple[str, ...]
+
+
+class CueIssue(StrEnum):
+    """What is wrong with the times of a subtitle."""
+
+    EMPTY = "empty"
+    AFTER_END = "after_end"
+    NO_TIME = "no_time"
+    NO_SPEECH = "no_speech"
+    INSIDE_SPEECH = "inside_speech"
+    NO_PAUSE = "no_pause"
+
+
+class CueDiffers(WarningFact):
+    """A subtitle does not fit its recording."""
+
+    start: float
+    issue: CueIssue
+    text: str
+
+
+class SideTotal(Fact):
+    """One side of the split."""
+
+    clips: int
+    recordings: int
+    seconds: float
+
+
+class Split(Fact):
+    """How many clips are trained on, and how many are held out; version 1.1 wrote sentences."""
+
+    train: SideTotal | str
+    eval: SideTotal | str
+
+
+class SplitCompromise(StrEnum):
+    """How the held-out clips were chosen instead."""
+
+    ONE_RECORDING = "one_recording"
+    ONE_SPEAKER = "one_speaker"
+
+
+class HeldOut(WarningFact):
+    """The held-out clips were chosen otherwise than was asked."""
+
+    how: SplitCompromise
+
+
+class ReasonTotal(Fact):
+    """How much was excluded for one reason."""
+
+    reason: Reason | str
+    seconds: float
+
+
+class Ledger(Fact):
+    """Where the seconds of a recording, or of all, went; the rest is the pauses between the clips."""
+
+    source: str
+    seconds: float
+    kept: float
+    between: float
+    excluded: tuple[ReasonTotal, ...] = ()
+
+
+class Prepared(Fact):
+    """A preparation is finished."""
+
+    clips: int
+    added: int
+    known: int
+    bad: int
+
+
+class ClipNotEncoded(WarningFact):
+    """A clip cannot be encoded for training."""
+
+    clip: str
+    cause: AmharicTtsError
+
+
+class FeaturesRemoved(WarningFact):
+    """Damaged features were deleted; they are computed again."""
+
+    cause: AmharicTtsError
+
+
+class Gap(StrEnum):
+    """Which lengths of clips are missing."""
+
+    SHORT = "short"
+    LONG = "long"
+    BETWEEN = "between"
+
+
+class LengthGap(WarningFact):
+    """Few clips have a length, so a model trained on them will speak such texts badly."""
+
+    gap: Gap
+    what: str
+
+
+class LineIssue(StrEnum):
+    """What is wrong with a line of a metadata list."""
+
+    UNREADABLE_LIST = "unreadable_list"
+    EMPTY_LIST = "empty_list"
+    NO_TEXT = "no_text"
+    REPEATED_FILE = "repeated_file"
+    REPEATED_TEXT = "repeated_text"
+    NO_FILE = "no_file"
+    OUTSIDE = "outside"
+    UNREADABLE = "unreadable"
+    TOO_LONG = "too_long"
+    CHANGED = "changed"
+    NO_SYMBOL = "no_symbol"
+    MANY_TOKENS = "many_tokens"
+
+
+class LineProblem(WarningFact):
+    """A line of a metadata list cannot be used, or should be looked at."""
+
+    path: Path
+    line: int
+    issue: LineIssue
+    what: str = ""
+    limit: str = ""
+
+
+class NothingFoundError(DataError):
+    """None of the inputs can be used."""
+
+    problems: tuple[Bad, ...]
+
+
+class NothingTranscribedError(RecognitionError):
+    """No recording was prepared, because all of them wait for a recogniser that cannot be used."""
+
+    cause: AmharicTtsError
+    recommended: tuple[str, ...]
+
+
+class DatasetProblem(StrEnum):
+    """Why a dataset, one of its lists or what was computed of it cannot be used."""
+
+    MISSING = "missing"
+    DAMAGED = "damaged"
+    FORMAT = "format"
+    LANGUAGE = "language"
+    OUTSIDE = "outside"
+    HISTORY = "history"
+    EMPTY = "empty"
+    ITSELF = "itself"
+    NO_LIST = "no_list"
+    NO_ROWS = "no_rows"
+    APART = "apart"
+    OVERLAP = "overlap"
+    RUN_CLIPS = "run_clips"
+    NO_HASH = "no_hash"
+    NO_FEATURES = "no_features"
+
+
+class DatasetError(DataError):
+    """A dataset, one of its lists or what was computed of it cannot be used."""
+
+    path: Path
+    problem: DatasetProblem
+    detail: str = ""
+
+
+class DamagedFeaturesError(DataError):
+    """A file of features does not hold what was written."""
+
+    path: Path
+    detail: str = ""
+
+
+class StoreProblem(StrEnum):
+    """Why a dataset cannot be written."""
+
+    BUSY = "busy"
+    EXISTS = "exists"
+
+
+class StoreError(StorageError):
+    """A dataset cannot be written."""
+
+    path: Path
+    problem: StoreProblem
+    detail: str = ""
+
+
+class EditProblem(StrEnum):
+    """Why clips cannot be edited like this."""
+
+    NO_CLIP = "no_clip"
+    EMPTY_TEXT = "empty_text"
+    NO_TEXT = "no_text"
+    NO_AUDIO = "no_audio"
+    NO_REASON = "no_reason"
+    TOO_SHORT = "too_short"
+    TOO_LONG = "too_long"
+    UNCHANGED = "unchanged"
+    NOTHING_FOLLOWS = "nothing_follows"
+    NO_RECORDING = "no_recording"
+    SPEAKER_NAME = "speaker_name"
+    NO_SPEAKER = "no_speaker"
+    NOT_CHANGED = "not_changed"
+    MADE_BY_EDIT = "made_by_edit"
+    NOTHING_TO_UNDO = "nothing_to_undo"
+    NOTHING_TO_REDO = "nothing_to_redo"
+    LENGTHS = "lengths"
+
+
+class EditError(DataError):
+    """Clips cannot be edited like this."""
+
+    problem: EditProblem
+    what: str = ""
+    limit: float = 0.0

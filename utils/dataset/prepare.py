@@ -1,0 +1,314 @@
+"""Prepare a dataset: process recordings one by one and add their clips. It can be killed at any moment.
+
+The audio of a recording's clips is written first; then one transaction adds the recording with its clips.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import logging
+import re
+import shutil
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils.config import DatasetConfig
+from utils.core.errors import AmharicTtsError, StorageError, explain
+from utils.core.facts import Progress, Report, ShouldStop, StopRequested, ignore, never_stop, raise_if_stopped
+from utils.core.storage import PARTIAL, file_lock, make_folder
+from utils.core.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
+from utils.dataset import split, statistics
+from utils.dataset.clip import Clip, Recording, Source
+from utils.dataset.facts import (
+    Bad,
+    Checking,
+    DatasetError,
+    DatasetProblem,
+    NothingTranscribedError,
+    Prepared,
+    Reason,
+    RecordingWarning,
+)
+from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
+from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
+from utils.dataset.store import LOCK, Dataset, Store
+from utils.media import audio
+from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.rates import RATE
+from utils.recognition.facts import RecognitionError
+from utils.recognition.recognisers import Recogniser
+from utils.recognition.recognisers.choice import Kind, recommended
+from utils.recognition.recognisers.isolated import IsolatedRecogniser, open_recogniser
+
+if TYPE_CHECKING:
+    from utils.dataset.text_check import TextCheck
+
+logger = logging.getLogger(__name__)
+CLIP_FILE = re.compile(r"([0-9a-f]{16})-\d{8,}-\d{8,}\.wav")
+PROGRESS_SECONDS = 0.5  # between two reports of progress
+FATAL = (StopRequested, StorageError)  # would also stop the next recording
+Task = tuple[Recording, Source]  # the source lacks what is known when the recording was processed
+MadeClips = tuple[Source, list[Clip]]  # the audio of the clips is on disk
+Recognisers = tuple[Recogniser | None, Recogniser | None]  # the second one is for comparison
+
+
+def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
+    recordings: Sequence[Recording],
+    folder: Path,
+    settings: DatasetConfig,
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
+    *,
+    problems: Sequence[Bad] = (),
+    recognisers: Recognisers | None = None,
+    pronunciations: Path | None = None,
+) -> Dataset:
+    """Add new recordings to the dataset in a folder, which need not exist, and return the dataset.
+
+    ``problems`` are inputs that were found to be unusable. Recordings without text are transcribed by ``recognisers``,
+    or else by those that the settings name. A request to stop raises ``StopRequested``; what was finished stays.
+    """
+    make_folder(folder / WAVS)
+    if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
+        raise DatasetError(folder, DatasetProblem.LANGUAGE, known)
+    with file_lock(folder / LOCK), _opened(recognisers, recordings, settings, report) as opened:
+        preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
+        preparation.process(recordings, problems, opened)
+        preparation.finish()
+    return preparation.contents
+
+
+def make_clips(
+    task: Task,
+    report: ReportShare,
+    folder: Path,
+    settings: DatasetConfig,
+    recognisers: Recognisers = (None, None),
+    check: "TextCheck | None" = None,
+) -> MadeClips:
+    """Write the clips of one recording; runs in a worker."""
+    source, processed = process_recording(*task, settings, *recognisers, check)
+    clips, reported = [], time.monotonic()
+    for clip, samples in processed:
+        name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
+        if name:
+            audio.save(folder / name, samples, RATE)
+        clips.append(dataclasses.replace(clip, audio=name))
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            report(clip.span.end / source.seconds)
+            reported = time.monotonic()
+    return source, clips
+
+
+@contextlib.contextmanager
+def _opened(
+    given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
+) -> Iterator[Recognisers]:
+    """Open the recognisers that the settings name, if there is something to transcribe."""
+    if given or settings.recogniser == "none" or not any(map(needs_transcription, recordings)):
+        yield given or (None, None)
+        return
+
+    def opened(model: str, kind: Kind = "auto") -> IsolatedRecogniser:
+        device, number_format = settings.device, settings.compute_type
+        return open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
+
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(opened(settings.recogniser_model, settings.recogniser))
+        second = stack.enter_context(opened(settings.second_model)) if settings.second_model else None
+        yield first, second
+
+
+class _Meter:
+    """Adds up the progress of all files, weighted by their size, and reports it with the time left."""
+
+    def __init__(self, report: Report, sizes: Mapping[str, int]) -> None:
+        self.report, self.sizes = report, sizes
+        self.shares: dict[str, float] = {}
+        self.finished = 0
+        self.started, self.reported = time.monotonic(), 0.0
+
+    def update(self, name: str, share: float) -> None:
+        """Set the share of a file; the last update is always reported, the others twice a second."""
+        self.finished += share >= 1 > self.shares.get(name, 0.0)
+        self.shares[name] = share
+        now = time.monotonic()
+        if now - self.reported < PROGRESS_SECONDS and self.finished < len(self.sizes):
+            return
+        self.reported = now
+        total = sum(self.sizes.values()) or 1
+        done = sum(self.sizes[name] * min(1.0, share) for name, share in self.shares.items()) / total
+        left = round((now - self.started) * (1 - done) / done) if done else None
+        self.report(Progress(self.finished, len(self.sizes), percent=round(100 * done, 1), seconds_left=left))
+
+
+class _Preparation:
+    """One preparation of a dataset, under its lock."""
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: DatasetConfig,
+        report: Report,
+        should_stop: ShouldStop,
+        pronunciations: Path | None,
+    ) -> None:
+        self.folder, self.settings, self.pronunciations = folder, settings, pronunciations
+        self.report, self.should_stop = report, should_stop
+        self.store = Store(folder)
+        self.contents = self.store.read()
+        self.added = self.known = self.bad = 0
+        self.known_audio = {clip.content for clip in self.contents.kept}
+        _remove_unfinished(folder / WAVS, self.contents)
+
+    def process(self, recordings: Sequence[Recording], problems: Sequence[Bad], recognisers: Recognisers) -> None:
+        """Add the clips of new recordings; an unusable file does not stop the others."""
+        for source in self.contents.failed:
+            if not Path(source.path).exists():  # such as a mistyped name
+                self._note(Source("", source.path))
+        for problem in problems:
+            self._refuse(problem)
+        tasks = self._new_tasks(recordings)
+        self.meter = _Meter(self.report, {str(recording.path): source.size for recording, source in tasks})
+        waiting = [recording.path for recording, _ in tasks]
+        with contextlib.closing(self._run(tasks, recognisers)) as outcomes:  # ends processes before the lock
+            for (recording, _), made, error in outcomes:
+                if isinstance(error, FATAL):
+                    raise error
+                if isinstance(error, RecognitionError):
+                    self._lose_recogniser(waiting, error)
+                    return
+                waiting.remove(recording.path)
+                if error is not None:
+                    self._refuse(Bad(recording.path, _reason(error)))
+                elif made is not None:
+                    self._add(*made)
+                raise_if_stopped(self.should_stop)
+                self.meter.update(str(recording.path), 1.0)
+
+    def _lose_recogniser(self, waiting: Sequence[Path], error: RecognitionError) -> None:
+        """Go on without the recordings that wait for a recogniser, which come last; the next run tries them again."""
+        if not self.added:
+            choices = tuple(known.label for known in recommended(self.settings.language))
+            raise NothingTranscribedError(error, choices) from error
+        for path in waiting:
+            self._refuse(Bad(path, error))
+
+    def finish(self) -> None:
+        """Choose the split of the new clips, write the lists, and report what there is."""
+        contents = self.contents
+        choice = split.assign(contents.clips.values(), self.settings.eval_share, self.settings.split_by)
+        changed = [dataclasses.replace(contents.clips[name], split=side) for name, side in choice.splits.items()]
+        if changed or self.added:
+            with self.store.transaction():
+                self.store.put(changed)
+                self.store.rank()
+        contents.clips.update({clip.id: clip for clip in changed})
+        write_lists(self.folder, self.settings.language)
+        self.report(statistics.account(contents).total)
+        self.report(statistics.split_totals(contents.kept))
+        if choice.note:
+            self.report(choice.note)
+        self.report(Prepared(len(contents.kept), self.added, self.known, self.bad))
+
+    def _new_tasks(self, recordings: Sequence[Recording]) -> list[Task]:
+        """Return the tasks of new recordings; a file whose path, size and time are known is not opened."""
+        tasks: dict[str, Task] = {}
+        for recording in recordings:
+            raise_if_stopped(self.should_stop)
+            path = recording.path.absolute()
+            last = self.contents.files.get(str(path))
+            try:
+                stat = path.stat()
+                if last and not last.bad and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):
+                    self.known += 1
+                    continue
+                source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
+            except OSError as error:
+                unreadable = AudioFileError(recording.path, AudioProblem.UNREADABLE, str(error.strerror))
+                self._refuse(Bad(recording.path, unreadable))
+                continue
+            if known := self.contents.recordings.get(source.recording):
+                self._note(dataclasses.replace(source, seconds=known.seconds))
+            if known or source.recording in tasks:
+                self.known += 1
+            else:
+                tasks[source.recording] = recording, source
+        return list(tasks.values())
+
+    def _run(self, tasks: Sequence[Task], recognisers: Recognisers) -> Generator[Outcome[Task, MadeClips], None, None]:
+        """Process recordings with text on all cores, then transcribe the others one by one."""
+
+        def on_progress(task: Task | None, share: float) -> None:
+            raise_if_stopped(self.should_stop)
+            if task is not None:
+                self.meter.update(str(task[0].path), share)
+
+        groups: dict[bool, list[Task]] = {True: [], False: []}
+        for task in tasks:
+            groups[recognisers[0] is not None and needs_transcription(task[0])].append(task)
+        with_text, spoken = groups[False], groups[True]
+        work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=self._learn(with_text))
+        workers = min(self.settings.workers or available_cores(), len(with_text))
+        if workers > 1:
+            yield from run_in_processes(work, with_text, workers, on_progress)
+        else:
+            yield from run_serially(work, with_text, on_progress)
+        yield from run_serially(functools.partial(work, recognisers=recognisers), spoken, on_progress)
+
+    def _learn(self, tasks: Sequence[Task]) -> "TextCheck | None":
+        """Learn what right and wrong texts of the project look like."""
+        given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
+        if not self.settings.check_texts or not given:
+            return None
+        from utils.dataset import text_check  # imports torch
+
+        self.report(Checking(len(given)))
+        return text_check.learn(
+            given, self.folder, self.settings, self.report, self.should_stop, pronunciations=self.pronunciations
+        )
+
+    def _add(self, source: Source, made: Sequence[Clip]) -> None:
+        """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
+        clips = []
+        for clip in made:
+            is_copy = clip.status == "kept" and clip.content in self.known_audio
+            clips.append(clip.excluded(Reason.DUPLICATE) if is_copy else clip)
+            if clip.status == "kept":
+                self.known_audio.add(clip.content)
+        self.store.add(source, clips)
+        self.contents.clips.update({clip.id: clip for clip in clips})
+        self.contents.recordings[source.recording] = self.contents.files[source.path] = source
+        self.added += 1
+        for warning in source.warnings:
+            self.report(RecordingWarning(Path(source.path), warning))
+
+    def _refuse(self, bad: Bad) -> None:
+        self.bad += 1
+        self._note(Source("", str(bad.path), bad=bad))
+        self.report(bad)
+
+    def _note(self, source: Source) -> None:
+        if self.contents.files.get(source.path) != source:
+            self.store.note(source)
+            self.contents.files[source.path] = source
+
+
+def _reason(error: BaseException) -> AmharicTtsError | str:
+    if isinstance(error, AmharicTtsError):
+        return error
+    logger.error("Internal error; please report it.", exc_info=error)
+    return explain(error)
+
+
+def _remove_unfinished(wavs: Path, contents: Dataset) -> None:
+    """Remove the files of a killed preparation: unfinished ones, and clips of unfinished recordings."""
+    for path in wavs.iterdir():
+        if path.name.startswith(".saving-"):
+            shutil.rmtree(path, ignore_errors=True)  # a process that is ending may still write there
+            continue
+        match = CLIP_FILE.fullmatch(path.name)
+        if path.name.endswith(PARTIAL) or (match and match[1] not in contents.recordings):
+            path.unlink(missing_ok=True)
