@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import webbrowser
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
     arguments.add_argument("--host", default="127.0.0.1", help="address to listen on (default: this computer only)")
     arguments.add_argument("--port", type=port, default=PORT, help=f"first port to try (default: {PORT})")
     arguments.add_argument("--share", action="store_true", help="create a public link through Gradio's servers")
+    proxy = "address or network of a reverse proxy whose X-Forwarded headers are believed; may be repeated"
+    arguments.add_argument("--trusted-proxy", action="append", default=[], metavar="ADDRESS", help=proxy)
+    arguments.add_argument("--no-browser", action="store_true", help="do not open the page in a browser")
     secret = f"login for visitors; use the variable {VARIABLE} to hide it from other users of this computer"
     arguments.add_argument("--auth", default="", metavar="USER:PASSWORD", help=secret)
     arguments.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
@@ -48,21 +52,30 @@ def port(word: str) -> int:
 
 def serve(arguments: argparse.Namespace) -> None:
     """Check the login before loading anything slow, then start the page."""
-    exposed = arguments.share or not is_loopback(arguments.host)
+    exposed = arguments.share or not is_loopback(arguments.host) or bool(arguments.trusted_proxy)
     given = os.environ.pop(VARIABLE, "")  # child processes must not inherit it
     from utils.server.page import credentials  # these are slow, and --help needs neither
 
     who = credentials(arguments.auth or given, exposed=exposed)
     from utils.ui import app
 
-    page = app.launch(arguments.output, host=arguments.host, port=arguments.port, share=arguments.share, who=who)
-    moved = page.server_port != arguments.port
-    write(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {str(page.local_url).rstrip('/')}")
-    if page.share_url:
-        write(f"Public link: {page.share_url}")
+    address = {"host": arguments.host, "port": arguments.port, "share": arguments.share}
+    page = app.launch(arguments.output, **address, who=who, proxies=arguments.trusted_proxy)
+    moved = page.port != arguments.port
+    write(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {page.link}")
+    if page.public_url:
+        write(f"Public link: {page.public_url}")
     if who and who.generated:
         write(f"Login for visitors: user {who.user}, password {who.password}")
-    page.block_thread()
+    if not arguments.no_browser and has_screen():
+        webbrowser.open(page.link)
+    page.wait()
+
+
+def has_screen() -> bool:
+    """Tell whether a person at this computer started the page: a browser in a terminal would get in the way."""
+    is_desktop = sys.platform in {"win32", "darwin"} or bool(os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY"})
+    return sys.stdout.isatty() and is_desktop
 
 
 def write(sentence: str) -> None:

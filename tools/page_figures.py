@@ -47,7 +47,7 @@ def times(browser: Browser, served: Served) -> tuple[float, float]:
     """Return the seconds until the first contentful paint, and until the tabs are visible."""
     with fresh(browser) as page:
         began = time.perf_counter()
-        page.goto(served.url)
+        page.goto(served.link)
         expect(page.get_by_role("tab", name="Inference")).to_be_visible(timeout=60_000)
         seconds = time.perf_counter() - began
         return float(page.evaluate(PAINT)), seconds
@@ -56,7 +56,7 @@ def times(browser: Browser, served: Served) -> tuple[float, float]:
 def holdings(browser: Browser, served: Served, tab: str) -> list[float]:
     """Return visible controls of a tab, the page's height, its nodes, and the heap of scripts in MB."""
     with fresh(browser) as page:
-        page.goto(served.url)
+        page.goto(served.link)
         page.get_by_role("tab", name=tab, exact=True).click()
         expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
         settle(page)

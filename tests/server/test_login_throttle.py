@@ -41,3 +41,23 @@ def test_failed_logins_are_delayed_for_that_client_until_one_succeeds() -> None:
         assert await seconds(other, b"right") < 0.25
 
     asyncio.run(attack())
+
+
+@pytest.mark.slow
+def test_all_addresses_together_make_two_guesses_a_second() -> None:
+    async def attack() -> None:
+        throttle = LoginThrottle(login)
+        clients = [
+            AsyncClient(transport=ASGITransport(throttle, client=(f"10.0.1.{number}", 1)), base_url="http://page")
+            for number in range(40)
+        ]
+        for client in clients[:10]:
+            await seconds(client, b"wrong")
+        began = time.monotonic()
+        responses = await asyncio.gather(*(client.post("/login", content=b"wrong") for client in clients[10:]))
+        guesses = sum(response.status_code == 400 for response in responses)
+        assert guesses <= 20
+        assert time.monotonic() - began >= (guesses - 1) * 0.5
+        assert sum(response.status_code == 429 for response in responses) == 30 - guesses
+
+    asyncio.run(attack())

@@ -12,8 +12,9 @@ import pytest
 from tests.server.fake_server import ENDLESS, SPEECH, Served, served
 from utils.config import ServeConfig
 from utils.core.errors import ConfigError
-from utils.server.app import bind, create_app, url
+from utils.server.app import create_app
 from utils.server.auth import KEY_VARIABLE, api_key
+from utils.server.connections import bind, url
 from utils.server.service import SpeechService, speech_defaults
 from utils.speech.session import SpeechSession
 
@@ -59,15 +60,15 @@ def test_settings_of_the_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_without_the_key_nothing_but_health_and_documentation() -> None:
+def test_without_the_key_nothing_but_health() -> None:
     with served("--host", "0.0.0.0", environment={**os.environ, KEY_VARIABLE: KEY}) as server:
         for sent in ("", f"Bearer {KEY}x", KEY, "Bearer ሰ"):
-            for path in ("/v1/voices", "/v1/models", "/no-such-address"):
+            for path in ("/v1/voices", "/v1/models", "/docs", "/openapi.json", "/no-such-address"):
                 answer = server.http.get(path, headers={b"Authorization": sent.encode()})
                 assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
                 assert KEY not in answer.text
         assert server.http.post(SPEECH, json={"input": "a"}).status_code == 401
-        assert all(server.http.get(path).status_code == 200 for path in ("/health", "/docs", "/openapi.json"))
+        assert all(server.http.get(path).status_code == 200 for path in ("/health", "/ready"))
         server.http.headers["Authorization"] = f"Bearer {KEY}"
         assert server.speak().status_code == 200
         assert not [line for line in server.lines if KEY in line]

@@ -24,6 +24,16 @@ def environment() -> Iterator[None]:
 class Address(NamedTuple):
     url: str
     port: int
+    token: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What a program sends instead of the cookie of a browser."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
+    @property
+    def cookie(self) -> str:
+        return f"amharic-tts-{self.port}={self.token}"
 
 
 @contextlib.contextmanager
@@ -32,6 +42,6 @@ def launched(output: Path, port: int, who: page_server.Credentials | None = None
     with environment():
         page = app.launch(output, host="127.0.0.1", port=port, share=False, who=who)
         try:
-            yield Address(str(page.local_url).rstrip("/"), page.server_port)
+            yield Address(page.url, page.port, page.token)
         finally:
-            page.close(verbose=False)
+            page.close()

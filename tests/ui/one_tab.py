@@ -21,9 +21,9 @@ def main(words: Sequence[str]) -> None:
 
     app.TABS = (importlib.import_module(f"utils.ui.tabs.{tab}.tab"),)  # type: ignore[assignment]
     page = app.launch(Path(output), host="127.0.0.1", port=int(port), share=False, who=None)
-    sys.stdout.write(f"The page is at {str(page.local_url).rstrip('/')}\n")
+    sys.stdout.write(f"The page is at {page.link}\n")
     sys.stdout.flush()
-    page.block_thread()
+    page.wait()
 
 
 def use_own_consent(output: Path) -> None:

@@ -59,7 +59,8 @@ class Served:
         with self.log.open("wb") as log:
             command = [sys.executable, *self.command]
             self.process = subprocess.Popen(command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT)
-        self.url = self.wait_for(r"page is at (\S+)\n")
+        self.link = self.wait_for(r"page is at (\S+)\n")
+        self.url = self.link.partition("/?")[0]
 
     @property
     def lines(self) -> list[str]:
@@ -165,7 +166,7 @@ def opened(browser: Browser, served: Served) -> Iterator[Seen]:
     page.on("console", seen.note_message)
     page.on("pageerror", lambda error: seen.complaints.append(f"exception: {error}"))
     page.on("request", seen.note_request)
-    page.goto(served.url)
+    page.goto(served.link)
     expect(page.locator("#readings")).to_contain_text("GiB free", timeout=60_000)  # the first page of a server is slow
     yield seen
     for tab in context.pages:

@@ -92,7 +92,7 @@ def test_the_browser_gets_responses_and_stays_awake(browser: Browser, output: Pa
 
     with serving(output, "--port", "7960") as served:
         page = browser.new_page()
-        page.goto(served.url)
+        page.goto(served.link)
         expect(page.locator("#readings")).to_contain_text("GiB", timeout=60_000)
         settle(page)
         page.on("requestfinished", note)

@@ -39,7 +39,7 @@ def test_the_whole_page_paints_within_three_seconds(browser: Browser, tmp_path: 
         for _ in range(3):
             page = browser.new_page()
             began = time.perf_counter()
-            page.goto(served.url)
+            page.goto(served.link)
             expect(page.get_by_role("tab", name="Inference")).to_be_visible()
             durations.append(time.perf_counter() - began)
             page.close()

@@ -45,7 +45,7 @@ def client(output: Path) -> Iterator[Client]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(app, "TABS", (inference,))
         with inside.launched(output, 7955) as page:
-            yield Client(page.url, verbose=False)
+            yield Client(page.url, headers=page.headers, verbose=False)
 
 
 @pytest.fixture

@@ -2,7 +2,10 @@
 
 import contextlib
 import http.client
+import json
 import re
+import socket
+import struct
 import tempfile
 import time
 from collections.abc import Iterator
@@ -10,6 +13,7 @@ from email.message import Message
 from pathlib import Path
 from urllib.parse import quote
 
+import gradio
 import pytest
 from gradio_client import Client  # type: ignore[import-untyped]
 
@@ -20,6 +24,24 @@ from utils.server import page as page_server
 pytestmark = pytest.mark.slow
 
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>"
+HIDDEN = (  # until the login
+    *(
+        "/config",
+        "/gradio_api/info",
+        "/docs",
+        "/openapi.json",
+        "/gradio_api/openapi.json",
+        "/manifest.json",
+        "/config/",
+    ),
+    *(
+        "/gradio_api/startup-events",
+        "/gradio_api/app_id",
+        "/gradio_api/heartbeat/a",
+        "/gradio_api/dev/reload",
+        "/logout",
+    ),
+)
 WHO = page_server.Credentials("abebe", "a secret")
 
 
@@ -35,7 +57,8 @@ def request(
     address: inside.Address, path: str, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> tuple[int, bytes, Message]:
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)) as connection:
-        connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
+        sent = address.headers | {name.replace("_", "-"): text for name, text in headers.items()}
+        connection.request(method, path, body, sent)
         response = connection.getresponse()
         return response.status, response.read(), response.headers
 
@@ -60,6 +83,58 @@ def test_scripts_are_kept_by_the_browser_and_the_page_is_not(address: inside.Add
     assert first[:2] == second[:2]
     assert all("immutable" in headers["Cache-Control"] for *_, headers in (first, second))
     assert "immutable" not in request(address, "/")[2].get("Cache-Control", "")
+
+
+def test_a_script_that_one_visitor_breaks_off_is_whole_for_the_next(address: inside.Address) -> None:
+    scripts = set(re.findall(r"assets/[\w.-]+[.]js", request(address, "/")[1].decode()))
+    for script in scripts:
+        with socket.create_connection(("127.0.0.1", address.port)) as line:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # closes with a reset
+            line.sendall(f"GET /{script} HTTP/1.1\r\nHost: localhost\r\nCookie: {address.cookie}\r\n\r\n".encode())
+            line.recv(100)
+    for script in scripts:
+        status, body, _ = request(address, f"/{script}")
+        assert (status, len(body)) == (
+            200,
+            (Path(gradio.__file__).parent / "templates/frontend" / script).stat().st_size,
+        )
+
+
+def test_without_the_token_nothing_is_shown(address: inside.Address, output: Path) -> None:
+    stranger = address._replace(token="")
+    for path in (*HIDDEN, "/", "/assets/index.js", "/theme.css", f"/gradio_api/file={output}/page.svg"):
+        for headers in ({}, {"Cookie": "amharic-tts-7940=x"}, {"Authorization": "Bearer x"}):
+            assert request(stranger, path, **headers)[0] == 401
+    assert request(stranger, "/?token=x")[0] == 401
+    assert request(stranger, f"/config?token={address.token}")[0] == 401
+    assert request(stranger, "/gradio_api/run/predict", "POST", b"{}")[0] == 401
+
+
+def test_the_printed_address_gives_the_browser_a_cookie(address: inside.Address) -> None:
+    stranger = address._replace(token="")
+    status, _, headers = request(stranger, f"/?token={address.token}")
+    assert (status, headers["Location"]) == (303, "/")
+    assert headers["Set-Cookie"].startswith(address.cookie)
+    assert "HttpOnly" in headers["Set-Cookie"]
+    assert "samesite=lax" in headers["Set-Cookie"].lower()
+    assert "Domain" not in headers["Set-Cookie"]
+    assert request(stranger, "/config", Cookie=address.cookie)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/gradio_api/dev/reload", "/gradio_api/vibe-code/", "/docs", "/openapi.json"])
+def test_what_the_page_does_not_need_is_off(address: inside.Address, path: str) -> None:
+    assert request(address, path)[0] == 404
+
+
+def test_no_header_of_a_visitor_changes_where_the_page_thinks_it_is(address: inside.Address) -> None:
+    _, plain, _ = request(address, "/config")
+    headers = {
+        "X_Forwarded_Host": "evil.example",
+        "X_Forwarded_Proto": "https",
+        "X_Gradio_Server": "http://evil.example",
+    }
+    assert b"evil" not in request(address, "/config", **headers)[1]
+    assert json.loads(request(address, "/config", **headers)[1])["root"] == json.loads(plain)["root"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +173,7 @@ def test_other_sites_in_the_same_browser_are_refused(address: inside.Address) ->
 
 
 def test_an_invalid_name_makes_no_project(address: inside.Address, output: Path) -> None:
-    before, client = list(output.iterdir()), Client(address.url, verbose=False)
+    before, client = list(output.iterdir()), Client(address.url, headers=address.headers, verbose=False)
     for name in ("../../etc", "a/b", "", None, 5):
         result = str(client.predict(name, {}, "en", api_name="/train"))
         assert "folder name" in result or "name is empty" in result
@@ -108,16 +183,28 @@ def test_an_invalid_name_makes_no_project(address: inside.Address, output: Path)
 def test_a_visitor_without_the_password_sees_nothing(tmp_path: Path) -> None:
     (tmp_path / "sound.txt").write_text("selam", encoding="utf-8")
     with inside.launched(tmp_path, 7945, WHO) as page:
-        for path in ("/config", "/gradio_api/info", f"/gradio_api/file={tmp_path}/sound.txt"):
+        for path in (*HIDDEN, "//login", f"/gradio_api/file={tmp_path}/sound.txt"):
             assert request(page, path)[0] == 401
+        assert request(page, "/")[0] == request(page, "/theme.css")[0] == 200
         Client(page.url, auth=(WHO.user, WHO.password), verbose=False)
+
+
+def test_new_addresses_do_not_speed_up_guesses(tmp_path: Path) -> None:
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    with inside.launched(tmp_path, 7945, WHO) as page:
+        began, statuses = time.monotonic(), list[int]()
+        for guess in range(4):
+            tricks = {"X_Forwarded_For": f"10.0.0.{guess}", "X_Real_IP": f"10.0.0.{guess}", "Forwarded": f"for={guess}"}
+            statuses.append(request(page, "/login", "POST", b"username=a&password=b", **form, **tricks)[0])
+        assert statuses == [400] * 4
+        assert time.monotonic() - began >= 0.25 + 0.5 + 1
 
 
 def test_before_the_login_little_is_read_and_no_path_avoids_the_delay(tmp_path: Path) -> None:
     form = "application/x-www-form-urlencoded"
     with inside.launched(tmp_path, 7945, WHO) as page:
-        for path in ("/login", "/gradio_api/queue/join", "/gradio_api/upload"):
-            assert request(page, path, "POST", b"0" * 20_000, Content_Type="application/json")[0] == 403
+        for path, status in (("/login", 413), ("/gradio_api/queue/join", 401), ("/gradio_api/upload", 401)):
+            assert request(page, path, "POST", b"0" * 20_000, Content_Type="application/json")[0] == status
         began = time.monotonic()
         for path in ("/login/", "/login", "/login/"):
             assert request(page, path, "POST", b"username=a&password=b", Content_Type=form)[0] == 400

@@ -14,9 +14,7 @@ import xtts_demo
 from tests.ui.serving import serving
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
-from utils.server.page import Credentials, credentials, refusal
-
-HERE, UPLOAD = "127.0.0.1:7860", "/gradio_api/upload"
+from utils.server.page import Credentials, credentials, page_token
 
 
 def test_an_exposed_page_has_a_password_and_half_a_login_is_refused() -> None:
@@ -30,32 +28,21 @@ def test_an_exposed_page_has_a_password_and_half_a_login_is_refused() -> None:
             credentials(auth, exposed=True)
 
 
-FOREIGN_HOSTS = ("evil.example:7860", "[::1", "x@localhost:7860", "localhost/x", "localhost:7860:1", "localhost:")
+def test_the_token_outlives_a_restart_unless_others_could_read_it(tmp_path: Path) -> None:
+    token = page_token(tmp_path)
+    assert page_token(tmp_path) == token
+    path = tmp_path / ".settings" / "page-token"
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.chmod(0o644)
+    assert page_token(tmp_path) != token
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.write_text("short", encoding="ascii")
+    assert len(page_token(tmp_path)) >= 40
 
 
-@pytest.mark.parametrize(
-    ("headers", "path", "reason"),
-    [
-        *[({"host": host}, "/", "") for host in (HERE, "localhost:7860", "[::1]:7860", "127.0.0.2:7860")],
-        *[({"host": host}, "/", "for localhost only") for host in FOREIGN_HOSTS],
-        ({}, "/", "for localhost only"),
-        ({"host": HERE, "origin": f"http://{HERE}"}, UPLOAD, ""),
-        *[
-            ({"host": HERE, "origin": origin}, UPLOAD, "not allowed to send")
-            for origin in ("http://evil.example", "null", "http://127.0.0.1:9", "http://[::1")
-        ],
-        ({"host": HERE, "content-type": "multipart/form-data; boundary=" + "x" * 300}, UPLOAD, "too long"),
-        ({"host": HERE}, "/gradio_api/file=https://example.org/x", "does not load files"),
-        ({"host": HERE}, "/gradio_api/proxy=http://example.org/x", "does not load files"),
-    ],
-)
-def test_foreign_requests_are_refused(headers: dict[str, str], path: str, reason: str) -> None:
-    raw = [(name.encode(), value.encode()) for name, value in headers.items()]
-    scope = {"method": "POST" if headers.keys() & {"origin", "content-type"} else "GET", "path": path, "headers": raw}
-    refused = refusal(scope, local=True)
-    assert reason in refused
-    assert bool(reason) is bool(refused)
-    assert not refusal(scope | {"method": "GET", "path": "/"}, local=False)
+def test_without_a_folder_for_it_the_token_is_for_this_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert page_token(tmp_path / "file") != page_token(tmp_path / "file")
 
 
 REFUSED_TWICE = """import sys, xtts_demo

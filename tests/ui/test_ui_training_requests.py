@@ -36,7 +36,7 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def client(output: Path) -> Iterator[Client]:
     with inside.launched(output, 7960) as page:
-        yield Client(page.url, verbose=False)
+        yield Client(page.url, headers=page.headers, verbose=False)
     for run in runs.list_runs(Project(output / "default")):
         runs.stop_now(run, grace=0.5)
 

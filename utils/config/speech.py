@@ -59,6 +59,11 @@ class ServeConfig(SpeakerConfig):
     origins: Text = setting(
         "", "Web pages", "Web pages that may call the server, such as http://localhost:8000, separated by |."
     )
+    trusted_proxies: Text = setting(
+        "",
+        "Trusted proxies",
+        "Addresses or networks of reverse proxies whose X-Forwarded headers are believed, separated by |.",
+    )
     wyoming: Text = setting(
         "", "Wyoming address", "Address for Home Assistant, such as tcp://127.0.0.1:10200; it has no password."
     )

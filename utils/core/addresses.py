@@ -1,16 +1,11 @@
-"""Network addresses: what is local, what is public, and which requests another web site has sent.
-
-Another web site, open in the same browser, can send requests to a server on this computer: by its address (then the
-Origin header names the other site), or by a name that resolves to 127.0.0.1 (then the Host header is not local).
-"""
+"""Network addresses: what is local, and what is public."""
 
 import ipaddress
-import re
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies
 
@@ -19,9 +14,11 @@ from utils.core.errors import HostNotFoundError, PrivateAddressError, UrlNotUsab
 GETADDRINFO_LOCK = threading.Lock()
 UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed between networks
 RELAYED_V6 = ipaddress.ip_network("2002::/16")  # 6to4 embeds an IPv4 address, which may be private
-RESERVED_V4 = ipaddress.ip_network("192.0.0.0/24")  # of the network itself; before Python 3.12.4 partly "global"
+NOT_PUBLIC_V4 = (
+    ipaddress.ip_network("192.0.0.0/24"),  # of the network itself; before Python 3.12.4 partly "global"
+    ipaddress.ip_network("192.88.99.0/24"),  # was the relay of 6to4; nobody owns what answers there
+)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # how IPv6-only networks reach an IPv4 address
-HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII)  # a Host header, with its port
 
 
 def is_loopback(host: str) -> bool:
@@ -31,22 +28,6 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
-
-
-def foreign_header(
-    headers: Mapping[str, str], *, local: bool, check_origin: bool = True
-) -> Literal["", "host", "origin"]:
-    """Return the header that shows that another web site sent a request to this (local) server; empty when none does.
-
-    The names of the headers are in lower case.
-    """
-    host, origin = headers.get("host", ""), headers.get("origin")
-    named = HOST.fullmatch(host)
-    if local and not (named and is_loopback(named["name"].lower())):
-        return "host"
-    if check_origin and origin and _split(origin).netloc != headers.get("x-forwarded-host", host):
-        return "origin"
-    return ""
 
 
 def _split(url: str) -> SplitResult:
@@ -91,7 +72,7 @@ def _is_public(address: str) -> bool:
         if embedded is None and (ip not in UNICAST_V6 or ip in RELAYED_V6):
             return False
         ip = embedded or ip
-    return ip.is_global and not ip.is_multicast and ip not in RESERVED_V4
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in NOT_PUBLIC_V4)
 
 
 @contextmanager

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
-import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from starlette.exceptions import HTTPException
@@ -18,9 +17,11 @@ from starlette.middleware.cors import CORSMiddleware
 
 from utils.config import DEFAULT_VOICE, SEPARATOR, ServeConfig, SpeechConfig
 from utils.core.addresses import is_loopback
-from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.errors import AmharicTtsError
 from utils.server import wyoming_protocol, xtts_api
 from utils.server.auth import AuthMiddleware, api_key
+from utils.server.connections import Server, bind, server_config, url
+from utils.server.origins import Site, trusted_networks
 from utils.server.schema import RequestError, SpeechBody, request_error
 from utils.server.service import SpeechService
 from utils.server.stream import EVENT_STREAM, MEDIA_TYPES, respond
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
 DESCRIPTION = "Speaks text with one model. OpenAI-compatible. All audio from this server is synthetic speech."
-GRACE_SECONDS = 3  # for open responses when the server is stopped
-BACKLOG = 128
 CHARACTER_BYTES, SETTINGS_BYTES = 12, 1 << 14  # JSON may write a character as two \uXXXX
 ERRORS = {
     400: "Invalid request",
@@ -54,7 +53,8 @@ def serve(
     session = SpeechSession(load, config.active, config.waiting)
     errors: list[Exception] = []
     service = SpeechService(config, session)
-    app = create_app(service, api_key(config.api_key_file, config.host))
+    key = api_key(config.api_key_file, config.host, proxies=bool(config.trusted_proxies))
+    app = create_app(service, key)
     wyoming = wyoming_protocol.parse_address(config.wyoming) if config.wyoming else None
     with closing(bind(config.host, config.port)) as listener:
         server = _Server(app, service, wyoming)
@@ -76,20 +76,11 @@ def serve(
         raise errors[0]
 
 
-class _Server(uvicorn.Server):
-    """A uvicorn server that closes the speech session when it stops."""
+class _Server(Server):
+    """A server that closes the speech session when it stops."""
 
     def __init__(self, app: object, service: SpeechService, wyoming: "AsyncServer | None" = None) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,  # type: ignore[arg-type]  # any ASGI application
-                timeout_graceful_shutdown=GRACE_SECONDS,
-                log_level="warning",
-                access_log=False,
-                server_header=False,
-                lifespan="off",
-            )
-        )
+        super().__init__(server_config(app, lifespan="off"))
         self.service = service
         self.wyoming = wyoming
 
@@ -103,24 +94,7 @@ class _Server(uvicorn.Server):
         if self.wyoming is not None:
             await self.wyoming.stop()
         await super().shutdown(sockets)
-        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # cancelling is no error that needs a traceback
         self.service.session.close()
-
-
-def bind(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG, reuse_port=False)
-    except OSError as error:
-        raise ConfigError(
-            f"Cannot bind {host} port {port}: {error.strerror}.",
-            hint="Choose another --port, or an address of this computer with --host.",
-        ) from error
-
-
-def url(host: str, port: int) -> str:
-    name = host.strip("[]")
-    return f"http://[{name}]:{port}" if ":" in name else f"http://{name}:{port}"
 
 
 def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
@@ -132,10 +106,11 @@ def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
     _add_speech(app, service)
     _add_status(app, service)
     xtts_api.add_routes(app, service)
-    origins = frozenset(filter(None, config.origins.split(SEPARATOR)))
-    app.add_middleware(CORSMiddleware, allow_origins=origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    origins, proxies = (filter(None, names.split(SEPARATOR)) for names in (config.origins, config.trusted_proxies))
+    site = Site(not config.trusted_proxies and is_loopback(config.host), trusted_networks(proxies), frozenset(origins))
+    app.add_middleware(CORSMiddleware, allow_origins=site.origins, allow_methods=["GET", "POST"], allow_headers=["*"])
     max_bytes = config.longest_text * CHARACTER_BYTES + SETTINGS_BYTES
-    return AuthMiddleware(app, key=key, local=is_loopback(config.host), max_bytes=max_bytes, origins=origins)
+    return AuthMiddleware(app, site, key=key, max_bytes=max_bytes)
 
 
 def _add_speech(app: FastAPI, service: SpeechService) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import hashlib
 import hmac
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,25 +13,28 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.core.addresses import foreign_header, is_loopback
+from utils.core.addresses import is_loopback
 from utils.core.errors import ConfigError
+from utils.server.origins import Site
 from utils.server.schema import RequestError
 
 KEY_VARIABLE = "AMHARIC_TTS_API_KEY"
 MIN_KEY_LENGTH = 16
-PUBLIC_PATHS = frozenset({"/health", "/ready", "/docs", "/openapi.json"})
+PUBLIC_PATHS = frozenset({"/health", "/ready"})
 BODY_SECONDS = 30.0
 DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
 FIRST_DELAY, MAX_DELAY = 0.25, 8.0  # seconds before a login that follows failed ones
 MAX_CLIENTS = 1000  # whose failed logins are remembered
+FREE_FAILURES, SECONDS_BETWEEN = 10, 0.5  # of all addresses together: after ten failed logins, two a second
 MAX_WAITING = 4  # logins of a client, which wait their turn even after it has disconnected
+MAX_WAITING_IN_ALL = 20
 HINT = 'Create one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
-def api_key(file: str, host: str) -> str:
-    """Return the API key; empty when none is set and none is needed."""
+def api_key(file: str, host: str, *, proxies: bool = False) -> str:
+    """Return the API key; empty when none is set and none is needed, as other computers cannot send requests."""
     key = _read(Path(file)) if file else os.environ.get(KEY_VARIABLE, "").strip()
-    if not key and not is_loopback(host):
+    if not key and (proxies or not is_loopback(host)):
         raise ConfigError(
             f"Other computers can reach {host}, and no API key is set.",
             hint=f"Set {KEY_VARIABLE}, or give a file with --api-key-file. {HINT}",
@@ -54,14 +59,11 @@ def _read(path: Path) -> str:
 class AuthMiddleware:
     """Checks each request before any other code sees it, and reads its whole body."""
 
-    def __init__(
-        self, app: ASGIApp, *, key: str, local: bool, max_bytes: int, origins: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, app: ASGIApp, site: Site, *, key: str, max_bytes: int) -> None:
         self.app = app
-        self.key = _digest(key) if key else b""  # what clients must send; empty: nothing
-        self.local = local  # only this computer is served
+        self.site = site
+        self.key = digest(key) if key else b""  # what clients must send; empty: nothing
         self.max_bytes = max_bytes
-        self.origins = origins  # web pages that may call this server
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -70,51 +72,50 @@ class AuthMiddleware:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        headers = Headers(scope=scope)
+        scope = self.site.resolve(scope)
         try:
-            self._check(scope, headers)
-            body = await self._body(headers, receive)
+            self._check(scope, Headers(scope=scope))
+            received = await read_body(scope, receive, self.max_bytes)
         except RequestError as error:
             await error.response()(scope, receive, send)
             return
-        if body is not None:
-            await self.app(scope, _replay(body, receive), send)
+        if received is not None:
+            await self.app(scope, received, send)
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         """Refuse requests of other web sites, and those without the key."""
-        is_allowed = headers.get("origin") in self.origins
-        foreign = foreign_header(headers, local=self.local, check_origin=not is_allowed)
+        foreign = self.site.foreign(scope)
         if foreign == "host":
             raise RequestError(403, "wrong_host", "This server accepts requests to localhost only.")
         if foreign == "origin":
             raise RequestError(403, "wrong_origin", "Requests from other websites are not allowed.")
-        is_preflight = is_allowed and scope["method"] == "OPTIONS"
-        if self.key and scope["path"] not in PUBLIC_PATHS and not is_preflight:
-            kind, _, sent = headers.get("authorization", "").partition(" ")
-            if kind.lower() != "bearer" or not hmac.compare_digest(_digest(sent.strip()), self.key):
-                message = "Send the API key in the header 'Authorization: Bearer KEY'."
-                raise RequestError(401, "invalid_api_key", message)
+        is_preflight = headers.get("origin") in self.site.origins and scope["method"] == "OPTIONS"
+        is_public = not self.key or is_preflight or scope["path"] in PUBLIC_PATHS
+        if not is_public and not hmac.compare_digest(digest(bearer(headers)), self.key):
+            message = "Send the API key in the header 'Authorization: Bearer KEY'."
+            raise RequestError(401, "invalid_api_key", message)
 
-    async def _body(self, headers: Headers, receive: Receive) -> bytes | None:
-        """Read the whole body; None when the client has disconnected."""
-        announced = headers.get("content-length", "0")
-        is_too_large = announced.isdecimal() and int(announced[:20]) > self.max_bytes
-        body, more = bytearray(), True
-        try:
-            async with asyncio.timeout(BODY_SECONDS):
-                while more:
-                    message = await receive()
-                    if message["type"] == "http.disconnect":
-                        return None
-                    more = message.get("more_body", False)
-                    body += message.get("body", b"")
-                    if is_too_large or len(body) > self.max_bytes:
-                        await _drain(receive, more=more)
-                        raise RequestError(413, "too_large", f"The request is larger than {self.max_bytes:,} bytes.")
-        except TimeoutError as error:
-            reason = f"The request took more than {BODY_SECONDS:g} seconds to arrive."
-            raise RequestError(408, "too_slow", reason) from error
-        return bytes(body)
+
+async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> Receive | None:
+    """Read the whole body of a request and return what gives it again; None when the client has disconnected."""
+    announced = Headers(scope=scope).get("content-length", "0")
+    is_too_large = announced.isdecimal() and int(announced[:20]) > max_bytes
+    body, more = bytearray(), True
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while more:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                more = message.get("more_body", False)
+                body += message.get("body", b"")
+                if is_too_large or len(body) > max_bytes:
+                    await _drain(receive, more=more)
+                    raise RequestError(413, "too_large", f"The request is larger than {max_bytes:,} bytes.")
+    except TimeoutError as error:
+        reason = f"The request took more than {BODY_SECONDS:g} seconds to arrive."
+        raise RequestError(408, "too_slow", reason) from error
+    return _replay(bytes(body), receive)
 
 
 async def _drain(receive: Receive, *, more: bool) -> None:
@@ -138,13 +139,22 @@ class _Attempts:
     waiting: int = 0
     turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # one at a time, so that many connections do not help
 
+    @contextmanager
+    def in_queue(self) -> Iterator[None]:
+        self.waiting += 1
+        try:
+            yield
+        finally:
+            self.waiting -= 1
+
 
 class LoginThrottle:
-    """Delays a login of a client whose last ones failed, 0.25 s after the first, at most 8 s; refuses a long queue."""
+    """Delays logins after failed ones, of the same address and of all together, and refuses a long queue."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self.clients: dict[str, _Attempts] = {}
+        self.everybody = _Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         attempts = self.clients.setdefault((scope.get("client") or ("", 0))[0], _Attempts())
@@ -153,20 +163,21 @@ class LoginThrottle:
 
         async def count(message: Message) -> None:
             if message["type"] == "http.response.start":
-                attempts.failed = attempts.failed + 1 if message["status"] >= 400 else 0
+                for counted in (attempts, self.everybody):
+                    counted.failed = counted.failed + 1 if message["status"] >= 400 else 0
             await send(message)
 
-        if attempts.waiting == MAX_WAITING:
+        if attempts.waiting == MAX_WAITING or self.everybody.waiting == MAX_WAITING_IN_ALL:
             await PlainTextResponse("Too many logins. Try again in a minute.", 429)(scope, receive, send)
             return
-        attempts.waiting += 1
-        try:
+        with attempts.in_queue(), self.everybody.in_queue():
             async with attempts.turn:
                 if attempts.failed:
                     await asyncio.sleep(min(MAX_DELAY, FIRST_DELAY * 2 ** (attempts.failed - 1)))
-                await self.app(scope, receive, count)
-        finally:
-            attempts.waiting -= 1
+                async with self.everybody.turn:
+                    if self.everybody.failed >= FREE_FAILURES:
+                        await asyncio.sleep(SECONDS_BETWEEN)
+                    await self.app(scope, receive, count)
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
@@ -179,6 +190,12 @@ def _replay(body: bytes, receive: Receive) -> Receive:
     return receive_again
 
 
-def _digest(key: str) -> bytes:
+def bearer(headers: Headers) -> str:
+    """Return the key that a program sends in the Authorization header."""
+    kind, _, sent = headers.get("authorization", "").partition(" ")
+    return sent.strip() if kind.lower() == "bearer" else ""
+
+
+def digest(key: str) -> bytes:
     """Hash a key, so that comparing two takes the same time whatever their lengths."""
     return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()

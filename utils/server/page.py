@@ -1,35 +1,41 @@
-"""The web server of the page: a password, a free port, and refused requests. Does not import gradio."""
+"""The web server of the page: its password or token, and refused requests. Does not import gradio."""
 
-import copy
+import contextlib
+import hmac
 import re
 import secrets
-import socket
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers, MutableHeaders, QueryParams
 from starlette.requests import cookie_parser
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.core.addresses import foreign_header
 from utils.core.errors import ConfigError
-from utils.server.auth import LoginThrottle
-
-PORTS_TRIED = 100
+from utils.server.auth import LoginThrottle, bearer, digest, read_body
+from utils.server.origins import Site
+from utils.server.schema import RequestError
 
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "SAMEORIGIN",  # no clickjacking
+    "cross-origin-resource-policy": "same-origin",  # no other site shows what is here
     "referrer-policy": "same-origin",
 }
 FILES, LOGIN = "/file=", "/login"
-MAX_ANONYMOUS = 1 << 14  # bytes that a visitor may send before the login
+MAX_LOGIN = 1 << 14  # bytes
 MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
 ASSET = re.compile(r"/assets/[\w.-]+")
-PARTIAL = {b"range", b"if-none-match", b"if-modified-since", b"if-range"}  # ask for less than the whole
 ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an address for the visitor
+OFF = re.compile(r"/(gradio_api/)?(dev|vibe-\w+|undo-vibe-edit|runs|run-history|profiling|monitoring|deep_link)\b")
+# What the form of the login consists of.
+PUBLIC = re.compile(r"/|/assets/[\w.-]+|/static/[\w./-]+|(/gradio_api)?/theme\.css|/favicon\.ico")
+TOKEN = re.compile(r"[\w-]{40,}", re.ASCII)
+COOKIE_SECONDS = 90 * 86_400
+NEEDS_LINK = "Open the address that the program printed at its start: it contains a token, which this browser lacks.\n"
 
 
 @dataclass(frozen=True)
@@ -51,106 +57,112 @@ def credentials(auth: str, *, exposed: bool) -> Credentials | None:
     return Credentials(user, password)
 
 
-def free_port(host: str, wanted: int) -> int:
-    """Return the requested port or the next free one."""
-    try:
-        family, kind, _, _, address = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0]
-    except OSError as error:
-        raise ConfigError(
-            f"{host} is not an address of this computer: {error.strerror}.", hint="See --host."
-        ) from error
-    for port in range(wanted, min(wanted + PORTS_TRIED, 65_536)):
-        with socket.socket(family, kind) as probe:
-            if sys.platform != "win32":  # there the option would let two programs share the port
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind((address[0], port, *address[2:]))
-            except OSError:
-                continue
-            return port
-    raise ConfigError(f"There is no free port from {wanted} upwards on {host}.", hint="Choose another one with --port.")
+def page_token(output: Path) -> str:
+    """Return the token that browsers need when there is no password.
+
+    It outlives a restart, so that open tabs and bookmarks go on to work. Only this user can read the file; without a
+    file, the token is for this start only.
+    """
+    path = output / ".settings" / "page-token"
+    with contextlib.suppress(OSError):
+        token = path.read_text(encoding="ascii")
+        is_private = sys.platform == "win32" or not path.stat().st_mode & 0o077
+        if is_private and TOKEN.fullmatch(token):
+            return token
+        path.unlink()
+    token = secrets.token_urlsafe(32)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(0o600, exist_ok=False)
+        path.write_text(token, encoding="ascii")
+    return token
 
 
-class RequestGuard:
-    """Refuses requests from other sites before any other code sees them, and adds security headers to responses."""
+class PageGuard:
+    """Refuses requests before any other code sees them, and adds security headers to every response.
 
-    def __init__(self, app: ASGIApp, *, local: bool) -> None:
+    It is the outermost layer, around the finished application: gradio's own layers answer requests of other pages on
+    this computer. A visitor needs the token, or a login with the password, which gradio checks.
+    """
+
+    def __init__(self, app: ASGIApp, site: Site, *, token: str, gradio: Any = None) -> None:  # noqa: ANN401
         self.app = app
-        self.local = local  # the page is for this computer only
+        self.site = site
+        self.token = token  # empty when there is a password
+        self.gradio = gradio  # its application, which knows who has logged in
         self.throttle = LoginThrottle(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async def send_with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(raw=[*message["headers"]])
-                headers.update(SECURITY_HEADERS)
-                if FILES in scope["path"]:
-                    headers.append("content-security-policy", "sandbox")  # an uploaded file runs no script
-                message = {**message, "headers": headers.raw}
-            await send(message)
-
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
-        elif scope["type"] != "http":  # gradio uses no websockets
-            await send({"type": "websocket.close", "code": 1008})
-        elif reason := refusal(scope, local=self.local):
-            await PlainTextResponse(reason, 403)(scope, receive, send)
-        elif scope["path"].rstrip("/") == LOGIN and scope["method"] == "POST":
-            await self.throttle(scope, receive, send_with_headers)
-        else:
-            await self.app(scope, receive, send_with_headers)
-
-
-class AssetCache:
-    """Keeps the scripts and styles of gradio in memory, and lets browsers keep them: a changed one has another name.
-
-    Gradio reads each from disk, which takes milliseconds, and a page has a hundred.
-    """
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-        self.responses: dict[str, list[Message]] = {}
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_asset = scope["type"] == "http" and scope["method"] == "GET" and ASSET.fullmatch(scope["path"])
-        if not is_asset or PARTIAL & dict(scope["headers"]).keys():
-            await self.app(scope, receive, send)
             return
-        response = self.responses.get(scope["path"])
-        if response is None:
-            response = []
+        if scope["type"] != "http":  # gradio uses no websockets
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        scope = self.site.resolve(scope)
+        is_login = scope["method"] == "POST" and scope["path"].rstrip("/") == LOGIN and not self.token
 
-            async def collect(message: Message) -> None:
-                response.append(message)
+        async def send_with_headers(message: Message) -> None:
+            await send(with_headers(message, scope["path"]) if message["type"] == "http.response.start" else message)
 
-            await self.app(scope, receive, collect)
-            if response[0]["status"] == 200:
-                MutableHeaders(raw=response[0]["headers"])["cache-control"] = "public, max-age=31536000, immutable"
-                self.responses[scope["path"]] = response
-        for message in response:
-            await send(copy.deepcopy(message))  # compression changes it in place
+        handler: ASGIApp | None = self.refusal(scope)
+        if is_login and handler is None:
+            try:
+                receive_again = await read_body(scope, receive, MAX_LOGIN)
+            except RequestError as error:
+                handler = error.response()
+            else:
+                handler, receive = self.throttle, receive_again or receive
+        await (handler or self.app)(scope, receive, send_with_headers)
+
+    def refusal(self, scope: Scope) -> Response | None:
+        """Return the response to a request that the application must not see."""
+        headers, path = Headers(scope=scope), scope["path"]
+        foreign = self.site.foreign(scope)
+        if foreign == "host":
+            return PlainTextResponse("This page accepts requests for localhost only.", 403)
+        if foreign == "origin":
+            return PlainTextResponse("Requests from other websites are not allowed.", 403)
+        if len(headers.get("content-type", "")) > MAX_CONTENT_TYPE:
+            return PlainTextResponse("The Content-Type header is too long.", 403)
+        if self.has_login(scope, headers):
+            return PlainTextResponse("Not found.", 404) if OFF.match(path) or ELSEWHERE.search(path) else None
+        if self.token:
+            return self._enter(scope)
+        is_public = PUBLIC.fullmatch(path) if scope["method"] in {"GET", "HEAD"} else path.rstrip("/") == LOGIN
+        return None if is_public else PlainTextResponse("Log in first.", 401)
+
+    def has_login(self, scope: Scope, headers: Headers) -> bool:
+        """Tell whether a request comes from a visitor with the token, or from one who has logged in."""
+        cookies = cookie_parser(headers.get("cookie", ""))
+        if self.token:
+            return self._is_token(cookies.get(cookie_name(scope)) or bearer(headers))
+        sent = (cookies.get(f"access-token-{kind}{self.gradio.cookie_id}") for kind in ("", "unsecure-"))
+        return any(token in self.gradio.tokens for token in sent)
+
+    def _enter(self, scope: Scope) -> Response:
+        """Store the token of the address in a cookie; the address that the browser then shows is without it."""
+        if scope["path"] != "/" or not self._is_token(QueryParams(scope["query_string"]).get("token", "")):
+            return PlainTextResponse(NEEDS_LINK, 401)
+        response = RedirectResponse("/", 303)
+        response.set_cookie(cookie_name(scope), self.token, COOKIE_SECONDS, httponly=True, samesite="lax")
+        return response
+
+    def _is_token(self, sent: str) -> bool:
+        return hmac.compare_digest(digest(sent), digest(self.token))
 
 
-def refusal(scope: Scope, *, local: bool) -> str:
-    """Return why a request is refused; empty when it is allowed."""
-    headers = Headers(scope=scope)
-    foreign = foreign_header(headers, local=local, check_origin=scope["method"] != "GET")
-    if foreign == "host":
-        return f"This page accepts requests for localhost only, not for {headers.get('host', '')}."
-    if foreign == "origin":
-        return f"{headers['origin']} is not allowed to send requests to this page."
-    if scope["method"] == "POST" and len(headers.get("content-type", "")) > MAX_CONTENT_TYPE:
-        return "The Content-Type header is too long."
-    if ELSEWHERE.search(scope["path"]):
-        return "This page does not load files from other servers."
-    length = int(headers.get("content-length", "0"))
-    if (length > MAX_ANONYMOUS or "transfer-encoding" in headers) and not has_login(scope["app"], headers):
-        return "Log in first."
-    return ""
+def cookie_name(scope: Scope) -> str:
+    """Return a name for each port: a browser sends a cookie to all ports of a host."""
+    return f"amharic-tts-{scope['server'][1]}"
 
 
-def has_login(app: Any, headers: Headers) -> bool:  # noqa: ANN401  # that of gradio, which reads a body before it asks
-    """Tell whether a request comes from a visitor who is logged in, or needs no login."""
-    cookies = cookie_parser(headers.get("cookie", ""))
-    tokens = (cookies.get(f"access-token-{kind}{app.cookie_id}") for kind in ("", "unsecure-"))
-    return app.auth is None or any(token in app.tokens for token in tokens)
+def with_headers(message: Message, path: str) -> Message:
+    """Add headers to the start of a response."""
+    headers = MutableHeaders(raw=[*message["headers"]])
+    headers.update(SECURITY_HEADERS)
+    if FILES in path:
+        headers.append("content-security-policy", "sandbox")  # an uploaded file runs no script
+    if ASSET.fullmatch(path) and message["status"] in {200, 206, 304}:
+        headers["cache-control"] = "public, max-age=31536000, immutable"  # a changed one has another name
+    return {**message, "headers": headers.raw}

@@ -6,18 +6,22 @@ import shutil
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import SplitResult, urlsplit
 
 import gradio as gr
-from starlette.middleware import Middleware
+from fastapi import FastAPI
+from gradio import networking
 
 from utils.core import monitor, paths
 from utils.core.addresses import is_loopback
-from utils.core.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.storage import make_folder
-from utils.server.page import AssetCache, Credentials, RequestGuard, free_port
+from utils.server.connections import BackgroundServer, bind, server_config, url
+from utils.server.origins import Site, trusted_networks
+from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, projects
 from utils.ui import status_strip, views
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
@@ -29,6 +33,8 @@ from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
 
 TICK_SECONDS = 2.0
+PORTS_TRIED = 100
+NAMES_OF_ALL = {"0.0.0.0": "localhost", "::": "localhost"}  # noqa: S104  # a name of all addresses is shown
 MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space
 TABS = (data, training, inference)  # in the order of work
 # The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
@@ -191,26 +197,31 @@ def connect_state(
         tab.select(None, None, list(clocks), js=SAVE_TAB % (json.dumps(tab.id != first), tab.id, ticking))
 
 
-def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials | None) -> gr.Blocks:
+def launch(
+    output: Path, *, host: str, port: int, share: bool, who: Credentials | None, proxies: Sequence[str] = ()
+) -> "ServedPage":
     """Serve the page and return at once."""
     output = output.resolve()  # child processes work in another folder
-    local = is_loopback(host) and not share
-    os.environ["NO_PROXY"] = ",".join(filter(None, [os.environ.get("NO_PROXY"), "127.0.0.1", "localhost"]))
+    site = Site(is_loopback(host) and not proxies, trusted_networks(proxies))
     blocks = build(output)
 
     def empty_trash() -> None:  # of projects that were deleted long enough ago
         projects.empty_trash(output, days=page_settings.read(output).kept_days)
 
     threading.Thread(target=empty_trash, name="empty-trash", daemon=True).start()
+    listener = bind(host, port, PORTS_TRIED)
+    port = listener.getsockname()[1]
     words = json.dumps({word: translate(word, "am") for word in GRADIO_WORDS}, ensure_ascii=False)
-    blocks.launch(
+    app = gr.mount_gradio_app(
+        FastAPI(openapi_url=None),
+        blocks,
+        "/",
         server_name=host,
-        server_port=free_port(host, port),
-        share=share,
+        server_port=port,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
         max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
-        app_kwargs={"middleware": [Middleware(RequestGuard, local=local), Middleware(AssetCache)]},
+        app_kwargs={"openapi_url": None},
         theme=theme(),
         css=CSS.read_text(encoding="utf-8"),
         head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",
@@ -220,10 +231,59 @@ def launch(output: Path, *, host: str, port: int, share: bool, who: Credentials 
         ssr_mode=False,
         mcp_server=False,
         pwa=False,
-        quiet=True,
-        prevent_thread_lock=True,
     )
-    return blocks
+    token = "" if who else page_token(output)
+    server = BackgroundServer(server_config(PageGuard(app, site, token=token, gradio=app.routes[-1].app)))
+    page = ServedPage(blocks, server, port, url(NAMES_OF_ALL.get(host, host), port), token)
+    server.start(listener)
+    if share:
+        try:
+            site.tunnel = open_tunnel(blocks.share_token, host, port)
+        except DownloadError:
+            page.close()
+            raise
+        page.public_url = site.tunnel.geturl()
+    return page
+
+
+@dataclass
+class ServedPage:
+    """A page that answers."""
+
+    blocks: gr.Blocks
+    server: BackgroundServer
+    port: int
+    url: str
+    token: str  # empty with a password
+    public_url: str = ""  # through the tunnel
+
+    @property
+    def link(self) -> str:
+        """Return what opens the page in a browser."""
+        return f"{self.url}/?token={self.token}" if self.token else self.url
+
+    def close(self) -> None:
+        self.blocks.is_running = False  # ends open streams
+        self.server.close()
+
+    def wait(self) -> None:
+        """Return at Ctrl-C, or when the server has ended."""
+        try:
+            while self.server.thread.is_alive():
+                self.server.thread.join(0.5)  # without a limit, Windows does not notice Ctrl-C
+        except KeyboardInterrupt:
+            self.close()
+
+
+def open_tunnel(token: str, host: str, port: int) -> SplitResult:
+    """Ask gradio's servers for a public address of this page."""
+    try:
+        address = networking.setup_tunnel(host, port, token, None, None)
+    except Exception as error:
+        hint = "Check your connection, or start without --share."
+        raise DownloadError(f"There is no public link: {error}", hint=hint) from error
+    is_own_server = networking.GRADIO_SHARE_SERVER_ADDRESS is not None
+    return urlsplit(address)._replace(scheme="http" if is_own_server else "https")
 
 
 def theme() -> gr.themes.Base:
