@@ -20,7 +20,7 @@ from benchmarks.record import save_table
 from utils.amharic import normalize
 from utils.amharic.alphabet import WORD, read
 from utils.amharic.explanation import explain_words
-from utils.amharic.lexicon import words
+from utils.amharic.lexicon import bare, stems
 from utils.amharic.phonemes import phonemize
 
 _PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
@@ -157,8 +157,8 @@ def is_listed(written: str) -> bool:
 
 def phonemize_by_rules(written: str) -> str:
     """Pronounce a text without the entries of its words in the word list."""
-    listed = words()
-    keys = {read(word).replace(":", "") for word in WORD.findall(normalize(written))}
+    listed = stems()
+    keys = {bare(read(word)) for word in WORD.findall(normalize(written))}
     removed = {key: listed.pop(key) for key in keys & listed.keys()}
     try:
         return phonemize(written)

@@ -124,7 +124,7 @@ def _aligned(expected: list[str], said: list[str]) -> list[tuple[str, str]]:
     """Pair the words of two readings; where their numbers differ, words that are not said count as wrong."""
     if len(expected) == len(said):
         return list(zip(expected, said, strict=True))
-    pairs = []
+    pairs: list[tuple[str, str]] = []
     for tag, i, j, k, m in difflib.SequenceMatcher(a=expected, b=said, autojunk=False).get_opcodes():
         here, there = expected[i:j], said[k:m]
         if tag == "equal" or len(here) == len(there):

@@ -62,7 +62,7 @@ def test_a_run_killed_many_times_ends_with_the_weights_of_an_uninterrupted_one(
 
 def kill_and_compare(folder: Path, dataset: Path, kills: int) -> None:
     importlib.import_module("utils.gpt_train")  # each child then has everything
-    lexicon.words()
+    lexicon.stems()
     gc.freeze()  # no child looks for garbage in what they all share
     dice, updates = random.Random(0), UPDATES * kills
     config = settings(folder, dataset, max_steps=updates, save_step=2, save_n_checkpoints=2, eval_step=7)

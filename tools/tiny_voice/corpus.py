@@ -10,8 +10,10 @@ import numpy as np
 
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import OTHERS, SPEAKERS
+from utils.amharic import verbs
+from utils.amharic.alphabet import write
+from utils.amharic.kinds import mask
 from utils.amharic.lexicon import FOLDER as LEXICON
-from utils.amharic.verbs import all_forms
 from utils.core.batching import evenly_spaced
 from utils.core.storage import read_text, write_atomically
 from utils.dataset.clip import Split
@@ -26,6 +28,11 @@ SHARES = (0.3, 0.3, 0.2, 0.2)  # of pieces with so many words: the shortest teac
 TRIES = 20  # draws for each text before the source counts as used up
 GEMINATED = 0.25  # share of the word lists in which one letter gets the gemination mark, whatever the word is
 QUESTIONS = 0.15
+VERB_FORMS = (  # kind of stem, prefix and ending in codes
+    ("P", "", "E"), ("P", "", "Ec"), ("P", "", "u"), ("P", "", "ku"), ("Pa", "", "a"), ("Pa", "", "u"), ("Pə", "", "E"),
+    ("Iy", "y", "al"), ("It", "t", "alEc"), ("I1", "H", "alEhu"), ("Iay", "y", "al"), ("Jy", "y", ""),
+    ("Jay", "y", "a"), ("G", "", "o"), ("G", "", "Ew"), ("N", "", ""),
+)  # fmt: skip
 MARK = "\u135f"
 TURNS = [speaker.name for speaker in (*SPEAKERS, *SPEAKERS, *OTHERS)]  # a third by those that can be chosen
 
@@ -121,8 +128,20 @@ def _lexicon_without(sentences: Sequence[str]) -> list[list[str]]:
     unseen = {word.strip(PUNCTUATION) for sentence in sentences for word in sentence.split()}
     return [
         [word for word in words if WORD.fullmatch(word) and word not in unseen]
-        for words in ([line.split("\t")[0].replace("ː", "") for line in lines], list(all_forms()))
+        for words in ([line.split("\t")[0].replace("ː", "") for line in lines], _verb_forms())
     ]
+
+
+def _verb_forms() -> list[str]:
+    """Return the listed and derived verbs in some of their forms."""
+    known = [stem for root, _, _ in verbs.roots() for stem in verbs.stems(root)]
+    forms = (
+        write(prefix + stem.codes + ending)
+        for kind, prefix, ending in VERB_FORMS
+        for stem in known
+        if stem.kinds & mask(kind)
+    )
+    return list(dict.fromkeys(forms))
 
 
 def _sentences(texts: Sequence[str], count: int) -> Iterator[Take]:

@@ -5,21 +5,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from utils.amharic.alphabet import WORD, decode, read, to_latin, unknown
-from utils.amharic.gemination import Marking, mark
+from utils.amharic.analysis import Reading
+from utils.amharic.context import Choice, read_words
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.normalization import normalize_with_report
 from utils.amharic.phonemes import phonemize, plain_punctuation
 from utils.amharic.syllables import insert_vowels
 
+MAX_READINGS = 6
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """One Ethiopic word: its letters, its phones, and what decided which consonants are geminate."""
+    """One Ethiopic word: its letters, its phones, what decided how it is read, and the readings that lost."""
 
     normalized: str
     phones: str
     latin: str
     gemination: str
+    others: tuple[tuple[str, str], ...] = ()  # phones and reason of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +61,31 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
 
 
 def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
-    listed = with_overrides(overrides)
-    words = WORD.findall(plain_punctuation(normalized))
-    markings = [mark(read(word), listed) for word in words]
-    spoken = insert_vowels(marking.codes for marking in markings) if words else []
-    triples = zip(words, spoken, markings, strict=True)
-    return tuple(Word(word, phones, to_latin(phones), reason(marking)) for word, phones, marking in triples)
+    """Explain the words of a normalized text."""
+    pieces = WORD.split(plain_punctuation(normalized))
+    words = pieces[1::2]
+    choices = read_words([read(word) for word in words], with_overrides(overrides), pieces[2::2])
+    spoken = insert_vowels(choice.codes for choice in choices) if words else []
+    return tuple(map(_explained, words, spoken, choices))
 
 
-def reason(marking: Marking) -> str:
-    """Say in words what decided the geminates of a word."""
-    parts = marking.parts
-    if marking.source == "mark":
-        return "mark in the text, otherwise " + reason(Marking(marking.codes, parts[0], parts[1:]))
-    if marking.source in {"word list", "shape"}:
-        return f"word list ({parts[0]})" if marking.source == "word list" else f"shape {parts[0]}"
-    if marking.source != "affixes":
-        return marking.source
-    before, stem, after, *source = parts
-    pieces = [decode(before) + "-" if before else "", decode(stem), "-" + decode(after) if after else ""]
-    how = f"{source[0]} ({source[1]})" if source else "not listed"
-    return f"affixes: {' + '.join(filter(None, pieces))}, stem {how}"
+def _explained(word: str, phones: str, choice: Choice) -> Word:
+    chosen, *others = choice.readings[:MAX_READINGS]
+    lost = insert_vowels(reading.codes for reading in others) if others else []
+    why = f"{choice.why}, otherwise " if choice.why == "mark in the text" else ""
+    why += reason(chosen) + (f"; {choice.why}" if choice.why and not why else "")
+    return Word(word, phones, to_latin(phones), why, tuple(zip(lost, map(reason, others), strict=True)))
+
+
+def reason(reading: Reading) -> str:
+    """Say in words what decided a reading."""
+    prefix, entry, ending = reading.prefix.marked, reading.entry, reading.ending.marked
+    stem = entry.codes.lstrip("=")
+    names = {"none": "not listed", "template": f"template {decode(entry.word)}", "pattern": "pattern of nouns"}
+    source = names.get(entry.source) or (
+        entry.source if entry.source == "override" else f"{entry.source}: {entry.word}"
+    )
+    if not prefix and not ending:
+        return source if entry.source in names else f"word list ({source})"
+    pieces = [decode(prefix) + "-" if prefix else "", decode(stem), "-" + decode(ending) if ending else ""]
+    return f"{' + '.join(filter(None, pieces))}, {source}"

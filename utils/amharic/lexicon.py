@@ -1,62 +1,74 @@
-"""The word list: which consonants are geminate, from `data/lexicon/*.tsv`, the verbs and a project's own list."""
+"""Every stem that the analyser knows: the word lists, the verbs, and a project's own pronunciations."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.amharic.alphabet import VOWEL_CODES, WORD, PronunciationError, encode_loosely, read
-from utils.amharic.tables import DATA, TableError, numbered_cells
-from utils.amharic.verbs import TABLE, all_forms
+from utils.amharic import verbs
+from utils.amharic.alphabet import VOWEL_CODES, WORD, PronunciationError, encode, encode_loosely, read
+from utils.amharic.kinds import mask
+from utils.amharic.tables import DATA, TableError, numbered_cells, rows
 
 FOLDER = DATA / "lexicon"
-# Where two files list the same letters the earlier one wins; files not named here follow in alphabetical order.
-_FIRST = ("closed",)
-_NOUN_SUFFIXES = "nhX"
+# Parts of speech that take few affixes, and how much likelier than a noun (0) a word of a part of speech is.
+_CLOSED = frozenset({"pron", "prep", "conj", "part", "interj", "adv"})
+_COSTS = {"pron": -0.5, "prep": -0.5, "conj": -0.5, "part": -0.5, "num": -0.5, "name": 0.75, "rare": 2.0}
+_VERB = 0.5
 
 
 class Entry(NamedTuple):
-    """A word as it is said: codes with `:` after geminates, or after `=` the complete pronunciation, ɨ included."""
+    """A stem as it is said: codes with `:` after long consonants, or after `=` the complete pronunciation, ɨ included.
+
+    `kinds` are the affixes that it takes, `cost` says how rare it is beside another that is written alike; `source` and
+    `word` are the list and the word of the list, for the explanation.
+    """
 
     codes: str
-    is_verb: bool
+    kinds: int
+    cost: float
     source: str
+    word: str
 
 
-Words = Mapping[str, Entry]
+Stems = Mapping[str, tuple[Entry, ...]]
 
 
 @cache
-def words() -> dict[str, Entry]:
-    """Return every listed word and verb form by its codes without gemination, so homophones meet in one key."""
-    listed: dict[str, Entry] = {}
-    for path in sorted(FOLDER.glob("*.tsv"), key=lambda path: (path.stem not in _FIRST, path.stem)):
-        if path.name != Path(TABLE).name:
-            for key, entry in _read_list(path):
-                listed.setdefault(key, entry)
-    codes = read("\n".join(all_forms().values()))  # all at once: there are more than a hundred thousand
-    forms = zip(codes.replace(":", "").split("\n"), codes.split("\n"), strict=True)
-    # A verb form that is written like a listed word with -ን, -ህ or -ሽ is met far less often than that word: ነገርን.
-    verbs = {
-        key: Entry(marked, is_verb=True, source="verbs")
-        for key, marked in forms
-        if key[-1] not in _NOUN_SUFFIXES or key[:-1] not in listed
-    }
-    return verbs | listed
+def stems() -> dict[str, tuple[Entry, ...]]:
+    """Return every listed stem by its codes without length and ɨ, so homophones meet in one key."""
+    known: dict[str, tuple[Entry, ...]] = {}
+    for path in sorted(FOLDER.glob("*.tsv")):
+        if path.name != Path(verbs.TABLE).name:
+            for key, entry in read_list(path):
+                _add(known, key, entry)
+    for root, citation, rarity in verbs.roots():
+        for codes, kinds, cost in verbs.stems(root):
+            _add(known, bare(codes), Entry(codes, kinds, cost + rarity + _VERB, "verbs", citation))
+    for names, phones, extra, word in rows("verb_stems.tsv", columns=4):
+        codes = encode(phones)
+        _add(known, bare(codes), Entry(codes, mask(names), float(extra) + _VERB, "verbs", word))
+    return known
 
 
-def with_overrides(overrides: Mapping[str, str] | None) -> Words:
-    """Return the word list with a project's own pronunciations before it; they are found under affixes too."""
-    return _merged(frozenset(overrides.items())) if overrides else words()
+def bare(codes: str) -> str:
+    """Return codes as they are written: without length and ɨ."""
+    return codes.replace(":", "").replace("I", "")
+
+
+def with_overrides(overrides: Mapping[str, str] | None) -> Stems:
+    """Return the stems with a project's own pronunciations instead of the listed ones; they take affixes too."""
+    return _merged(frozenset(overrides.items())) if overrides else stems()
 
 
 @lru_cache(maxsize=4)
-def _merged(overrides: frozenset[tuple[str, str]]) -> dict[str, Entry]:
-    merged = words().copy()
+def _merged(overrides: frozenset[tuple[str, str]]) -> dict[str, tuple[Entry, ...]]:
+    merged = stems().copy()
     for written, spoken in overrides:
         if not WORD.fullmatch(written):
             raise PronunciationError(f"override {written!r}: the written form must be one Amharic word")
-        merged[_key(written)] = Entry(spoken_codes(spoken), is_verb=False, source="override")
+        own = dict(_with_contexts(read(written).replace(":", ""), spoken_codes(spoken), "n", "override", written))
+        merged |= {key: (entry._replace(cost=-20), *merged.get(key, ())) for key, entry in own.items()}
     return merged
 
 
@@ -69,11 +81,8 @@ def spoken_codes(spoken: str) -> str:
     return "=H" + codes if codes[:1] in VOWEL_CODES else "=" + codes
 
 
-def _key(marked: str) -> str:
-    return read(marked).replace(":", "")
-
-
-def _read_list(path: Path) -> Iterator[tuple[str, Entry]]:
+def read_list(path: Path) -> Iterator[tuple[str, Entry]]:
+    """Read one word list; a word that may lose its last vowel before a suffix is there once more without it."""
     for number, cells in numbered_cells(path):
         if not 3 <= len(cells) <= 4 or not WORD.fullmatch(cells[0]):
             expected = "an Amharic word, its kind, its meaning and perhaps its phones, between tabs"
@@ -82,4 +91,28 @@ def _read_list(path: Path) -> Iterator[tuple[str, Entry]]:
             codes = spoken_codes(cells[3]) if len(cells) == 4 else read(cells[0])
         except PronunciationError as error:
             raise TableError(f"{path}:{number}: {error}") from error
-        yield _key(cells[0]), Entry(codes, cells[1] == "v", path.stem)
+        yield from _with_contexts(read(cells[0]).replace(":", ""), codes, cells[1], path.stem, cells[0])
+
+
+def _with_contexts(key: str, codes: str, kind: str, source: str, word: str) -> Iterator[tuple[str, Entry]]:
+    cost = _COSTS.get(kind, 0.0)
+    last = key[-1]
+    kinds = "V" if last in VOWEL_CODES else "C"
+    if kind in _CLOSED:
+        kinds += " closed"
+    yield key, Entry(codes, mask(kinds), cost, source, word)
+    if last in {"a", "e"} and codes[-1] == last and kind not in _CLOSED and len(key) > 3:
+        yield key[:-1], Entry(codes[:-1], mask("-" + last), cost, source, word)
+
+
+def _add(known: dict[str, tuple[Entry, ...]], key: str, entry: Entry) -> None:
+    others = known.get(key, ())
+    for place, other in enumerate(others):
+        if other.codes == entry.codes and other.cost <= entry.cost:
+            if other.kinds | entry.kinds == other.kinds:
+                return
+            if other.cost == entry.cost and other.source == entry.source:
+                merged = other._replace(kinds=other.kinds | entry.kinds)
+                known[key] = (*others[:place], merged, *others[place + 1 :])
+                return
+    known[key] = (*others, entry)

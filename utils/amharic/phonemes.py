@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from utils.amharic.alphabet import MARKS, WORD, decode, read, values
-from utils.amharic.gemination import mark
+from utils.amharic.context import read_words
 from utils.amharic.lexicon import spoken_codes, with_overrides
 from utils.amharic.syllables import insert_vowels
 
@@ -53,13 +53,13 @@ def plain_punctuation(text: str) -> str:
 
 
 def _with_rules(text: str, overrides: Overrides) -> str:
-    words = with_overrides(overrides)
+    stems = with_overrides(overrides)
     pieces = WORD.split(plain_punctuation(text))
     if len(pieces) == 1:
         return pieces[0]
     # Every second piece is a word. They are read together, because one call for all is far cheaper than one for each.
     codes = read("\n".join(pieces[1::2])).split("\n")
-    pieces[1::2] = insert_vowels(mark(word, words).codes for word in codes)
+    pieces[1::2] = insert_vowels(choice.codes for choice in read_words(codes, stems, pieces[2::2]))
     return "".join(pieces)
 
 

@@ -19,7 +19,7 @@ _WITH_S = frozenset({"bs", "ks", "ps", "Ks"})
 _TIGHT = frozenset({"st", "Xt", "sT"})
 _NASAL = frozenset({"n" + stop for stop in "tdkgTKcCJsSz"} | {"m" + stop for stop in "bpP"})
 # At the end of a word -ም and -ን are suffixes more often than parts of the stem: ወይም wəjɨm, ቤታቸውን betat͡ʃːəwɨn.
-_SUFFIXED = frozenset({"ym", "wm", "wn"})
+_SUFFIXED = frozenset({"ym", "wm"})
 # Equals that part: ምግብ mɨɡɨb, ወንድምን wəndɨmɨn. Voiceless equals stay: ወቅት wəkʼt.
 _PARTING = frozenset("bdgJmnN")
 
@@ -62,7 +62,8 @@ def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
         # No rule looks further than the fourth consonant.
         first, second, *rest = slots[place : place + 4]
         if not rest and not final:
-            return [*out, first, *("I" * _never_meet(first, second)), second]
+            parted = _never_meet(first, second) and (first != "h" or second[0] in "hHy" or ":" in second)
+            return [*out, first, *("I" * parted), second]
         if not _is_coda(first, second, rest):
             out += [first, "I"]
             place += 1
