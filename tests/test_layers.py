@@ -27,7 +27,7 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"cli", "ui"},
 )
 TOGETHER = {"training", "training_optimizations"}  # one layer whose halves are one package for its users
-PENDING = {"xtts", "dataset", "speech", "training", "evaluation", "gpt_train"}  # still import the studio
+PENDING = {"dataset", "speech", "training", "evaluation", "gpt_train"}  # still import the studio
 LIGHT = {"core", "config", "media", "amharic", "cli"}  # imported by everything, or before everything
 ONLY_IN = {"TTS": "xtts", "gradio": "ui"}
 HEAVY = {"torch", "TTS", "gradio", "transformers"}

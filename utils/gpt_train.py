@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from utils.config import TrainConfig
+from utils.core import paths
 from utils.core.errors import ChildError, ConfigError, RunError
 from utils.core.events import Change
 from utils.core.facts import StopRequested
@@ -23,6 +24,7 @@ from utils.dataset import metadata
 from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio import runs
+from utils.studio.downloads import give_consent
 from utils.studio.job import Job
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
@@ -47,7 +49,7 @@ from utils.training.run_saver import RunSaver, Scorer
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations
-from utils.xtts import checkpoints, hub
+from utils.xtts import checkpoints
 from utils.xtts.certificate import read as read_certificate
 from utils.xtts.device import choose_device, free_memory, limit_kernel_cache
 from utils.xtts.export import promote
@@ -101,7 +103,7 @@ def train_gpt(
     if config.num_processes > 1 and not is_member():
         raise ConfigError("train_gpt trains in one process.", hint="Use the command: python -m utils train.")
     if accept_licence:
-        hub.accept_licence()
+        give_consent()
     project = config.project
     if resume:
         run = find_training(project, resume)
@@ -289,7 +291,7 @@ def make_scorer(job: Job, config: TrainConfig, dataset: Path) -> Scorer:
 def certified(job: Job, config: TrainConfig) -> TrainConfig:
     """Test the GPU before its first run, in a process of its own, and replace the settings that failed on it."""
     device = choose_device("auto")
-    if device == "cuda" and config.num_processes == 1 and read_certificate(device) is None:
+    if device == "cuda" and config.num_processes == 1 and read_certificate(device, paths.GPU_CERTIFICATE) is None:
         emit_change(job, Change("gpu_certificate", 0, "testing this GPU before its first run"))
         try:
             for _ in read_lines(["-m", "utils", "doctor", "--gpu"], check=job.stop_if_requested):
@@ -307,7 +309,8 @@ def publish_first_voice(job: Job, reference: Path) -> None:
     """Export the best checkpoint to ready/ if the project has no voice yet; later runs replace it when promoted."""
     ready = job.run.project.ready
     if not ready.exists() and checkpoints.best_step(job.run.folder) is not None:
-        promote(checkpoints.find(job.run.folder, "best"), ready, reference)
+        best = checkpoints.find(job.run.folder, "best")
+        promote(best, ready, paths.MODELS, reference, pronunciations=job.run.project.pronunciations)
         job.events.emit("ready", folder=str(ready))
 
 

@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from utils.__main__ import main
+from utils.core import paths
 from utils.studio import runs
-from utils.xtts.hub import VARIABLE, LicenceError, accept_licence, licence_accepted, require_licence
+from utils.xtts.facts import LicenceError
+from utils.xtts.hub import VARIABLE, licence_accepted, require_licence
 
 
 @pytest.mark.parametrize(
@@ -26,7 +28,7 @@ def test_consent_is_there_when_the_run_begins(
         return runs.Run(tmp_path / "run")
 
     monkeypatch.delenv(VARIABLE, raising=False)
-    monkeypatch.setattr(accept_licence, "__defaults__", ("", consent))
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", consent)
     monkeypatch.setattr(runs, "start", start)
     assert main(words) == 0
     assert consent_at_start == expected

@@ -219,7 +219,7 @@ def test_a_word_is_judged_by_the_pronunciation_of_the_project(tmp_path: Path) ->
         (tmp_path / f"{number:02}.txt").write_text(TEXTS[number].replace("በጣም ቀ", "ትልልቅ ቀ"), encoding="utf-8")
     without = prepared(tmp_path)[0].contents
     corrected = Project(tmp_path / "corrected")
-    add_pronunciation(corrected, "ትልልቅ", "በጣም")
+    add_pronunciation(corrected.pronunciations, "ትልልቅ", "በጣም")
     scan = find_recordings([tmp_path / f"{number:02}.wav" for number in range(len(TEXTS))], language="am")
     assert [clip.note for clip in without.excluded if clip.reason in MISMATCHES] == ["ትልልቅ"]
     contents = built(scan, corrected, SETTINGS, pronunciations=corrected.pronunciations).contents

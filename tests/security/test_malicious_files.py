@@ -20,7 +20,7 @@ from utils.recognition.recognisers.transformers_models import Ctc
 from utils.speech.loading import read_from_file
 from utils.speech.voices import VoiceCache, own_names
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.files import ModelFileError
+from utils.xtts.facts import ModelFileError, ModelProblem
 from utils.xtts.model import read_state_dict
 from utils.xtts.tensors import read_tensors
 
@@ -46,7 +46,7 @@ WRITERS: dict[str, Callable[[Path, Program], object]] = {
 
 def read_cached_voice(folder: Path) -> None:
     if VoiceCache(folder).get("key", {}) is None:
-        raise ModelFileError("It is computed again.")
+        raise ModelFileError(folder, ModelProblem.MISSING)
 
 
 MODELS: dict[str, Callable[[Path], object]] = {
@@ -101,8 +101,9 @@ def test_a_small_file_cannot_fill_the_memory(folder: Path, file: str) -> None:
         for entry in source.infolist():
             target.writestr(entry.filename, source.read(entry))
     assert path.stat().st_size * 100 < plain.stat().st_size
-    with pytest.raises(ModelFileError, match="cannot be read"):
+    with pytest.raises(ModelFileError) as caught:
         MODELS[file](folder)
+    assert caught.value.problem is ModelProblem.UNREADABLE
 
 
 def test_a_header_of_millions_of_tensors_is_not_read(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from utils.core import folders
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import MODELS, ROOT, TINY_MODEL
 from utils.speech.loading import LoadedModel, open_model
-from utils.speech.models import find_model, list_models
+from utils.studio.models import find_model, list_models
 from utils.xtts import adapters, checkpoints
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write
@@ -99,7 +99,7 @@ def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: P
 @pytest.mark.slow
 def test_a_base_version_is_opened_by_its_name(tiny_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_folder, tmp_path / "v2.0.2")
-    opened = open_model("v2.0.2", source=ModelSource(models=tmp_path, endpoint="http://127.0.0.1:1"))
+    opened = open_model("v2.0.2", source=ModelSource(tmp_path, tmp_path, endpoint="http://127.0.0.1:1"))
     assert (opened.name, opened.checkpoint, opened.notices) == ("v2.0.2", None, ())
     assert {"en", "zh-cn"} <= set(opened.languages)
     assert "am" not in opened.languages
@@ -161,7 +161,7 @@ def test_a_run_of_coquis_trainer_is_opened_without_changing_it(tiny_folder: Path
     torch.save({"model": weights, "step": 5, "optimizer": {"state": {}}}, folder / "best_model.pth")
     for name in ("config.json", "vocab.json"):
         shutil.copy(tiny_folder / name, folder)
-    opened = open_model(folder, source=ModelSource(models=tmp_path / "m"))
+    opened = open_model(folder, source=ModelSource(tmp_path / "m", tmp_path))
     assert same(opened, {name: weight.float() for name, weight in gpt_state(tiny_folder).items()})
     assert (opened.name, opened.reference) == ("GPT_XTTS-run", None)
     assert sorted(path.name for path in folder.iterdir()) == ["best_model.pth", "config.json", "vocab.json"]
@@ -224,16 +224,16 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
     known = json.loads(text)
     known["digest"] = folders._digest({name: value for name, value in known.items() if name != "digest"})
     manifest.write_text(json.dumps(known))
-    assert open_model(run, source=ModelSource(models=tiny_folder.parent)).folder == tiny_folder
+    assert open_model(run, source=ModelSource(tiny_folder.parent, tmp_path)).folder == tiny_folder
     assert open_model(run, base=tiny_folder).folder == tiny_folder
     with pytest.raises(AmharicTtsError, match="/elsewhere/tiny-random"):
-        open_model(run, source=ModelSource(models=tmp_path))
+        open_model(run, source=ModelSource(tmp_path, tmp_path))
 
 
 def test_the_embedded_voice_is_found_wherever_the_program_lies() -> None:
     elsewhere = Path("/elsewhere/utils/xtts/data/tiny")
-    assert find_recorded_base(elsewhere, fingerprint(TINY_MODEL)) == TINY_MODEL
-    assert find_recorded_base(elsewhere, "another") is None
+    assert find_recorded_base(elsewhere, fingerprint(TINY_MODEL), MODELS) == TINY_MODEL
+    assert find_recorded_base(elsewhere, "another", MODELS) is None
 
 
 def without(*names: str) -> Callable[[Path], object]:
@@ -276,7 +276,7 @@ READY, STEP = "done/ready", f"{RUN}/checkpoints/step_6"
     ("path", "damage", "message"),
     [
         (READY, shutil.rmtree, "does not exist"),
-        (READY, without("model.pth", "vocab.json"), "model.pth and no vocab.json"),
+        (READY, without("model.pth", "vocab.json"), "vocab.json, model.pth|model.pth, vocab.json"),
         (READY, truncated("model.pth"), "model.pth"),
         (READY, replaced("config.json", "{}"), "config.json"),
         (READY, replaced("text.json", "{}"), "text.json"),
@@ -314,7 +314,7 @@ def test_a_checkpoint_of_other_parts_is_refused(
     weights = {name: weight for name, weight in state.items() if name not in changes} | changed
     write(tmp_path, weights, about(tiny_folder, amharic, **known), amharic.save)
     with pytest.raises(AmharicTtsError, match=message) as caught:
-        open_model(tmp_path, source=ModelSource(models=tmp_path))
+        open_model(tmp_path, source=ModelSource(tmp_path, tmp_path))
     assert caught.value.hint
 
 
@@ -346,10 +346,10 @@ def test_damaged_folders_are_not_listed(output: Path, tmp_path: Path) -> None:
     ("make", "name", "message"),
     [
         (Path.exists, "", "no finished model"),
-        (Path.exists, "tyny", "Did you mean tiny"),
+        (Path.exists, "tyny", "Did you mean one of these: tiny"),
         (Path.exists, "x" * 300, "File name too long"),
         (lambda folder: (folder / "checkpoints").mkdir(), "{folder}", "no checkpoint yet"),
-        (lambda folder: (folder / "notes.txt").touch(), "{folder}", "no model.pth, no config.json, no vocab.json"),
+        (lambda folder: (folder / "notes.txt").touch(), "{folder}", "no model.pth, config.json, vocab.json"),
     ],
 )
 def test_a_path_without_a_model_is_refused(tmp_path: Path, make: Any, name: str, message: str) -> None:

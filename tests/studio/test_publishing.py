@@ -26,7 +26,7 @@ from utils.core.errors import RunError, StorageError
 from utils.core.paths import Project
 from utils.speech.loading import LoadedModel, open_model
 from utils.studio.publishing import PublishedModel, PublishOptions, publish, publish_adapter, write_ebook_zip
-from utils.xtts.files import ModelFileError
+from utils.xtts.facts import ModelFileError
 from utils.xtts.model import read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 

@@ -48,7 +48,7 @@ def test_everything_passes_on_a_cpu_and_is_written(path: Path, capsys: pytest.Ca
     names = {finding["name"] for finding in json.loads(capsys.readouterr().out)}
     assert {"fused attention", "mixed precision", "fused AdamW", "gradient checkpointing", DECODING} <= names
     assert "checks passed" in path.with_suffix(".md").read_text(encoding="utf-8")
-    found = stored.read(CPU)
+    found = stored.read(CPU, path)
     assert found is not None
     assert not found.failed
 
@@ -123,7 +123,7 @@ def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: 
     path.write_text(path.read_text().replace("torch 2", "torch 1"))
     assert safe_config(TrainConfig(), CPU)[1] == []
     path.write_text("{")
-    assert stored.read(CPU) is None
+    assert stored.read(CPU, path) is None
 
 
 class Job:

@@ -85,11 +85,11 @@ def test_without_a_recogniser_the_loss_decides(tmp_path: Path, dataset: Path, mo
 def test_the_weights_without_the_average_can_be_promoted_too(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, enable_ema=True, max_steps=3, save_step=3)
     found = checkpoints.find(run.folder, "newest")
-    folders = [promote(found, tmp_path / str(raw), without_ema=raw) for raw in (False, True)]
+    folders = [promote(found, tmp_path / str(raw), tmp_path, without_ema=raw) for raw in (False, True)]
     averaged, raw = (gpt_state(folder)["mel_head.weight"] for folder in folders)
     trained_last = weights(run)["mel_head.weight"]
     assert torch.equal(raw, trained_last.half().float())
     assert not torch.allclose(averaged, trained_last, atol=1e-4)
     (found.folder / checkpoints.WITHOUT_EMA).unlink()
     with pytest.raises(RunError, match="without_ema"):
-        promote(found, tmp_path / "again", without_ema=True)
+        promote(found, tmp_path / "again", tmp_path, without_ema=True)

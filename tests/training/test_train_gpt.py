@@ -12,6 +12,7 @@ from tests.random_base import random_base
 from tests.training.running import QUICK, events, figures, same, settings, trained, weights
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
+from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, Project, list_projects
 from utils.gpt_train import train_gpt
@@ -75,7 +76,7 @@ def test_without_a_run_there_is_nothing_to_resume(tmp_path: Path) -> None:
 
 
 def test_the_licence_is_accepted_by_argument(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub.accept_licence, "__defaults__", ("", tmp_path / "consent.json"))
+    monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")
     with pytest.raises(AmharicTtsError, match="no training run"):
         train_gpt(output_path=str(tmp_path), resume="latest", accept_licence=True)
     assert hub.licence_accepted(tmp_path / "consent.json")

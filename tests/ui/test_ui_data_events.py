@@ -78,7 +78,7 @@ def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blo
         blocks, "review", "fix_pronunciation", "voice", clip=clip.id, of=clip.id, text=clip.text, **fix
     )
     assert "ɡənːa" in str(shown)
-    assert overrides(project) == {word: "ɡənːa"}
+    assert overrides(project.pronunciations) == {word: "ɡənːa"}
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.core.paths import TINY_MODEL, Project
 from utils.speech import precision
-from utils.speech.models import ListedModel, list_models
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import Started
 from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
+from utils.studio.models import ListedModel, list_models
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t, translate
 from utils.ui.run_panel import job_status

@@ -25,8 +25,9 @@ from utils.system.doctor import Finding
 from utils.ui.i18n import t
 from utils.ui.tabs.system import disk, tab
 from utils.xtts import checkpoints
+from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES
-from utils.xtts.hub import VARIABLE, LicenceError
+from utils.xtts.hub import VARIABLE
 
 
 @pytest.fixture(autouse=True)
@@ -47,7 +48,7 @@ def test_settings_are_saved_and_invalid_ones_are_the_defaults(tmp_path: Path) ->
 
 def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "1")
-    with pytest.raises(LicenceError, match=VARIABLE):
+    with pytest.raises(ConsentFixedError, match=VARIABLE):
         downloads.withdraw_consent()
 
 

@@ -85,7 +85,7 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def reason(**values: str) -> str:
         return settings.start_blocked(project, TINY | values, "en")
 
-    monkeypatch.setattr(settings, "licence_accepted", lambda: False)
+    monkeypatch.setattr(settings, "needs_consent", lambda: True)
     project = Project(tmp_path)
     assert "metadata_train.csv" in reason()
     write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.ui.serving import Seen, Served, expect_sound, late_answers, listen, settle
 from tools.page_figures import COUNT
 from utils.config import TrainConfig
-from utils.core.paths import CONFIGS, Project
+from utils.core.paths import CONFIGS, LICENCE_CONSENT, Project
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import runs, sample_project, takes
 from utils.studio.runs import Run
@@ -192,7 +192,7 @@ def train(page: Page, project: Project) -> Run:
     """Three boxes are ticked, some settings changed, and Train is clicked twice."""
     open_training(page)
     field(page, "version").select_option("v2.0.2")
-    if not licence_accepted():  # else nobody is asked again
+    if not licence_accepted(LICENCE_CONSENT):  # else nobody is asked again
         expect(page.locator("#licence")).to_be_visible()
         expect(page.locator("#train")).to_be_hidden()
         expect(page.locator("#train-reason")).to_contain_text("licence")

@@ -10,9 +10,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from utils.core.errors import AmharicTtsError, RunError, StorageError
+from utils.core.errors import StorageError
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, prune, read_state, write
+from utils.xtts.facts import CheckpointError, CheckpointProblem
 
 
 def state(value: float = 1.0, **more: Tensor) -> dict[str, Tensor]:
@@ -67,8 +68,9 @@ def test_a_damaged_checkpoint_is_listed_with_the_reason_and_never_pruned(
     broken, whole = list_checkpoints(tmp_path)
     assert reason in broken.error
     assert not whole.error
-    with pytest.raises(AmharicTtsError, match="Choose another"):
+    with pytest.raises(CheckpointError) as caught:
         find(tmp_path, 2)
+    assert caught.value.problem is CheckpointProblem.DAMAGED
     assert find(tmp_path, "newest").step == 1
     assert prune(tmp_path, keep=1) == []
     assert (tmp_path / "checkpoints" / "step_2").exists()
@@ -89,8 +91,9 @@ def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path, keep: int, best: 
 
 def test_a_checkpoint_is_found_by_step_newest_or_best(tmp_path: Path) -> None:
     write_steps(tmp_path, 1, 2, 3)
-    with pytest.raises(RunError, match=r"no checkpoint best. Existing checkpoints: 3, 2, 1"):
+    with pytest.raises(CheckpointError) as caught:
         find(tmp_path, "best")
+    assert (caught.value.problem, caught.value.detail) == (CheckpointProblem.NOT_FOUND, "3, 2, 1")
     mark_best(tmp_path, 2)
     assert [find(tmp_path, 1).step, find(tmp_path, "newest").step, find(tmp_path, "best").step] == [1, 3, 2]
 

@@ -10,7 +10,7 @@ import torch
 
 from tests.xtts.small_dvae import MEL_STATS, PUBLISHED, SMALL, babble, make_dvae, write_dvae
 from utils.xtts.codec import AudioEncoder
-from utils.xtts.files import ModelFileError
+from utils.xtts.facts import ModelFileError
 
 pytestmark = pytest.mark.slow
 

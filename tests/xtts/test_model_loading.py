@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import torch
 
-from utils.xtts.files import ModelFileError
+from utils.xtts.facts import ModelFileError
 from utils.xtts.model import fingerprint, gpt_state, load_gpt, match_gpt, read_config, read_state_dict
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary

@@ -65,7 +65,7 @@ def test_fidel_adds_pieces_that_the_model_really_reads(base: Vocabulary) -> None
 
 def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None:
     poor = Vocabulary.load(write_vocabulary(tmp_path, without="əñ"))
-    with pytest.raises(VocabularyError, match=r"lacks 2 symbols.*: ñ ə"):
+    with pytest.raises(VocabularyError, match=": ñ ə"):
         prepare_tokenizer(poor, "am")
     assert prepare_tokenizer(poor, "am", mode="ipa").encode("ሰላም", "am")
 
@@ -80,7 +80,7 @@ def test_settings_travel_with_the_model_and_another_front_end_is_noticed(base: V
     path.write_text(json.dumps(json.loads(path.read_text()) | {"front_end": "0" * 16}), encoding="utf-8")
     assert "0" * 16 in Tokenizer.load(tmp_path).notices[0]
     path.write_text('{"mode": "klingon"}', encoding="utf-8")
-    with pytest.raises(VocabularyError, match=r"text\.json is damaged"):
+    with pytest.raises(VocabularyError, match=r"text\.json cannot be read"):
         Tokenizer.load(tmp_path)
 
 

@@ -84,5 +84,5 @@ def test_new_rows_stay_near_their_relatives_and_apart_from_each_other(base: Voca
 
 
 def test_a_model_of_another_size_is_refused(base: Vocabulary) -> None:
-    with pytest.raises(VocabularyError, match=f"{base.size - 3} text rows"):
+    with pytest.raises(VocabularyError, match=f"{base.size}, {base.size - 3}"):
         resize_rows(torch.zeros(base.size - 3, 2), base, base.with_language("[am]"), pack_for("am"))

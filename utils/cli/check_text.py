@@ -12,6 +12,7 @@ from utils.core import paths
 from utils.core.errors import DataError, VocabularyError
 from utils.dataset.metadata import header_seconds
 from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
+from utils.studio.models import pronunciations_of
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import UNKNOWN, Vocabulary
 
@@ -104,7 +105,7 @@ def read_rows(path: Path) -> list[TextRow]:
 def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Tokenizer:
     """Open the tokenizer of a model, or the one that training would create from a published vocabulary."""
     if arguments.model:
-        return Tokenizer.load_current(arguments.model)
+        return Tokenizer.load(arguments.model, pronunciations_of(arguments.model))
     base = Vocabulary.load(arguments.vocab or published_vocabulary())
     mode, backend = arguments.text_mode, arguments.backend
     return prepare_tokenizer(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)

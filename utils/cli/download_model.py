@@ -1,15 +1,17 @@
 """Download a base model; an interrupted download continues."""
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import DownloadConfig
 from utils.config.flags import read_flags
-from utils.core.paths import MODELS
+from utils.studio.downloads import give_consent
 from utils.studio.job import Job
+from utils.studio.models import model_source
 from utils.studio.projects import downloads_project
-from utils.xtts.hub import accept_licence
+from utils.xtts.facts import BaseModelReady
 
 CONFIG = DownloadConfig
 
@@ -22,16 +24,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.accept_licence:
-        accept_licence()
+        give_consent()
     config, downloads = read_flags(arguments, CONFIG), downloads_project(arguments.output)
     return start_and_follow("download-model", config, downloads, arguments)
 
 
 def work(job: Job, config: DownloadConfig) -> None:
     """Download the missing files of the model."""
-    from utils.training.preparation import download_progress
-    from utils.xtts.base_models import ModelSource, base_folder
+    from utils.xtts.base_models import base_folder
 
-    models = Path(config.models) if config.models else MODELS
-    folder = base_folder(config.version, source=ModelSource(models, on_progress=download_progress(job)))
-    job.events.emit("fetched", version=config.version, folder=str(folder))
+    source = model_source(job.report, job.should_stop)
+    if config.models:
+        source = replace(source, models=Path(config.models))
+    job.report(BaseModelReady(config.version, base_folder(config.version, source)))

@@ -29,8 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     from utils.speech.loading import open_model
-    from utils.speech.models import find_model
     from utils.studio.model_card import write_card
+    from utils.studio.models import find_model
     from utils.studio.publishing import PublishOptions, publish, publish_adapter, push, require_token
     from utils.xtts.checkpoints import ADAPTER
 

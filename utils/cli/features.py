@@ -41,6 +41,6 @@ def work(job: Job, config: FeaturesConfig) -> None:
     dataset, model = job.run.project.dataset, Path(config.model)
     clips, language = store.load_dataset(dataset).kept, metadata.read_language(dataset)
     encoder = AudioEncoder.load(model, choose_device(config.device))
-    own = pronunciations.overrides(job.run.project)
+    own = pronunciations.overrides(job.run.project.pronunciations)
     tokenizer = preparation.tokenizer_for(model, language, (clip.text for clip in clips), overrides=own)
     preparation.encode_clips(job, dataset, encoder, tokenizer, clips, language, thorough=config.thorough)

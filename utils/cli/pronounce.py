@@ -21,7 +21,8 @@ def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
     if arguments.written and (arguments.spoken or arguments.remove):
         spoken = "" if arguments.remove else arguments.spoken
-        heard = add_pronunciation(opened, arguments.written, spoken, arguments.note, language=arguments.language)
+        written, note, language = arguments.written, arguments.note, arguments.language
+        heard = add_pronunciation(opened.pronunciations, written, spoken, note, language=language)
         print(f"{arguments.written}\t{heard}")
         return 0
     for entry in read_pronunciations(opened.pronunciations):

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print each step; return 1 when the vocabulary lacks a symbol."""
     text = " ".join(arguments.text)
-    own = overrides(project(arguments.project, arguments.output))
+    own = overrides(project(arguments.project, arguments.output).pronunciations)
     if not arguments.vocab and not arguments.model:
         try:
             arguments.vocab = published_vocabulary()

@@ -14,9 +14,9 @@ from utils.core.errors import ConfigError
 from utils.core.facts import StopRequested
 from utils.core.paths import OUTPUT, Project, project
 from utils.studio import runs
+from utils.studio.downloads import give_consent
 from utils.studio.job import GroupJob, Job
 from utils.training.launcher import is_member, launch
-from utils.xtts.hub import accept_licence
 
 CONFIG = TrainConfig
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
         return 0
     if arguments.accept_licence:
-        accept_licence()
+        give_consent()
     if "RANK" in os.environ:
         return join(config)
     return start_and_follow("train", config, opened, arguments)

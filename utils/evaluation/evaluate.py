@@ -36,9 +36,9 @@ from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import RATE as RECOGNISER_RATE
 from utils.recognition.recognisers import Recogniser
 from utils.speech import guards
-from utils.speech.models import find_model
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
+from utils.studio.models import find_model
 from utils.xtts.checkpoints import PREFIX
 from utils.xtts.device import free_memory
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import cached_while_unchanged
 from utils.xtts.language_packs import LanguagePack, pack_for
-from utils.xtts.pronunciations import current
+from utils.xtts.pronunciations import overrides as known
 
 # The phones of the embedded recogniser. Length and the glottal stop are left out: they are heard too unreliably.
 PHONES = (
@@ -71,7 +71,7 @@ class Units:
 @cached_while_unchanged(8)
 def units_of(language: str, pronunciations: Path | None = None) -> Units:
     """Return the units of a language; the pronunciations of a project, in their file, replace those of its words."""
-    pack = pack_for(canonical(language), overrides=current(pronunciations))
+    pack = pack_for(canonical(language), overrides=known(pronunciations))
     if pack.code == AMHARIC.code:
         return Units(PHONES, cache(partial(_phones, pack)))
     return Units(tuple(LETTERS), cache(partial(_letters, pack)))

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.config import SpeechConfig
+from utils.core import paths
 from utils.core.errors import TextError
 from utils.speech.batching import Batch, DecodingRequest
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
@@ -50,7 +51,7 @@ class Decoder:
         self.head = linear(gpt.mel_head.weight.to(self.device), gpt.mel_head.bias.to(self.device), precision)
         self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
         self.uses_graphs = self.device.type == "cuda"
-        if self.uses_graphs and (problem := failure(self.device, [DECODING])):
+        if self.uses_graphs and (problem := failure(self.device, [DECODING], paths.GPU_CERTIFICATE)):
             logger.warning("Speech runs without CUDA graphs. %s", problem)
             self.uses_graphs = False
         self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)

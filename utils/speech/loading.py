@@ -20,16 +20,23 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, DamagedError, RunError, SpeedupError, VocabularyError
+from utils.core.errors import AmharicTtsError, DamagedError
 from utils.core.folders import hash_file, read_manifest
 from utils.core.languages import find
-from utils.core.paths import OUTPUT, Project
+from utils.core.paths import MODELS, OUTPUT, Project
 from utils.core.storage import read_json
-from utils.speech.models import TRAINED_FILES, find_model, missing_files
-from utils.xtts import checkpoints, files, pronunciations
+from utils.studio.models import find_model, model_source, pronunciations_of
+from utils.xtts import checkpoints, files
 from utils.xtts.base_models import ModelSource, find_files, link_files
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
-from utils.xtts.files import ModelFileError
+from utils.xtts.facts import (
+    CheckpointError,
+    CheckpointProblem,
+    ModelFileError,
+    ModelProblem,
+    VocabularyFileError,
+    VocabularyProblem,
+)
 from utils.xtts.model import (
     GPT_PREFIX,
     compare,
@@ -51,7 +58,6 @@ from utils.xtts.tokenizer import Tokenizer
 TEXT_ROWS = "text_embedding.weight"  # one row per token
 LAYER = re.compile(r"gpt\.h\.(\d+)\.")
 LAYERS_AT_ONCE = 4  # 200 MB of the published model; each mapping of the file costs a tenth of a second
-ANOTHER = "Choose another checkpoint."
 
 ReadWeights = Callable[[Sequence[str]], Mapping[str, Tensor]]
 
@@ -105,7 +111,9 @@ def make_ready(
     from utils.xtts.export import promote
 
     ready = Project(checkpoint.run.parent.parent).ready
-    return promote(checkpoint, ready, reference or training_reference(checkpoint), half=half, without_ema=without_ema)
+    voice = reference or training_reference(checkpoint)
+    own = pronunciations_of(checkpoint.folder)
+    return promote(checkpoint, ready, MODELS, voice, pronunciations=own, half=half, without_ema=without_ema)
 
 
 def open_model(
@@ -129,9 +137,10 @@ def open_model(
         output: Folder of the projects.
         source: Where published models come from.
     """
-    source = source or ModelSource()
+    source = source or model_source()
     path = find_model(model, output, source)
-    is_trained = path.name.startswith(checkpoints.PREFIX) or any((path / name).exists() for name in TRAINED_FILES)
+    named = (path / name for name in checkpoints.TRAINED_FILES)
+    is_trained = path.name.startswith(checkpoints.PREFIX) or any(file.exists() for file in named)
     # A checkpoint or adapter, even a damaged one.
     if path.is_dir() and is_trained and not (path / files.MODEL_FILE).exists():
         return _load_checkpoint(path, base, source, merge=merge, as_stored=as_stored)
@@ -165,11 +174,8 @@ def _check_rows(weights: Mapping[str, Tensor], tokenizer: Tokenizer, folder: Pat
     """Refuse a vocabulary whose size differs from the text rows of the weights."""
     rows, tokens = weights.get(TEXT_ROWS), tokenizer.vocabulary.size
     if rows is not None and rows.shape[0] != tokens:
-        raise VocabularyError(
-            f"{folder}: the weights have {rows.shape[0]:,} text rows, "
-            f"but {files.VOCABULARY_FILE} has {tokens:,} tokens.",
-            hint=f"Use the {files.VOCABULARY_FILE} that was saved with the weights.",
-        )
+        source = str(folder / files.VOCABULARY_FILE)
+        raise VocabularyFileError(source, VocabularyProblem.OTHER_SIZE, f"{tokens}, {rows.shape[0]}")
 
 
 def _fill(gpt: nn.Module, read: ReadWeights, *, as_stored: bool) -> None:
@@ -209,14 +215,13 @@ def read_from_file(path: Path) -> ReadWeights:
 
 def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedModel:
     folder = _with_usual_names(path, source)
-    tokenizer = Tokenizer.load(folder)
-    tokenizer.project_file = pronunciations.project_file(path if path.is_dir() else path.parent)
+    tokenizer = Tokenizer.load(folder, pronunciations_of(path if path.is_dir() else path.parent))
     gpt = meta_gpt(read_config(folder).model_args, tokenizer.vocabulary)
     weights = read_state_dict(folder / files.MODEL_FILE)
     require_vocoder(weights, folder)
     own = strip_prefix(weights, GPT_PREFIX)
     _check_rows(own, tokenizer, folder)
-    missing = require_match(compare(gpt, own), str(folder / files.MODEL_FILE)).missing
+    missing = require_match(compare(gpt, own), folder / files.MODEL_FILE).missing
     del weights, own
     if missing:
         gpt = load_gpt(folder)
@@ -232,11 +237,8 @@ def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedM
 def _with_usual_names(path: Path, source: ModelSource) -> Path:
     """Return a folder with a model.pth; where coqui's Trainer named the weights, one that links to them."""
     folder = path if path.is_dir() else path.parent
-    if missing := missing_files(folder, path if path.is_file() else None):
-        raise ModelFileError(
-            f"{folder} has no {' and no '.join(missing)}.",
-            hint="Add the file that was saved with the model, or choose another model.",
-        )
+    if missing := files.missing_files(folder, path if path.is_file() else None):
+        raise ModelFileError(folder, ModelProblem.LACKS, ", ".join(missing))
     found = find_files(path)
     if found[files.MODEL_FILE].name == files.MODEL_FILE:
         return folder
@@ -254,16 +256,13 @@ def _load_checkpoint(
     info, hashes = _read_info(folder)
     file = checkpoints.ADAPTER if merge or checkpoints.MODEL not in hashes else checkpoints.MODEL
     if file not in hashes:
-        raise ModelFileError(f"{folder} has no {file}.", hint="Open it without merging: its weights are complete.")
+        raise CheckpointError(folder, CheckpointProblem.NO_WEIGHTS, file)
     origin = _find_base(folder, info, base, source)
     # An adapter alone may use the vocabulary of its base.
     has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
-    tokenizer = Tokenizer.load(folder if has_vocabulary else origin)
-    tokenizer.project_file = pronunciations.project_file(folder)
+    tokenizer = Tokenizer.load(folder if has_vocabulary else origin, pronunciations_of(folder))
     if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
-        raise VocabularyError(
-            f"{folder} has a different vocabulary from the one its weights were trained with.", hint=ANOTHER
-        )
+        raise CheckpointError(folder, CheckpointProblem.OTHER_VOCABULARY)
     if (folder / checkpoints.MANIFEST).is_file():
         checkpoints.verify(folder, file)
     state = read_tensors(folder / file)
@@ -272,7 +271,7 @@ def _load_checkpoint(
         gpt = _merged(folder, info, origin, tokenizer, state)
     else:
         gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
-        require_match(compare(gpt, state), str(folder), min_share=1.0)
+        require_match(compare(gpt, state), folder, min_share=1.0)
         _fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
     key = f"{hashes[file]} {model_fingerprint(origin)} {tokenizer.vocabulary.hash}"
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
@@ -296,24 +295,18 @@ def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
         info = checkpoints.INFO.validate_python(manifest.get("about"))
         return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
     except (DamagedError, ValidationError, KeyError) as error:
-        reason = error.message if isinstance(error, DamagedError) else f"{folder / checkpoints.MANIFEST} is damaged."
-        raise DamagedError(f"{folder.name} is not a complete checkpoint: {reason}", hint=ANOTHER) from error
+        reason = error.message if isinstance(error, DamagedError) else str(folder / checkpoints.MANIFEST)
+        raise CheckpointError(folder, CheckpointProblem.DAMAGED, reason) from error
 
 
 def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, source: ModelSource) -> Path:
     """Return the model that it was trained from: the given one, its old path, or where models are stored now."""
     if base is None and not info.base:
-        raise RunError(
-            f"{folder} does not say which model it was trained from.",
-            hint="Give a folder or a version as the base model.",
-        )
+        raise CheckpointError(folder, CheckpointProblem.BASE_UNKNOWN)
     path = Path(info.base) if base is None else find_model(base, source=source)
     if found := find_recorded_base(path, info.base_fingerprint, source.models if base is None else path.parent):
         return found
-    raise RunError(
-        f"The base model of {folder.name}, {path}, is missing or has changed.",
-        hint="Restore it, or give it as the base model: the vocoder comes from there.",
-    )
+    raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, str(path))
 
 
 def _merged(
@@ -327,7 +320,7 @@ def _merged(
         try:
             settings = dict(read_json(path))
         except (OSError, ValueError, TypeError) as error:
-            raise DamagedError(f"{path} cannot be read: {error}.", hint="Put it next to the adapter again.") from error
+            raise CheckpointError(path, CheckpointProblem.ADAPTER, str(error)) from error
     gpt: nn.Module = load_gpt(origin, tokenizer)
     try:
         with torch.random.fork_rng(devices=[]):  # the adapter is initialized with random numbers
@@ -340,12 +333,7 @@ def _merged(
             )
         load_adapter(gpt, state, {"lora_scale": settings["lora_scale"]} if "lora_scale" in settings else None)
     except (KeyError, TypeError, ValueError) as error:
-        raise DamagedError(f"{path} is damaged.", hint="Copy it again.") from error
-    except SpeedupError as error:
-        raise ModelFileError(
-            f"{folder} does not fit {origin}: {error.message}",
-            hint="Give the model that it was trained from as the base model.",
-        ) from error
+        raise CheckpointError(path, CheckpointProblem.ADAPTER, repr(error)) from error
     for name, layer in list(adapted_layers(gpt)):
         layer.merge(safe_merge=True)
         gpt.set_submodule(name, layer.get_base_layer())

@@ -7,6 +7,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.storage import cached_while_unchanged
 from utils.speech.planning import find_unspeakable, plan
+from utils.studio.models import pronunciations_of
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
@@ -57,4 +58,4 @@ def tokenizer_of(model: str) -> Tokenizer:
 
 @cached_while_unchanged(8)
 def _open_tokenizer(vocabulary: Path, _settings: Path) -> Tokenizer:
-    return Tokenizer.load_current(vocabulary.parent)
+    return Tokenizer.load(vocabulary.parent, pronunciations_of(vocabulary.parent))

@@ -28,8 +28,9 @@ from utils.media.rates import RATE
 from utils.speech.loading import LoadedModel
 from utils.speech.types import Voice
 from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram, read_tensors_only
-from utils.xtts.files import CONFIG_FILE, SPEAKERS_FILE, ModelFileError
-from utils.xtts.model import RELOAD_HINT, read_config
+from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.files import CONFIG_FILE, SPEAKERS_FILE
+from utils.xtts.model import read_config
 
 logger = logging.getLogger(__name__)
 
@@ -124,11 +125,11 @@ def _speakers(model: LoadedModel) -> dict[str, tuple[Tensor, Tensor]]:
     try:
         speakers = {str(name): (each["gpt_cond_latent"], each["speaker_embedding"]) for name, each in stored.items()}
     except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise ModelFileError(f"{path} contains no voices.", hint=RELOAD_HINT) from error
+        raise ModelFileError(path, ModelProblem.UNREADABLE, repr(error)) from error
     wanted = tuple(_shapes(model).values())
     for name, latents in speakers.items():
         if tuple(tuple(latent.shape) for latent in latents) != wanted:
-            raise ModelFileError(f"The voice {name!r} in {path} belongs to another model.", hint=RELOAD_HINT)
+            raise ModelFileError(path, ModelProblem.OTHER_MODEL, name)
     return speakers
 
 
@@ -166,7 +167,7 @@ class ConditioningSettings:
         values = {name: config.get(name, defaults[name]) for name in cls.__dataclass_fields__}
         lengths = [values[name] for name in ("gpt_cond_chunk_len", "max_ref_len")]
         if not all(isinstance(value, int) for value in values.values()) or min(lengths) < 1:
-            raise ModelFileError(f"{folder / CONFIG_FILE} has invalid reference lengths: {values}.", hint=RELOAD_HINT)
+            raise ModelFileError(folder / CONFIG_FILE, ModelProblem.UNREADABLE, str(values))
         return cls(**values)
 
 

@@ -14,8 +14,9 @@ from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
 from utils.studio import runs
 from utils.studio.disk_usage import size_of
 from utils.studio.projects import downloads_project
+from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES, TINY
-from utils.xtts.hub import LICENCE, VARIABLE, LicenceError, download, file_info, licence_accepted
+from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, download, file_info, licence_accepted
 
 LICENCE_FILE = "LICENSE.txt"  # beside the model on the hub
 VERB = "download-model"
@@ -50,10 +51,15 @@ def needs_consent() -> bool:
     return not licence_accepted(paths.LICENCE_CONSENT)
 
 
+def give_consent(name: str = "") -> None:
+    """Store the consent to the licence, with the name of who gave it, if known."""
+    accept_licence(paths.LICENCE_CONSENT, name)
+
+
 def withdraw_consent() -> None:
     """Remove the consent; downloaded models stay."""
     if os.environ.get(VARIABLE) == "1":
-        raise LicenceError(f"The consent comes from the variable {VARIABLE}.", hint="Unset it and start again.")
+        raise ConsentFixedError(VARIABLE)
     with storage_errors(paths.LICENCE_CONSENT):
         paths.LICENCE_CONSENT.unlink(missing_ok=True)
 
@@ -106,7 +112,7 @@ def start(version: str, output: Path) -> runs.Run:
     """Download a version; an earlier download is continued."""
     config = DownloadConfig.parse({"version": version, "models": str(paths.MODELS)}, source="The form")
     if version != TINY and needs_consent():
-        raise LicenceError(f"The {LICENCE} of the base model has not been accepted yet.", hint="Accept it above.")
+        raise LicenceError(LICENCE, VARIABLE)
     project = downloads_project(output)
     if active := runs.active_run(project):
         raise RunBusyError(f"{version_of(active)} is being downloaded.", hint="Pause it first, or wait until it ends.")

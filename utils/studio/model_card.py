@@ -13,13 +13,13 @@ from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
 from utils.evaluation.results import METRICS
+from utils.studio.models import pronunciations_of
 from utils.studio.runs import Run
 from utils.studio.templates import render
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 from utils.xtts.files import TINY, read_about
 from utils.xtts.hub import LICENCE
-from utils.xtts.pronunciations import project_file
 
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
@@ -50,7 +50,7 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
     base = Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name  # "" when unknown
     settings = opened.tokenizer.settings
     code = settings.language if settings else next(iter(opened.languages), "en")
-    text, own = EXAMPLES.get(code, "Hello."), project_file(opened.folder)
+    text, own = EXAMPLES.get(code, "Hello."), pronunciations_of(opened.folder)
     return render(
         "model_card.md",
         name=name,

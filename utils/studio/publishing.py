@@ -16,15 +16,8 @@ from utils.core.folders import replace_folder
 from utils.core.storage import atomic_writer, make_folder, require_space
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
-from utils.xtts.files import (
-    CONFIG_FILE,
-    DVAE_FILE,
-    MEL_FILE,
-    MODEL_FILE,
-    REFERENCE_FILE,
-    VOCABULARY_FILE,
-    ModelFileError,
-)
+from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.files import CONFIG_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE, REFERENCE_FILE, VOCABULARY_FILE
 from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
@@ -190,7 +183,7 @@ def _check_half_precision(opened: "LoadedModel") -> None:
     """Refuse half precision where a weight would become infinite."""
     for name, weight in opened.gpt.state_dict().items():
         if weight.is_floating_point() and half_dtype(weight) != torch.float16:
-            raise ModelFileError(f"{name} is too large for half precision.", hint="Export with --no-half.")
+            raise ModelFileError(opened.folder, ModelProblem.TOO_LARGE_FOR_HALF, name)
 
 
 def _weights_size(opened: "LoadedModel", *, half: bool) -> int:

@@ -242,7 +242,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
         base = paths.TINY_MODEL if config.version == TINY else paths.MODELS / config.version
     if not (base / VOCABULARY_FILE).is_file():
         return None, str(base / VOCABULARY_FILE)
-    texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project)
+    texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project.pronunciations)
     mode, backend = text_mode(config), config.g2p_backend
     return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 

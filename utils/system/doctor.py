@@ -226,7 +226,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
         detail = f"{folder.name}: {', '.join(problems)}" if problems else f"{folder.name} is complete"
         cure = f"Run: python -m utils download-model --version {folder.name}"
         yield _finding("Base model", detail, cure, good=not problems, otherwise="fail")
-    accepted = licence_accepted()
+    accepted = licence_accepted(paths.LICENCE_CONSENT)
     cure = "Non-commercial use only. Accept it under System on the page, or with --accept-licence."
     yield _finding("Licence of the model", "accepted" if accepted else "not accepted yet", cure, good=accepted)
 

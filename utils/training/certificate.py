@@ -108,7 +108,7 @@ def run(device: torch.device) -> Certificate:
 
 def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainConfig, list[Change]]:
     """Replace the settings that failed on this device, and say which and why."""
-    certificate = read(device)
+    certificate = read(device, paths.GPU_CERTIFICATE)
     changes = []
     for switch in switches() if certificate else ():
         reason = certificate.failed.get(switch.name) if certificate else None

@@ -1,8 +1,7 @@
 """What a run needs before its first update: base model, tokenizer, and the features of all clips."""
 
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from utils.config import TrainConfig
 from utils.core import wording
 from utils.core.batching import evenly_spaced
 from utils.core.errors import ConfigError, DamagedError, DataError, RunError
-from utils.core.events import Change, Progress
+from utils.core.events import Change
 from utils.core.facts import Fact
 from utils.core.languages import AMHARIC
 from utils.core.paths import MODELS, SAMPLE_SPEECH
@@ -28,9 +27,11 @@ from utils.dataset.statistics import Lengths
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.studio.job import Job
+from utils.studio.models import model_source
 from utils.training.batches import NO_REPLAY, Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
-from utils.xtts import base_models, model, pronunciations
+from utils.xtts import model, pronunciations
+from utils.xtts.base_models import base_folder
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
@@ -61,9 +62,7 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
     """Find the model to start from; a resumed run finds the one it started from."""
     note = job.run.folder / BASE_FILE
     if not note.exists():
-        folder = base_models.base_folder(
-            config.version, config.custom_model, base_models.ModelSource(on_progress=download_progress(job))
-        )
+        folder = base_folder(config.version, model_source(job.report, job.should_stop), config.custom_model)
         if folder.resolve() == job.run.project.ready.resolve():
             folder = _copy_voice(folder, job.run.folder / START)
         base = BaseModel(folder, model.fingerprint(folder))
@@ -92,19 +91,6 @@ def _copy_voice(ready: Path, own: Path) -> Path:
     return own
 
 
-def download_progress(job: Job) -> Callable[[Progress], None]:
-    """Return a callback that reports the progress of a download and stops it on request."""
-    last = [0.0]
-
-    def report(step: Progress) -> None:
-        job.stop_if_requested()  # what has been downloaded is on disk
-        if time.monotonic() - last[0] > PROGRESS_SECONDS or step.step == step.total:
-            last[0] = time.monotonic()
-            job.events.emit("progress", part=step.part, step=step.step, total=step.total)
-
-    return report
-
-
 def fixed_tokenizer(
     job: Job, config: TrainConfig, base: BaseModel, clips: Sequence[Clip], others: Sequence[str] = ()
 ) -> Tokenizer:
@@ -113,7 +99,7 @@ def fixed_tokenizer(
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         texts = (clip.text for clip in clips)
-        own = pronunciations.overrides(job.run.project)
+        own = pronunciations.overrides(job.run.project.pronunciations)
         tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own)
         tokenizer.with_languages(others).save(folder)
     loaded = Tokenizer.load(folder)

@@ -13,9 +13,9 @@ from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
-from utils.core.errors import SpeedupError
 from utils.core.events import Change
 from utils.xtts.checkpoints import LORA_PREFIX
+from utils.xtts.facts import AdapterProblem, ModelSwitchError
 
 Targets = Literal["attention", "all"]
 
@@ -25,7 +25,6 @@ TARGETS = {
 }
 TEXT_ROWS = ("text_embedding", "text_pos_embedding", "text_head")  # parts of coqui's GPT that depend on the vocabulary
 BASE = ".base_layer"  # what peft puts between the name of a layer and the names of its weights
-HINT = "Resume with the LoRA settings of the original run."
 
 
 def add_lora(
@@ -36,7 +35,7 @@ def add_lora(
     Freeze layers after this, or their adapters will be trained.
     """
     if any(adapted_layers(gpt)):
-        raise SpeedupError("enable_lora: this model already has adapters.", hint="Reload the model.")
+        raise ModelSwitchError(AdapterProblem.EXISTS)
     gpt.requires_grad_(requires_grad=False)
     config = LoraConfig(
         r=rank,
@@ -51,7 +50,7 @@ def add_lora(
         gpt.get_submodule(name).requires_grad_(requires_grad=True)
     layers = sum(1 for _ in adapted_layers(gpt))
     if not layers:
-        raise SpeedupError("enable_lora: no layer to adapt was found.", hint="Add LoRA before other optimizations.")
+        raise ModelSwitchError(AdapterProblem.NO_LAYER)
     trained = sum(weight.numel() for weight in gpt.parameters() if weight.requires_grad)
     total = sum(weight.numel() for weight in gpt.parameters())
     return Change(
@@ -82,11 +81,9 @@ def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str
     expected = adapter_state(gpt)
     wanted, given = ({name: weight.shape for name, weight in weights.items()} for weights in (expected, state))
     if different := sorted(name for name in wanted | given if wanted.get(name) != given.get(name)):
-        raise SpeedupError(
-            f"The adapter does not fit this model: {', '.join(different[:3])} ({len(different)} in total).", hint=HINT
-        )
+        raise ModelSwitchError(AdapterProblem.MISMATCH, f"{', '.join(different[:3])} ({len(different)})")
     if about is not None and dict(about) != adapter_settings(gpt):
-        raise SpeedupError(f"The adapter has a different scale: {about.get('lora_scale')}.", hint=HINT)
+        raise ModelSwitchError(AdapterProblem.SCALE, str(about.get("lora_scale")))
     for name, weight in expected.items():
         weight.copy_(state[name])
     return len(expected)

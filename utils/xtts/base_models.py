@@ -5,13 +5,15 @@ Every base model is returned as a folder in the layout of the hub, with files th
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.events import Progress
-from utils.core.paths import LICENCE_CONSENT, MODELS, TINY_MODEL
+from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
+from utils.core.paths import TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_atomically
+from utils.xtts.facts import ModelFileError, ModelProblem, UnreachableError
 from utils.xtts.files import (
     ABOUT_FILE,
     DVAE_FILE,
@@ -24,34 +26,34 @@ from utils.xtts.files import (
     SETTINGS_FILE,
     SPEAKERS_FILE,
     TINY,
-    ModelFileError,
     looks_complete,
 )
-from utils.xtts.hub import HubFile, UnreachableError, download, file_info, require_licence
+from utils.xtts.hub import HubFile, download, file_info, require_licence
 from utils.xtts.model import match_gpt, read_state_dict, require_match, require_vocoder
 
 ADDED_LATER = (DVAE_FILE, MEL_FILE, SPEAKERS_FILE)  # older versions use those of the newest
 OTHER_FILES = (*HUB_FILES[1:], SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE)  # besides the weights
 NEWEST = "main"
 VERIFIED_FILE = "verified.json"
+PROGRESS_SECONDS = 0.5  # between two reports
 
 
 @dataclass(frozen=True)
 class ModelSource:
     """Where published models are downloaded from and stored."""
 
-    models: Path = MODELS  # has one subfolder for each version
-    consent: Path = LICENCE_CONSENT
+    models: Path  # has one subfolder for each version
+    consent: Path  # file with the consent to the licence
     endpoint: str | None = None  # address of the hub; None: HF_ENDPOINT, or the public hub
-    on_progress: Callable[[Progress], object] = lambda _: None
+    report: Report = ignore
+    should_stop: ShouldStop = never_stop
 
 
-def base_folder(version: str, custom_model: str = "", source: ModelSource | None = None) -> Path:
+def base_folder(version: str, source: ModelSource, custom_model: str = "") -> Path:
     """Return the folder of a base model; missing files are downloaded or linked.
 
     ``version`` is a published one, or tiny. A custom model is a folder or .pth, whose missing files come from it.
     """
-    source = source or ModelSource()
     if custom_model.strip():
         return _custom_folder(Path(custom_model.strip()).expanduser(), version, source)
     return _version_folder(version, HUB_FILES, source)
@@ -77,11 +79,10 @@ def _verify_or_download(verified: "VerifiedFiles", version: str, names: Sequence
         require_licence(source.consent)
     try:
         files = [_hub_file(name, version, source.endpoint) for name in names]
-    except UnreachableError as error:
+    except UnreachableError:
         if complete:
             return
-        hint = f"Connect to the internet, or copy {', '.join(sorted(names))} to {folder}."
-        raise UnreachableError(error.message, hint=hint) from error
+        raise
     needed = [file for file in files if not file.is_intact(folder / file.name)]
     verified.add(file for file in files if file not in needed)
     total = sum(file.size for file in needed)
@@ -90,17 +91,30 @@ def _verify_or_download(verified: "VerifiedFiles", version: str, names: Sequence
         require_space(folder / needed[0].name, total)
     done = 0
     for file in needed:
-        report = lambda size, file=file, done=done: source.on_progress(Progress(done + size, total, file.name))  # noqa: E731
-        download(file, folder, report)
+        download(file, folder, _follow(file.name, done, total, source))
         verified.add([file])
         done += file.size
+
+
+def _follow(name: str, done: int, total: int, source: ModelSource) -> Callable[[int], None]:
+    """Return what is told the bytes of one file: it reports now and then, and stops on request."""
+    reported = 0.0
+
+    def follow(size: int) -> None:
+        nonlocal reported
+        raise_if_stopped(source.should_stop)  # what has been downloaded is on disk
+        if time.monotonic() - reported > PROGRESS_SECONDS or done + size == total:
+            reported = time.monotonic()
+            source.report(Progress(done + size, total, name))
+
+    return follow
 
 
 def _hub_file(name: str, version: str, endpoint: str | None) -> HubFile:
     for revision in [version, NEWEST] if name in ADDED_LATER else [version]:
         if file := file_info(name, revision, endpoint):
             return file
-    raise ModelFileError(f"The hub has no {name} for {version}.", hint="Choose another version.")
+    raise ModelFileError(Path(name), ModelProblem.NOT_PUBLISHED, version)
 
 
 class VerifiedFiles:
@@ -126,8 +140,7 @@ def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
     """Return a folder for a custom model; what it lacks comes from a published version."""
     files = find_files(path)
     if path.is_dir() and (lacking := [name for name in REQUIRED_FILES if name not in files]):
-        hint = "Copy the file that was saved together with the model."
-        raise ModelFileError(f"{path} has no {' and no '.join(lacking)}.", hint=hint)
+        raise ModelFileError(path, ModelProblem.LACKS, ", ".join(lacking))
     folder = files[MODEL_FILE].parent
     missing = [name for name in HUB_FILES if name not in files]
     if missing or files[MODEL_FILE].name != MODEL_FILE:
@@ -135,7 +148,7 @@ def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
         files |= {name: base / name for name in missing}
         key = hashlib.blake2b(f"{path.resolve()} {version}".encode(), digest_size=6).hexdigest()
         folder = link_files(source.models / f"custom-{key}", files)
-    require_match(match_gpt(folder), str(path))
+    require_match(match_gpt(folder), path)
     require_vocoder(read_state_dict(folder / MODEL_FILE), path)
     return folder
 
@@ -146,7 +159,7 @@ def find_files(path: Path) -> dict[str, Path]:
     candidates = [path] if path.is_file() else [folder / name for name in MODEL_FILE_NAMES]
     model = next((candidate for candidate in candidates if candidate.is_file()), None)
     if model is None:
-        raise ModelFileError(f"{path} has no {MODEL_FILE}.", hint="Give the folder or the .pth of an XTTS v2 model.")
+        raise ModelFileError(path, ModelProblem.LACKS, MODEL_FILE)
     return {MODEL_FILE: model, **{name: folder / name for name in OTHER_FILES if (folder / name).is_file()}}
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 from pydantic import TypeAdapter
 
-from utils.core import paths
 from utils.core.storage import make_folder, read_json, write_atomically
 
 DECODING = "CUDA graphs for speech"  # name of the check that the decoder asks for
@@ -68,17 +67,19 @@ def machine(device: torch.device | str) -> str:
     return f"{gpu.name} (compute capability {gpu.major}.{gpu.minor}, CUDA driver {driver}), torch {torch.__version__}"
 
 
-def read(device: torch.device | str, path: Path | None = None) -> Certificate | None:
+def read(device: torch.device | str, path: Path | None) -> Certificate | None:
     """Return the certificate of this device; None if there is none, or if it was written for another one."""
+    if path is None:
+        return None
     try:
-        certificate = TypeAdapter(Certificate).validate_python(read_json(path or paths.GPU_CERTIFICATE))
+        certificate = TypeAdapter(Certificate).validate_python(read_json(path))
     except (OSError, ValueError):  # missing or damaged: the tests can be repeated
         return None
     return certificate if certificate.machine == machine(device) else None
 
 
-def failure(device: torch.device | str, names: Iterable[str]) -> str:
+def failure(device: torch.device | str, names: Iterable[str], path: Path | None) -> str:
     """Return why one of these tests failed on this device; empty if none did, or if they were never run."""
-    certificate = read(device) if torch.device(device).type == "cuda" else None
+    certificate = read(device, path) if torch.device(device).type == "cuda" else None
     failed = certificate.failed if certificate else {}
     return next((f"{name}: {failed[name]}" for name in names if name in failed), "")

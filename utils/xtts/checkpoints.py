@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from utils.core import folders, storage
-from utils.core.errors import DamagedError, RunError, StorageError
+from utils.core.errors import DamagedError, StorageError
 from utils.core.folders import Digests
+from utils.xtts.facts import CheckpointError, CheckpointProblem
 
 if TYPE_CHECKING:
     import torch
@@ -30,6 +31,7 @@ MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
 WITHOUT_EMA = "model_without_ema.safetensors"  # beside averaged weights: those of the training itself
 ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, next to the merged weights or alone
 PREFIX = "step_"
+TRAINED_FILES = (MANIFEST, MODEL, ADAPTER, ADAPTER_CONFIG)  # one of them is in a checkpoint or adapter
 SCORES = "scores.json"  # beside the samples
 LORA_PREFIX = "lora_"  # in the name of every weight of an adapter
 HALF_BYTES = 2
@@ -135,9 +137,9 @@ def find(run: Path, which: Which) -> Checkpoint:
             return checkpoint
     for checkpoint in checkpoints:
         if which == checkpoint.step:
-            raise DamagedError(checkpoint.error, hint="Choose another checkpoint.")
+            raise CheckpointError(checkpoint.folder, CheckpointProblem.DAMAGED, checkpoint.error)
     existing = ", ".join(str(checkpoint.step) for checkpoint in intact) or "none"
-    raise RunError(f"{run.name} has no checkpoint {which}.", hint=f"Existing checkpoints: {existing}.")
+    raise CheckpointError(Path(run.name, str(which)), CheckpointProblem.NOT_FOUND, existing)
 
 
 def mark_best(run: Path, step: int, loss: float | None = None) -> None:

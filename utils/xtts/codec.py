@@ -21,7 +21,8 @@ from torch import Tensor, nn
 
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
-from utils.xtts.files import DVAE_FILE, MEL_FILE, ModelFileError
+from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.files import DVAE_FILE, MEL_FILE
 from utils.xtts.model import strip_prefix
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ WINDOW, BANDS = 1024, 80
 CODE_FFT, REFERENCE_FFT = 1024, 2048  # as in coqui's GPTTrainer: the reference mel is finer
 MIN_SAMPLES = WINDOW  # the edges are reflected by half a transform on each side
 FORMAT = "1"  # increase when the computation changes
-HINT = "Download it again from the published XTTS v2 model."
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class AudioEncoder:
     def load(cls, folder: Path, device: str = "cpu") -> Self:
         weights, stats = (read_tensors_only(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
-            raise ModelFileError(f"{folder / MEL_FILE} does not contain {BANDS} numbers.", hint=HINT)
+            raise ModelFileError(folder / MEL_FILE, ModelProblem.LACKS, f"{BANDS} numbers")
         return cls(_dvae(cast("dict[str, Tensor]", weights), folder / DVAE_FILE), stats, device)
 
     @cached_property
@@ -96,7 +96,7 @@ class AudioEncoder:
     def error_db(self, samples: Samples) -> float:
         """Return how far the decoded mel spectrum is from that of the clip, in dB: what the codec loses."""
         if self.decoder is None:
-            raise ModelFileError("The codec has no decoder.", hint=HINT)
+            raise ModelFileError(Path(DVAE_FILE), ModelProblem.LACKS, "decoder")
         spectrum = self._spectrum(torch.from_numpy(samples).to(self.device)[None], CODE_FFT)
         _, codes, _ = self.codebook(self.encoder(spectrum).mT)
         decoded = self.decoder(self.codebook.embed_code(codes).mT)
@@ -150,10 +150,10 @@ def read_tensors_only(path: Path) -> object:
         if not _is_compressed(path):
             return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path} is missing.", hint=HINT) from error
+        raise ModelFileError(path, ModelProblem.MISSING) from error
     except Exception as error:  # torch raises many kinds of errors for damaged files
-        raise ModelFileError(f"{path} cannot be read: {type(error).__name__}.", hint=HINT) from error
-    raise ModelFileError(f"{path} cannot be read: its tensors are compressed.", hint=HINT)
+        raise ModelFileError(path, ModelProblem.UNREADABLE, type(error).__name__) from error
+    raise ModelFileError(path, ModelProblem.UNREADABLE, "compressed tensors")
 
 
 def _is_compressed(path: Path) -> bool:
@@ -189,5 +189,5 @@ def _dvae(weights: dict[str, Tensor], path: Path) -> "DiscreteVAE":
         except RuntimeError:  # only an audit needs it
             dvae.decoder = None
     except (KeyError, AttributeError, TypeError, RuntimeError, ValueError) as error:
-        raise ModelFileError(f"{path} is not an XTTS DVAE: {error}", hint=HINT) from error
+        raise ModelFileError(path, ModelProblem.MISMATCH, f"DVAE, {error}") from error
     return dvae

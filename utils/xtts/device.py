@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from utils.core.errors import ConfigError
+from utils.xtts.facts import GpuMissingError
 
 BF16_CAPABILITY = (8, 0)  # Ampere: the first GPUs that multiply bf16
 FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
@@ -23,7 +23,7 @@ DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 
 def choose_device(name: str) -> str:
     if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ConfigError("PyTorch cannot find a GPU.", hint="Choose cpu or auto, or install a CUDA build of torch.")
+        raise GpuMissingError(name)
     return ("cuda" if torch.cuda.is_available() else "cpu") if name == "auto" else name
 
 

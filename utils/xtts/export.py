@@ -11,14 +11,14 @@ import torch
 from torch import Tensor
 
 from utils.core import languages
-from utils.core.errors import DamagedError, DiskFullError, RunError
+from utils.core.errors import DiskFullError
 from utils.core.folders import replace_folder
 from utils.core.storage import link_or_copy, read_json, require_space
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.xtts import pronunciations
 from utils.xtts.checkpoints import MODEL, WITHOUT_EMA, Checkpoint, read_state
 from utils.xtts.codec import read_tensors_only
+from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
 from utils.xtts.files import (
     ABOUT_FILE,
     CONFIG_FILE,
@@ -29,12 +29,10 @@ from utils.xtts.files import (
     SETTINGS_FILE,
     SPEAKERS_FILE,
     VOCABULARY_FILE,
-    ModelFileError,
     read_about,
 )
 from utils.xtts.model import (
     GPT_PREFIX,
-    RELOAD_HINT,
     compare,
     find_recorded_base,
     fingerprint,
@@ -42,6 +40,7 @@ from utils.xtts.model import (
     read_config,
     read_state_dict,
 )
+from utils.xtts.pronunciations import overrides
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import START, STOP, Vocabulary
@@ -52,34 +51,36 @@ DUPLICATES = ("gpt_inference.", "gpt.wte.")  # second names of the same weights
 
 
 def promote(
-    checkpoint: Checkpoint, ready: Path, reference: Path | None = None, *, half: bool = False, without_ema: bool = False
+    checkpoint: Checkpoint,
+    ready: Path,
+    models: Path,
+    reference: Path | None = None,
+    *,
+    pronunciations: Path | None = None,
+    half: bool = False,
+    without_ema: bool = False,
 ) -> Path:
-    """Export a checkpoint as the project's voice; the previous one is replaced when the new one is complete.
+    """Export a checkpoint as a finished model; the previous one is replaced when the new one is complete.
 
-    Without a reference clip, the voice is that of the base model. ``without_ema`` exports the weights of the training
-    itself instead of their moving average.
+    ``models`` has the published models. Without a reference clip, the voice is that of the base model. The entries of a
+    file of pronunciations are stored with it. ``without_ema`` exports the weights of the training itself instead of
+    their moving average.
     """
-    about = checkpoint.info
+    about, folder = checkpoint.info, checkpoint.folder
     if about is None:
-        raise DamagedError(checkpoint.error, hint="Choose another checkpoint.")
-    if not (base := find_recorded_base(Path(about.base), about.base_fingerprint)):
-        raise RunError(
-            f"The base model of this checkpoint, {about.base}, is missing or has changed.",
-            hint="Restore it: the other parts of the voice come from there.",
-        )
+        raise CheckpointError(folder, CheckpointProblem.DAMAGED, checkpoint.error)
+    if not (base := find_recorded_base(Path(about.base), about.base_fingerprint, models)):
+        raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, about.base)
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL
-    if not (checkpoint.folder / weights).is_file():
-        raise RunError(f"{checkpoint.folder} has no {weights}.", hint="Only the averaged weights were saved.")
-    tokenizer = Tokenizer.load(checkpoint.folder)
-    corrected = pronunciations.current(pronunciations.project_file(checkpoint.folder))
+    if not (folder / weights).is_file():
+        raise CheckpointError(folder, CheckpointProblem.NO_WEIGHTS, weights)
+    tokenizer = Tokenizer.load(folder)
     if about.vocabulary_hash and tokenizer.vocabulary.hash != about.vocabulary_hash:
-        raise DamagedError(
-            f"{checkpoint.folder} has a vocabulary that does not match its weights.", hint="Choose another checkpoint."
-        )
+        raise CheckpointError(folder, CheckpointProblem.OTHER_VOCABULARY)
     losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
     origin = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
-    tokenizer = tokenizer.with_pronunciations(corrected)
-    state = read_state(checkpoint.folder, weights=weights)
+    tokenizer = tokenizer.with_pronunciations(overrides(pronunciations))
+    state = read_state(folder, weights=weights)
     return write_ready(ready, base, state, tokenizer, reference, origin, half=half)
 
 
@@ -101,7 +102,7 @@ def write_ready(
     gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
     match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
     if not match.complete:
-        raise ModelFileError(f"These weights do not fit coqui's GPT: {match}.", hint=RELOAD_HINT)
+        raise ModelFileError(folder, ModelProblem.MISMATCH, str(match))
     stored = read_state_dict(base / MODEL_FILE)
     others = deepcopy({name: stored[name] for name in stored if not name.startswith(GPT_PREFIX)})  # unmaps the file
     del stored

@@ -4,7 +4,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from utils.core.errors import AmharicTtsError
 from utils.core.storage import read_json, read_object
 
 MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
@@ -21,10 +20,6 @@ TINY = "tiny"  # the embedded voice, which needs no download and no licence
 PICKLE = b"\x80"  # first byte of torch's older file format
 
 
-class ModelFileError(AmharicTtsError):
-    """A model file is missing or damaged, or is not what its name says."""
-
-
 def looks_complete(path: Path) -> bool:
     """Tell a model file from a Git LFS pointer, an error page or a partial download."""
     try:
@@ -39,3 +34,10 @@ def looks_complete(path: Path) -> bool:
 def read_about(folder: Path) -> dict[str, Any]:
     """Read about.json of a model folder, which is informational only."""
     return read_object(folder / ABOUT_FILE)
+
+
+def missing_files(folder: Path, weights: Path | None = None) -> list[str]:
+    """List what a coqui folder lacks, apart from weights that were named themselves."""
+    present = {path.name for path in folder.iterdir() if path.is_file()}
+    missing = [] if weights or present & set(MODEL_FILE_NAMES) else [MODEL_FILE]
+    return missing + [name for name in REQUIRED_FILES if name not in present]

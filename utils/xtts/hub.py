@@ -15,9 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from utils.core.errors import AmharicTtsError, DownloadError
-from utils.core.paths import LICENCE_CONSENT
 from utils.core.storage import PARTIAL, make_folder, read_object, retry_while_in_use, storage_errors, write_atomically
+from utils.xtts.facts import LicenceError, UnreachableError, WrongHashError
 
 REPOSITORY = "coqui/XTTS-v2"
 LICENCE = "Coqui Public Model License 1.0.0"
@@ -27,32 +26,21 @@ SHA256, GIT_SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
 OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
 
 
-class LicenceError(AmharicTtsError):
-    """The licence of the model has not been accepted."""
-
-
-class UnreachableError(DownloadError):
-    """The hub does not answer, or answers with an error."""
-
-
-def accept_licence(name: str = "", path: Path = LICENCE_CONSENT) -> None:
+def accept_licence(path: Path, name: str = "") -> None:
     """Store the consent to the licence, with the name of who gave it, if known."""
     make_folder(path.parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
     write_atomically(path, json.dumps({"licence": LICENCE, "accepted_by": name, "at": now}, indent=2))
 
 
-def licence_accepted(path: Path = LICENCE_CONSENT) -> bool:
+def licence_accepted(path: Path) -> bool:
     """Return whether consent is stored, or given by the environment variable of coqui-tts."""
     return os.environ.get(VARIABLE) == "1" or read_object(path).get("licence") == LICENCE
 
 
-def require_licence(path: Path = LICENCE_CONSENT) -> None:
+def require_licence(path: Path) -> None:
     if not licence_accepted(path):
-        raise LicenceError(
-            f"XTTS v2 is licensed for non-commercial use only ({LICENCE}), and the licence is not accepted yet.",
-            hint=f"Read the licence on the hub. To accept it, add --accept-licence to the command or set {VARIABLE}=1.",
-        )
+        raise LicenceError(LICENCE, VARIABLE)
 
 
 @dataclass(frozen=True)
@@ -119,10 +107,7 @@ def download(file: HubFile, folder: Path, on_bytes: OnBytes) -> Path:
             )
         if not file.is_intact(partial):
             partial.unlink()
-            raise DownloadError(
-                f"{file.name} of {REPOSITORY} does not have the published hash.",
-                hint="Try again. If it happens again, a proxy may be altering downloads: try another network.",
-            )
+            raise WrongHashError(f"{REPOSITORY} {file.name}")
         retry_while_in_use(lambda: partial.replace(path))
     return path
 
@@ -138,7 +123,4 @@ def _report_unreachable(name: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno is not None:  # a disk error
             raise
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise UnreachableError(
-            f"{name} could not be downloaded: {reason}.",
-            hint="Connect to the internet and try again; the download resumes where it stopped.",
-        ) from error
+        raise UnreachableError(name, reason) from error

@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.core import languages
-from utils.core.errors import TextError
+from utils.xtts.facts import FrontEndError, FrontEndProblem
 
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
@@ -129,8 +129,7 @@ class AmharicPack(LanguagePack):
         try:
             return phonemize(text, backend=self.backend, overrides=self.pronounced or None)
         except ValueError as error:
-            hint = "Correct the pronunciations of the project."
-            raise TextError(f"Invalid pronunciation: {error}.", hint=hint) from error
+            raise FrontEndError(self.code, FrontEndProblem.PRONUNCIATION, str(error)) from error
 
     def render(self, normalized: str, phones: str, mode: TextMode) -> str:
         from utils.amharic import to_latin
@@ -178,11 +177,9 @@ class CoquiPack(LanguagePack):
         try:
             return str(_coqui().preprocess_text(text, self.coqui_code))
         except ImportError as error:
-            name = languages.find(self.code).name
-            raise TextError(f"{name} text needs a package: {error}.", hint="Install it with pip.") from error
+            raise FrontEndError(self.code, FrontEndProblem.PACKAGE, str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError, NotImplementedError) as error:
-            reason = f"coqui's cleaner for {self.code} fails on {text[:60]!r}: {error}"
-            raise TextError(reason, hint="Write numbers as words.") from error
+            raise FrontEndError(self.code, FrontEndProblem.CLEANER, f"{text[:60]!r}: {error}") from error
 
     def resembling(self, token: str) -> str:
         return token  # no rows are added for these languages

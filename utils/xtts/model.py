@@ -20,9 +20,10 @@ import torch
 from torch import Tensor, nn
 
 from utils.core.errors import shortage
-from utils.core.paths import MODELS, TINY_MODEL
+from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, ModelFileError
+from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # o
 MIN_SHARE = 0.95  # of the parameters
 MAX_SHOWN = 3  # keys of each kind in a message
 FINGERPRINT_BLOCKS, BLOCK, TAIL = 64, 1 << 16, 1 << 20  # number and size in bytes
-RELOAD_HINT = "Download the model again, or choose another file or folder."
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     content = _unpickle(path)
     weights = content.get("model", content) if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
-        raise ModelFileError(f"{path} does not contain model weights.", hint=RELOAD_HINT)
+        raise ModelFileError(path, ModelProblem.NO_WEIGHTS)
     renamed = {str(name).removeprefix(TRAINER_PREFIX): weight for name, weight in weights.items()}
     return {name: weight for name, weight in renamed.items() if not name.startswith(IGNORED)}
 
@@ -91,12 +91,13 @@ def _unpickle(path: Path) -> object:
             with _legacy_safe_globals():
                 return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
+        raise ModelFileError(path, ModelProblem.MISSING) from error
     except pickle.UnpicklingError as error:
-        raise ModelFileError(f"{path} cannot be read: it is damaged or contains code.", hint=RELOAD_HINT) from error
+        raise ModelFileError(path, ModelProblem.CONTAINS_CODE) from error
     except Exception as error:  # torch raises many kinds of errors for damaged files
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160].rstrip('.')}"
-        raise ModelFileError(f"{path} cannot be read: {reason}.", hint=shortage(error) or RELOAD_HINT) from error
+        problem = ModelProblem.NO_MEMORY if shortage(error) else ModelProblem.UNREADABLE
+        raise ModelFileError(path, problem, reason) from error
 
 
 def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -117,19 +118,16 @@ def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
     )
 
 
-def require_match(match: StateDictMatch, source: str, *, min_share: float = MIN_SHARE) -> StateDictMatch:
+def require_match(match: StateDictMatch, source: Path, *, min_share: float = MIN_SHARE) -> StateDictMatch:
     """Return the match, or raise when too many parameters are missing or any shape differs."""
     if match.share < min_share or match.misshapen:
-        raise ModelFileError(
-            f"{source} does not fit this model: {match}.",
-            hint="Use the config.json and vocab.json that were saved with these weights, or another model.",
-        )
+        raise ModelFileError(source, ModelProblem.MISMATCH, str(match))
     return match
 
 
 def load_gpt(folder: Path, tokenizer: "Tokenizer | None" = None) -> "GPT":
     """Build coqui's GPT in full precision and load the weights of a folder; new tokens of a tokenizer get rows."""
-    source = str(folder / MODEL_FILE)
+    source = folder / MODEL_FILE
     old = Vocabulary.load(folder / VOCABULARY_FILE)
     new = tokenizer.vocabulary if tokenizer else old
     weights = gpt_state(folder)
@@ -157,7 +155,7 @@ def gpt_state(folder: Path) -> dict[str, Tensor]:
 
 def _grow_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
     if absent := [name for name in TEXT_ROWS if name not in weights]:
-        raise ModelFileError(f"The model has no {absent[0]}.", hint=RELOAD_HINT)
+        raise ModelFileError(Path(MODEL_FILE), ModelProblem.LACKS, absent[0])
     pack = tokenizer.pack(tokenizer.settings.language if tokenizer.settings else "en")
     return {
         name: resize_rows(weights[name], old, tokenizer.vocabulary, pack, seed=seed)
@@ -219,11 +217,11 @@ def read_config(folder: Path) -> "XttsConfig":
         config = XttsConfig(model_args=XttsArgs(**{name: args[name] for name in args if name in known}))
         config.languages = list(data.get("languages") or config.languages)
     except FileNotFoundError as error:
-        raise ModelFileError(f"{path} is missing.", hint=RELOAD_HINT) from error
+        raise ModelFileError(path, ModelProblem.MISSING) from error
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ModelFileError(f"{path} is not an XTTS config: {error!r}.", hint=RELOAD_HINT) from error
+        raise ModelFileError(path, ModelProblem.UNREADABLE, repr(error)) from error
     if not config.model_args.gpt_use_perceiver_resampler:
-        raise ModelFileError(f"{path} belongs to XTTS v1, which is not supported.", hint="Use an XTTS v2 model.")
+        raise ModelFileError(path, ModelProblem.VERSION_1)
     return config
 
 
@@ -247,18 +245,17 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
     try:
         vocoder.load_state_dict(strip_prefix(weights, VOCODER_PREFIX))  # torch itself renames the norms of older files
     except RuntimeError as error:
-        reason = str(error).splitlines()[1:2]
-        raise ModelFileError(f"The vocoder in {path} does not fit: {reason}", hint=RELOAD_HINT) from error
+        reason = " ".join(str(error).splitlines()[1:2]).strip()
+        raise ModelFileError(path, ModelProblem.MISMATCH, reason) from error
     if "mel_stats" not in weights:
-        raise ModelFileError(f"{path} has no mel_stats.", hint=RELOAD_HINT)
+        raise ModelFileError(path, ModelProblem.LACKS, "mel_stats")
     return vocoder.eval(), weights["mel_stats"].float().clone()
 
 
 def require_vocoder(weights: Mapping[str, Tensor], path: Path) -> None:
     """Raise when the weights are only a GPT."""
     if not any(name.startswith(VOCODER_PREFIX) for name in weights):
-        hint = "Use a complete model, such as a ready folder."
-        raise ModelFileError(f"{path} contains a GPT without a vocoder.", hint=hint)
+        raise ModelFileError(path, ModelProblem.NO_VOCODER)
 
 
 def fingerprint(folder: Path) -> str:
@@ -277,12 +274,12 @@ def fingerprint(folder: Path) -> str:
                 file.seek(start)
                 digest.update(file.read(length))
     except OSError as error:
-        raise ModelFileError(f"{path} cannot be read: {error.strerror}.", hint=RELOAD_HINT) from error
+        raise ModelFileError(path, ModelProblem.UNREADABLE, str(error.strerror)) from error
     digest.update(Vocabulary.load(folder / VOCABULARY_FILE).hash.encode())
     return digest.hexdigest()
 
 
-def find_recorded_base(base: Path, recorded: str, models: Path = MODELS) -> Path | None:
+def find_recorded_base(base: Path, recorded: str, models: Path) -> Path | None:
     """Return where the model with a recorded path and fingerprint is today.
 
     It may lie among the models now. The embedded voice moves with the program.

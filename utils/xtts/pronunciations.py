@@ -1,6 +1,6 @@
 """The pronunciations of a project: ``pronunciations.tsv`` with the columns written, spoken and note.
 
-Training stores them with the model, in ``text.json``. Preview and speech add what the project of the model has now, so
+Training stores them with the model, in ``text.json``. Preview and speech add what the file of the project has now, so
 that a correction is heard at once.
 """
 
@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.core import languages
-from utils.core.errors import DataError, TextError
-from utils.core.paths import Project
 from utils.core.storage import cached_while_unchanged, file_lock, make_folder, write_atomically
+from utils.xtts.facts import PronunciationError, PronunciationProblem
 from utils.xtts.language_packs import pack_for
 
 HEADER = ("written", "spoken", "note")
 MAX_ROWS = 20_000
 NONE: dict[str, str] = {}
-HINT = "Each line is: written, spoken and perhaps a note, between tabs."
 
 
 class Pronunciation(NamedTuple):
@@ -36,34 +34,28 @@ def read_pronunciations(path: Path) -> list[Pronunciation]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}.", hint="Save it as UTF-8.") from error
+        raise PronunciationError(str(path), PronunciationProblem.UNREADABLE, str(error)) from error
     found: dict[str, Pronunciation] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         cells = [" ".join(cell.split()) for cell in line.split("\t")]
         if not any(cells) or line.startswith("#") or tuple(cells[:2]) == HEADER[:2]:
             continue
         if not 2 <= len(cells) <= len(HEADER) or not all(cells[:2]):
-            raise DataError(f"{path}:{number}: {line[:60]!r} is not a pronunciation.", hint=HINT)
+            raise PronunciationError(f"{path}:{number}", PronunciationProblem.MALFORMED, repr(line[:60]))
         found[cells[0]] = Pronunciation(*cells)
     return list(found.values())
 
 
-def overrides(project: Project) -> dict[str, str]:
-    """Return the spoken form of each written form."""
-    return dict(_overrides_in(project.pronunciations))
-
-
-def add_pronunciation(project: Project, written: str, spoken: str, note: str = "", *, language: str = "am") -> str:
+def add_pronunciation(path: Path, written: str, spoken: str, note: str = "", *, language: str = "am") -> str:
     """Add or replace a pronunciation, or remove it if nothing is spoken; return what is heard instead of it.
 
     Raises:
-        TextError: The word cannot be pronounced like this.
+        PronunciationError: The word cannot be pronounced like this.
     """
     entry = Pronunciation(*(" ".join(cell.split()) for cell in (written, spoken, note)))
     if not entry.written:
-        raise TextError("The written form is empty.", hint="Enter the word as it is in the text.")
+        raise PronunciationError(entry.written, PronunciationProblem.EMPTY)
     heard = check(entry, language)
-    path = project.pronunciations
     make_folder(path.parent)
     with file_lock(path.with_name(".pronunciations.lock")):
         listed = {known.written: known for known in read_pronunciations(path)}
@@ -79,33 +71,18 @@ def check(entry: Pronunciation, language: str) -> str:
     pack = pack_for(language, overrides={entry.written: entry.spoken} if entry.spoken else None)
     is_amharic = languages.canonical(language) == languages.AMHARIC.code
     if is_amharic and pack.is_respelled(entry.written) and re.search("[A-Za-zɡəɨ]", entry.spoken):
-        hint = "Write it in Ethiopic letters. Phones are for single Amharic words."
-        raise TextError(f"{entry.spoken!r} is not how {entry.written!r} is spoken.", hint=hint)
+        raise PronunciationError(entry.written, PronunciationProblem.NOT_SPOKEN, entry.spoken)
     return pack.phonemize(pack.normalize(entry.written))
 
 
 def _write(path: Path, listed: Mapping[str, Pronunciation]) -> None:
     if len(listed) > MAX_ROWS:
-        raise DataError(f"{path} would have more than {MAX_ROWS} pronunciations.", hint="Remove some.")
+        raise PronunciationError(str(path), PronunciationProblem.TOO_MANY, str(MAX_ROWS))
     write_atomically(path, "".join("\t".join(cells) + "\n" for cells in (HEADER, *listed.values())))
 
 
-def project_file(model: Path) -> Path | None:
-    """Return the pronunciations of the project that a model was trained in; None outside a project.
-
-    Models are ``ready`` or ``runs/NAME/checkpoints/step_N`` of a project.
-    """
-    folder = model.absolute()
-    if folder.name == "ready":
-        return Project(folder.parent).pronunciations
-    parents = folder.parents
-    if len(parents) > 3 and (parents[0].name, parents[2].name) == ("checkpoints", "runs"):
-        return Project(parents[3]).pronunciations
-    return None
-
-
-def current(path: Path | None) -> dict[str, str]:
-    """Return the pronunciations in a file now; it is read again when it has changed."""
+def overrides(path: Path | None) -> dict[str, str]:
+    """Return the spoken form of each written form in a file now; it is read again when it has changed."""
     return _overrides_in(path) if path else NONE
 
 

@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from utils.core.errors import DamagedError
 from utils.core.storage import storage_errors
+from utils.xtts.facts import TensorFileError
 
 ALIASES = "aliases"  # names of tensors that share memory, so that they share it again
 ORDERS = "orders"  # order of the dimensions in memory if not contiguous; fused optimizers depend on it
@@ -63,7 +63,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
             tensors[name] = tensors[name].permute(order).contiguous().permute(back)
         return tensors | {name: tensors[first] for name, first in json.loads(notes.get(ALIASES, "{}")).items()}
     except (OSError, SafetensorError, ValueError, TypeError, LookupError, AttributeError, RuntimeError) as error:
-        raise DamagedError(f"{path} cannot be read: {error}.", hint="Choose another file, or copy it again.") from error
+        raise TensorFileError(path, str(error)) from error
 
 
 def _check_header(path: Path) -> None:

@@ -14,11 +14,11 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from utils.core import languages
-from utils.core.errors import VocabularyError
 from utils.core.storage import write_atomically
-from utils.xtts import pronunciations
+from utils.xtts.facts import VocabularyFileError, VocabularyProblem
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
+from utils.xtts.pronunciations import NONE, overrides
 from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary, learn_subwords
 
 SUBWORDS = 2000  # reported best for Ethiopic letters; 5,000 was worse
@@ -67,21 +67,15 @@ class Tokenizer:
         self.settings = settings  # of the added language; None for a published model
         self.mode: TextMode = settings.mode if settings else "latin"
         self.notices: tuple[str, ...] = ()  # warnings about a loaded model
-        self.project_file: Path | None = None  # pronunciations that are added to those of the model
+        self.pronunciations: Path | None = None  # file with those that are added to the model's own
         self._packs: dict[str, tuple[dict[str, str], LanguagePack]] = {}
 
     @classmethod
-    def load_current(cls, folder: Path) -> Self:
-        """Load the tokenizer of a model, and add the pronunciations that its project has when a text is read."""
-        tokenizer = cls.load(folder)
-        tokenizer.project_file = pronunciations.project_file(folder)
-        return tokenizer
-
-    @classmethod
-    def load(cls, folder: Path) -> Self:
+    def load(cls, folder: Path, pronunciations: Path | None = None) -> Self:
         """Load vocab.json and text.json of a model and check that they belong together.
 
-        A folder without text.json is a published model with the 17 languages of XTTS.
+        A folder without text.json is a published model with the 17 languages of XTTS. ``pronunciations`` is a file
+        whose entries are added when a text is read.
         """
         vocabulary = Vocabulary.load(folder / VOCABULARY_FILE)
         path = folder / SETTINGS_FILE
@@ -90,10 +84,10 @@ class Tokenizer:
         try:
             settings = TextSettings.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            hint = "Copy it again from the model's folder."
-            raise VocabularyError(f"{path} is damaged: {error}", hint=hint) from error
+            raise VocabularyFileError(str(path), VocabularyProblem.UNREADABLE, str(error)) from error
         vocabulary.verify(settings.vocabulary)
         tokenizer = cls(vocabulary, settings)
+        tokenizer.pronunciations = pronunciations
         pack = tokenizer.pack(settings.language)
         if (pack.name, current := fingerprint(pack)) != (settings.pack, settings.front_end):
             other = f"another {settings.pack} text front end ({settings.front_end}, now {current})"
@@ -131,10 +125,7 @@ class Tokenizer:
         model_text = self._supported(pack.render(normalized, phones, self.mode), pack)
         spoken = languages.find(code)
         if spoken.token not in self.vocabulary.ids:
-            raise VocabularyError(
-                f"{self.vocabulary.source} has no {spoken.token} token: the model does not support {spoken.name}.",
-                hint="Choose a model that was trained on it.",
-            )
+            raise VocabularyFileError(self.vocabulary.source, VocabularyProblem.NO_LANGUAGE, spoken.token)
         full = spoken.token + model_text.replace(" ", SPACE)
         encoding = self.vocabulary.bpe.encode(full)
         spans = zip(encoding.tokens, encoding.offsets, strict=True)
@@ -147,10 +138,8 @@ class Tokenizer:
         """Return the token ids of a text; raise when the vocabulary lacks a symbol."""
         result = self.tokenize(text, language)
         if result.unknown:
-            raise VocabularyError(
-                f"{self.vocabulary.source} has no symbol for {' '.join(result.unknown)} in {text[:60]!r}.",
-                hint="Write these symbols as words, or remove them.",
-            )
+            symbols = f"{' '.join(result.unknown)} ({text[:60]!r})"
+            raise VocabularyFileError(self.vocabulary.source, VocabularyProblem.NO_SYMBOL, symbols)
         return list(result.ids)
 
     def missing_letters(self, language: str) -> list[str]:
@@ -185,7 +174,7 @@ class Tokenizer:
         """Return the pack of a language, with the model's settings where it is the added language."""
         code = languages.canonical(language)
         own = self.settings if self.settings and self.settings.language == code else None
-        added = pronunciations.current(self.project_file) if own else pronunciations.NONE
+        added = overrides(self.pronunciations) if own else NONE
         known = self._packs.get(code)
         if known is None or known[0] is not added:
             backend: Backend = own.backend if own else "rules"
@@ -230,10 +219,7 @@ def prepare_tokenizer(
     vocabulary = base.with_language(languages.find(language).token)
     if mode == "latin":
         if not allow_missing and (missing := base.missing_symbols(pack.symbols("latin"))):
-            raise VocabularyError(
-                f"{base.source} lacks {len(missing)} symbols of the Latin spelling: {' '.join(missing)}",
-                hint="Use the vocab.json of XTTS v2, or the text mode ipa, which adds symbols.",
-            )
+            raise VocabularyFileError(base.source, VocabularyProblem.NO_LATIN, " ".join(missing))
     elif mode == "ipa":
         vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _symbols_in(texts, pack))
     else:

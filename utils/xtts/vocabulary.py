@@ -13,8 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from utils.core.errors import VocabularyError
 from utils.core.storage import read_json, write_atomically
+from utils.xtts.facts import VocabularyFileError, VocabularyProblem
 from utils.xtts.files import VOCABULARY_FILE
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from utils.xtts.language_packs import LanguagePack
 
-ORIGIN = "It should be the vocab.json that came with the XTTS v2 model."
 STOP, UNKNOWN, SPACE, START = "[STOP]", "[UNK]", "[SPACE]", "[START]"
 
 # The row that a new language token starts from. Like our Latin spelling of Amharic, Italian doubles letters for long
@@ -58,20 +57,18 @@ class Vocabulary:
         try:
             data = read_json(path)
         except OSError as error:
-            hint = "Copy the vocab.json of XTTS to this path."
-            raise VocabularyError(f"{path} cannot be read: {error.strerror}.", hint=hint) from error
+            raise VocabularyFileError(str(path), VocabularyProblem.UNREADABLE, str(error.strerror)) from error
         except ValueError as error:
-            hint = "Copy the vocab.json of XTTS again."
-            raise VocabularyError(f"{path} is not valid JSON: {error}.", hint=hint) from error
+            raise VocabularyFileError(str(path), VocabularyProblem.UNREADABLE, f"JSON, {error}") from error
         return cls(data, str(path)).checked()
 
     def checked(self) -> Self:
         data = self.data if isinstance(self.data, dict) else {}
         model, added = data.get("model"), data.get("added_tokens")
         if not isinstance(model, dict) or model.get("type") != "BPE" or not isinstance(added, list):
-            raise VocabularyError(f"{self.source} is not a BPE vocabulary.", hint=ORIGIN)
+            raise VocabularyFileError(self.source, VocabularyProblem.NOT_BPE)
         if missing := [token for token in (STOP, UNKNOWN, SPACE, START) if token not in self.ids]:
-            raise VocabularyError(f"{self.source} has no {' '.join(missing)} token.", hint=ORIGIN)
+            raise VocabularyFileError(self.source, VocabularyProblem.LACKS, " ".join(missing))
         return self
 
     def save(self, folder: Path) -> Path:
@@ -86,8 +83,7 @@ class Vocabulary:
         try:
             return Tokenizer.from_str(json.dumps(self.data, ensure_ascii=False))
         except Exception as error:  # the library raises nothing more precise
-            reason = f"{self.source}: the tokenizers library cannot load it: {error}"
-            raise VocabularyError(reason, hint=ORIGIN) from error
+            raise VocabularyFileError(self.source, VocabularyProblem.UNREADABLE, str(error)) from error
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -104,10 +100,7 @@ class Vocabulary:
 
     def verify(self, expected: str) -> None:
         if self.hash != expected:
-            raise VocabularyError(
-                f"{self.source} is not this model's vocabulary: its hash is {self.hash}, not {expected}.",
-                hint=f"Restore the {VOCABULARY_FILE} that was saved with the model.",
-            )
+            raise VocabularyFileError(self.source, VocabularyProblem.OTHER_MODEL, f"{self.hash}, {expected}")
 
     @cached_property
     def special(self) -> frozenset[str]:
@@ -170,10 +163,7 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
     import torch
 
     if weight.shape[0] != old.size:
-        raise VocabularyError(
-            f"The model has {weight.shape[0]} text rows, but {old.source} has {old.size} tokens.",
-            hint="Use model.pth and vocab.json from the same folder.",
-        )
+        raise VocabularyFileError(old.source, VocabularyProblem.OTHER_SIZE, f"{old.size}, {weight.shape[0]}")
     weight = weight.detach()
     resized = weight.new_zeros((new.size, *weight.shape[1:]))
     shared = [token for token in new.ids if token in old.ids]

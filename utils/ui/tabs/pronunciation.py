@@ -65,5 +65,6 @@ def fix(request: PanelRequest) -> None:
     if not written.strip() or not spoken.strip():
         raise TextError("A word or its pronunciation is missing.", hint="Fill in both fields.")
     project = request.project
-    heard = add_pronunciation(project, written, spoken, why, language=read_language(project.dataset))
+    language = read_language(project.dataset)
+    heard = add_pronunciation(project.pronunciations, written, spoken, why, language=language)
     notify(t("pronunciation.fixed", request.language, written=written.strip(), heard=heard))

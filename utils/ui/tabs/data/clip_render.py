@@ -160,7 +160,7 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
     label, hint = (t(key, language) for key in ("data.clip_text", "data.clip_text_hint"))
     box = views.text_area("text", label, hint, clip.text, f"{clip.id} {clip.text}")
-    pack = AmharicPack(overrides=overrides(Project(folder.parent)))
+    pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
     reads = note(f"{t('common.sounds', language)}: {reading.phones}" if reading.phones else "")
     preview = views.details(

@@ -13,10 +13,10 @@ from utils.core.errors import ConfigError, RunError
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
-from utils.speech.models import list_models
 from utils.studio import batch_speech, comparisons
 from utils.studio.background_jobs import BackgroundJob
 from utils.studio.batch_speech import SpokenBatch
+from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import Panel, PanelRequest

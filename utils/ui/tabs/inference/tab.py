@@ -8,10 +8,10 @@ import gradio as gr
 from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT, VOICES
-from utils.speech.models import list_models
 from utils.speech.session import Check, SpeechSession
 from utils.studio import takes
 from utils.studio.background_jobs import BackgroundJobs
+from utils.studio.models import list_models
 from utils.ui.i18n import t
 from utils.ui.page import Advanced, PageContext, connect_live
 from utils.ui.settings_form import SettingsForm, editable_dropdown

@@ -13,7 +13,7 @@ from utils.ui import views
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
-from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, licence_accepted
+from utils.xtts.hub import LICENCE, VARIABLE, licence_accepted
 
 Action = Callable[[PanelRequest], object]
 
@@ -31,9 +31,7 @@ def build_base_models(page: PageContext) -> None:
         notify(t("system.freed", request.language, size=f"{size / 1e6:,.0f}"))
 
     actions = {
-        "agree": saying(
-            "common.consent_saved", lambda request: accept_licence(request.text("person"), paths.LICENCE_CONSENT)
-        ),
+        "agree": saying("common.consent_saved", lambda request: downloads.give_consent(request.text("person"))),
         "withdraw": saying("system.consent_withdrawn", lambda _: downloads.withdraw_consent()),
         "licence": lambda _: {"licence": downloads.licence_text()},
         "download": saying(

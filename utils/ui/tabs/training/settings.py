@@ -15,6 +15,7 @@ from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, Project
 from utils.dataset import metadata
 from utils.studio import runs
+from utils.studio.downloads import needs_consent
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.i18n import choices, describe_problems, field_title, labels, t, translate
@@ -22,8 +23,9 @@ from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, s
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.training import render
 from utils.ui.views import error_box, message_box, note
+from utils.xtts.facts import LicenceError
 from utils.xtts.files import TINY
-from utils.xtts.hub import LICENCE, LicenceError, licence_accepted
+from utils.xtts.hub import LICENCE, VARIABLE
 
 VERB = "train"
 SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
@@ -103,16 +105,13 @@ def settings_error(error: AmharicTtsError, language: str) -> str:
 def needs_licence(values: Values) -> bool:
     """Tell whether the licence of the published model still has to be accepted."""
     is_published = values.get("version") != TINY and not str(values.get("custom_model") or "").strip()
-    return is_published and not licence_accepted()
+    return is_published and needs_consent()
 
 
 def start(config: TrainConfig, project: Project) -> runs.Run:
     """Start a run, or queue it behind the active one."""
     if needs_licence(config.model_dump()):
-        raise LicenceError(
-            f"The {LICENCE} of the base model has not been accepted yet.",
-            hint="Accept it below the base model, or choose the tiny base model.",
-        )
+        raise LicenceError(LICENCE, VARIABLE)
     return runs.start(VERB, config, project, queue=True)
 
 

@@ -14,6 +14,7 @@ from utils.core.paths import UPLOADS
 from utils.core.storage import make_folder, write_atomically
 from utils.studio import runs, training_checks
 from utils.studio.background_jobs import BackgroundJobs
+from utils.studio.downloads import give_consent
 from utils.system.doctor import Finding
 from utils.training.history import HistoryCache
 from utils.ui import views
@@ -24,7 +25,6 @@ from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_live, connect_effects, connect_monitor
 from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_settings, settings_error
-from utils.xtts.hub import accept_licence
 
 MEMORY_TEST = "memory_test"
 ACTIONS = ("check_dataset", "estimate_memory", "test_step", "show_command", "save_settings")
@@ -78,7 +78,7 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
     """Ask for consent to the licence of a published base model, once on a computer."""
 
     def accept(request: PanelRequest) -> None:
-        accept_licence()
+        give_consent()
         notify(t("common.consent_saved", request.language))
 
     def show(request: PanelRequest) -> str:

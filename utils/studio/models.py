@@ -1,4 +1,7 @@
-"""Lists the models that can speak, and finds one by name or path. Does not load torch until a base is needed."""
+"""The models of this installation: lists those that can speak, finds one by name or path, and says where they are.
+
+The libraries below know no folders but those that they are given. Nothing here loads torch until a base is needed.
+"""
 
 import difflib
 from collections.abc import Iterator, Sequence
@@ -7,20 +10,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.config import TrainConfig
-from utils.core.errors import DamagedError, RunError
-from utils.core.paths import MODELS, OUTPUT, TINY_MODEL, Project, list_projects
+from utils.core import paths
+from utils.core.errors import RunError
+from utils.core.facts import Report, ShouldStop, ignore, never_stop
+from utils.core.paths import OUTPUT, TINY_MODEL, Project, list_projects
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, Checkpoint
-from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, TINY, ModelFileError, read_about
+from utils.xtts.checkpoints import TRAINED_FILES, Checkpoint
+from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
+from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, TINY, missing_files, read_about
 
 if TYPE_CHECKING:
     from utils.xtts.base_models import ModelSource
 
 NEEDED = (MODEL_FILE, *REQUIRED_FILES)
 VERSIONS: tuple[str, ...] = get_args(TrainConfig.model_fields["version"].annotation)
-TRAINED_FILES = (checkpoints.MANIFEST, checkpoints.MODEL, ADAPTER, ADAPTER_CONFIG)
-HINT = "Choose a finished model, checkpoint, run, project, base model or Coqui model folder."
 
 ModelKind = Literal["ready", "checkpoint", "base"]
 
@@ -45,7 +49,7 @@ def list_models(output: Path = OUTPUT) -> list[ListedModel]:
     """
     projects = [Project(output), *(Project(output / name) for name in list_projects(output))]
     models = [model for project in projects for model in _list_project(project)]
-    for path in sorted((output / MODELS.name).glob("[!.]*")):
+    for path in sorted((output / paths.MODELS.name).glob("[!.]*")):
         if path.name != TINY:  # earlier versions stored random weights under this name
             models += _base(path)
     order = get_args(ModelKind)
@@ -73,26 +77,16 @@ def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | 
     if not name:
         finished = [model for model in list_models(output) if model.kind == "ready"]
         if not finished:
-            raise ModelFileError(
-                f"There is no finished model in {output}.",
-                hint="Train one, promote a checkpoint (python -m utils checkpoints promote), or use tiny.",
-            )
+            raise ModelFileError(output, ModelProblem.NOTHING_FINISHED)
         return max(finished, key=lambda model: model.when).path
     if name in VERSIONS:
         from utils.xtts.base_models import base_folder
 
-        return base_folder(name, source=source)
+        return base_folder(name, source or model_source())
     try:
         return _weights_in(_existing(name, output))
     except OSError as error:  # a name that is too long, a folder without permissions
-        raise ModelFileError(f"{name[:200]} cannot be read: {error.strerror}.", hint=HINT) from error
-
-
-def missing_files(folder: Path, weights: Path | None = None) -> list[str]:
-    """List what a coqui folder lacks, apart from weights that were named themselves."""
-    present = {path.name for path in folder.iterdir() if path.is_file()}
-    missing = [] if weights or present & set(MODEL_FILE_NAMES) else [MODEL_FILE]
-    return missing + [name for name in REQUIRED_FILES if name not in present]
+        raise ModelFileError(Path(name[:200]), ModelProblem.UNREADABLE, str(error.strerror)) from error
 
 
 def _list_project(project: Project) -> Iterator[ListedModel]:
@@ -134,15 +128,14 @@ def _existing(name: str, output: Path) -> Path:
     if name in projects:
         return output / name
     near = difflib.get_close_matches(name, [*projects, *VERSIONS], n=2)
-    suggestion = f"Did you mean {' or '.join(near)}? " if near else ""
-    raise ModelFileError(f"{path} does not exist.", hint=suggestion + HINT)
+    raise ModelFileError(path, ModelProblem.SIMILAR if near else ModelProblem.NOT_FOUND, ", ".join(near))
 
 
 def _weights_in(path: Path) -> Path:
     if path.is_file():
         if path.suffix == ".pth":
             return path
-        raise ModelFileError(f"{path} is a file, not a folder.", hint=f"Did you mean its folder, {path.parent}?")
+        raise ModelFileError(path, ModelProblem.NOT_A_FOLDER, str(path.parent))
     if _is_model(path) or path.name.startswith(checkpoints.PREFIX):
         return path
     if path.name == checkpoints.FOLDER:
@@ -152,8 +145,8 @@ def _weights_in(path: Path) -> Path:
     if (project := Project(path)).ready.is_dir() or project.runs.is_dir():
         return _model_of(project)
     if not any(path.iterdir()):
-        raise ModelFileError(f"{path} is an empty folder.", hint=HINT)
-    raise ModelFileError(f"{path} has no {', no '.join(missing_files(path))}.", hint=HINT)
+        raise ModelFileError(path, ModelProblem.EMPTY)
+    raise ModelFileError(path, ModelProblem.LACKS, ", ".join(missing_files(path)))
 
 
 def _is_model(folder: Path) -> bool:
@@ -167,16 +160,35 @@ def _model_of(project: Project) -> Path:
     for run in list_runs(project):
         if any(not each.error for each in checkpoints.list_checkpoints(run.folder)):
             return _best_checkpoint(run.folder).folder
-    raise ModelFileError(
-        f"{project.root} has neither a finished model nor a checkpoint.", hint="Train first, or choose another model."
-    )
+    raise ModelFileError(project.root, ModelProblem.UNTRAINED)
 
 
 def _best_checkpoint(run: Path) -> Checkpoint:
     listed = checkpoints.list_checkpoints(run)
     complete = [each for each in listed if not each.error]
     if not complete and listed:
-        raise DamagedError(listed[0].error, hint="Choose another run, or resume this one.")
+        raise CheckpointError(listed[0].folder, CheckpointProblem.DAMAGED, listed[0].error)
     if not complete:
-        raise RunError(f"{run} has no checkpoint yet.", hint="Wait until it has saved one, or choose another run.")
+        raise ModelFileError(run, ModelProblem.NO_CHECKPOINT)
     return next((each for each in complete if each.is_best), complete[0])
+
+
+def model_source(report: Report = ignore, should_stop: ShouldStop = never_stop) -> "ModelSource":
+    """Return where published models are downloaded to."""
+    from utils.xtts.base_models import ModelSource
+
+    return ModelSource(paths.MODELS, paths.LICENCE_CONSENT, report=report, should_stop=should_stop)
+
+
+def pronunciations_of(model: Path) -> Path | None:
+    """Return the pronunciations of the project that a model was trained in; None outside a project.
+
+    Models are ``ready`` or ``runs/NAME/checkpoints/step_N`` of a project.
+    """
+    folder = model.absolute()
+    if folder.name == "ready":
+        return Project(folder.parent).pronunciations
+    parents = folder.parents
+    if len(parents) > 3 and (parents[0].name, parents[2].name) == ("checkpoints", "runs"):
+        return Project(parents[3]).pronunciations
+    return None
