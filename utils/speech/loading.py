@@ -40,6 +40,7 @@ from utils.xtts.facts import (
 from utils.xtts.model import (
     GPT_PREFIX,
     compare,
+    find_parts,
     find_recorded_base,
     load_gpt,
     load_vocoder,
@@ -257,7 +258,7 @@ def _load_checkpoint(
     file = checkpoints.ADAPTER if merge or checkpoints.MODEL not in hashes else checkpoints.MODEL
     if file not in hashes:
         raise CheckpointError(folder, CheckpointProblem.NO_WEIGHTS, file)
-    origin = _find_base(folder, info, base, source)
+    origin = _find_base(folder, info, base, source, needs_gpt=file != checkpoints.MODEL)
     # An adapter alone may use the vocabulary of its base.
     has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
     tokenizer = Tokenizer.load(folder if has_vocabulary else origin, pronunciations_of(folder))
@@ -299,12 +300,19 @@ def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
         raise CheckpointError(folder, CheckpointProblem.DAMAGED, reason) from error
 
 
-def _find_base(folder: Path, info: CheckpointInfo, base: str | Path | None, source: ModelSource) -> Path:
-    """Return the model that it was trained from: the given one, its old path, or where models are stored now."""
+def _find_base(
+    folder: Path, info: CheckpointInfo, base: str | Path | None, source: ModelSource, *, needs_gpt: bool
+) -> Path:
+    """Return the model that it was trained from: the given one, its old path, or where models are stored now.
+
+    Merged weights need only its other parts, which the project's finished model has too.
+    """
     if base is None and not info.base:
         raise CheckpointError(folder, CheckpointProblem.BASE_UNKNOWN)
     path = Path(info.base) if base is None else find_model(base, source=source)
-    if found := find_recorded_base(path, info.base_fingerprint, source.models if base is None else path.parent):
+    places = path, info.base_fingerprint, source.models if base is None else path.parent
+    exported = Project(folder.absolute().parents[3]).ready if len(folder.absolute().parents) > 3 else None
+    if found := find_recorded_base(*places) if needs_gpt or exported is None else find_parts(*places, exported):
         return found
     raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, str(path))
 

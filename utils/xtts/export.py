@@ -31,15 +31,7 @@ from utils.xtts.files import (
     VOCABULARY_FILE,
     read_about,
 )
-from utils.xtts.model import (
-    GPT_PREFIX,
-    compare,
-    find_recorded_base,
-    fingerprint,
-    meta_gpt,
-    read_config,
-    read_state_dict,
-)
+from utils.xtts.model import GPT_PREFIX, compare, find_parts, fingerprint, meta_gpt, read_config, read_state_dict
 from utils.xtts.pronunciations import overrides
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
@@ -69,7 +61,7 @@ def promote(
     about, folder = checkpoint.info, checkpoint.folder
     if about is None:
         raise CheckpointError(folder, CheckpointProblem.DAMAGED, checkpoint.error)
-    if not (base := find_recorded_base(Path(about.base), about.base_fingerprint, models)):
+    if not (base := find_parts(Path(about.base), about.base_fingerprint, models, ready)):
         raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, about.base)
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL
     if not (folder / weights).is_file():
@@ -79,6 +71,8 @@ def promote(
         raise CheckpointError(folder, CheckpointProblem.OTHER_VOCABULARY)
     losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
     origin = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
+    if about.base_fingerprint:
+        origin["base_fingerprint"] = about.base_fingerprint
     tokenizer = tokenizer.with_pronunciations(overrides(pronunciations))
     state = read_state(folder, weights=weights)
     return write_ready(ready, base, state, tokenizer, reference, origin, half=half)

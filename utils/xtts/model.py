@@ -23,7 +23,7 @@ from utils.core.errors import shortage
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
 from utils.xtts.facts import ModelFileError, ModelProblem
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, read_about
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -290,3 +290,14 @@ def find_recorded_base(base: Path, recorded: str, models: Path) -> Path | None:
         if os.path.isfile(place / MODEL_FILE) and recorded in {"", fingerprint(place)}:  # noqa: PTH113
             return place
     return None
+
+
+def find_parts(base: Path, recorded: str, models: Path, exported: Path) -> Path | None:
+    """Return a folder with the parts that a trained voice takes from its base, such as the vocoder.
+
+    When the base is gone, a model that was exported with it still has them; its GPT is another one.
+    """
+    if found := find_recorded_base(base, recorded, models):
+        return found
+    is_of_base = recorded and (exported / MODEL_FILE).is_file()
+    return exported if is_of_base and read_about(exported).get("base_fingerprint") == recorded else None
