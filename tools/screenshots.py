@@ -72,7 +72,7 @@ def train(project: Project) -> None:
     """Train once more with sample sentences, which the preset of the sample leaves out."""
     config = TrainConfig.load(CONFIGS / "tiny_cpu.yaml")
     changes = {"num_epochs": 2, "sample_texts": "", "eval_step": 6, "output_path": str(project.root)}
-    run = runs.start("train", config.model_copy(update=changes), project)
+    run = runs.start("train", config.model_copy(update=changes), project).run
     while run.current_state().status in runs.ACTIVE:
         time.sleep(0.5)
 

@@ -37,7 +37,7 @@ def test_a_run_writes_no_secret_of_its_environment(
 ) -> None:
     for name in VARIABLES:
         monkeypatch.setenv(name, SECRET)
-    run = runs.start(verb, config, Project(tmp_path))
+    run = runs.start(verb, config, Project(tmp_path)).run
     pid = run.current_state().pid  # every user of the computer can read the command line of a process
     assert not psutil.pid_exists(pid) or SECRET not in " ".join(psutil.Process(pid).cmdline())
     while (state := run.current_state()).status in runs.ACTIVE:

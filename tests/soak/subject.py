@@ -84,7 +84,7 @@ class Subject:
     def work(self, updates: int = 2) -> Run:
         """Start or resume the training, as the page does, and wait for more updates."""
         if self.run is None or self.run.current_state().status is Status.FINISHED:
-            self.run = runs.start("train", self.config, self.project)
+            self.run = runs.start("train", self.config, self.project).run
         elif self.run.current_state().status not in runs.ACTIVE:
             runs.resume(self.run)
         self.advance(updates)

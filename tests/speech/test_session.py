@@ -3,18 +3,14 @@
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.run_kinds.count import CountConfig
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
-from utils.core.paths import Project
 from utils.speech.session import Check, QueueFullError, SessionClosedError, SpeechSession
-from utils.studio import runs
 
 CONFIG = SpeechConfig(model="a")
 
@@ -146,18 +142,10 @@ def test_a_model_in_use_is_neither_replaced_nor_unloaded(session: SpeechSession)
     assert session.loaded is None
 
 
-def test_a_training_that_starts_here_makes_room_and_other_runs_do_not(
-    session: SpeechSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise RunError("no process")
-
-    monkeypatch.setattr(runs, "start_detached", fail)
+def test_a_model_that_nobody_uses_makes_room(session: SpeechSession) -> None:
     list(session.submit(two_events("x", []), CONFIG).events())
-    for verb, stays in (("prepare", True), ("train", False)):
-        with pytest.raises(RunError, match="no process"):
-            runs.start(verb, CountConfig(), Project(tmp_path))
-        assert (session.loaded is not None) == stays
+    session.make_room()
+    assert session.loaded is None
 
 
 def test_closing_the_session_ends_every_request(session: SpeechSession) -> None:

@@ -18,9 +18,11 @@ from tests.run_kinds.count import CountConfig
 from tests.soak.mounting import fill
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.events import read_events
+from utils.core.facts import Stop
 from utils.core.paths import ROOT, Project
 from utils.core.processes import identity, machine
 from utils.studio import runs
+from utils.studio.facts import RunActiveError
 from utils.studio.runs import Run, State, Status
 
 LONG = CountConfig(seconds=60, ticks_per_second=20)
@@ -57,7 +59,7 @@ def steps(run: Run) -> list[object]:
 
 
 def test_a_run_counts_to_its_end_and_is_found_by_name_only_inside_the_project(project: Project) -> None:
-    run = runs.start("count", SHORT, project)
+    run = runs.start("count", SHORT, project).run
     assert ended(run) is Status.FINISHED
     assert steps(run) == [1, 2, 3, 4]
     assert kinds(run)[-1] == "ended"
@@ -78,7 +80,7 @@ from pathlib import Path
 from utils.studio import runs
 from tests.run_kinds.count import CountConfig
 from utils.core.paths import Project
-print(runs.start("count", CountConfig(seconds=60, ticks_per_second=20), Project(Path(sys.argv[1]))).folder)
+print(runs.start("count", CountConfig(seconds=60, ticks_per_second=20), Project(Path(sys.argv[1]))).run.folder)
 """
 
 
@@ -95,7 +97,7 @@ def test_two_pages_start_one_run_and_it_outlives_them(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_killed_child_is_lost_and_resumes_where_it_was(project: Project) -> None:
-    run = runs.start("count", CountConfig(seconds=1.5, ticks_per_second=20), project)
+    run = runs.start("count", CountConfig(seconds=1.5, ticks_per_second=20), project).run
     wait_for(lambda: len(steps(run)) >= 5)
     os.kill(run.current_state().pid, signal.SIGKILL)
     assert ended(run) is Status.LOST
@@ -106,13 +108,13 @@ def test_a_killed_child_is_lost_and_resumes_where_it_was(project: Project) -> No
 
 @pytest.mark.slow
 def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Project) -> None:
-    first = runs.start("count", CountConfig(seconds=1, ticks_per_second=10), project)
+    first = runs.start("count", CountConfig(seconds=1, ticks_per_second=10), project).run
     wait_for(lambda: len(steps(first)) >= 2)
     runs.stop_and_save(first)
     assert ended(first) is Status.STOPPED
-    assert first.current_state().message == "Stopped and saved."
-    second = runs.start("count", LONG, project)
-    with pytest.raises(RunBusyError, match=f"{second.name} of project {project.root.name} is running"):
+    assert first.current_state().stop is Stop.SAVE
+    second = runs.start("count", LONG, project).run
+    with pytest.raises(RunActiveError, match=second.name):
         runs.resume(first)
     runs.stop_now(second)
     assert ended(runs.resume(first)) is Status.FINISHED
@@ -120,7 +122,7 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
 
 
 def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Project) -> None:
-    run = runs.start("count", LONG, project)
+    run = runs.start("count", LONG, project).run
     with pytest.raises(RunBusyError, match="Stop it first"):
         runs.delete(run)
     assert runs.stop_now(run).status is Status.STOPPED
@@ -132,11 +134,11 @@ def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Pr
 
 @pytest.mark.slow
 def test_a_child_that_does_not_react_is_ended_all_the_same(project: Project) -> None:
-    run = runs.start("count", LONG, project)
+    run = runs.start("count", LONG, project).run
     pid = run.current_state().pid
     os.kill(pid, signal.SIGSTOP)
     state = runs.stop_now(run, grace=0.2)
-    assert (state.status, state.message) == (Status.STOPPED, "Stopped without saving.")
+    assert (state.status, state.stop) == (Status.STOPPED, Stop.NOW)
     wait_for(lambda: identity(pid) == "")
 
 
@@ -151,7 +153,7 @@ def shut_the_machine_down(run: Run) -> None:
 
 @pytest.mark.parametrize("stop", [ask_by_file, shut_the_machine_down])
 def test_a_run_that_is_asked_to_stop_saves(project: Project, stop: Callable[[Run], None]) -> None:
-    run = runs.start("count", LONG, project)
+    run = runs.start("count", LONG, project).run
     stop(run)
     assert ended(run) is Status.STOPPED
     assert "saved" in kinds(run)
@@ -219,7 +221,7 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, conte
 
 @pytest.mark.slow
 def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) -> None:
-    run = runs.start("count", LONG, project)
+    run = runs.start("count", LONG, project).run
     run.state_file.write_text("{", encoding="utf-8")
     assert run.current_state().status is Status.UNREADABLE
     wait_for(lambda: run.current_state().status is Status.RUNNING)
@@ -227,7 +229,7 @@ def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) ->
 
 
 def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
-    run = runs.start("count", LONG, project)
+    run = runs.start("count", LONG, project).run
     pid = run.current_state().pid
     shutil.rmtree(run.folder.rename(project.root / "deleted"))  # moved first: the run still writes to its folder
     (run.folder / "checkpoints").mkdir(parents=True)  # by a save that was being written
@@ -236,12 +238,12 @@ def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_cannot_go_on_fails_with_the_reason(project: Project) -> None:
-    run = runs.start("count", SHORT, project)
+    run = runs.start("count", SHORT, project).run
     assert ended(run) is Status.FINISHED
     run.config.write_text("seconds: -1\n", encoding="utf-8")
     runs.resume(run)
     assert ended(run) is Status.FAILED
-    assert "seconds: -1 should be greater" in run.current_state().message
+    assert "seconds: -1 should be greater" in run.current_state().reason()
     assert "Traceback" not in run.log.read_text(encoding="utf-8")  # of an expected error
     run.log.unlink()
     run.log.mkdir()
@@ -269,7 +271,7 @@ def test_nothing_is_started_on_a_full_disk(small_disk: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk_keeps_no_run_alive_and_its_state_readable(small_disk: Path) -> None:
-    run = runs.start("count", CountConfig(seconds=60, ticks_per_second=2), Project(small_disk / "project"))
+    run = runs.start("count", CountConfig(seconds=60, ticks_per_second=2), Project(small_disk / "project")).run
     pid = run.current_state().pid
     fill(small_disk, 0)
     assert runs.stop_now(run).status not in runs.ACTIVE
@@ -287,21 +289,8 @@ def test_runs_are_found_by_verb_and_status(project: Project) -> None:
     assert [run and run.verb for run in active] == ["prepare", "train", None]
 
 
-def test_a_queued_run_starts_when_the_active_one_has_ended(project: Project) -> None:
-    first = runs.start("count", LONG, project, queue=True)
-    assert runs.start("count", LONG, project, queue=True) == first  # a second click
-    others = (SHORT.model_copy(update={"seconds": seconds}) for seconds in (9, 8))
-    second, third = (runs.start("count", config, project, queue=True) for config in others)
-    assert second.current_state().status is third.current_state().status is Status.QUEUED
-    assert runs.start_next(project, "count") is None
-    runs.delete(third)  # out of the queue
-    runs.stop_and_save(first)
-    wait_for(lambda: second.current_state().status is Status.RUNNING)
-    assert runs.queued_runs(project, "count") == []
-
-
 def test_a_run_can_be_given_a_title_and_a_note(project: Project) -> None:
-    run = runs.start("count", SHORT, project)
+    run = runs.start("count", SHORT, project).run
     assert run.title == run.name
     runs.write_note(run, "Low rate\nthe second try")
     assert (run.title, run.note) == ("Low rate", "Low rate\nthe second try")

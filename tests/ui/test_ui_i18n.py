@@ -16,6 +16,7 @@ from utils.core.wording import TABLES, read_table
 from utils.core.wording import rows as phrases
 from utils.speech.preview import tokenizer_of
 from utils.studio import comparisons, downloads, reference_clips, takes
+from utils.studio.facts import RunActiveError
 from utils.studio.runs import find_run
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import show_errors
@@ -73,10 +74,9 @@ def test_the_problems_of_a_form_are_translated_one_by_one() -> None:
 
 
 def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> None:
-    busy = RunBusyError("20260101-train of የአበበ is running.", hint="Stop it first.")
+    busy = RunActiveError("20260101-train", "የአበበ")
     assert describe_error(busy, "en") == str(busy)
-    assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት።"
-    assert translate(str(busy), "am") == "የየአበበ ሥራ 20260101-train እየሄደ ነው። መጀመሪያ ያቁሙት።"  # as a run ends with it
+    assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት፣ ወይም እስኪያልቅ ይጠብቁ።"
     assert translate("", "am") == ""
     untranslated = DataError("The moon is full.", hint="Wait two weeks.")
     assert describe_error(untranslated, "am") == f"The moon is full. {CURE} Wait two weeks."

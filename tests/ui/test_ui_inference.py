@@ -3,6 +3,8 @@
 import threading
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
@@ -19,9 +21,9 @@ from utils.studio.models import ListedModel, list_models
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t, translate
 from utils.ui.run_panel import job_status
-from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import picker_state
+from utils.ui.tabs.inference.tab import new_session
 from utils.ui.tabs.inference.takes import facts_html
 from utils.ui.tabs.inference.text import preview_html
 from utils.xtts.tokenizer import TokenizedText
@@ -91,7 +93,8 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
     models = list_models(tmp_path)
     assert [(model.name, model.kind) for model in models] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
     project = Project(tmp_path / "p")
-    context = Context(None, inference.new_session(tmp_path), BackgroundJobs(), None, None, None)  # type: ignore[arg-type]
+    page: Any = SimpleNamespace(session=new_session(tmp_path))
+    context = Context(page, BackgroundJobs(), None, None, None)  # type: ignore[arg-type]
     checkpoints = [
         replace(models[0], kind="checkpoint", path=project.runs / name, is_best=name == "best")
         for name in ("newest", "best")

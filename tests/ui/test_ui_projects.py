@@ -82,7 +82,7 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
         lambda: projects.rename(project, "copy", tmp_path),
         lambda: projects.delete(project, tmp_path),
     ):
-        with pytest.raises(RunBusyError, match="-train of voice is running"):
+        with pytest.raises(RunBusyError, match="-train is running in the project voice"):
             action()
     assert list_projects(tmp_path) == ["voice"]
     page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)

@@ -94,7 +94,7 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert reason(version="v2.0.2") == t("training.licence_needed", "en")
     assert "/nowhere.csv" in reason(train_csv="/nowhere.csv")
     with pytest.raises(AmharicTtsError, match="License"):
-        settings.start(TrainConfig(), project)
+        settings.start(TrainConfig(), project, lambda: None)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_boxes_that_exclude_each_other_are_named_as_on_the_form() -> None:
     with pytest.raises(AmharicTtsError) as caught:
         TrainConfig.parse({"use_compile": True, "enable_lora": True})
     shown = settings.settings_error(caught.value, "en")
-    assert "torch.compile (use_compile) does not work with LoRA (enable_lora)" in shown
+    assert "torch.compile (use_compile) needs LoRA (enable_lora) off" in shown
     assert 'data-setting="use_compile enable_lora"' in shown
 
 

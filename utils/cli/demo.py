@@ -94,7 +94,7 @@ def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run:
     steps: dict[str, Config] = {"prepare": recordings, "train": config}
     for verb, step_config in steps.items():
         print(f"\n{verb} …", flush=True)
-        run = runs.start(verb, step_config, project)
+        run = runs.start(verb, step_config, project).run
         if code := follow(run):
             sys.exit(code)
     return run

@@ -18,6 +18,7 @@ from utils.config.flags import add_flags, read_flags
 from utils.core.errors import AmharicTtsError, ConfigError, DataError
 from utils.core.paths import project, resolve_inside
 from utils.core.storage import make_folder
+from utils.core.wording import describe
 from utils.studio import runs
 
 if TYPE_CHECKING:
@@ -93,14 +94,16 @@ class Tools:
         path = resolve_inside(self.folder, recordings)
         if not path.exists() or SEPARATOR in str(path):
             raise DataError(f"There is no {recordings} in {self.folder}.", hint="Give a file or folder inside it.")
-        run = runs.start("prepare", DatasetConfig(inputs=str(path)), project(project_name, self.output))
-        return f"{run.name} has started."
+        start = runs.start("prepare", DatasetConfig(inputs=str(path)), project(project_name, self.output))
+        return describe(start.fact)
 
     def status(self, project_name: str) -> list[dict[str, str]]:
         """List the preparations and trainings of a project, newest first."""
-        states = {run.name: run.current_state() for run in runs.list_runs(project(project_name, self.output))}
+        opened = project(project_name, self.output)
+        runs.watch_queue(opened)
+        states = {run.name: run.current_state() for run in runs.list_runs(opened)}
         return [
-            {"run": name, "status": state.status.value, "started": time.ctime(state.created), "message": state.message}
+            {"run": name, "status": state.status.value, "started": time.ctime(state.created), "message": state.reason()}
             for name, state in states.items()
         ]
 

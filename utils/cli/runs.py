@@ -9,10 +9,13 @@ from pathlib import Path
 
 from utils.config import Config
 from utils.config.flags import add_flags
-from utils.core.errors import EXIT_INTERRUPTED, RunError
+from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import Event, read_events, read_tail, tail_offset
+from utils.core.facts import to_json
 from utils.core.paths import OUTPUT, Project, project
+from utils.core.wording import describe
 from utils.studio import runs
+from utils.studio.facts import RunNameMissingError, Status
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
 from utils.xtts import checkpoints
@@ -55,11 +58,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
+    runs.watch_queue(opened)
     if arguments.action == "list":
         show_list(opened)
         return 0
     if not arguments.name:
-        raise RunError(f"No run given. Usage: runs {arguments.action} NAME.", hint="See: python -m utils runs list.")
+        raise RunNameMissingError(arguments.action)
     run = runs.find_run(opened, arguments.name)
     match arguments.action:
         case "show":
@@ -90,24 +94,23 @@ def show_list(opened: Project) -> None:
     for run in shown:
         state = run.current_state()
         title = run.title.removeprefix(run.name)
-        print(f"{run.name:<32} {state.status:<10} {' · '.join(filter(None, (title, state.message)))}".rstrip())
+        print(f"{run.name:<32} {state.status:<10} {' · '.join(filter(None, (title, state.reason())))}".rstrip())
 
 
 def show(run: Run) -> None:
     """Print the state, the settings and the end of the log."""
     state = run.current_state()
     began = datetime.fromtimestamp(state.created).astimezone().isoformat(timespec="seconds")
-    print(f"{run.name}: {state.status} (process {state.pid}, began {began}) {state.message}".rstrip())
+    print(f"{run.name}: {state.status} (process {state.pid}, began {began}) {state.reason()}".rstrip())
     print(*filter(None, (run.note, read_tail(run.config))), sep="\n\n")
     print(read_tail(run.log))
 
 
 def start_and_follow(verb: str, config: Config, opened: Project, arguments: argparse.Namespace) -> int:
     """Start a run and follow it until it ends, or return at once."""
-    run = runs.start(verb, config, opened)
-    facts = {"kind": "run", "name": run.name, "folder": str(run.folder)}
-    print(json.dumps(facts) if arguments.json else f"{run.name} is running in {run.folder}", flush=True)
-    return 0 if arguments.detach else follow(run, as_json=arguments.json)
+    start = runs.start(verb, config, opened)
+    print(json.dumps({**to_json(start.fact), "kind": "run"}) if arguments.json else describe(start.fact), flush=True)
+    return 0 if arguments.detach else follow(start.run, as_json=arguments.json)
 
 
 def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
@@ -123,9 +126,11 @@ def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
             if batch.offset > offset:
                 offset = batch.offset
                 continue  # there may be more than one batch
-            if state.status not in runs.ACTIVE:
+            if state.status not in runs.ACTIVE | {Status.QUEUED}:
                 printer.close()
                 return _end(run, asks=not as_json)
+            if state.status is Status.QUEUED:
+                runs.watch_queue(run.project)
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             message = "Stopping now." if is_stopping else "Saving and stopping. Press Ctrl-C again to skip saving."
@@ -141,13 +146,13 @@ def print_json(event: Event) -> None:
 def _end(run: Run, *, asks: bool) -> int:
     """Report how a run ended; on a terminal, offer the best checkpoint of one that was stopped."""
     state = run.current_state()
-    if state.status in {runs.Status.LOST, runs.Status.UNREADABLE}:
-        print(state.message)  # any other end is an event
-    step = checkpoints.best_step(run.folder) if state.status is runs.Status.STOPPED and asks else None
+    if state.status in {Status.LOST, Status.UNREADABLE}:
+        print(state.reason())  # any other end is an event
+    step = checkpoints.best_step(run.folder) if state.status is Status.STOPPED and asks else None
     if step and sys.stdin.isatty() and sys.stdout.isatty():
         answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.root.name}? [y/N] ")
         if answer.strip().lower() in {"y", "yes"}:
             from utils.speech.loading import make_ready
 
             print(f"The finished model is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
-    return {runs.Status.FINISHED: 0, runs.Status.STOPPED: EXIT_INTERRUPTED}.get(state.status, 1)
+    return {Status.FINISHED: 0, Status.STOPPED: EXIT_INTERRUPTED}.get(state.status, 1)

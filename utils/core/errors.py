@@ -35,12 +35,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
+
+
+class Resource(StrEnum):
+    """What the system can be short of."""
+
+    MEMORY = "memory"
+    FILES = "files"
+    THREADS = "threads"
+
+
 SHORTAGES = {  # by what Python, torch and the loader of libraries say when the system refuses them something
-    "MemoryError|allocate memory|map segment|out of memory|create a primitive": (
-        "There is not enough memory. Close other programs, or raise the limit (ulimit -v)."
-    ),
-    "Too many open files": "Too many files are open. Raise the limit: ulimit -n 1024.",
-    "start new thread": "No thread could be started. Close other programs, or raise the limit (ulimit -u).",
+    "MemoryError|allocate memory|map segment|out of memory|create a primitive": Resource.MEMORY,
+    "Too many open files": Resource.FILES,
+    "start new thread": Resource.THREADS,
 }
 
 
@@ -318,14 +326,33 @@ class PrivateAddressError(DownloadError):
     url: str
 
 
+class ShortageError(AmharicTtsError):
+    """The system is short of something."""
+
+    resource: Resource
+
+
+class InternalError(AmharicTtsError):
+    """An error that no user can do something about: a bug."""
+
+    reason: str
+
+
 def shortage(error: BaseException) -> str:
     """Return a sentence about what the system is short of, if that is why an error was raised; otherwise nothing."""
+    typed = as_typed(error)
+    return str(typed) if isinstance(typed, ShortageError) else ""
+
+
+def as_typed(error: BaseException) -> AmharicTtsError:
+    """Return any error as one that can be worded; the traceback of an internal one is in the log."""
+    if isinstance(error, AmharicTtsError):
+        return error
     said = f"{type(error).__name__}: {error}"
-    return next((sentence for signs, sentence in SHORTAGES.items() if re.search(signs, said)), "")
+    short = next((resource for signs, resource in SHORTAGES.items() if re.search(signs, said)), None)
+    return ShortageError(short) if short else InternalError(said)
 
 
 def explain(error: BaseException) -> str:
     """Return what to tell the user about any error whose traceback is in the log."""
-    if isinstance(error, AmharicTtsError):
-        return str(error)
-    return shortage(error) or f"{type(error).__name__}: {error}. See the log for details, and please report it."
+    return str(as_typed(error))

@@ -23,7 +23,7 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin
 
-from utils.core.errors import ERRORS, AmharicTtsError, collect_fields, field_values, set_fields
+from utils.core.errors import ERRORS, AmharicTtsError, as_typed, collect_fields, field_values, set_fields
 
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -145,6 +145,13 @@ def from_json(event: Mapping[str, Any]) -> Fact:
     return Unrecognised(str(event.get("kind")), str(event.get("message", "")), others)
 
 
+def error_to_json(error: BaseException) -> Json:
+    """Return any error as JSON values."""
+    typed = as_typed(error)
+    told = field_values(typed) or {"message": typed.message, "hint": typed.hint}
+    return {"error": type(typed).__name__, **{name: _plain(item) for name, item in told.items()}}
+
+
 _MISMATCH = object()
 
 
@@ -155,8 +162,7 @@ def _plain(value: object) -> object:
     if isinstance(value, Fact):
         return to_json(value)
     if isinstance(value, AmharicTtsError):
-        told = field_values(value) or {"message": value.message, "hint": value.hint}
-        return {"error": type(value).__name__, **{name: _plain(item) for name, item in told.items()}}
+        return error_to_json(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list, set, frozenset)):
@@ -183,12 +189,12 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
         return kind(value) if value in [member.value for member in kind] else _MISMATCH
     if isinstance(kind, type) and isinstance(value, dict):
         if issubclass(kind, AmharicTtsError) and "error" in value:
-            return _typed_error(value)
+            return error_from_json(value)
         return from_json(value) if issubclass(kind, Fact) else _MISMATCH
     return Path(value) if kind is Path and isinstance(value, str) else _MISMATCH
 
 
-def _typed_error(told: Mapping[str, Any]) -> AmharicTtsError:
+def error_from_json(told: Mapping[str, Any]) -> AmharicTtsError:
     """Return the error that was written; one whose class or fields are not known is an error with a sentence."""
     kind = ERRORS.get(str(told["error"]), AmharicTtsError)
     if not kind.fields:

@@ -80,6 +80,13 @@ def cure(error: BaseException, language: str = "en") -> str:
     return text(key, language, values) if key else ""
 
 
+def explain(error: AmharicTtsError, language: str = "en") -> str:
+    """Return what happened and how to fix it."""
+    message, advice = describe(error, language), cure(error, language)
+    label = f"{text('common.cure', language)}፦ " if language == "am" and advice else ""
+    return f"{message} {label}{advice}".rstrip()
+
+
 def time(seconds: float) -> str:
     """Format a duration with its two largest units: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
     whole = round(seconds)

@@ -18,7 +18,6 @@ import psutil
 
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
-from utils.studio import runs
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
@@ -152,7 +151,6 @@ class SpeechSession:
         self._closed = False
         self._mean_seconds = FIRST_ESTIMATE
         self._trimmed = time.monotonic()
-        runs.notify_before_start(self)
 
     def submit(
         self,
@@ -216,9 +214,9 @@ class SpeechSession:
             self._changed.wait_for(lambda: self._queue or not self._running)  # a cancelled one stops at its next code
             self._drop_model(self._queue)
 
-    def before_run(self, verb: str) -> None:
-        """Make room for a training; a model that is in use stays."""
-        if verb == "train" and self.loaded is not None:
+    def make_room(self) -> None:
+        """Unload the model for work that needs the memory; one that is in use stays."""
+        if self.loaded is not None:
             try:
                 self.unload()
             except RunBusyError as error:

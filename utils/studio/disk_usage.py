@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.errors import ConfigError, RunBusyError
+from utils.core.errors import ConfigError
 from utils.core.folders import remove_folder
 from utils.core.paths import Project
 from utils.dataset.features import FOLDER as FEATURES
 from utils.studio import runs
+from utils.studio.facts import RunActiveError
 from utils.xtts import checkpoints
 
 
@@ -87,9 +88,7 @@ def reclaim(project: Project, kind: str) -> int:
     if kind not in RECLAIMABLE:
         raise ConfigError(f"{kind!r} cannot be deleted.", hint=f"Choose one of {', '.join(RECLAIMABLE)}.")
     if run := runs.active_run(project):
-        raise RunBusyError(
-            f"{run.name} of {project.root.name} is running and may need these files.", hint="Stop it first."
-        )
+        raise RunActiveError(run.name, project.root.name)
     freed = 0
     for path in filter(Path.exists, RECLAIMABLE[kind](project)):
         size = size_of(path)

@@ -7,12 +7,13 @@ from typing import NamedTuple, get_args
 
 from utils.config import DownloadConfig
 from utils.core import paths
-from utils.core.errors import RunBusyError, RunError, StorageError
+from utils.core.errors import RunError, StorageError
 from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
 from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
 from utils.studio import runs
 from utils.studio.disk_usage import size_of
+from utils.studio.facts import RunActiveError
 from utils.studio.projects import downloads_project
 from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES, TINY
@@ -115,10 +116,10 @@ def start(version: str, output: Path) -> runs.Run:
         raise LicenceError(LICENCE, VARIABLE)
     project = downloads_project(output)
     if active := runs.active_run(project):
-        raise RunBusyError(f"{version_of(active)} is being downloaded.", hint="Pause it first, or wait until it ends.")
+        raise RunActiveError(active.name, version_of(active))
     for run in runs.list_runs(project):
         runs.delete(run)  # only the last one is shown
-    return runs.start(VERB, config, project)
+    return runs.start(VERB, config, project).run
 
 
 def pause(output: Path) -> None:
@@ -148,9 +149,9 @@ def delete(version: str, output: Path) -> int:
     folder = paths.resolve_inside(paths.MODELS, paths.validate_name(version))
     for name in paths.list_projects(output):
         if busy := runs.active_run(paths.project(name, output)):
-            raise RunBusyError(f"{busy.name} of {name} is running.", hint="Stop it first.")
-    if runs.active_run(downloads_project(output)):
-        raise RunBusyError(f"{version} may be downloading.", hint="Pause the download first.")
+            raise RunActiveError(busy.name, name)
+    if busy := runs.active_run(downloads_project(output)):
+        raise RunActiveError(busy.name, version_of(busy))
     size = size_of(folder)
     remove_folder(folder)
     return size

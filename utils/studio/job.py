@@ -12,11 +12,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from utils.core.errors import AmharicTtsError, StorageError, explain
+from utils.core.errors import AmharicTtsError, StorageError, as_typed
 from utils.core.events import EventLog
-from utils.core.facts import Fact, Stop, StopRequested
+from utils.core.facts import Fact, Stop, StopRequested, error_to_json
 from utils.core.processes import identity, machine
-from utils.studio.runs import Run, Status
+from utils.studio.facts import Ended, Failed, Started, Status
+from utils.studio.runs import Run
 
 HEARTBEAT_SECONDS = 5.0
 
@@ -35,11 +36,11 @@ class Job:
 
     def __enter__(self) -> Self:
         pid = os.getpid()
-        self._write(status=Status.RUNNING, pid=pid, identity=identity(pid), machine=machine(), message="")
+        self._write(status=Status.RUNNING, pid=pid, identity=identity(pid), machine=machine(), stop=Stop.NO, error={})
         self._catch_signals()
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self._beating.start()
-        self.events.emit("started", pid=pid)
+        self.report(Started(pid))
         return self
 
     def __exit__(
@@ -48,13 +49,14 @@ class Job:
         self._ended.set()
         self._beating.join()
         self._restore_signals()
-        status, message = outcome(error)
-        if error is not None and status is Status.FAILED and not isinstance(error, AmharicTtsError):
+        ended = outcome(error)
+        if error is not None and ended.error and not isinstance(error, AmharicTtsError):
             with contextlib.suppress(OSError):  # the log is on the disk that may be full
                 traceback.print_exception(error)
-        self._try(lambda: self.events.emit("ended", status=status, message=message))
+        self._try(lambda: self.report(ended))
         try:
-            self._write(status=status, message=message)
+            failure = error_to_json(ended.error) if ended.error else {}
+            self._write(status=ended.status, stop=ended.stop, error=failure, message="")
         except StorageError:  # on a full disk only the existing file can be written
             self._try(lambda: self.run.overwrite_state(self._state))
         self.events.close()
@@ -132,15 +134,14 @@ class GroupJob(Job):
     ) -> None:
         self._restore_signals()
         self.events.close()
-        status, message = outcome(error)
-        if status is Status.FAILED:  # the process that writes the state reads the cause from the events
+        if failure := outcome(error).error:  # the process that writes the state reads the cause from the events
             with EventLog(self.run.events) as events:
-                events.emit("failed", message=message)
+                events.report(Failed(failure))
 
 
-def outcome(error: BaseException | None) -> tuple[Status, str]:
+def outcome(error: BaseException | None) -> Ended:
     if error is None:
-        return Status.FINISHED, ""
+        return Ended(Status.FINISHED)
     if isinstance(error, StopRequested):
-        return Status.STOPPED, "Stopped and saved." if error.stop is Stop.SAVE else "Stopped without saving."
-    return Status.FAILED, explain(error)
+        return Ended(Status.STOPPED, error.stop)
+    return Ended(Status.FAILED, error=as_typed(error))

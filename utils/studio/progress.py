@@ -32,7 +32,7 @@ def describe(event: Event) -> str:
     if kind in HIDDEN:
         return ""
     fact = from_json(event)
-    if isinstance(fact, Unrecognised):
+    if isinstance(fact, Unrecognised) or event.get("message"):  # of version 1.1
         return _describe_untyped(event, kind)
     return f"Warning: {wording.describe(fact)}" if fact.level == "warning" else wording.describe(fact)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.core.errors import RunBusyError, StorageError
+from utils.core.errors import StorageError
 from utils.core.folders import remove_folder
 from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
 from utils.core.storage import (
@@ -25,6 +25,7 @@ from utils.core.storage import (
 )
 from utils.dataset.store import DATABASE, Store
 from utils.studio import runs
+from utils.studio.facts import RunActiveError
 
 TRASH, DOWNLOADS = ".trash", ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
@@ -164,9 +165,7 @@ def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
 
 def _require_idle(target: Project) -> None:
     if active := runs.active_run(target):
-        raise RunBusyError(
-            f"{active.name} of {target.root.name} is running.", hint="Stop it first, or wait until it ends."
-        )
+        raise RunActiveError(active.name, target.root.name)
 
 
 @contextlib.contextmanager

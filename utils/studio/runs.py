@@ -6,44 +6,55 @@ memory, so the page can be closed, restarted or opened twice.
 
 import contextlib
 import dataclasses
+import json
+import os
 import re
 import shutil
 import threading
 import time
-import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from utils.config import Config
-from utils.core.errors import RunBusyError, RunError, StorageError
+from utils.core import wording
+from utils.core.errors import AmharicTtsError, RunError, StorageError, UndeletableError, UnreadableError
+from utils.core.facts import Stop, error_from_json, error_to_json
 from utils.core.paths import Project, resolve_inside, validate_name
-from utils.core.processes import end_tree, is_alive, machine, start_detached
-from utils.core.storage import file_lock, make_folder, make_unique_folder, read_text, storage_errors, write_atomically
+from utils.core.processes import end_tree, identity, is_alive, machine, start_detached
+from utils.core.storage import (
+    file_lock,
+    make_folder,
+    make_unique_folder,
+    read_object,
+    read_text,
+    storage_errors,
+    write_atomically,
+)
+from utils.studio.facts import (
+    Outcome,
+    RunActiveError,
+    RunElsewhereError,
+    RunLeftoversError,
+    RunLostError,
+    RunNotFoundError,
+    RunNotStartedError,
+    RunStarted,
+    RunUnreadableError,
+)
+from utils.studio.facts import Status as Status  # noqa: PLC0414  # for all modules that use runs
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat is written every 5
-POLL_SECONDS = 0.05
-MAX_MESSAGE = 1000  # characters that fit, in any script, into the single block that every file has
+POLL_SECONDS, QUEUE_SECONDS = 0.05, 0.5
+LOCK, OWNER = ".lock", ".queue.json"  # of the folder with the runs
+MAX_STATE = 4096  # bytes: the single block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
 Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970
-
-
-class Status(StrEnum):
-    """The status of a run; LOST and UNREADABLE are found when it is read, never written."""
-
-    QUEUED = "queued"
-    STARTING = "starting"
-    RUNNING = "running"
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    LOST = "lost"
-    UNREADABLE = "unreadable"
 
 
 ACTIVE = frozenset({Status.STARTING, Status.RUNNING})
@@ -60,7 +71,15 @@ class State:
     identity: str = ""
     machine: str = ""
     heartbeat: Moment = 0.0
-    message: str = ""
+    message: str = ""  # of version 1.1, in place of the next two
+    stop: Stop = Stop.NO  # how it was stopped
+    error: dict[str, Any] = dataclasses.field(default_factory=dict)  # with which it failed
+
+    def reason(self, language: str = "en") -> str:
+        """Return why the run has ended."""
+        if self.error:
+            return wording.explain(error_from_json(self.error), language)
+        return self.message or (wording.describe(self.stop, language) if self.stop else "")
 
 
 STATE_FILE = TypeAdapter(State)
@@ -131,16 +150,18 @@ class Run:
             reason = " ".join([*map(str, first["loc"]), first["msg"]])
         except ValueError as error:
             reason = str(error)
-        raise RunError(f"{self.state_file} cannot be read: {reason}.", hint="You can delete the run.")
+        raise RunUnreadableError(self.state_file, reason)
 
     def write_state(self, state: State) -> None:
         write_atomically(self.state_file, STATE_FILE.dump_json(state, indent=1).decode())
 
     def overwrite_state(self, state: State) -> None:
         """Overwrite the state in place, which works on a full disk."""
-        state = dataclasses.replace(state, message=state.message[:MAX_MESSAGE])
+        content = STATE_FILE.dump_json(state, indent=1)
+        if len(content) > MAX_STATE:
+            content = STATE_FILE.dump_json(dataclasses.replace(state, error={}, message=""))
         with storage_errors(self.state_file), self.state_file.open("r+b") as file:
-            file.write(STATE_FILE.dump_json(state, indent=1))
+            file.write(content)
             file.truncate()
 
     def current_state(self) -> State:
@@ -148,9 +169,9 @@ class Run:
         try:
             state = self.read_state()
         except RunError as error:
-            return State(verb="", status=Status.UNREADABLE, created=0.0, message=str(error))
+            return State(verb="", status=Status.UNREADABLE, created=0.0, error=error_to_json(error))
         if state.status in ACTIVE and not _lives(state):
-            return dataclasses.replace(state, status=Status.LOST, message="The process ended unexpectedly.")
+            return dataclasses.replace(state, status=Status.LOST, error=error_to_json(RunLostError(self.log)))
         return state
 
 
@@ -172,7 +193,7 @@ def list_runs(project: Project, *verbs: str) -> list[Run]:
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
-        raise RunError(f"{folder} cannot be read: {error.strerror}.", hint="Correct its permissions.") from error
+        raise UnreadableError(folder, str(error.strerror)) from error
     return [run for run in map(Run, sorted(folders, reverse=True)) if not verbs or run.verb in verbs]
 
 
@@ -184,41 +205,83 @@ def active_run(project: Project, *verbs: str) -> Run | None:
 def find_run(project: Project, name: object) -> Run:
     run = Run(resolve_inside(project.runs, validate_name(name)))
     if not run.folder.is_dir():
-        names = ", ".join(known.name for known in list_runs(project)) or "none"
-        raise RunError(f"{project.root} has no run named {name!r}.", hint=f"Existing runs: {names}.")
+        raise RunNotFoundError(run.name, project.root, tuple(known.name for known in list_runs(project)))
     return run
 
 
-def start(verb: str, config: Config, project: Project, *, queue: bool = False) -> Run:
-    """Start a run, or return the one of this verb that is running already.
+class Start(NamedTuple):
+    """A run that was asked for: started, joined or queued."""
 
-    With ``queue``, a run with other settings waits for that one to end.
+    run: Run
+    outcome: Outcome
+    ahead: str = ""  # the run that it waits for
+
+    @property
+    def fact(self) -> RunStarted:
+        return RunStarted(self.run.name, self.run.folder, self.outcome, self.ahead)
+
+
+def start(verb: str, config: Config, project: Project, *, before: Callable[[], object] = lambda: None) -> Start:
+    """Start a run; while another of its kind is active it waits, unless that one has the same settings.
+
+    ``before`` is called only if a process is started now: it frees what the run needs.
     """
     make_folder(project.runs)
     _remove_deleted(project.runs)
-    with file_lock(project.runs / ".lock"):
+    with file_lock(project.runs / LOCK):
         active = active_run(project, verb)
-        if active and not queue:
-            return active
         ahead = [*([active] if active else []), *queued_runs(project, verb)]
         if same := next((run for run in ahead if read_text(run.config) == config.to_yaml()), None):
-            return same  # a second click
+            return Start(same, Outcome.JOINED)
         run = _create(verb, config, project, Status.QUEUED if ahead else Status.STARTING)
         if not ahead:
+            before()
             _launch(run)
-    return run
+            return Start(run, Outcome.STARTED)
+    watch_queue(project)
+    return Start(run, Outcome.QUEUED, ahead[-1].name)
 
 
-def queued_runs(project: Project, verb: str) -> list[Run]:
+# The queue
+
+
+def queued_runs(project: Project, *verbs: str) -> list[Run]:
     """List the runs that wait for the active one to end, in the order in which they will start."""
-    return [run for run in reversed(list_runs(project, verb)) if run.current_state().status is Status.QUEUED]
+    return [run for run in reversed(list_runs(project, *verbs)) if run.current_state().status is Status.QUEUED]
+
+
+def watch_queue(project: Project) -> None:
+    """Make sure that a process starts what is queued; whoever looks at the runs of a project calls this.
+
+    The process does nothing else, so that what ends a run (lack of memory, a closed page) does not end the queue.
+    """
+    owner = read_object(project.runs / OWNER)
+    if queued_runs(project) and not is_alive(int(owner.get("pid", 0)), str(owner.get("identity", ""))):
+        start_detached(["-m", "utils", "work", str(project.runs), "--queue"], Path(os.devnull))
+
+
+def serve_queue(project: Project) -> None:
+    """Start the queued runs of a project, each when the one before it has ended, until none is left."""
+    path, pid = project.runs / OWNER, os.getpid()
+    with file_lock(project.runs / LOCK):
+        other = read_object(path)
+        if is_alive(int(other.get("pid", 0)), str(other.get("identity", ""))):
+            return
+        write_atomically(path, json.dumps({"pid": pid, "identity": identity(pid)}))
+    while project.runs.is_dir():
+        for verb in {run.verb for run in queued_runs(project)}:
+            with contextlib.suppress(AmharicTtsError):  # the state of the run says why it did not start
+                start_next(project, verb)
+        with file_lock(project.runs / LOCK):
+            if not queued_runs(project):
+                path.unlink(missing_ok=True)  # with the lock: what is queued after this finds no owner
+                return
+        time.sleep(QUEUE_SECONDS)
 
 
 def start_next(project: Project, verb: str) -> Run | None:
-    """Start the run that has waited longest, unless one is running."""
-    if not queued_runs(project, verb):
-        return None
-    with file_lock(project.runs / ".lock"):
+    """Start the run that has waited longest, unless one is active."""
+    with file_lock(project.runs / LOCK):
         waiting = queued_runs(project, verb)
         if not waiting or active_run(project, verb):
             return None
@@ -230,23 +293,24 @@ def start_next(project: Project, verb: str) -> Run | None:
 def create(verb: str, config: Config, project: Project) -> Run:
     """Create a run whose work this process does itself."""
     make_folder(project.runs)
-    with file_lock(project.runs / ".lock"):
+    with file_lock(project.runs / LOCK):
         _refuse_second(project, verb)
         return _create(verb, config, project)
 
 
-def resume(run: Run) -> Run:
-    """Start a run again in its folder with its settings; does nothing while it is running."""
-    with file_lock(run.folder.parent / ".lock"):
+def resume(run: Run, *, before: Callable[[], object] = lambda: None) -> Run:
+    """Start a run again in its folder with its settings; does nothing while it is active."""
+    with file_lock(run.folder.parent / LOCK):
         if run.current_state().status not in ACTIVE:
             _reopen(run)
+            before()
             _launch(run)
     return run
 
 
 def reopen(run: Run) -> Run:
     """Prepare a run that has ended to be continued by this process."""
-    with file_lock(run.folder.parent / ".lock"):
+    with file_lock(run.folder.parent / LOCK):
         _reopen(run)
     return run
 
@@ -254,7 +318,7 @@ def reopen(run: Run) -> Run:
 def _reopen(run: Run) -> None:
     state = run.current_state()
     if state.status is Status.UNREADABLE:
-        raise RunError(state.message)
+        raise error_from_json(state.error)
     _refuse_second(run.project, state.verb)
     with storage_errors(run.stop_file):
         run.stop_file.unlink(missing_ok=True)
@@ -263,7 +327,7 @@ def _reopen(run: Run) -> None:
 
 def _refuse_second(project: Project, verb: str) -> None:
     if active := active_run(project, verb):
-        raise RunBusyError(f"{active.name} of project {project.root.name} is running.", hint="Stop it first.")
+        raise RunActiveError(active.name, project.root.name)
 
 
 def _create(verb: str, config: Config, project: Project, status: Status = Status.STARTING) -> Run:
@@ -277,20 +341,6 @@ def _create(verb: str, config: Config, project: Project, status: Status = Status
     return run
 
 
-class StartListener(Protocol):
-    """What is told before this process starts a run, to free what the run needs."""
-
-    def before_run(self, verb: str) -> None: ...
-
-
-_listeners: "weakref.WeakSet[StartListener]" = weakref.WeakSet()
-
-
-def notify_before_start(listener: StartListener) -> None:
-    """Call ``before_run`` of an object before each run that this process starts, for as long as the object lives."""
-    _listeners.add(listener)
-
-
 def _launch(run: Run) -> None:
     """Start the child; Ctrl-C meanwhile stops it, wherever it is."""
     try:
@@ -302,12 +352,10 @@ def _launch(run: Run) -> None:
 
 def _start_child(run: Run) -> None:
     """Start the child and wait until it has written its process id, so that the next reader finds it alive."""
-    for listener in list(_listeners):
-        listener.before_run(run.verb)
     try:
         process = start_detached(["-m", "utils", "work", str(run.folder)], run.log)
     except (RunError, StorageError) as error:
-        _mark_failed(run, str(error))
+        _mark_failed(run, error)
         raise
     threading.Thread(target=process.wait, daemon=True).start()  # so that it does not stay a zombie
     deadline = time.monotonic() + START_SECONDS
@@ -320,28 +368,39 @@ def _start_child(run: Run) -> None:
             break
         time.sleep(POLL_SECONDS)
     process.kill()
-    message = f"The process did not start; see {run.log}."
-    _mark_failed(run, message)
-    raise RunError(f"{run.name}: {message}")
+    not_started = RunNotStartedError(run.name, run.log)
+    _mark_failed(run, not_started)
+    raise not_started
 
 
-def _mark_failed(run: Run, message: str) -> None:
-    run.write_state(dataclasses.replace(run.read_state(), status=Status.FAILED, message=message))
+def _mark_failed(run: Run, error: AmharicTtsError) -> None:
+    run.write_state(dataclasses.replace(run.read_state(), status=Status.FAILED, error=error_to_json(error)))
 
 
 def stop_and_save(run: Run) -> None:
-    """Request that a run saves and stops at its next step."""
-    if run.current_state().status in ACTIVE:
+    """Request that a run saves and stops at its next step; a queued one leaves the queue."""
+    if not _leave_queue(run) and run.current_state().status in ACTIVE:
         write_atomically(run.stop_file, "save")
+
+
+def _leave_queue(run: Run) -> bool:
+    if run.current_state().status is not Status.QUEUED:
+        return False
+    with file_lock(run.folder.parent / LOCK):
+        state = run.current_state()
+        if is_queued := state.status is Status.QUEUED:
+            run.write_state(dataclasses.replace(state, status=Status.STOPPED, stop=Stop.NOW))
+    return is_queued
 
 
 def stop_now(run: Run, *, grace: float = 10.0) -> State:
     """Request that a run stops without saving; end its processes after ``grace`` seconds."""
+    _leave_queue(run)
     state = run.current_state()
     if state.status not in ACTIVE:
         return state
     if state.pid and state.machine != machine():
-        raise RunError(f"{run.name} is running on {state.machine}.", hint="Stop it there, or use Stop and save.")
+        raise RunElsewhereError(run.name, state.machine)
     try:
         write_atomically(run.stop_file, "now")
     except StorageError:
@@ -357,7 +416,7 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
     state = run.current_state()  # it may have written how it ended
     if state.status in ACTIVE or state.status is Status.LOST:
         with contextlib.suppress(StorageError):  # on a full disk it stays LOST
-            run.write_state(dataclasses.replace(state, status=Status.STOPPED, message="Stopped without saving."))
+            run.write_state(dataclasses.replace(state, status=Status.STOPPED, stop=Stop.NOW, error={}))
     return run.current_state()
 
 
@@ -366,19 +425,17 @@ def write_note(run: Run, text: str) -> None:
 
 
 def delete(run: Run) -> None:
-    with file_lock(run.folder.parent / ".lock"):
+    with file_lock(run.folder.parent / LOCK):
         if run.current_state().status in ACTIVE:
-            raise RunBusyError(f"{run.name} is running.", hint="Stop it first.")
+            raise RunActiveError(run.name, run.project.root.name)
         deleted = run.folder.with_name(f".deleted-{run.name}-{time.time_ns()}")
         try:
             run.folder.rename(deleted)
         except OSError as error:
-            hint = "Close the programs that use it."
-            raise RunBusyError(f"{run.name} is in use: {error.strerror}.", hint=hint) from error
+            raise UndeletableError(run.folder, str(error.strerror)) from error
     _remove_deleted(run.folder.parent)
     if deleted.exists():
-        hint = "Close the programs that use them. The next deletion or run removes them."
-        raise RunBusyError(f"Some files of {run.name} are left in {deleted}.", hint=hint)
+        raise RunLeftoversError(run.name, deleted)
 
 
 def _remove_deleted(folder: Path) -> None:

@@ -6,6 +6,7 @@ import subprocess
 
 from utils.core.errors import ConfigError, RunError
 from utils.core.events import read_events
+from utils.core.facts import error_from_json
 from utils.core.processes import end_tree, identity, spawn
 from utils.studio.job import Job
 
@@ -41,5 +42,5 @@ def launch(job: Job, count: int) -> None:
     job.stop_if_requested()  # the members have saved
     if group.returncode:
         failures = [event for event in read_events(job.run.events, offset).events if event["kind"] == "failed"]
-        cause = str(failures[0].get("message")) if failures else ""
+        cause = str(error_from_json(failures[0]["error"])) if failures else ""  # type: ignore[arg-type]
         raise RunError(cause or f"A training process ended with code {group.returncode}; see log.txt.")

@@ -22,7 +22,7 @@ from utils.core.storage import make_folder
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
-from utils.studio import page_settings, projects
+from utils.studio import page_settings, projects, runs
 from utils.ui import status_strip, views
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, toggle
@@ -124,13 +124,17 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     language.change(None, language, saved[1], js="language => language")
     with gr.Row(elem_id="strip-row"):
         strip, readings = gr.HTML(elem_id="strip"), gr.HTML(elem_id="readings")
-    page = PageContext(output, project, language, gr.Timer(TICK_SECONDS), blocks, gr.State({}))
+    page = PageContext(
+        output, project, language, gr.Timer(TICK_SECONDS), blocks, gr.State({}), inference.new_session(output)
+    )
     build_project_panel(page, manage)
 
     def read(project: str, language: str) -> tuple[str, str]:
         shown = views.readings(monitor.read_once(output), language)
         try:
-            return status_strip.render(page.open(project), language), shown
+            opened = page.open(project)
+            runs.watch_queue(opened)
+            return status_strip.render(opened, language), shown
         except AmharicTtsError as error:  # on every tick, so it is shown here and not as a pop-up
             return views.error_box(error, language), shown
 

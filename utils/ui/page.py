@@ -13,6 +13,7 @@ import gradio as gr
 
 from utils.core import paths
 from utils.core.errors import AmharicTtsError, ConfigError
+from utils.speech.session import SpeechSession
 from utils.ui.i18n import LANGUAGES, describe_error, t
 from utils.ui.views import note
 
@@ -80,6 +81,7 @@ class PageContext:
     clock: gr.Timer  # ticks every few seconds while the tab is visible
     blocks: gr.Blocks
     seen: gr.State  # what this visitor has seen and sent, by part of the page; changed in place
+    session: SpeechSession  # the model in memory and the queue of requests for it
     live: Live = field(default_factory=Live)
 
     def open(self, name: str) -> paths.Project:

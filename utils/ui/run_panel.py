@@ -11,6 +11,7 @@ from utils.core.paths import Project
 from utils.core.processes import read_lines
 from utils.studio import runs
 from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
+from utils.studio.facts import Outcome
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t, translate
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
@@ -111,12 +112,11 @@ class RunPanel:
             for action in views.run_actions(status)
         ]
 
-    def started(self, start: Callable[[Project], runs.Run], project: str, language: str) -> tuple[Any]:
-        """Start a run, say so, and return the values of ``outputs``, which select it unless it has to wait."""
-        run = start(self.page.open(project))
-        is_queued = run.current_state().status is runs.Status.QUEUED
-        notify(t("runs.queued" if is_queued else "runs.started", language, name=run.title))
-        return (gr.skip() if is_queued else run.name,)
+    def started(self, start: Callable[[Project], runs.Start], project: str, language: str) -> tuple[Any]:
+        """Start a run, say what became of it, and return the values of ``outputs``, which select it unless it waits."""
+        run, outcome, _ = start(self.page.open(project))
+        notify(t(f"runs.{outcome}", language, name=run.title))
+        return (gr.skip() if outcome is Outcome.QUEUED else run.name,)
 
 
 def find(request: PanelRequest) -> runs.Run:

@@ -209,7 +209,7 @@ def run_actions(status: Status) -> list[str]:
 
 def run_head(run: Run, state: State, language: str, classes: str = "") -> str:
     status = f'<b class="{classes or state.status}">{escape(t(f"status.{state.status}", language))}</b>'
-    return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(translate(state.message, language)))))}</p>"
+    return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(state.reason(language)))))}</p>"
 
 
 def run_facts(run: Run, state: State, language: str) -> str:

@@ -40,11 +40,14 @@ class Context:
     """What the parts of the tab share."""
 
     page: PageContext
-    session: SpeechSession  # the model in memory and the queue of requests for it
     jobs: BackgroundJobs  # continue when the visitor leaves
     model: gr.Dropdown
     reference: gr.Dropdown
     form: SettingsForm  # all other settings of speech
+
+    @property
+    def session(self) -> SpeechSession:
+        return self.page.session
 
     @property
     def inputs(self) -> dict[str, Any]:

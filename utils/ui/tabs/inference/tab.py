@@ -40,7 +40,7 @@ def build(page: PageContext) -> gr.Tab:
                 side = gr.Column()
                 advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
         form = SettingsForm(SpeechConfig, GROUPS, "speech")
-        context = Context(page, new_session(page.output), BackgroundJobs(), model, reference, form)
+        context = Context(page, BackgroundJobs(), model, reference, form)
         with side:
             build_model(context)
             build_voice(context)

@@ -96,7 +96,7 @@ def _run_html(run: runs.Run, language: str) -> str:
         version, current = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
         return note(describe_error(error, language))
-    status = f"{version} · {t(f'status.{state.status}', language)} {state.message}"
+    status = f"{version} · {t(f'status.{state.status}', language)} {state.reason(language)}"
     if current is None or state.status is runs.Status.FINISHED:
         return note(status)
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"

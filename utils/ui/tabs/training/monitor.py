@@ -61,7 +61,8 @@ class TrainPanel(RunPanel):
 
     @property
     def actions(self) -> dict[str, Any]:
-        return {**super().actions, "reuse": self._reuse, "export": self._export}
+        resume = self._action(functools.partial(runs.resume, before=self.page.session.make_room), "runs.started")
+        return {**super().actions, "resume": resume, "reuse": self._reuse, "export": self._export}
 
     def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
         history = self.histories.read(run)
@@ -152,7 +153,6 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     ) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
-            runs.start_next(opened, settings.VERB)  # usually done by the run that ended
             run = panel.selected(opened, name)
         except AmharicTtsError as error:  # shown in place: this runs on every tick
             return {"reason": note(describe_error(error, language)), "train": {"visible": False}}

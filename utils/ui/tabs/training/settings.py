@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -108,11 +108,11 @@ def needs_licence(values: Values) -> bool:
     return is_published and needs_consent()
 
 
-def start(config: TrainConfig, project: Project) -> runs.Run:
+def start(config: TrainConfig, project: Project, before: Callable[[], object]) -> runs.Start:
     """Start a run, or queue it behind the active one."""
     if needs_licence(config.model_dump()):
         raise LicenceError(LICENCE, VARIABLE)
-    return runs.start(VERB, config, project, queue=True)
+    return runs.start(VERB, config, project, before=before)
 
 
 def list_trainings(project: Project) -> list[runs.Run]:

@@ -65,7 +65,9 @@ def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> Non
     def start(project: str, settings: Mapping[str, object] | None, language: str) -> tuple[Any, ...]:
         try:
             config = train.read_settings(settings, panel.page.open(project))
-            return *panel.started(lambda opened: train.start(config, opened), project, language), ""
+            return *panel.started(
+                lambda opened: train.start(config, opened, panel.page.session.make_room), project, language
+            ), ""
         except AmharicTtsError as error:
             return gr.skip(), train.settings_error(error, language)
 
