@@ -21,7 +21,7 @@ STORED = Path(__file__).parents[1] / "data" / "project_1_1"
 OUTPUT = Path("/tmp/amharic-xtts-1.1")  # 1.1 wrote absolute paths
 TEXT = "ሰላም። አዎ።"
 EXPECTED: dict[str, Any] = json.loads((STORED / "expected.json").read_text(encoding="utf-8"))
-CUSTOM, TINY = EXPECTED["custom"], EXPECTED["tiny"]
+CUSTOM, TINY = str(EXPECTED["custom"]), str(EXPECTED["tiny"])
 WHERE = ("--project", "project", "--output", str(OUTPUT))
 
 pytestmark = pytest.mark.slow

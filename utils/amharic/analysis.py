@@ -102,7 +102,7 @@ def _of_negation(prefix: Prefix, ending: Ending, kinds: int) -> float:
     if has_m:
         return 0.0 if is_negative else 2.0
     if is_negative:
-        return -2.0 if kinds & _JUSSIVE else 1.5
+        return -1.0 if kinds & _JUSSIVE else 1.5
     return 0.0
 
 

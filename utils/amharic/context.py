@@ -7,15 +7,20 @@ from typing import NamedTuple
 
 from utils.amharic.alphabet import CONSONANT_CODES, read
 from utils.amharic.analysis import Reading, readings
-from utils.amharic.kinds import NOUN, mask
+from utils.amharic.kinds import NOUN, VERB, mask
 from utils.amharic.lexicon import Stems, bare
 from utils.amharic.tables import rows
 
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _SENTENCE_END = re.compile(r"[.?!:;\n]")
-_ONE_SAYING = "አለ say"
-_BARE_IMPERFECTIVE = {"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn", "nEbErec", "zEnd", "jEmEr", "ynoral"}
-_FINITE, _COMMAND, _IMPERFECTIVE = mask("P* G*"), mask("M* J*"), mask("I*")
+_SAY = "አለ say"
+_BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn", "nEbErec", "zEnd", "jEmEr"})
+_ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
+_MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
+_PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
+_THIRD = mask("Iy* Jy* P* G*")
+_RELATIVE = ("yEm:", "m")
+_ANIMATE = frozenset({"person", "animal"})
 
 
 class Choice(NamedTuple):
@@ -26,48 +31,61 @@ class Choice(NamedTuple):
     why: str = ""
 
 
-class Word(NamedTuple):
-    """A word in its sentence: its readings, the written words around it, and what has been chosen before it."""
+class Place(NamedTuple):
+    """A word in its sentence: the code words of the sentence, what has been chosen before, and the marks around it."""
 
-    readings: list[Reading]
     words: Sequence[str]
-    place: int
-    is_last: bool
-    before: Reading | None
+    chosen: Sequence[Reading]
+    before: str
+    after: str
+    end: str  # the mark that ends the sentence
+    stems: Stems
+
+    @property
+    def last(self) -> Reading | None:
+        """Return the reading of the word before."""
+        return self.chosen[-1] if self.chosen else None
+
+    @property
+    def is_last(self) -> bool:
+        return len(self.chosen) == len(self.words) - 1
 
     def neighbour(self, distance: int) -> str:
         """Return the code word so many places further on in the sentence, or nothing."""
-        place = self.place + distance
+        place = len(self.chosen) + distance
         return self.words[place] if 0 <= place < len(self.words) else ""
 
 
-def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str] = ()) -> list[Choice]:
-    """Read the code words of a text in their order; the gaps are what stands after each."""
+def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str] = ("",)) -> list[Choice]:
+    """Read the code words of a text in their order; the gaps are what stands before the first and after each."""
     choices: list[Choice] = []
-    for start, end in _sentences(len(words), gaps):
+    gaps = (*gaps, *[""] * (len(words) + 1 - len(gaps)))
+    for start, end in _sentences(gaps):
         sentence = [word.replace(":", "") for word in words[start:end]]
-        before = None
-        for place, word in enumerate(words[start:end]):
-            choice = _read(word, sentence, place, before, stems)
-            before = choice.readings[0]
-            choices.append(choice)
+        chosen: list[Reading] = []
+        for place in range(start, end):
+            here = Place(sentence, chosen, gaps[place], gaps[place + 1], gaps[end], stems)
+            choices.append(_read(words[place], here))
+            chosen.append(choices[-1].readings[0])
     return choices
 
 
-def _sentences(count: int, gaps: Sequence[str]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for place, gap in enumerate(gaps[: count - 1], start=1):
-        if _SENTENCE_END.search(gap):
+def _sentences(gaps: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first word of each sentence and the one behind its last; a quotation does not end the sentence."""
+    start, count = 0, len(gaps) - 1
+    for place in range(1, count):
+        if _SENTENCE_END.search(gaps[place]) and '"' not in gaps[place]:
             yield start, place
             start = place
-    yield start, count
+    if count:
+        yield start, count
 
 
-def _read(word: str, sentence: Sequence[str], place: int, before: Reading | None, stems: Stems) -> Choice:
-    plain = sentence[place].replace("WE", "o")  # ጐበኘ is another spelling of ጎበኘ
-    found, why = readings(plain, stems), ""
+def _read(word: str, place: Place) -> Choice:
+    plain = place.neighbour(0).replace("WE", "o")  # ጐበኘ is another spelling of ጎበኘ
+    found, why = readings(plain, place.stems), ""
     if len(found) > 1:
-        found, why = _chosen(Word(found, sentence, place, place == len(sentence) - 1, before))
+        found, why = _ordered(found, place)
     codes = found[0].codes
     if plain == word:
         return Choice(codes, tuple(found), why)
@@ -81,26 +99,25 @@ def _with_lengths(codes: str, marked: str) -> str:
     return _LETTER.sub(lambda match: match[1] + (next(lengths, "") or match[2]), codes)
 
 
-def _chosen(word: Word) -> tuple[list[Reading], str]:
+def _ordered(found: list[Reading], place: Place) -> tuple[list[Reading], str]:
     """Order the readings of a word by their weights in the sentence, and say which rule changed the order."""
-    weights = [reading.cost for reading in word.readings]
+    weights = [reading.cost for reading in found]
     reasons = [""] * len(weights)
     for name, rule in _RULES.items():
-        for number, reading in enumerate(word.readings):
-            if bonus := rule(word, reading):
+        for number, reading in enumerate(found):
+            if bonus := rule(reading, place, found):
                 weights[number] -= bonus
                 reasons[number] = name
     order = sorted(range(len(weights)), key=weights.__getitem__)
-    why = "" if order[0] == 0 else reasons[order[0]]
-    return [word.readings[number] for number in order], why
+    return [found[number] for number in order], reasons[order[0]] if order[0] else ""
 
 
-def _phrase(word: Word, reading: Reading) -> float:
-    """Return 6 for a reading that a fixed phrase asks for."""
-    for codes, side, neighbours in _phrases().get(word.words[word.place], ()):
-        if reading.codes == codes:
-            places = (-1, 1) if side == "near" else (-1,) if side == "after" else (1,)
-            if any(word.neighbour(distance) in neighbours for distance in places):
+def _phrase(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for a reading that a fixed phrase asks for."""
+    for codes, side, neighbours in _phrases().get(place.neighbour(0), ()):
+        if reading.codes.replace("I", "") == codes:
+            around = {"after": [place.neighbour(-1)], "before": [place.neighbour(1)], "end": [place.end and "end"]}
+            if not neighbours.isdisjoint(around.get(side, place.words)):
                 return 6
     return 0
 
@@ -115,44 +132,104 @@ def _phrases() -> dict[str, list[tuple[str, str, frozenset[str]]]]:
     return phrases
 
 
-def _saying(word: Word, reading: Reading) -> float:
-    """Return a bonus for አለ "said" behind what was said: a finite verb, thus, yes, no, or a word of sound."""
-    if reading.entry.word != _ONE_SAYING or not word.before:
+def _saying(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for አለ "said" behind what was said: a quotation, a finite verb, yes, no, a word of sound."""
+    if reading.entry.word != _SAY:
         return 0
-    before = word.before
-    finite = before.kinds & ~NOUN and (before.kinds & _COMMAND or _is_finite(before))
-    return 4 if finite or before.entry.source == "said" else 0
+    last = place.last
+    if '"' in place.before:
+        return 6
+    if not last:
+        return 0
+    is_word_of_sound = last.entry.pos == "interj" or (last.entry.pos == "adv" and last.codes.endswith(":"))
+    return 4 if is_word_of_sound or _is_finite(last) else 0
 
 
 def _is_finite(reading: Reading) -> bool:
     """Return whether a reading can end a sentence."""
-    if reading.entry.word in {"ነው", "ናት", "ናቸው"}:
+    if reading.entry.word in {"ነው", "ናት", "ናቸːው"}:
         return True
-    is_main = reading.prefix.marked in {"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"}
-    is_verb = bool(reading.kinds & ~NOUN)
-    return is_verb and is_main and (bool(reading.kinds & mask("P* M* J*")) or "al" in reading.ending.marked)
+    if reading.prefix.marked not in _MAIN or not reading.kinds & ~NOUN & VERB:
+        return False
+    return bool(reading.kinds & (_PERFECTIVE | _COMMAND)) or "al" in reading.ending.marked
 
 
-def _last(word: Word, reading: Reading) -> float:
-    """Return a bonus for a finite verb at the end of a sentence, where Amharic has it."""
-    return 1.5 if word.is_last and word.place and _is_finite(reading) else 0
-
-
-def _before_was(word: Word, reading: Reading) -> float:
-    return 3.5 if reading.kinds & _IMPERFECTIVE and word.neighbour(1) in _BARE_IMPERFECTIVE else 0
-
-
-def _command(word: Word, reading: Reading) -> float:
-    """Return a bonus for a plural command in a sentence that speaks of what is yours."""
-    if not reading.kinds & _COMMAND or not reading.ending.marked.startswith("u"):
+def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for a finite verb at the end of a sentence, where Amharic has it, and a malus elsewhere."""
+    if not _is_finite(reading):
         return 0
-    return 3 if any("achu" in other for other in word.words) else 0
+    if place.is_last:
+        return 1.5 if place.chosen else 0
+    is_inside = not place.after.strip() and reading.kinds & _PERFECTIVE and place.neighbour(1)[:2] not in {"Ha", "bl"}
+    return -1.2 if is_inside and place.chosen else -2 * bool(is_inside)
 
 
-_RULES: dict[str, Callable[[Word, Reading], float]] = {
+def _before_was(reading: Reading, place: Place, _: list[Reading]) -> float:
+    return 3.5 if reading.kinds & _IMPERFECTIVE and place.neighbour(1) in _BARE_IMPERFECTIVE else 0
+
+
+def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for a command: before an exclamation mark, or to somebody who is addressed."""
+    if not reading.kinds & mask("M*") or reading.prefix.marked:
+        return 0
+    bonus = 4.0 if place.is_last and "!" in place.end else 0.0
+    if not _ADDRESS.isdisjoint(place.words) or any(word.endswith(("achun", "achu")) for word in place.words):
+        bonus += 2.5
+    return bonus
+
+
+def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
+    """Return a bonus for the active behind an object or somebody who can act, for the passive elsewhere."""
+    pos = reading.entry.pos
+    others = {other.entry.pos for other in found}
+    if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
+        return 0
+    if _object(place):
+        return 2.5 if pos == "active" else 0
+    if reading.kinds & _INFINITIVE:
+        return _voice_of_infinitive(pos, place)
+    if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last:
+        somebody = _is_animate(readings(place.neighbour(1), place.stems)[0])
+    else:
+        somebody = not reading.kinds & _THIRD or any(map(_is_animate, place.chosen))
+    if somebody:
+        return 1.5 if pos == "active" else 0
+    return 2.5 if pos == "passive" else 0
+
+
+def _voice_of_infinitive(pos: str, place: Place) -> float:
+    last = place.last
+    is_object = last and not last.prefix.marked and last.entry.pos in {"n", "person", "animal"}
+    if is_object and place.neighbour(1) != "HalEbEt":
+        return 1 if pos == "active" else 0
+    return 1.5 if pos == "passive" else 0
+
+
+def _object(place: Place) -> bool:
+    return any(reading.ending.marked.endswith("n") and reading.kinds & ~_COMMAND for reading in place.chosen)
+
+
+def _of_object(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for an active verb behind its object."""
+    return 1.2 if reading.entry.pos == "active" and reading.kinds & VERB and _object(place) else 0
+
+
+def _is_animate(reading: Reading) -> bool:
+    """Return whether a reading is somebody who can act, without a preposition."""
+    entry, kinds = reading.entry, reading.kinds
+    if reading.prefix.marked or not kinds & NOUN:
+        return False
+    is_agent = entry.source == "verbs" and not kinds & _INFINITIVE and entry.codes[0] != "m"
+    return is_agent or entry.pos in _ANIMATE or entry.source == "words_names" or entry.codes.endswith("N:a")
+
+
+_Rule = Callable[[Reading, Place, list[Reading]], float]
+_RULES: dict[str, _Rule] = {
     "fixed phrase": _phrase,
     "behind what is said": _saying,
     "verb at the end": _last,
     "imperfective before ነበር": _before_was,
     "command": _command,
+    "active or passive": _voice,
+    "behind an object": _of_object,
 }

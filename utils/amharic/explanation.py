@@ -9,7 +9,7 @@ from utils.amharic.analysis import Reading
 from utils.amharic.context import Choice, read_words
 from utils.amharic.lexicon import with_overrides
 from utils.amharic.normalization import normalize_with_report
-from utils.amharic.phonemes import phonemize, plain_punctuation
+from utils.amharic.phonemes import phonemize, split_words
 from utils.amharic.syllables import insert_vowels
 
 MAX_READINGS = 6
@@ -62,9 +62,9 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
 
 def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
     """Explain the words of a normalized text."""
-    pieces = WORD.split(plain_punctuation(normalized))
+    pieces = split_words(normalized)
     words = pieces[1::2]
-    choices = read_words([read(word) for word in words], with_overrides(overrides), pieces[2::2])
+    choices = read_words([read(word) for word in words], with_overrides(overrides), pieces[::2])
     spoken = insert_vowels(choice.codes for choice in choices) if words else []
     return tuple(map(_explained, words, spoken, choices))
 

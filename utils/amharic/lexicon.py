@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     """A stem as it is said: codes with `:` after long consonants, or after `=` the complete pronunciation, ɨ included.
 
     `kinds` are the affixes that it takes, `cost` says how rare it is beside another that is written alike; `source` and
-    `word` are the list and the word of the list, for the explanation.
+    `word` are the list and the word of the list, for the explanation, `pos` the part of speech, for the context.
     """
 
     codes: str
@@ -29,6 +29,7 @@ class Entry(NamedTuple):
     cost: float
     source: str
     word: str
+    pos: str = ""
 
 
 Stems = Mapping[str, tuple[Entry, ...]]
@@ -43,11 +44,13 @@ def stems() -> dict[str, tuple[Entry, ...]]:
             for key, entry in read_list(path):
                 _add(known, key, entry)
     for root, citation, rarity in verbs.roots():
+        # A verb that is listed with ተ- is a verb of its own: ተማረ "learn".
+        pos = "passive" if root.is_passive and citation[0] != "ተ" else "active"
         for codes, kinds, cost in verbs.stems(root):
-            _add(known, bare(codes), Entry(codes, kinds, cost + rarity + _VERB, "verbs", citation))
+            _add(known, bare(codes), Entry(codes, kinds, cost + rarity + _VERB, "verbs", citation, pos))
     for names, phones, extra, word in rows("verb_stems.tsv", columns=4):
         codes = encode(phones)
-        _add(known, bare(codes), Entry(codes, mask(names), float(extra) + _VERB, "verbs", word))
+        _add(known, bare(codes), Entry(codes, mask(names), float(extra) + _VERB, "verbs", word, "active"))
     return known
 
 
@@ -100,9 +103,9 @@ def _with_contexts(key: str, codes: str, kind: str, source: str, word: str) -> I
     kinds = "V" if last in VOWEL_CODES else "C"
     if kind in _CLOSED:
         kinds += " closed"
-    yield key, Entry(codes, mask(kinds), cost, source, word)
+    yield key, Entry(codes, mask(kinds), cost, source, word, kind)
     if last in {"a", "e"} and codes[-1] == last and kind not in _CLOSED and len(key) > 3:
-        yield key[:-1], Entry(codes[:-1], mask("-" + last), cost, source, word)
+        yield key[:-1], Entry(codes[:-1], mask("-" + last), cost, source, word, kind)
 
 
 def _add(known: dict[str, tuple[Entry, ...]], key: str, entry: Entry) -> None:

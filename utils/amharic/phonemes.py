@@ -23,6 +23,9 @@ _PUNCTUATION = str.maketrans(
     {"፠": None, "፡": " ", "።": ".", "፣": ",", "፤": ";", "፥": ":", "፦": ":", "፧": "?", "፨": "."}
     | dict.fromkeys("\"'‘’“”")
 )
+# All quotation marks as one, which tells the context what is quoted.
+_QUOTES = str.maketrans(dict.fromkeys("\"'‘’“”«»", '"'))
+_INNER_QUOTE = re.compile(r'(?<=\w)"+(?=\w)|(?<=\s)"+(?=\w)|^"+(?=\w)')
 # epitran's consonants, which its vowel rules must recognise, and the phones that we write for them.
 _EPITRAN_PHONES = {"q": "kʼ", "t͡sʼ": "sʼ", "ʷ": "w"}
 _LENGTH_MARKS = re.compile(f"[{MARKS}]")
@@ -54,13 +57,20 @@ def plain_punctuation(text: str) -> str:
 
 def _with_rules(text: str, overrides: Overrides) -> str:
     stems = with_overrides(overrides)
-    pieces = WORD.split(plain_punctuation(text))
+    pieces = split_words(text)
     if len(pieces) == 1:
-        return pieces[0]
+        return plain_punctuation(pieces[0])
     # Every second piece is a word. They are read together, because one call for all is far cheaper than one for each.
     codes = read("\n".join(pieces[1::2])).split("\n")
-    pieces[1::2] = insert_vowels(choice.codes for choice in read_words(codes, stems, pieces[2::2]))
+    choices = read_words(codes, stems, pieces[::2])
+    pieces[1::2] = insert_vowels(choice.codes for choice in choices)
+    pieces[::2] = map(plain_punctuation, pieces[::2])
     return "".join(pieces)
+
+
+def split_words(text: str) -> list[str]:
+    """Split a text into words and what stands between them; quotation marks stay only there."""
+    return WORD.split(_INNER_QUOTE.sub("", text.replace("፡", " ").translate(_QUOTES)))
 
 
 def _with_epitran(text: str, overrides: Overrides) -> str:

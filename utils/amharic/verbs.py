@@ -30,7 +30,8 @@ PERFECTIVE, IMPERFECTIVE, JUSSIVE, GERUND, INFINITIVE, AGENT, IMPERATIVE = range
 # The tenses in which a person or መ- stands before the stem, so that the ተ- of the passive melts into its first radical.
 _PREFIXED = {IMPERFECTIVE, JUSSIVE, INFINITIVE}
 _PASSIVE = {"t", "T", "tn"}
-_DERIVED, _FREQUENT = 0.5, -0.5  # of a derived voice: rarer than the verb itself, or marked `+`: likelier
+# How rare a verb is beside others: a derived voice is rarer than the verb itself or, marked `+`, likelier.
+_RARE, _DERIVED, _FREQUENT = 1.0, 0.5, -0.5
 _PALATALS = dict(zip("dtTszSnl", "JcCXZCNy", strict=True))
 _NEVER_LONG = "hH"
 _LABIAL_VOWELS = {"E": "o", "": "u", "I": "u", "a": "Wa"}
@@ -75,16 +76,20 @@ class Root(NamedTuple):
     prefix: str
     weak: str = ""
 
+    @property
+    def is_passive(self) -> bool:
+        return self.voice in _PASSIVE
+
     def pattern(self, tense: int) -> str:
         """Return the pattern of a tense in codes."""
-        voice = "active" if not self.voice else "passive" if self.voice in _PASSIVE else "causative"
+        voice = "active" if not self.voice else "passive" if self.is_passive else "causative"
         group = "A-a" if (self.group, self.voice) == ("A", "a") else self.group
         stems = _patterns().get((voice, group)) or _patterns()["active", group]
         return stems[JUSSIVE if tense == IMPERATIVE else tense]
 
     def before(self, tense: int) -> tuple[str, bool]:
         """Return what precedes the radicals in a tense, and whether the first of them is geminate after it."""
-        if self.voice in _PASSIVE and tense in _PREFIXED:
+        if self.is_passive and tense in _PREFIXED:
             return self.prefix.removeprefix("tE"), self.voice != "tn"
         prefix = self.prefix.removeprefix("H") if tense in _PREFIXED else self.prefix
         return prefix, self.voice == "at" or (self.voice == "as" and not self.prefix.startswith("Has"))
@@ -106,10 +111,12 @@ def roots(table: Path = DATA / TABLE) -> tuple[tuple[Root, str, float], ...]:
             root = read(citation, kind)
         except TableError as error:
             raise TableError(f"{table}:{number}: {error}") from error
-        listed.append((root, citation, 0.0))
-        for voice in voices.split(",") if voices != "-" else ():
-            cost = _FREQUENT if voice.endswith("+") else _DERIVED
-            derived.append((_derived(root, voice.rstrip("+")), citation, cost))
+        known = [voice for voice in voices.split(",") if voice != "-"]
+        listed.append((root, citation, _RARE if "rare" in known else 0.0))
+        for voice in known:
+            if voice != "rare":
+                cost = _FREQUENT if voice.endswith("+") else _DERIVED
+                derived.append((_derived(root, voice.rstrip("+")), citation, cost))
     return (*listed, *derived)
 
 

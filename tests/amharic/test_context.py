@@ -1,0 +1,45 @@
+"""Which reading the sentence asks for."""
+
+import pytest
+
+from utils.amharic import normalize, phonemize
+from utils.amharic.explanation import explain_words
+
+
+@pytest.mark.parametrize(
+    ("sentence", "phones"),
+    [
+        ("ቤት አለ።", "alːə"),
+        ("«ደክሞኛል» አለ።", "alə"),  # said, behind a quotation
+        ("ነገ እሄዳለሁ አለ።", "alə"),  # or behind a finite verb
+        ("በሩን ይዘጋል።", "jɨzəɡal"),  # active behind an object
+        ("ሱቁ በሁለት ሰዓት ይዘጋል።", "jɨzːəɡːal"),  # passive where nobody acts
+        ("ነፍስ ይማር።", "jɨmar"),  # a fixed phrase
+        ("ልጁ ይማር ነበር።", "jɨmːar"),
+        ("እባካችሁ፣ እዚህ ተቀመጡ!", "təkʼəmətʼu"),  # a command
+        ("እንግዶቹ ወንበር ላይ ተቀመጡ።", "təkʼəmːətʼu"),
+        ("ተማሪዎቹ ደወሉን ሰሙ።", "səmːu"),  # a verb at the end, a noun before it
+        ("ሻማው ሲነድ ሰሙ ቀለጠ።", "səmu"),
+        ("ቤት የሚሸጥ ልጅ", "jəmːiʃətʼ"),  # the noun of a relative clause
+        ("በጨረታ የሚሸጥ ቤት", "jəmːiʃːətʼ"),
+    ],
+)
+def test_the_sentence_chooses_a_reading(sentence: str, phones: str) -> None:
+    assert phones in phonemize(normalize(sentence)).strip(".! ").split()
+
+
+def test_an_explanation_names_the_rule_and_the_readings_that_lost() -> None:
+    *_, word = explain_words("ሱቁ በሁለት ሰዓት ይዘጋል.")
+    assert word.gemination.endswith("active or passive")
+    assert "jɨzəɡal" in [phones for phones, _ in word.others]
+
+
+AMBIGUOUS = "አለ ገና ይሰጣል ሰፊ ዋና አባይ ለጋ መላ ሰሙ አለኝ አሉ ያለው ሳለ ዘፈኑ ነገሩ ይሰማል ተቀመጡ ለውጥ መልስ ፈረሱ"
+
+
+@pytest.mark.parametrize("written", AMBIGUOUS.split())
+def test_every_reading_of_an_ambiguous_word_is_explained(written: str) -> None:
+    (word,) = explain_words(written)
+    assert word.others
+    assert word.phones not in [phones for phones, _ in word.others]
+    assert all(reason for _, reason in word.others)
