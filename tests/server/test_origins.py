@@ -13,7 +13,7 @@ HERE, TUNNEL, NAME = "127.0.0.1:7860", "https://abc.gradio.live", "voice.example
 PROXY = ("10.0.0.2", 4711)
 
 
-def scope(peer: tuple[str, int] = ("127.0.0.1", 4711), method: str = "GET", path: str = "/x", **headers: str) -> Any:
+def scope(peer: tuple[str, int] = ("127.0.0.1", 4711), method: str = "GET", path: str = "/x", **headers: Any) -> Any:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     return {"type": "http", "method": method, "path": path, "scheme": "http", "client": peer, "headers": raw}
 
@@ -67,9 +67,10 @@ def test_a_local_page_refuses_other_names(host: str) -> None:
     ],
 )
 def test_an_origin_elsewhere_is_foreign_for_every_method(origin: str, method: str) -> None:
-    tricks = {"x_forwarded_host": origin.removeprefix("http://") or "a", "forwarded": f"host={origin}"}
-    for headers in ({}, tricks, {"sec_fetch_site": "same-origin"}, {"x_gradio_server": origin}):
-        request = scope(method=method, path="/", host=HERE, origin=origin, **headers)
+    tricks: dict[str, Any] = {"x_forwarded_host": origin.removeprefix("http://") or "a", "forwarded": f"host={origin}"}
+    each: dict[str, Any]
+    for each in ({}, tricks, {"sec_fetch_site": "same-origin"}, {"x_gradio_server": origin}):
+        request = scope(method=method, path="/", host=HERE, origin=origin, **each)
         assert foreign(Site(local=True), request) == "origin"
 
 
@@ -92,14 +93,14 @@ def test_localhost_and_its_address_are_one_origin(host: str, origin: str) -> Non
 def test_another_site_may_link_to_the_front_page_only(
     path: str, mode: str, dest: str, accepted: bool, kind: str
 ) -> None:
-    headers = {"sec_fetch_site": kind, "sec_fetch_mode": mode, "sec_fetch_dest": dest}
+    headers: dict[str, Any] = {"sec_fetch_site": kind, "sec_fetch_mode": mode, "sec_fetch_dest": dest}
     assert foreign(Site(local=True), scope(host=HERE, path=path, **headers)) == ("" if accepted else "origin")
 
 
 @pytest.mark.parametrize("peer", [("127.0.0.1", 1), ("10.0.0.3", 1)])
 def test_forwarded_headers_of_a_stranger_are_dropped(peer: tuple[str, int]) -> None:
     site = Site(local=False, proxies=trusted_networks(["10.0.0.2", "fd00::/8"]))
-    sent = {
+    sent: dict[str, Any] = {
         "x_forwarded_host": NAME,
         "x_forwarded_proto": "https",
         "x_forwarded_for": "1.2.3.4",
@@ -112,7 +113,7 @@ def test_forwarded_headers_of_a_stranger_are_dropped(peer: tuple[str, int]) -> N
 
 def test_a_trusted_proxy_names_host_scheme_and_client() -> None:
     site = Site(local=False, proxies=trusted_networks(["10.0.0.0/24"]))
-    sent = {"x_forwarded_host": f"evil.example, {NAME}", "x_forwarded_proto": "https"}
+    sent: dict[str, Any] = {"x_forwarded_host": f"evil.example, {NAME}", "x_forwarded_proto": "https"}
     resolved = site.resolve(scope(PROXY, host=HERE, x_forwarded_for="6.6.6.6, 1.2.3.4, 10.0.0.9", **sent))
     assert Headers(scope=resolved).items() == [("host", NAME)]
     assert (resolved["scheme"], resolved["client"][0]) == ("https", "1.2.3.4")
@@ -123,7 +124,7 @@ def test_a_trusted_proxy_names_host_scheme_and_client() -> None:
 @pytest.mark.parametrize(
     "headers", [{"host": "abc.gradio.live"}, {"host": HERE, "x_forwarded_host": "abc.gradio.live"}]
 )
-def test_visitors_of_the_tunnel_are_at_its_public_address(headers: dict[str, str]) -> None:
+def test_visitors_of_the_tunnel_are_at_its_public_address(headers: dict[str, Any]) -> None:
     site = Site(local=True)
     assert foreign(site, scope(host="abc.gradio.live")) == "host"
     site.tunnel = urlsplit(TUNNEL)
@@ -137,7 +138,7 @@ def test_visitors_of_the_tunnel_are_at_its_public_address(headers: dict[str, str
 @pytest.mark.parametrize(
     "headers", [{"host": "other.gradio.live"}, {"host": HERE, "x_forwarded_host": "a.gradio.live"}]
 )
-def test_the_tunnel_has_one_host(headers: dict[str, str]) -> None:
+def test_the_tunnel_has_one_host(headers: dict[str, Any]) -> None:
     site = Site(local=True, tunnel=urlsplit(TUNNEL))
     assert foreign(site, scope(origin=f"https://{[*headers.values()][-1]}", **headers)) in {"host", "origin"}
 

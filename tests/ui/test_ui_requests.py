@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from email.message import Message
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import gradio
@@ -54,7 +55,7 @@ def address(output: Path) -> Iterator[inside.Address]:
 
 
 def request(
-    address: inside.Address, path: str, method: str = "GET", body: bytes | None = None, **headers: str
+    address: inside.Address, path: str, method: str = "GET", body: bytes | None = None, **headers: Any
 ) -> tuple[int, bytes, Message]:
     with contextlib.closing(http.client.HTTPConnection("127.0.0.1", address.port, timeout=10)) as connection:
         sent = address.headers | {name.replace("_", "-"): text for name, text in headers.items()}
@@ -102,9 +103,9 @@ def test_a_script_that_one_visitor_breaks_off_is_whole_for_the_next(address: ins
 
 def test_without_the_token_nothing_is_shown(address: inside.Address, output: Path) -> None:
     stranger = address._replace(token="")
+    wrong: list[dict[str, Any]] = [{}, {"Cookie": "amharic-tts-7940=x"}, {"Authorization": "Bearer x"}]
     for path in (*HIDDEN, "/", "/assets/index.js", "/theme.css", f"/gradio_api/file={output}/page.svg"):
-        for headers in ({}, {"Cookie": "amharic-tts-7940=x"}, {"Authorization": "Bearer x"}):
-            assert request(stranger, path, **headers)[0] == 401
+        assert {request(stranger, path, **headers)[0] for headers in wrong} == {401}
     assert request(stranger, "/?token=x")[0] == 401
     assert request(stranger, f"/config?token={address.token}")[0] == 401
     assert request(stranger, "/gradio_api/run/predict", "POST", b"{}")[0] == 401
@@ -128,7 +129,7 @@ def test_what_the_page_does_not_need_is_off(address: inside.Address, path: str) 
 
 def test_no_header_of_a_visitor_changes_where_the_page_thinks_it_is(address: inside.Address) -> None:
     _, plain, _ = request(address, "/config")
-    headers = {
+    headers: dict[str, Any] = {
         "X_Forwarded_Host": "evil.example",
         "X_Forwarded_Proto": "https",
         "X_Gradio_Server": "http://evil.example",
@@ -156,6 +157,19 @@ def test_files_outside_the_project_folders_are_refused(
     assert status in {403, 404}
     assert b"root:" not in body
     assert body != b"secret"
+
+
+def test_a_visitor_cannot_name_a_file_of_this_computer_as_an_upload(
+    address: inside.Address, output: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret.yaml"
+    secret.write_text("a secret that nobody reads", encoding="utf-8")
+    config = json.loads(request(address, "/config")[1])
+    file = {"path": str(secret), "meta": {"_type": "gradio.FileData"}}
+    for event in config["dependencies"]:
+        body = {"fn_index": event["id"], "data": [file] * len(event["inputs"]), "session_hash": "a"}
+        request(address, "/gradio_api/run/predict", "POST", json.dumps(body).encode(), Content_Type="application/json")
+    assert list(output.rglob("*secret*")) == []
 
 
 def test_uploads_are_saved_in_the_folder_of_the_projects(address: inside.Address, output: Path) -> None:

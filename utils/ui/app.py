@@ -224,6 +224,7 @@ def launch(
         server_port=port,
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
+        show_error=False,  # an unexpected one is for the log
         max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
         app_kwargs={"openapi_url": None},
         theme=theme(),
@@ -236,6 +237,7 @@ def launch(
         mcp_server=False,
         pwa=False,
     )
+    blocks.has_launched = True  # else gradio copies any file that a visitor names to where visitors can read it
     token = "" if who else page_token(output)
     server = BackgroundServer(server_config(PageGuard(app, site, token=token, gradio=app.routes[-1].app)))
     page = ServedPage(blocks, server, port, url(NAMES_OF_ALL.get(host, host), port), token)
