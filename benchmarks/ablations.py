@@ -24,13 +24,12 @@ from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.core.events import read_events
 from utils.dataset.metadata import FILES, HEADER, format_row
-from utils.evaluation.voice_scores import PhoneJudge, VoiceScorer
+from utils.evaluation.voice_scores import PhoneJudge, SpokenSentence, VoiceScorer
 from utils.gpt_train import train_gpt
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.recognition.phone_recogniser import EMBEDDED
-from utils.speech.synthesizer import Synthesizer
-from utils.training.checkpoint_samples import SpokenSentence
+from utils.speech.synthesizer import Caches, open_voice
 from utils.xtts import checkpoints, vocabulary
 from utils.xtts.language_packs import pack_for
 
@@ -152,7 +151,7 @@ def speak(work: Path, run_folder: Path, language: str, count: int) -> dict[str, 
             audio.save(recordings[-1], audio.resample(render(text, speaker), RATE, OUTPUT_RATE), OUTPUT_RATE)
     reference = max(recordings, key=lambda path: path.stat().st_size)
     written = [as_latin(text) for text in texts] if language == "ti" else texts
-    model = Synthesizer.load(checkpoints.find(run_folder, "newest").folder, "cpu", "fp32", cache=work / "voices")
+    model = open_voice(checkpoints.find(run_folder, "newest").folder, "cpu", "fp32", caches=Caches(work / "voices"))
     asked = "ti" if language == "ti" else "am"
     config = SpeechConfig(reference=str(reference), language=asked, tries=1, batch_size=8)
     heard = [

@@ -4,7 +4,8 @@ import ast
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -19,15 +20,16 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"recognition"},
     {"dataset"},
     {"speech"},
-    {"training", "training_optimizations"},
     {"evaluation"},
+    {"training", "training_optimizations"},
     {"gpt_train"},
     {"studio", "system"},
     {"server"},
     {"cli", "ui"},
 )
 TOGETHER = {"training", "training_optimizations"}  # one layer whose halves are one package for its users
-PENDING = {"dataset", "speech", "training", "evaluation", "gpt_train"}  # still import the studio
+PENDING = {"dataset", "training", "gpt_train"}  # still import the studio
+CIRCULAR = {"core"}  # has modules that import each other
 LIGHT = {"core", "config", "media", "amharic", "cli"}  # imported by everything, or before everything
 ONLY_IN = {"TTS": "xtts", "gradio": "ui"}
 HEAVY = {"torch", "TTS", "gradio", "transformers"}
@@ -79,6 +81,37 @@ MODULES = {module(path): path for path in FILES if path.parent != ROOT / "utils"
 
 def test_imports_point_down_the_layers() -> None:
     assert [text for name, path in MODULES.items() for text in violations(name, path.read_text("utf-8"))] == []
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Return modules that import each other in a circle; empty if there are none."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def neighbours(name: str, known: Collection[str]) -> set[str]:
+    """Return the modules of the same package that a module imports anywhere, also in functions and for types only."""
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[name].read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (inner & set(known)) | ({node.module} if inner - set(known) else set())
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & set(known) - {name}
+
+
+@pytest.mark.parametrize("name", sorted({package(name) for name in MODULES if "." in name} - CIRCULAR))
+def test_no_package_imports_itself_in_a_circle(name: str) -> None:
+    known = [each for each in MODULES if "." in each and package(each) == name]
+    assert circle({each: neighbours(each, known) for each in known}) == []
+
+
+def test_a_circle_is_found() -> None:
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})
 
 
 def test_an_import_that_points_up_is_found() -> None:

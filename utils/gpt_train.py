@@ -21,7 +21,14 @@ from utils.core.paths import Project
 from utils.core.processes import read_lines
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
-from utils.evaluation.voice_scores import Judge, TranscriptJudge, VoiceScorer, composite, find_phone_judge
+from utils.evaluation.voice_scores import (
+    Judge,
+    SpokenSentence,
+    TranscriptJudge,
+    VoiceScorer,
+    composite,
+    find_phone_judge,
+)
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio import runs
 from utils.studio.downloads import give_consent
@@ -31,7 +38,7 @@ from utils.studio.runs import Run
 from utils.training import memory
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.certificate import safe_config
-from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
+from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
@@ -280,7 +287,7 @@ def make_scorer(job: Job, config: TrainConfig, dataset: Path) -> Scorer:
                 recogniser = open_recogniser(config.score_model, config.language, job.report)
                 judge = TranscriptJudge(stack.enter_context(recogniser))
             else:
-                judge = find_phone_judge(config.language, dataset)
+                judge = find_phone_judge(config.language, dataset, config.project.pronunciations)
             scores = VoiceScorer(config.language, judge)(spoken)
         whole = composite(scores, loss, base_loss)
         return scores if whole is None else {**scores, "composite": whole}

@@ -22,6 +22,7 @@ from utils.speech.precision import multiplies_bf16
 from utils.speech.types import Voice
 from utils.speech.vocoder import Vocoder
 from utils.speech.voices import voice_from
+from utils.studio.models import find_model
 
 DIM = 64
 STEPS, LEARNED = 80, 0.6  # updates, and what they have to make of the loss
@@ -77,7 +78,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> tuple[LoadedModel, Voic
     run = trained(folder, dataset, custom_model=str(base), batch_size=4, grad_acumm=1, max_steps=STEPS, save_step=STEPS)
     losses = [float(str(event["loss"])) for event in events(run, "evaluation")]
     assert losses[-1] < LEARNED * losses[0]
-    model = open_model(run.folder)
+    model = open_model(find_model(run.folder))
     return model, voice_from(model, [dataset / "wavs" / "eval0.wav"], folder / "voices")
 
 

@@ -11,7 +11,7 @@ import torch
 
 from tools import random_model
 from utils.__main__ import main
-from utils.speech.loading import training_reference
+from utils.studio.loading import training_reference
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, write
 from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
 from utils.xtts.model import fingerprint, gpt_state
@@ -78,7 +78,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> N
     [
         (["delete", RUN], f"delete {RUN} STEP"), (["delete", RUN, "7"], "Existing checkpoints: 5"),
         (["delete", RUN, "last"], "'last'"), (["delete", "unknown", "5"], "has no run named"),
-        (["compare", RUN, "5"], "two steps"), (["promote", RUN], "no checkpoint best"),
+        (["compare", RUN, "5"], "two steps"), (["promote", RUN], "no such checkpoint"),
         (["promote", RUN, "5", "5"], "Only one"),
         (["promote", RUN, "5"], "is missing or has changed"),
         (["promote", RUN, "5", "--reference", "nowhere.wav"], "There is no clip"),

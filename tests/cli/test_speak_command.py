@@ -13,7 +13,7 @@ import soundfile
 from tests.speech import amharic_model
 from utils.__main__ import main
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import Caches, Synthesizer
 
 Speak = Callable[..., int]
 Capture = pytest.CaptureFixture[str]
@@ -28,7 +28,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def speak(ready: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
     """The command, with a model that says half a second of each sentence."""
     monkeypatch.setattr("utils.speech.synthesizer.max_codes", lambda *_: 12)
-    monkeypatch.setattr("utils.speech.voices.VOICES", tmp_path / "voices")
+    monkeypatch.setattr("utils.studio.loading.caches", lambda _: Caches(tmp_path / "voices"))
     monkeypatch.chdir(tmp_path)
     usual = ["--model", str(ready), "--precision", "fp32", "--tries", "1", "--no-trim"]
     return lambda *words: main(["speak", *words, *usual])

@@ -171,11 +171,12 @@ def fake(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[str]]:
     def install(**models: FakeModel) -> list[str]:
         requested: list[str] = []
 
-        def candidates(paths: Sequence[str], _config: SpeechConfig, _output: Path) -> list[Candidate]:
-            requested.extend(paths)
+        def candidates(paths: Sequence[Path], _open: object) -> list[Candidate]:
+            requested.extend(map(str, paths))
             return [candidate(name, model) for name, model in models.items()]
 
         monkeypatch.setattr("utils.evaluation.evaluate.candidates", candidates)
+        monkeypatch.setattr("utils.cli.evaluate.find_model", lambda name, _output: Path(name))
         return requested
 
     return install

@@ -7,11 +7,10 @@ import pytest
 from tests.dataset.recordings import babble
 from tools import random_model
 from utils.__main__ import main
-from utils.config import SpeechConfig
 from utils.evaluation.evaluate import EvaluatedModel, candidates, unique_names
 from utils.evaluation.report import load
 from utils.media import audio
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import open_voice
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +47,7 @@ def test_two_models_are_evaluated(
 def test_a_voice_is_similar_to_itself(models: list[Path], tmp_path: Path) -> None:
     reference = tmp_path / "reference.wav"
     audio.save(reference, babble(6.0), 16_000)
-    model = EvaluatedModel(Synthesizer.load(models[0], "cpu", "fp32", cache=tmp_path / "cache"))
+    model = EvaluatedModel(open_voice(models[0], "cpu", "fp32"))
     embedding = model.voice_of(audio.load(reference, 24_000))
     assert float(embedding @ embedding) == pytest.approx(1.0, abs=1e-4)
     assert float(model.voice(str(reference)) @ embedding) > 0.98
@@ -56,7 +55,7 @@ def test_a_voice_is_similar_to_itself(models: list[Path], tmp_path: Path) -> Non
 
 def test_a_replaced_model_has_another_fingerprint(models: list[Path]) -> None:
     def fingerprints() -> list[str]:
-        return [model.fingerprint for model in candidates(list(map(str, models)), SpeechConfig())]
+        return [model.fingerprint for model in candidates(models, open_voice)]
 
     before = fingerprints()
     assert fingerprints() == before

@@ -14,14 +14,13 @@ from tests.dataset.recordings import generated, recording
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_check import FOLDER, LIMITS
 from utils.evaluation import voice_scores
-from utils.evaluation.voice_scores import TranscriptJudge, VoiceScorer, composite, find_phone_judge
+from utils.evaluation.voice_scores import SpokenSentence, TranscriptJudge, VoiceScorer, composite, find_phone_judge
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.recognisers import Transcript
 from utils.recognition.thresholds import Limits
 from utils.studio import sample_project
-from utils.training.checkpoint_samples import SpokenSentence
 
 TEXTS = ("ሰላም ለሁላችሁም", "ቡና እንጠጣ", "ልጆቹ በትምህርት ቤት ይማራሉ")
 

@@ -19,7 +19,7 @@ from utils.speech import tasks
 from utils.speech.batching import MAX_ROWS, Batch
 from utils.speech.decoder import Decoder
 from utils.speech.session import Check, SpeechSession
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import Synthesizer, open_voice
 from utils.speech.types import Generation, Utterance
 from utils.xtts.device import trim_memory
 
@@ -39,7 +39,7 @@ def decoder() -> Decoder:
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
     folder = tmp_path_factory.mktemp("amharic")
-    return Synthesizer.load(amharic_model.build(folder), "cpu", "fp32", cache=folder / "voices")
+    return open_voice(amharic_model.build(folder), "cpu", "fp32")
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from tools import random_model
 from utils.core import folders
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import MODELS, ROOT, TINY_MODEL
-from utils.speech.loading import LoadedModel, open_model
+from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.studio.models import find_model, list_models
 from utils.xtts import adapters, checkpoints
 from utils.xtts.base_models import ModelSource
@@ -29,11 +29,12 @@ from utils.xtts.tokenizer import Tokenizer
 State = dict[str, Tensor]
 PEAK = """
 import sys
+from pathlib import Path
 from TTS.tts.models import xtts
 from tests.peak import peak_mb
 from utils.speech.loading import open_model
 before = peak_mb()
-opened = open_model(sys.argv[1], as_stored=sys.argv[2] == "stored")
+opened = open_model(Path(sys.argv[1]), as_stored=sys.argv[2] == "stored")
 size = sum(weight.numel() * 4 for part in (opened.gpt, opened.vocoder) for weight in part.parameters())
 print(before, peak_mb(), size >> 20)
 """
@@ -99,7 +100,8 @@ def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: P
 @pytest.mark.slow
 def test_a_base_version_is_opened_by_its_name(tiny_folder: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny_folder, tmp_path / "v2.0.2")
-    opened = open_model("v2.0.2", source=ModelSource(tmp_path, tmp_path, endpoint="http://127.0.0.1:1"))
+    source = ModelSource(tmp_path, tmp_path, endpoint="http://127.0.0.1:1")
+    opened = open_model(find_model("v2.0.2", source=source))
     assert (opened.name, opened.checkpoint, opened.notices) == ("v2.0.2", None, ())
     assert {"en", "zh-cn"} <= set(opened.languages)
     assert "am" not in opened.languages
@@ -110,7 +112,7 @@ def test_a_finished_model_is_opened_with_its_vocoder_and_its_origin(
     output: Path, tiny_folder: Path, state: State
 ) -> None:
     chance = torch.get_rng_state()
-    opened = open_model(output=output)
+    opened = open_model(find_model("", output))
     assert torch.equal(torch.get_rng_state(), chance)
     assert same(opened, state)
     assert not opened.gpt.training
@@ -129,7 +131,7 @@ def test_a_finished_model_is_opened_with_its_vocoder_and_its_origin(
 def test_a_checkpoint_is_its_own_gpt_on_the_base_that_it_came_from(
     output: Path, tiny_folder: Path, state: State
 ) -> None:
-    opened = open_model(output / "going")
+    opened = open_model(find_model(output / "going"))
     assert same(opened, state)
     assert next(opened.gpt.parameters()).dtype == torch.float32
     assert opened.name == f"{Path(RUN).name} step 6"
@@ -161,7 +163,7 @@ def test_a_run_of_coquis_trainer_is_opened_without_changing_it(tiny_folder: Path
     torch.save({"model": weights, "step": 5, "optimizer": {"state": {}}}, folder / "best_model.pth")
     for name in ("config.json", "vocab.json"):
         shutil.copy(tiny_folder / name, folder)
-    opened = open_model(folder, source=ModelSource(tmp_path / "m", tmp_path))
+    opened = open_model(folder, Companions(models=tmp_path / "m"))
     assert same(opened, {name: weight.float() for name, weight in gpt_state(tiny_folder).items()})
     assert (opened.name, opened.reference) == ("GPT_XTTS-run", None)
     assert sorted(path.name for path in folder.iterdir()) == ["best_model.pth", "config.json", "vocab.json"]
@@ -193,7 +195,8 @@ def test_an_adapter_is_merged_into_its_base(tiny_folder: Path, amharic: Tokenize
     merged = adapted(tiny_folder, amharic, tmp_path / "run", dora=dora)
     name = "gpt.h.0.attn.c_attn.weight"
     assert not torch.equal(merged[name], gpt_state(tiny_folder)[name].float())
-    rounded, exact = open_model(tmp_path / "run"), open_model(tmp_path / "run", merge=True)
+    step = checkpoints.checkpoint_folder(tmp_path / "run", 3)
+    rounded, exact = open_model(step), open_model(step, merge=True)
     assert same(exact, merged, 1e-6)
     assert same(rounded, merged, 1e-3)
     assert not same(rounded, merged, 1e-6)
@@ -202,15 +205,15 @@ def test_an_adapter_is_merged_into_its_base(tiny_folder: Path, amharic: Tokenize
     alone = tmp_path / "adapter"
     alone.mkdir()
     for name in (checkpoints.ADAPTER, checkpoints.ADAPTER_CONFIG, "vocab.json", "text.json"):
-        shutil.copy(checkpoints.checkpoint_folder(tmp_path / "run", 3) / name, alone)
-    opened = open_model(alone, base=tiny_folder)
+        shutil.copy(step / name, alone)
+    opened = open_model(alone, Companions(tiny_folder))
     assert same(opened, merged, 1e-6)
     assert (opened.name, opened.tokenizer.vocabulary.hash) == ("adapter", amharic.vocabulary.hash)
     with pytest.raises(AmharicTtsError, match="which model"):
         open_model(alone)
     other = random_model.build(tmp_path / "models" / "other", sizes=random_model.RandomModelSize(layers=1))
     with pytest.raises(AmharicTtsError, match="does not fit"):
-        open_model(alone, base=other)
+        open_model(alone, Companions(other))
 
 
 @pytest.mark.slow
@@ -224,10 +227,10 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
     known = json.loads(text)
     known["digest"] = folders._digest({name: value for name, value in known.items() if name != "digest"})
     manifest.write_text(json.dumps(known))
-    assert open_model(run, source=ModelSource(tiny_folder.parent, tmp_path)).folder == tiny_folder
-    assert open_model(run, base=tiny_folder).folder == tiny_folder
+    assert open_model(manifest.parent, Companions(models=tiny_folder.parent)).folder == tiny_folder
+    assert open_model(manifest.parent, Companions(tiny_folder)).folder == tiny_folder
     with pytest.raises(AmharicTtsError, match="/elsewhere/tiny-random"):
-        open_model(run, source=ModelSource(tmp_path, tmp_path))
+        open_model(manifest.parent, Companions(models=tmp_path))
 
 
 def test_the_embedded_voice_is_found_wherever_the_program_lies() -> None:
@@ -314,7 +317,7 @@ def test_a_checkpoint_of_other_parts_is_refused(
     weights = {name: weight for name, weight in state.items() if name not in changes} | changed
     write(tmp_path, weights, about(tiny_folder, amharic, **known), amharic.save)
     with pytest.raises(AmharicTtsError, match=message) as caught:
-        open_model(tmp_path, source=ModelSource(tmp_path, tmp_path))
+        open_model(find_model(tmp_path), Companions(models=tmp_path))
     assert caught.value.hint
 
 

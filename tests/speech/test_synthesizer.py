@@ -18,7 +18,7 @@ from utils.recognition.spans import Cue, Span
 from utils.speech import synthesizer as module
 from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
-from utils.speech.synthesizer import Synthesizer, best_takes, max_codes
+from utils.speech.synthesizer import Synthesizer, best_takes, max_codes, open_voice
 from utils.speech.types import Generation, Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 
@@ -29,7 +29,7 @@ TEXT = "ሰላም ለዓለም። እንዴት ነህ?"
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
     folder = tmp_path_factory.mktemp("amharic")
-    return Synthesizer.load(amharic_model.build(folder), "cpu", "fp32", cache=folder / "voices")
+    return open_voice(amharic_model.build(folder), "cpu", "fp32")
 
 
 @pytest.fixture(autouse=True)

@@ -91,10 +91,11 @@ def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
 
 GROWTH = """
 import psutil, torch
-from utils.speech.synthesizer import Synthesizer
+from utils.core.paths import TINY_MODEL
+from utils.speech.synthesizer import open_voice
 
 torch.set_num_threads(1)
-spoken = Synthesizer.load("tiny", precision="fp32")
+spoken = open_voice(TINY_MODEL, precision="fp32")
 sizes = []
 for codes in range(20, 80):
     spoken.vocoder.sound(torch.randn(codes, spoken.decoder.stack.dim), spoken.voice().embedding)

@@ -13,6 +13,7 @@ from utils.core.paths import TINY_MODEL, Project
 from utils.dataset import metadata
 from utils.speech.loading import open_model
 from utils.studio.model_card import write_card
+from utils.studio.models import find_model
 from utils.studio.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -76,7 +77,7 @@ def test_the_card_has_data_and_settings_of_the_run_and_a_program_that_speaks_in_
 ) -> None:
     finished_run(tmp_path, tiny_folder, amharic, trained_state(tiny_folder, amharic))
     clips = [SimpleNamespace(span=SimpleNamespace(seconds=600.0))] * 12
-    ready, checkpoint = open_model(Project(tmp_path).ready), open_model(tmp_path / "runs" / RUN)
+    ready, checkpoint = open_model(Project(tmp_path).ready), open_model(find_model(tmp_path / "runs" / RUN))
     for model in (ready, checkpoint):
         assert model.reference  # chosen before the dataset is replaced
         assert "- data: 11 clips; 4 held out" in write_card(model, "voice")  # there is no dataset

@@ -23,7 +23,7 @@ from utils.config import TrainConfig
 from utils.core.paths import Project
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import open_voice
 from utils.speech.voices import ConditioningSettings
 from utils.studio import runs, sample_project
 
@@ -83,7 +83,7 @@ def test_plain_coqui_loads_the_folder_and_speaks(built: tuple[BuildContext, list
 
 
 def test_our_synthesizer_speaks_amharic_in_every_voice(built: tuple[BuildContext, list[str]], tmp_path: Path) -> None:
-    model = Synthesizer.load(voice_folder(built[0].root), "cpu", "fp32", cache=tmp_path)
+    model = open_voice(voice_folder(built[0].root), "cpu", "fp32")
     assert set(model.voices()) == {"default", *(speaker.name.title() for speaker in SPEAKERS)}
     speech = model.speak("ሰላም።", reference=SPEAKERS[1].name, tries=1)
     assert np.isfinite(speech.samples).all()
@@ -132,7 +132,7 @@ def test_a_build_continues_from_the_weights_of_an_earlier_voice(
     assert (recipe.dvae.hidden, recipe.dvae.codes) == (RECIPES["toy"].dvae.hidden, 48)
     again = BuildContext(tmp_path, recipe, "cpu", lambda _: None, base)
     stages.run(again, STAGES[:-1])
-    assert Synthesizer.load(voice_folder(tmp_path), "cpu", "fp32", cache=tmp_path).speak("ሰላም።", tries=1).samples.size
+    assert open_voice(voice_folder(tmp_path), "cpu", "fp32").speak("ሰላም።", tries=1).samples.size
     assert ConditioningSettings.of(voice_folder(tmp_path)).gpt_cond_chunk_len == recipe.codes.reference_seconds
     first, continued = (stages.figures(root, "gpt")["phrases"]["first"] for root in (context.root, tmp_path))
     assert continued["loss_audio"] < first["loss_audio"]  # although the codes are other ones

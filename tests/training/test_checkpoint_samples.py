@@ -12,7 +12,7 @@ from utils import gpt_train
 from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.media.encoding import to_pcm16
-from utils.speech.synthesizer import Synthesizer
+from utils.studio.loading import open_voice
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import checkpoint_folder
 from utils.xtts.export import promote
@@ -38,7 +38,7 @@ def test_samples_are_what_inference_says_with_the_checkpoint(
     samples = events(spoken, "sample")
     assert [(event["step"], event["text"]) for event in samples] == [(1, TEXT), (2, TEXT)]
     folder = checkpoint_folder(spoken.folder, 2)
-    model = Synthesizer.load(folder, "cpu", "fp32", cache=tmp_path / "voices", output=tmp_path)
+    model = open_voice(SpeechConfig(model=str(folder), device="cpu", precision="fp32"), tmp_path)
     speech = model.speak(TEXT, SpeechConfig(seed=3, tries=1))  # the default voice of the checkpoint
     sample, rate = soundfile.read(str(samples[1]["file"]), dtype="int16")
     assert rate == 24_000

@@ -14,9 +14,9 @@ from utils.core.paths import ROOT, Project, project, validate_name
 from utils.core.storage import write_atomically
 from utils.core.wording import TABLES, read_table
 from utils.core.wording import rows as phrases
-from utils.speech.preview import tokenizer_of
 from utils.studio import comparisons, downloads, reference_clips, takes
 from utils.studio.facts import RunActiveError
+from utils.studio.models import tokenizer_of
 from utils.studio.runs import find_run
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import show_errors

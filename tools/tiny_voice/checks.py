@@ -25,7 +25,7 @@ from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
 from utils.speech.reference_choice import pitches
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import Caches, Synthesizer, open_voice
 from utils.speech.types import Speech
 from utils.studio import sample_project
 
@@ -69,7 +69,7 @@ class SpokenSentence:
 
 def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any]:
     """Let a model speak sentences that it never learnt, and compare."""
-    model = Synthesizer.load(folder, "auto", "auto", cache=folder.parent / "heard")
+    model = open_voice(folder, "auto", "auto", caches=Caches(folder.parent / "heard"))
     texts = evenly_spaced(read_sentences()["eval"], settings.spoken)
     said, factor = speak(model, texts, {one: one.name for one in SPEAKERS[: settings.voices]}, progress)
     found = evenly_spaced(said, settings.retrieved)
@@ -167,7 +167,7 @@ def compare_fine_tuned(
         progress: Hears how far it is.
     """
     texts = evenly_spaced(read_sentences()["eval"], sentences)
-    models = [Synthesizer.load(folder, "auto", "auto", cache=after.parent / "heard") for folder in (before, after)]
+    models = [open_voice(folder, "auto", "auto", caches=Caches(after.parent / "heard")) for folder in (before, after)]
     first, last = (speak(model, texts, {SAMPLE_SPEAKER: str(reference)}, progress)[0] for model in models)
     wanted, speaker_encoder = (
         audio.load(sample_project.DATA / sample_project.AUDIO_FILE, OUTPUT_RATE, end=SAMPLE_SECONDS),

@@ -17,7 +17,7 @@ from utils.cli import demo
 from utils.core.batching import evenly_spaced
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import projects, sample_project
 
 MOVED = 0.6  # share of the way to the speaker's pitch
@@ -32,7 +32,7 @@ def judge_fine_tunings(
     texts = evenly_spaced(read_sentences()["eval"], sentences)
 
     def speak(folder: Path, speaker: Speaker, reference: Path) -> list[Heard]:
-        voice = Synthesizer.load(folder, "auto", "auto", cache=work / "voices")
+        voice = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
         spoken, _ = checks.speak(voice, texts, {speaker: str(reference)}, progress, versions)
         return [Heard(one.text, speaker.name, one.spoken, one.ended) for one in spoken]
 

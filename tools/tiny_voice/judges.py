@@ -31,7 +31,7 @@ from utils.evaluation.metrics import mel_cepstra, warped_distance
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE, RATE
-from utils.speech.synthesizer import Synthesizer
+from utils.speech.synthesizer import Caches, Synthesizer, open_voice
 
 FRAME_RATE = OUTPUT_RATE / 256  # of the vocoder, and the pitch that it falls into
 SAME_PITCH = 0.3  # semitones
@@ -77,7 +77,7 @@ def judge(folder: Path, work: Path, sentences: int, versions: int, progress: Pro
     """
     make_folder(work)
     phones = PhoneJudge.open(work / "phones", progress)
-    model = Synthesizer.load(folder, "auto", "auto", cache=work / "voices")
+    model = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
     texts = evenly_spaced(read_sentences()["eval"], sentences)
     references = {name: _reference(work, BY_NAME[name]) for name in JUDGED}
     systems, factor = _systems(folder, model, texts, references, versions, progress)

@@ -91,7 +91,7 @@ def delete(opened: Project, arguments: argparse.Namespace) -> int:
 
 def promote(opened: Project, arguments: argparse.Namespace) -> int:
     """Make a checkpoint the finished model of the project."""
-    from utils.speech.loading import make_ready, training_reference
+    from utils.studio.loading import make_ready, training_reference
 
     if len(arguments.steps) > 1:
         raise RunError("Only one checkpoint can be the finished model.", hint="Give one step.")

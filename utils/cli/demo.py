@@ -20,7 +20,7 @@ from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import iter_events
 from utils.core.languages import AMHARIC
-from utils.core.paths import CONFIGS, Project
+from utils.core.paths import CONFIGS, TINY_MODEL, Project
 from utils.core.storage import write_atomically
 from utils.dataset.metadata import FILES
 from utils.evaluation.report import EvaluationReport, summary
@@ -28,8 +28,8 @@ from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, runs, sample_project
+from utils.studio.loading import open_voice
 from utils.studio.templates import render
-from utils.xtts.files import TINY
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -108,7 +108,7 @@ def speak(project: Project, output: Path) -> tuple[EvaluationReport, Path]:
     reference = reference_clip(project)
     sentences = [EvaluationSentence(text, AMHARIC.code, reference=str(reference)) for text in SENTENCES]
     config = SpeechConfig(candidates=VERSIONS)
-    models = candidates([str(project.ready), TINY], config, output)
+    models = candidates([project.ready, TINY_MODEL], lambda model: open_voice(SpeechConfig(model=str(model)), output))
     return evaluate(models, sentences, project.evaluation, config), reference
 
 

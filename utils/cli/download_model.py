@@ -7,7 +7,6 @@ from pathlib import Path
 from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import DownloadConfig
 from utils.config.flags import read_flags
-from utils.studio.downloads import give_consent
 from utils.studio.job import Job
 from utils.studio.models import model_source
 from utils.studio.projects import downloads_project
@@ -24,6 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.accept_licence:
+        from utils.studio.downloads import give_consent
+
         give_consent()
     config, downloads = read_flags(arguments, CONFIG), downloads_project(arguments.output)
     return start_and_follow("download-model", config, downloads, arguments)

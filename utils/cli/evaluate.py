@@ -23,10 +23,13 @@ from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
 from utils.recognition.recognisers.isolated import open_recogniser
+from utils.studio.loading import open_voice
+from utils.studio.models import find_model
 from utils.studio.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
     from utils.evaluation.sentences import EvaluationSentence
+    from utils.speech.synthesizer import Synthesizer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +62,11 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.evaluation.evaluate import candidates, evaluate
     from utils.evaluation.report import load, text
 
-    models = candidates(arguments.checkpoints or [config.model], config, arguments.output)
+    def open_one(model: Path) -> "Synthesizer":
+        return open_voice(config.model_copy(update={"model": str(model)}), arguments.output)
+
+    names = arguments.checkpoints or [config.model]
+    models = candidates([find_model(name, arguments.output) for name in names], open_one)
     clear = CLEAR if sys.stdout.isatty() else ""
     with ExitStack() as stack:
         try:

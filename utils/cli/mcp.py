@@ -20,6 +20,7 @@ from utils.core.paths import project, resolve_inside
 from utils.core.storage import make_folder
 from utils.core.wording import describe
 from utils.studio import runs
+from utils.studio.loading import open_voice
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -52,10 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
-    from utils.speech.synthesizer import Synthesizer
-
     with contextlib.redirect_stdout(sys.stderr):  # the protocol has the standard output
-        return Synthesizer.load(config.model, config.device, config.precision, on_step=check)
+        return open_voice(config, on_step=check)
 
 
 class Tools:

@@ -152,7 +152,7 @@ def _end(run: Run, *, asks: bool) -> int:
     if step and sys.stdin.isatty() and sys.stdout.isatty():
         answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.root.name}? [y/N] ")
         if answer.strip().lower() in {"y", "yes"}:
-            from utils.speech.loading import make_ready
+            from utils.studio.loading import make_ready
 
             print(f"The finished model is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
     return {Status.FINISHED: 0, Status.STOPPED: EXIT_INTERRUPTED}.get(state.status, 1)

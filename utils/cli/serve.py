@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from utils.config import ServeConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
+from utils.studio.loading import open_voice
 
 if TYPE_CHECKING:
     from utils.speech.session import Check
@@ -32,9 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     """Load the model and print its notices."""
-    from utils.speech.synthesizer import Synthesizer
-
-    model = Synthesizer.load(config.model, config.device, config.precision, on_step=check)
+    model = open_voice(config, on_step=check)
     for notice in model.model.notices:
         print(f"Notice: {notice}")
     print(f"{model.model.name} is ready.", flush=True)

@@ -29,6 +29,7 @@ from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import Sentence, Utterance
+from utils.studio.loading import open_voice
 
 if TYPE_CHECKING:
     from utils.speech.planning import SpeechPlan
@@ -71,9 +72,7 @@ def read_input(arguments: argparse.Namespace) -> str:
 
 def load(config: SpeechConfig) -> "Synthesizer":
     """Load the model and report what it computes with."""
-    from utils.speech.synthesizer import Synthesizer
-
-    synthesizer = Synthesizer.load(config.model, config.device, config.precision)
+    synthesizer = open_voice(config)
     precision = synthesizer.precision
     log(f"{synthesizer.model.name}, GPT in {precision.gpt_reason}; vocoder in {precision.vocoder_reason}")
     for notice in synthesizer.model.notices:

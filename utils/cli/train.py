@@ -14,7 +14,6 @@ from utils.core.errors import ConfigError
 from utils.core.facts import StopRequested
 from utils.core.paths import OUTPUT, Project, project
 from utils.studio import runs
-from utils.studio.downloads import give_consent
 from utils.studio.job import GroupJob, Job
 from utils.training.launcher import is_member, launch
 
@@ -46,6 +45,8 @@ def run(arguments: argparse.Namespace) -> int:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
         return 0
     if arguments.accept_licence:
+        from utils.studio.downloads import give_consent
+
         give_consent()
     if "RANK" in os.environ:
         return join(config)

@@ -7,7 +7,7 @@ result is written at once, so an interrupted evaluation continues where it was.
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +22,6 @@ import torch
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError
 from utils.core.events import Progress
-from utils.core.paths import OUTPUT
 from utils.core.storage import make_folder
 from utils.evaluation import report as reports
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
@@ -38,7 +37,6 @@ from utils.recognition.recognisers import Recogniser
 from utils.speech import guards
 from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Speech
-from utils.studio.models import find_model
 from utils.xtts.checkpoints import PREFIX
 from utils.xtts.device import free_memory
 
@@ -90,11 +88,11 @@ class Candidate:
     load: Callable[[], AbstractContextManager[EvaluatedModel]]
 
 
-def candidates(models: Sequence[str], config: SpeechConfig, output: Path = OUTPUT) -> list[Candidate]:
-    """Find models, named as ``Synthesizer.load`` takes them, without loading them; a missing one raises."""
-    paths = list(dict.fromkeys(find_model(model, output).resolve() for model in models))
+def candidates(models: Iterable[Path], open_voice: Callable[[Path], Synthesizer]) -> list[Candidate]:
+    """Describe models by their files, without loading them."""
+    paths = list(dict.fromkeys(model.resolve() for model in models))
     return [
-        Candidate(name, _files_fingerprint(path), partial(_load, path, config))
+        Candidate(name, _files_fingerprint(path), partial(_load, path, open_voice))
         for name, path in zip(unique_names(paths), paths, strict=True)
     ]
 
@@ -115,8 +113,8 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
 
 
 @contextmanager
-def _load(path: Path, config: SpeechConfig) -> Iterator[EvaluatedModel]:
-    model = EvaluatedModel(Synthesizer.load(path, config.device, config.precision))
+def _load(path: Path, open_voice: Callable[[Path], Synthesizer]) -> Iterator[EvaluatedModel]:
+    model = EvaluatedModel(open_voice(path))
     try:
         yield model
     finally:

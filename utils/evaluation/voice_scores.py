@@ -17,7 +17,7 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import jiwer
 import numpy as np
@@ -25,7 +25,6 @@ import numpy.typing as npt
 import torch
 
 from utils.core.languages import AMHARIC, canonical
-from utils.core.paths import Project
 from utils.dataset.text_check import saved_check
 from utils.evaluation.metrics import error_rates
 from utils.media import audio
@@ -37,13 +36,22 @@ from utils.recognition.recognisers import RATE as RECOGNISER_RATE
 from utils.recognition.recognisers import Recogniser
 from utils.recognition.units import units_of
 from utils.speech import guards
-from utils.training.checkpoint_samples import SpokenSentence
 
 Vector = npt.NDArray[np.float32]
 WEIGHTS = {"intelligibility": 0.4, "endings": 0.2, "similarity": 0.2, "duration": 0.1, "loss": 0.1}
 EARLY, LATE = 0.6, 1.6  # of the recording's length: the speech stopped early, or ran on
 UNFINISHED = {"broken", "nothing", "silent", "speechless", "endless", "loop", "short", "long"}  # kinds of flags
 ENCODER_RATE = 16_000
+
+
+class SpokenSentence(NamedTuple):
+    """A sentence as a checkpoint speaks it."""
+
+    text: str
+    samples: Samples  # at 24 kHz
+    reference: Path  # clip of the voice
+    recording: Path | None = None  # of the same words
+    flags: tuple[str, ...] = ()  # of the speech checks
 
 
 class Judge(Protocol):
@@ -89,9 +97,8 @@ class PhoneJudge:
         return errors
 
 
-def find_phone_judge(language: str, dataset: Path) -> PhoneJudge | None:
-    """Return the recogniser that a project learnt when its texts were checked, or the embedded one for Amharic."""
-    pronunciations = Project(dataset.parent).pronunciations
+def find_phone_judge(language: str, dataset: Path, pronunciations: Path | None = None) -> PhoneJudge | None:
+    """Return the recogniser that learnt from a dataset when its texts were checked, or the embedded one for Amharic."""
     if learnt := saved_check(dataset, language):
         return PhoneJudge(learnt.folder / "0.safetensors", pronunciations)
     return PhoneJudge(EMBEDDED, pronunciations) if canonical(language) == AMHARIC.code else None

@@ -9,17 +9,14 @@ from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
+from utils.speech.network import DecoderNetwork
 from utils.speech.steps import DecodingStep, StepResult
 from utils.speech.types import Generation, Sentence
-
-if TYPE_CHECKING:
-    from utils.speech.decoder import Decoder
 
 MAX_ROWS = 16  # sentences at a time, of all requests; any request may always have one
 
@@ -94,7 +91,7 @@ class Batch:
     the host. A row that has ended is therefore noticed one step late, and its extra code is dropped.
     """
 
-    def __init__(self, decoder: "Decoder") -> None:
+    def __init__(self, decoder: DecoderNetwork) -> None:
         self.decoder = decoder
         self.lock = threading.Lock()
         self.requests: list[DecodingRequest] = []  # the open ones

@@ -7,10 +7,10 @@ needs hardly more memory than the model itself.
 import dataclasses
 import hashlib
 import re
+import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,15 +19,12 @@ import torch
 from pydantic import ValidationError
 from torch import Tensor, nn
 
-from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, DamagedError
+from utils.core.errors import DamagedError
 from utils.core.folders import hash_file, read_manifest
 from utils.core.languages import find
-from utils.core.paths import MODELS, OUTPUT, Project
 from utils.core.storage import read_json
-from utils.studio.models import find_model, model_source, pronunciations_of
 from utils.xtts import checkpoints, files
-from utils.xtts.base_models import ModelSource, find_files, link_files
+from utils.xtts.base_models import find_files, link_files
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
 from utils.xtts.facts import (
     CheckpointError,
@@ -41,7 +38,6 @@ from utils.xtts.model import (
     GPT_PREFIX,
     compare,
     find_parts,
-    find_recorded_base,
     load_gpt,
     load_vocoder,
     meta_gpt,
@@ -78,13 +74,7 @@ class LoadedModel:
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata: run, step, losses and the like
     notices: tuple[str, ...] = ()  # messages for the user
     checkpoint: Checkpoint | None = None
-
-    @cached_property
-    def reference(self) -> Path | None:
-        """Return the audio file of its default voice: that of its run, or the one beside the weights."""
-        own = training_reference(self.checkpoint) if self.checkpoint else None
-        beside = self.folder / files.REFERENCE_FILE
-        return own or (beside if beside.is_file() else None)
+    reference: Path | None = None  # audio of its default voice
 
     def conditioning_only(self) -> "LoadedModel":
         """Return it with only those parts of the GPT that encode voices, so that the others can be freed."""
@@ -92,60 +82,42 @@ class LoadedModel:
         return dataclasses.replace(self, gpt=parts)
 
 
-def training_reference(checkpoint: Checkpoint) -> Path | None:
-    """Return the clip that a run spoke its samples with, or None when its dataset is gone."""
-    from utils.dataset import metadata
+@dataclass(frozen=True)
+class Companions:
+    """What belongs to a model and lies elsewhere; only the caller knows where."""
 
-    settings = checkpoint.info.settings if checkpoint.info else {}
-    try:
-        return metadata.clips_of_run(
-            checkpoint.run, TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)
-        ).voice
-    except (AmharicTtsError, OSError):  # the dataset was changed or moved since; the base has a voice too
-        return None
-
-
-def make_ready(
-    checkpoint: Checkpoint, reference: Path | None = None, *, half: bool = False, without_ema: bool = False
-) -> Path:
-    """Make a checkpoint the voice of its project; its reference is by default the clip of the samples."""
-    from utils.xtts.export import promote
-
-    ready = Project(checkpoint.run.parent.parent).ready
-    voice = reference or training_reference(checkpoint)
-    own = pronunciations_of(checkpoint.folder)
-    return promote(checkpoint, ready, MODELS, voice, pronunciations=own, half=half, without_ema=without_ema)
+    base: Path | None = None  # that a checkpoint was trained from; None: the one that it says, if that is still there
+    models: Path = Path(tempfile.gettempdir())  # published models, one of which may be the base; and links to files
+    exported: Path | None = None  # a finished model with the same vocoder, in case that the base is gone
+    reference: Path | None = None  # audio of the default voice; None: the one beside the weights
+    pronunciations: Path | None = None  # file with those that are added to the model's own
 
 
 def open_model(
-    model: str | Path = "",
-    *,
-    base: str | Path | None = None,
-    merge: bool = False,
-    as_stored: bool = False,
-    output: Path = OUTPUT,
-    source: ModelSource | None = None,
+    path: Path, companions: Companions | None = None, *, merge: bool = False, as_stored: bool = False
 ) -> LoadedModel:
     """Load a model.
 
     Args:
-        model: A finished model, a project, a run, a checkpoint, an adapter, a base model, a coqui folder or one of
-            its .pth files; empty: the model that was finished last.
-        base: Folder or version that a checkpoint was trained from, if it was moved or the checkpoint does not say it.
+        path: The folder of a finished model, a base model, a checkpoint or an adapter; or a coqui folder, or one of its
+            .pth files.
+        companions: What belongs to it and lies elsewhere.
         merge: Merge the adapter beside a checkpoint's weights into the base in full precision, instead of reading the
             weights, which were rounded after merging.
         as_stored: Leave the GPT-2 layers in their file, or in half precision, for ``Decoder`` with ``consume``.
-        output: Folder of the projects.
-        source: Where published models come from.
     """
-    source = source or model_source()
-    path = find_model(model, output, source)
+    companions = companions or Companions()
+    if not path.exists():
+        raise ModelFileError(path, ModelProblem.NOT_FOUND)
     named = (path / name for name in checkpoints.TRAINED_FILES)
     is_trained = path.name.startswith(checkpoints.PREFIX) or any(file.exists() for file in named)
     # A checkpoint or adapter, even a damaged one.
     if path.is_dir() and is_trained and not (path / files.MODEL_FILE).exists():
-        return _load_checkpoint(path, base, source, merge=merge, as_stored=as_stored)
-    return _load_folder(path, source, as_stored=as_stored)
+        opened = _load_checkpoint(path, companions, merge=merge, as_stored=as_stored)
+    else:
+        opened = _load_folder(path, companions, as_stored=as_stored)
+    beside = opened.folder / files.REFERENCE_FILE
+    return dataclasses.replace(opened, reference=companions.reference or (beside if beside.is_file() else None))
 
 
 def _with_vocoder(
@@ -214,9 +186,9 @@ def read_from_file(path: Path) -> ReadWeights:
 # --- whole models ---
 
 
-def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedModel:
-    folder = _with_usual_names(path, source)
-    tokenizer = Tokenizer.load(folder, pronunciations_of(path if path.is_dir() else path.parent))
+def _load_folder(path: Path, companions: Companions, *, as_stored: bool) -> LoadedModel:
+    folder = _with_usual_names(path, companions.models)
+    tokenizer = Tokenizer.load(folder, companions.pronunciations)
     gpt = meta_gpt(read_config(folder).model_args, tokenizer.vocabulary)
     weights = read_state_dict(folder / files.MODEL_FILE)
     require_vocoder(weights, folder)
@@ -235,7 +207,7 @@ def _load_folder(path: Path, source: ModelSource, *, as_stored: bool) -> LoadedM
     return dataclasses.replace(opened, notices=(*notices, *opened.notices))
 
 
-def _with_usual_names(path: Path, source: ModelSource) -> Path:
+def _with_usual_names(path: Path, models: Path) -> Path:
     """Return a folder with a model.pth; where coqui's Trainer named the weights, one that links to them."""
     folder = path if path.is_dir() else path.parent
     if missing := files.missing_files(folder, path if path.is_file() else None):
@@ -244,24 +216,22 @@ def _with_usual_names(path: Path, source: ModelSource) -> Path:
     if found[files.MODEL_FILE].name == files.MODEL_FILE:
         return folder
     key = hashlib.blake2b(str(found[files.MODEL_FILE].resolve()).encode(), digest_size=6).hexdigest()
-    return link_files(source.models / f".opened-{key}", found)
+    return link_files(models / f".opened-{key}", found)
 
 
 # --- checkpoints and adapters ---
 
 
-def _load_checkpoint(
-    folder: Path, base: str | Path | None, source: ModelSource, *, merge: bool, as_stored: bool
-) -> LoadedModel:
+def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_stored: bool) -> LoadedModel:
     """Load a checkpoint of a run, or an adapter alone, with the parts of its base."""
     info, hashes = _read_info(folder)
     file = checkpoints.ADAPTER if merge or checkpoints.MODEL not in hashes else checkpoints.MODEL
     if file not in hashes:
         raise CheckpointError(folder, CheckpointProblem.NO_WEIGHTS, file)
-    origin = _find_base(folder, info, base, source, needs_gpt=file != checkpoints.MODEL)
+    origin = _find_base(folder, info, companions, needs_gpt=file != checkpoints.MODEL)
     # An adapter alone may use the vocabulary of its base.
     has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
-    tokenizer = Tokenizer.load(folder if has_vocabulary else origin, pronunciations_of(folder))
+    tokenizer = Tokenizer.load(folder if has_vocabulary else origin, companions.pronunciations)
     if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
         raise CheckpointError(folder, CheckpointProblem.OTHER_VOCABULARY)
     if (folder / checkpoints.MANIFEST).is_file():
@@ -300,19 +270,17 @@ def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
         raise CheckpointError(folder, CheckpointProblem.DAMAGED, reason) from error
 
 
-def _find_base(
-    folder: Path, info: CheckpointInfo, base: str | Path | None, source: ModelSource, *, needs_gpt: bool
-) -> Path:
+def _find_base(folder: Path, info: CheckpointInfo, companions: Companions, *, needs_gpt: bool) -> Path:
     """Return the model that it was trained from: the given one, its old path, or where models are stored now.
 
-    Merged weights need only its other parts, which the project's finished model has too.
+    Merged weights need only its other parts, which a model that was exported with it has too.
     """
-    if base is None and not info.base:
+    path, models = companions.base, companions.models
+    if path is None and not info.base:
         raise CheckpointError(folder, CheckpointProblem.BASE_UNKNOWN)
-    path = Path(info.base) if base is None else find_model(base, source=source)
-    places = path, info.base_fingerprint, source.models if base is None else path.parent
-    exported = Project(folder.absolute().parents[3]).ready if len(folder.absolute().parents) > 3 else None
-    if found := find_recorded_base(*places) if needs_gpt or exported is None else find_parts(*places, exported):
+    path, models = (Path(info.base), models) if path is None else (path, path.parent)
+    exported = None if needs_gpt else companions.exported
+    if found := find_parts(path, info.base_fingerprint, models, exported):
         return found
     raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, str(path))
 

@@ -22,7 +22,6 @@ from torch import nn
 from torch.nn import functional
 
 from utils.core.errors import SpeedupError, StorageError
-from utils.core.paths import PRECISIONS
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
@@ -72,7 +71,10 @@ class Measurement:
 
 
 def choose(
-    device: str = "auto", precision: str = "auto", path: Path = PRECISIONS, capability: tuple[int, int] | None = None
+    device: str = "auto",
+    precision: str = "auto",
+    path: Path | None = None,
+    capability: tuple[int, int] | None = None,
 ) -> PrecisionChoice:
     """Choose the fastest precision, or the requested one if the device supports it.
 
@@ -116,8 +118,10 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         raise SpeedupError("This build of torch does not support int8.", hint="Choose fp32.")
 
 
-def measurement(path: Path = PRECISIONS) -> Measurement:
-    """Return what was measured on this machine; the first time this takes a second or two."""
+def measurement(path: Path | None) -> Measurement:
+    """Return what was measured on this machine and stored in a file; to measure it takes a second or two."""
+    if path is None:
+        return measure()
     key = machine()
     if known := _read(path).get(key):
         return known

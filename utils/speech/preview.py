@@ -1,14 +1,10 @@
 """How a model reads a text, known from its vocabulary alone: while somebody types, without loading the model."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from utils.config import SpeechConfig
-from utils.core.errors import AmharicTtsError, ConfigError, TextError
-from utils.core.storage import cached_while_unchanged
+from utils.core.errors import AmharicTtsError, TextError
 from utils.speech.planning import find_unspeakable, plan
-from utils.studio.models import pronunciations_of
-from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
 
 MAX_LETTERS = 20_000  # read while somebody types
@@ -44,18 +40,3 @@ def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
     unreadable = dict.fromkeys(problem.characters for problem in problems if problem.refused)
     skipped = dict.fromkeys(problem.characters for problem in problems if not problem.refused)
     return TextPreview(readings, tuple(unreadable), tuple(skipped), pack.token_limit, error, part == text)
-
-
-def tokenizer_of(model: str) -> Tokenizer:
-    """Open the vocabulary of a model by its folder, without loading the model."""
-    if not model.strip():
-        raise ConfigError("No model is selected.", hint="Select one in the list, or train one first.")
-    folder = Path(model).expanduser()
-    if not (folder / VOCABULARY_FILE).is_file():
-        raise ConfigError("The vocabulary of this model is unknown until it is loaded.", hint="Press Load.")
-    return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)
-
-
-@cached_while_unchanged(8)
-def _open_tokenizer(vocabulary: Path, _settings: Path) -> Tokenizer:
-    return Tokenizer.load(vocabulary.parent, pronunciations_of(vocabulary.parent))

@@ -8,17 +8,15 @@ to the next: all read the same memory, which only grows. What a free row compute
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
+from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose, random_numbers, row_settings
 from utils.speech.types import Sentence
-
-if TYPE_CHECKING:
-    from utils.speech.decoder import Decoder
 
 COLUMNS = 256  # a graph covers a multiple of these columns of the cache
 MAX_GRAPHS = 32  # more than there are of one top k and up to 16 rows; beyond it, all are captured again
@@ -49,7 +47,7 @@ class RowState(NamedTuple):
 class DecodingStep:
     """The rows that are generated: their cache, their newest codes, and what samples the next ones."""
 
-    def __init__(self, decoder: "Decoder") -> None:
+    def __init__(self, decoder: DecoderNetwork) -> None:
         self.decoder, device = decoder, decoder.device
         self.cache = decoder.stack.cache()
         self.state = RowState(

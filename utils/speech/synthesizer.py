@@ -8,13 +8,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
 
 from utils.config import SpeechConfig
-from utils.core.paths import OUTPUT
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer, normalized
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
@@ -23,7 +21,7 @@ from utils.recognition.spans import Cue
 from utils.speech import guards, voices
 from utils.speech.decoder import Decoder
 from utils.speech.guards import SpeechLimits
-from utils.speech.loading import LoadedModel, open_model
+from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.subtitles import Timeline, fit_to_cues
@@ -43,38 +41,7 @@ class Synthesizer:
     decoder: Decoder  # its GPT, prepared for generating
     vocoder: Vocoder  # turns latents into audio
     precision: PrecisionChoice  # what both compute with, and why
-    cache: Path | None = None  # folder of cached voices; None: output/.cache/voices
-
-    @classmethod
-    def load(
-        cls,
-        model: Path | str = "",
-        device: str = "auto",
-        precision: str = "auto",
-        *,
-        cache: Path | None = None,
-        output: Path = OUTPUT,
-        on_step: Callable[[], object] | None = None,
-    ) -> Self:
-        """Load a model onto a device.
-
-        Args:
-            model: A finished model, a run or checkpoint, a base model, or a coqui folder; empty: the newest.
-            device: "auto", "cpu" or "cuda".
-            precision: A number format; "auto" is the fastest one measured on this machine.
-            cache: Folder of cached voices; None: output/.cache/voices.
-            output: Folder of the projects.
-            on_step: Called at each step of generation; an exception that it raises stops the work.
-        """
-        choice = choose(device, precision)
-        loaded = open_model(model, as_stored=True, output=output)  # the decoder takes one layer after the other
-        choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
-        decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True)
-        decoder.on_step = on_step or decoder.on_step
-        vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
-        loaded = loaded.conditioning_only()
-        free_memory()
-        return cls(loaded, decoder, vocoder, choice, cache)
+    cache: Path | None = None  # folder of cached voices; None: they are computed each time
 
     def voices(self) -> tuple[str, ...]:
         """Return the names of the model's own voices."""
@@ -185,6 +152,46 @@ class Synthesizer:
                     return generation, self.vocoder.sound(torch.stack(generation.latents), voice.embedding)
 
             yield from best_takes(sentences, request.add, next_sound, config)
+
+
+@dataclass(frozen=True)
+class Caches:
+    """Files in which speech finds again what it computed or measured on this machine; None: nowhere."""
+
+    voices: Path | None = None  # folder of the voices of reference clips
+    precisions: Path | None = None  # speed of each precision
+    certificate: Path | None = None  # what was tested on the GPU
+
+
+def open_voice(
+    model: Path,
+    device: str = "auto",
+    precision: str = "auto",
+    *,
+    companions: Companions | None = None,
+    caches: Caches | None = None,
+    on_step: Callable[[], object] = lambda: None,
+) -> Synthesizer:
+    """Load a model onto a device, ready to speak.
+
+    Args:
+        model: Folder of a model or a checkpoint, as in ``open_model``.
+        device: "auto", "cpu" or "cuda".
+        precision: A number format; "auto" is the fastest one measured on this machine.
+        companions: What belongs to the model and lies elsewhere.
+        caches: Files in which to find again what was computed before.
+        on_step: Called at each step of generation; an exception that it raises stops the work.
+    """
+    caches = caches or Caches()
+    choice = choose(device, precision, caches.precisions)
+    loaded = open_model(model, companions, as_stored=True)  # the decoder takes one layer after the other
+    choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
+    decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)
+    decoder.on_step = on_step
+    vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
+    loaded = loaded.conditioning_only()
+    free_memory()
+    return Synthesizer(loaded, decoder, vocoder, choice, caches.voices)
 
 
 @dataclass(eq=False)

@@ -21,7 +21,6 @@ from torch import Tensor, nn
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import AudioError, ConfigError, StorageError
-from utils.core.paths import VOICES
 from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
 from utils.media import audio
 from utils.media.rates import RATE
@@ -50,7 +49,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -> Voice:
     """Return a voice by its name in the model, or from audio files of one speaker, separated by |; empty: the default.
 
-    Computed voices are cached in a folder; None: output/.cache/voices.
+    Computed voices are cached in a folder, if one is given.
     """
     name = name.strip()
     if not name or name.casefold() == DEFAULT_VOICE:
@@ -81,11 +80,12 @@ def voice_from(model: LoadedModel, references: Sequence[Path | str], cache: Path
     paths = [Path(path) for path in references]
     settings = ConditioningSettings.of(model.folder)
     key = _key(model, settings, paths)
-    voices = VoiceCache(cache)
-    tensors = voices.get(key, _shapes(model))
+    voices = VoiceCache(cache) if cache else None
+    tensors = voices.get(key, _shapes(model)) if voices else None
     if tensors is None:
         tensors = encode_speaker(model, paths, settings)
-        voices.put(key, tensors)
+        if voices:
+            voices.put(key, tensors)
     name = paths[0].stem + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")
     return Voice(tensors["prompt"], tensors["embedding"], name, key)
 
@@ -227,8 +227,8 @@ def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
 class VoiceCache:
     """A folder of voices that may be deleted at any time; those used longest ago go first."""
 
-    def __init__(self, folder: Path | None = None, max_bytes: int = MAX_BYTES) -> None:
-        self.folder = folder or VOICES
+    def __init__(self, folder: Path, max_bytes: int = MAX_BYTES) -> None:
+        self.folder = folder
         self.max_bytes = max_bytes
 
     def get(self, key: str, shapes: Shapes) -> dict[str, Tensor] | None:

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.config import TrainConfig
 from utils.core import paths
-from utils.core.errors import RunError
+from utils.core.errors import ConfigError, RunError
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.core.paths import OUTPUT, TINY_MODEL, Project, list_projects
+from utils.core.storage import cached_while_unchanged
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import TRAINED_FILES, Checkpoint
 from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
-from utils.xtts.files import MODEL_FILE, MODEL_FILE_NAMES, REQUIRED_FILES, TINY, missing_files, read_about
+from utils.xtts.files import (
+    MODEL_FILE,
+    MODEL_FILE_NAMES,
+    REQUIRED_FILES,
+    SETTINGS_FILE,
+    TINY,
+    VOCABULARY_FILE,
+    missing_files,
+    read_about,
+)
+from utils.xtts.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
     from utils.xtts.base_models import ModelSource
@@ -192,3 +203,18 @@ def pronunciations_of(model: Path) -> Path | None:
     if len(parents) > 3 and (parents[0].name, parents[2].name) == ("checkpoints", "runs"):
         return Project(parents[3]).pronunciations
     return None
+
+
+def tokenizer_of(model: str) -> Tokenizer:
+    """Open the vocabulary of a model by its folder, without loading the model."""
+    if not model.strip():
+        raise ConfigError("No model is selected.", hint="Select one in the list, or train one first.")
+    folder = Path(model).expanduser()
+    if not (folder / VOCABULARY_FILE).is_file():
+        raise ConfigError("The vocabulary of this model is unknown until it is loaded.", hint="Press Load.")
+    return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)
+
+
+@cached_while_unchanged(8)
+def _open_tokenizer(vocabulary: Path, _settings: Path) -> Tokenizer:
+    return Tokenizer.load(vocabulary.parent, pronunciations_of(vocabulary.parent))

@@ -5,34 +5,22 @@ that checkpoint and seed, and neither the model in training nor its random state
 """
 
 from pathlib import Path
-from typing import NamedTuple
 
 import torch
 
 from utils.config import SEPARATOR, SpeechConfig, TrainConfig
 from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import OUTPUT, VOICES
 from utils.core.storage import make_folder
 from utils.dataset.metadata import ClipLists
-from utils.media.audio import Samples
-from utils.speech.synthesizer import Synthesizer
+from utils.evaluation.voice_scores import SpokenSentence
 from utils.studio.job import Job
+from utils.studio.loading import open_voice
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
 from utils.xtts.device import free_memory
 
 NO_SAMPLES = "-"
 SENTENCES = 3
-
-
-class SpokenSentence(NamedTuple):
-    """A sentence as a checkpoint speaks it."""
-
-    text: str
-    samples: Samples  # at 24 kHz
-    reference: Path  # clip of the voice
-    recording: Path | None = None  # of the same words
-    flags: tuple[str, ...] = ()  # of the speech checks
 
 
 class CheckpointSamples:
@@ -78,14 +66,10 @@ class CheckpointSamples:
 
     def _speak(self, step: int, device: str) -> list[SpokenSentence]:
         run = self.job.run.folder
-        output = run.parent.parent.parent
-        synthesizer = Synthesizer.load(
-            checkpoint_folder(run, step),
-            device,
-            "fp32" if device == "cpu" else "auto",
-            cache=output / VOICES.relative_to(OUTPUT),
-            output=output,
+        config = SpeechConfig(
+            model=str(checkpoint_folder(run, step)), device=device, precision="fp32" if device == "cpu" else "auto"
         )
+        synthesizer = open_voice(config, run.parent.parent.parent)
         folder = run / SAMPLES / f"{PREFIX}{step}"
         make_folder(folder)
         scored = []

@@ -15,10 +15,11 @@ from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DamagedError, RunError
 from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.storage import write_atomically
+from utils.evaluation.voice_scores import SpokenSentence
 from utils.studio.job import Job
 from utils.studio.runs import Run
 from utils.training import resume_state
-from utils.training.checkpoint_samples import CheckpointSamples, SpokenSentence
+from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
 from utils.training.ema import UPDATES
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus

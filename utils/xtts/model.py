@@ -292,12 +292,13 @@ def find_recorded_base(base: Path, recorded: str, models: Path) -> Path | None:
     return None
 
 
-def find_parts(base: Path, recorded: str, models: Path, exported: Path) -> Path | None:
+def find_parts(base: Path, recorded: str, models: Path, exported: Path | None) -> Path | None:
     """Return a folder with the parts that a trained voice takes from its base, such as the vocoder.
 
     When the base is gone, a model that was exported with it still has them; its GPT is another one.
     """
     if found := find_recorded_base(base, recorded, models):
         return found
-    is_of_base = recorded and (exported / MODEL_FILE).is_file()
-    return exported if is_of_base and read_about(exported).get("base_fingerprint") == recorded else None
+    if exported is None or not recorded or not (exported / MODEL_FILE).is_file():
+        return None
+    return exported if read_about(exported).get("base_fingerprint") == recorded else None

@@ -11,11 +11,10 @@ from utils.config import SEPARATOR
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.paths import Project
-from utils.speech.preview import tokenizer_of
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
 from utils.studio.background_jobs import BackgroundJob
-from utils.studio.models import ListedModel, preferred_model
+from utils.studio.models import ListedModel, preferred_model, tokenizer_of
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import Panel, PanelRequest, notify, show_errors

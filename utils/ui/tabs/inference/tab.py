@@ -7,10 +7,10 @@ import gradio as gr
 
 from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import OUTPUT, VOICES
 from utils.speech.session import Check, SpeechSession
 from utils.studio import takes
 from utils.studio.background_jobs import BackgroundJobs
+from utils.studio.loading import open_voice
 from utils.studio.models import list_models
 from utils.ui.i18n import t
 from utils.ui.page import Advanced, PageContext, connect_live
@@ -63,12 +63,7 @@ def build(page: PageContext) -> gr.Tab:
 
 def new_session(output: Path) -> SpeechSession:
     def load(config: SpeechConfig, check: Check) -> "Synthesizer":
-        from utils.speech.synthesizer import Synthesizer
-
-        voices = output / VOICES.relative_to(OUTPUT)
-        return Synthesizer.load(
-            config.model, config.device, config.precision, cache=voices, output=output, on_step=check
-        )
+        return open_voice(config, output, check)
 
     return SpeechSession(load, max_waiting=MAX_WAITING)
 

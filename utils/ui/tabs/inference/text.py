@@ -11,8 +11,9 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import split_speakers
-from utils.speech.preview import TextPreview, preview_text, tokenizer_of
+from utils.speech.preview import TextPreview, preview_text
 from utils.studio import reference_clips
+from utils.studio.models import tokenizer_of
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, Panel, PanelRequest, show_errors
 from utils.ui.settings_form import values_of
