@@ -10,18 +10,18 @@ from collections.abc import Iterable
 
 from utils.amharic.alphabet import SLOT, decode
 
-_SONORITY = dict.fromkeys("wy", 7) | dict.fromkeys("r", 6) | dict.fromkeys("l", 5) | dict.fromkeys("mnN", 4)
-_SONORITY |= dict.fromkeys("fvszXZh", 3) | dict.fromkeys("bdgJ", 2) | dict.fromkeys("ptkcTKPSCH", 1)
+SONORITY = dict.fromkeys("wy", 7) | dict.fromkeys("r", 6) | dict.fromkeys("l", 5) | dict.fromkeys("mnN", 4)
+SONORITY |= dict.fromkeys("fvszXZh", 3) | dict.fromkeys("bdgJ", 2) | dict.fromkeys("ptkcTKPSCH", 1)
 # Clusters said together although the second consonant is the more sonorous: ልብስ lɨbs, ጥቅስ tʼɨkʼs, ታክስ taks.
-_WITH_S = frozenset({"bs", "ks", "ps", "Ks"})
+WITH_S = frozenset({"bs", "ks", "ps", "Ks"})
 # Pairs that stay together after a consonant: the first after any (አምስት amɨst, ፋሽስት faʃɨst), the others, a nasal and its
 # stop, after a liquid or nasal (ስምንት sɨmɨnt, ቅርንጫፍ kʼɨrɨnt͡ʃʼaf).
-_TIGHT = frozenset({"st", "Xt", "sT"})
-_NASAL = frozenset({"n" + stop for stop in "tdkgTKcCJsSz"} | {"m" + stop for stop in "bpP"})
+TIGHT = frozenset({"st", "Xt", "sT"})
+NASAL = frozenset({"n" + stop for stop in "tdkgTKcCJsSz"} | {"m" + stop for stop in "bpP"})
 # At the end of a word -ም and -ን are suffixes more often than parts of the stem: ወይም wəjɨm, ቤታቸውን betat͡ʃːəwɨn.
-_SUFFIXED = frozenset({"ym", "wm"})
+SUFFIXED = frozenset({"ym", "wm"})
 # Equals that part: ምግብ mɨɡɨb, ወንድምን wəndɨmɨn. Voiceless equals stay: ወቅት wəkʼt.
-_PARTING = frozenset("bdgJmnN")
+PARTING = frozenset("bdgJmnN")
 
 _LONGEST_CACHED = 6  # slots; longer runs are noise, and remembering them would let the table grow without end
 _SLOT = re.compile(SLOT)
@@ -71,7 +71,7 @@ def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
             out += [first, second]
             place += 2
         # A glide may belong to the vowel, so that a coda follows it: ሳይንስ sajns, አውስትራሊያ awstɨralija.
-        elif second + rest[0] in {"y": _NASAL, "w": _TIGHT}.get(first, ()):
+        elif second + rest[0] in {"y": NASAL, "w": TIGHT}.get(first, ()):
             out.append(first)
             place += 1
         else:
@@ -88,11 +88,11 @@ def _is_coda(first: str, second: str, rest: list[str]) -> bool:
         return True
     if rest and _is_pair(first, second, rest):
         return False
-    if not rest and (second in "Hh" or first + second in _SUFFIXED):
+    if not rest and (second in "Hh" or first + second in SUFFIXED):
         return False
-    if first[0] in _PARTING and _SONORITY[first[0]] == _SONORITY[second[0]]:
+    if first[0] in PARTING and SONORITY[first[0]] == SONORITY[second[0]]:
         return False
-    return first + second in _WITH_S or _SONORITY[first[0]] >= _SONORITY[second[0]]
+    return first + second in WITH_S or SONORITY[first[0]] >= SONORITY[second[0]]
 
 
 def _never_meet(first: str, second: str) -> bool:
@@ -102,6 +102,6 @@ def _never_meet(first: str, second: str) -> bool:
 def _is_pair(first: str, second: str, rest: list[str]) -> bool:
     """Return whether the second and third consonant stay together and leave the first to a syllable of its own."""
     pair = second + rest[0][0]
-    if pair in _TIGHT:
+    if pair in TIGHT:
         return first not in "wy" or len(rest) == 1
-    return pair in _NASAL and first in "rlmn"
+    return pair in NASAL and first in "rlmn"

@@ -17,6 +17,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--half", action=argparse.BooleanOptionalAction, default=True, help="store in half precision (default: on)"
     )
     parser.add_argument("--for-training", action="store_true", help="include the files that only training needs")
+    parser.add_argument(
+        "--portable",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="let programs speak it that know no Amharic, unmodified; one of their languages is replaced (default: on)",
+    )
     parser.add_argument("--adapter", action="store_true", help="export only the LoRA adapter")
     parser.add_argument("--safetensors", action="store_true", help="also write model.safetensors")
     parser.add_argument("--zip", action="store_true", help="also write FOLDER.zip")
@@ -43,7 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     for notice in opened.notices:
         print(f"Notice: {notice}")
     options = PublishOptions(
-        arguments.half, arguments.for_training, arguments.safetensors, arguments.zip, arguments.ebook2audiobook
+        half=arguments.half,
+        for_training=arguments.for_training,
+        safetensors=arguments.safetensors,
+        zip=arguments.zip,
+        portable=arguments.portable,
+        ebook=arguments.ebook2audiobook,
     )
     card = write_card(opened, arguments.out.resolve().name, adapter=arguments.adapter, report=arguments.report)
     published = (publish_adapter if arguments.adapter else publish)(opened, arguments.out, options, card)

@@ -20,6 +20,7 @@ from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 from utils.xtts.files import TINY, read_about
 from utils.xtts.hub import LICENCE
+from utils.xtts.portable import alias_of
 
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
@@ -70,6 +71,9 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
         code=code,
         text=text,
         model_text=opened.tokenizer.tokenize(text, code).model_text if settings else text,
+        alias="" if adapter else alias_of(opened.tokenizer),
+        difference="3.6 %",
+        difference_without_length="0.8 %",
     )
 
 

@@ -19,6 +19,7 @@ from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.facts import ModelFileError, ModelProblem
 from utils.xtts.files import CONFIG_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE, REFERENCE_FILE, VOCABULARY_FILE
 from utils.xtts.model import GPT_PREFIX, read_state_dict
+from utils.xtts.portable import alias_of, portable, with_alias
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class PublishOptions(NamedTuple):
     for_training: bool = False  # keep the files that only further training needs
     safetensors: bool = False  # also store the weights as model.safetensors
     zip: bool = False  # also pack the folder into one file
+    portable: bool = True  # let programs speak it that know no Amharic
     ebook: bool = False  # also pack what ebook2audiobook takes as a custom model
 
 
@@ -67,12 +69,17 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
     # A ready folder keeps the base it was trained from.
     keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
     about = {name: opened.about[name] for name in keys if name in opened.about}
+    state, tokenizer = opened.gpt.state_dict(), opened.tokenizer
+    if options.portable and tokenizer.settings and (alias := alias_of(tokenizer)):
+        state = with_alias(state, tokenizer.vocabulary, tokenizer.settings.language, alias)
+        tokenizer = portable(tokenizer)
+        about["alias"] = alias
     with replace_folder(folder, ALL_FILES) as new:
         model = write_ready(
             new / "model",
             opened.folder,
-            opened.gpt.state_dict(),
-            opened.tokenizer,
+            state,
+            tokenizer,
             opened.reference,
             about,
             half=options.half,

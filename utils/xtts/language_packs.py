@@ -171,11 +171,11 @@ class CoquiPack(LanguagePack):
 
     @property
     def character_limit(self) -> int:
-        return int(_coqui().char_limits[self.coqui_code])
+        return int(coqui_cleaners().char_limits[self.coqui_code])
 
     def _normalize(self, text: str) -> str:
         try:
-            return str(_coqui().preprocess_text(text, self.coqui_code))
+            return str(coqui_cleaners().preprocess_text(text, self.coqui_code))
         except ImportError as error:
             raise FrontEndError(self.code, FrontEndProblem.PACKAGE, str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError, NotImplementedError) as error:
@@ -203,7 +203,7 @@ def fingerprint(pack: LanguagePack) -> str:
 
 
 @cache
-def _coqui() -> "VoiceBpeTokenizer":
+def coqui_cleaners() -> "VoiceBpeTokenizer":
     """Load coqui's cleaners; this imports torch."""
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
