@@ -13,12 +13,11 @@ from tests.dataset.building import built, clip, recordings
 from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
 from utils.core.paths import Project
-from utils.dataset import editor, metadata, queries
+from utils.dataset import editor, metadata
 from utils.dataset.clip import Clip
 from utils.dataset.facts import DatasetError, EditError, EditProblem, Reason
 from utils.dataset.metadata import check, list_files, read_list
-from utils.dataset.queries import View
-from utils.dataset.store import Store, load_dataset
+from utils.dataset.store import PAGE_SIZE, Store, View, load_dataset
 from utils.media import audio
 
 Change = Callable[[Path, Sequence[str]], object]
@@ -184,11 +183,11 @@ def test_a_clip_of_fifty_thousand_is_edited_and_shown_in_50_ms(tmp_path: Path) -
         edit = editor.approve if number % 2 else lambda folder, names: editor.set_text(folder, names[0], "ደህና ነኝ")
         edit(tmp_path, [name])
         store = Store(tmp_path)
-        page, shown = queries.page(store, View(), 1 + number), store.find([name])[name]
-        counts = queries.reasons(store), queries.totals(store)
-        following, last = editor.next_clip(store, shown), editor.last_edit(tmp_path)
+        page, shown = store.page(View(), 1 + number), store.find([name])[name]
+        counts = store.reasons(), store.totals()
+        following, last = store.following(shown), editor.last_edit(tmp_path)
         durations.append(time.perf_counter() - began)
-        assert len(page.clips) == queries.PAGE_SIZE
+        assert len(page.clips) == PAGE_SIZE
         assert all((*counts, following, last))
     assert sorted(durations)[len(durations) // 2] < 0.05, durations
 
@@ -198,9 +197,11 @@ def test_a_run_keeps_the_clips_that_it_started_with(tmp_path: Path) -> None:
     built(recordings(tmp_path / "in", 2, seconds=16.0), project)
     run = project.runs / "20260101-000000-train"
     run.mkdir(parents=True)
-    before = metadata.clips_of_run(run, config, project)
+    before = metadata.clips_of_run(run, config, project.dataset)
     metadata.store_clips_of_run(run, config, before)
     editor.set_text(project.dataset, before.train[0].id, "ሌላ ጽሑፍ")
     editor.exclude(project.dataset, [before.train[1].id], "noise")
-    assert metadata.clips_of_run(run, config, project) == before
-    assert metadata.fingerprint(metadata.read_clips(config, project).clips) != metadata.fingerprint(before.clips)
+    assert metadata.clips_of_run(run, config, project.dataset) == before
+    assert metadata.fingerprint(metadata.read_clips(config, project.dataset).clips) != metadata.fingerprint(
+        before.clips
+    )

@@ -22,8 +22,7 @@ from utils.dataset import editor, queries, statistics
 from utils.dataset.clip import Clip, Source
 from utils.dataset.facts import Bad, CueDiffers, CueIssue, Reason
 from utils.dataset.metadata import list_files, read_list, write_lists
-from utils.dataset.queries import PAGE_SIZE, Total, View
-from utils.dataset.store import DATABASE, Dataset, Store, load_dataset
+from utils.dataset.store import DATABASE, PAGE_SIZE, Dataset, Store, Total, View, load_dataset
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.facts import BandLimited
 from utils.recognition.levels import Scores
@@ -61,8 +60,8 @@ def test_what_version_1_1_stored_as_sentences_is_read(tmp_path: Path) -> None:
         (Bad(Path("/in/r1.wav"), "It is damaged."), (Unrecognised("warning", "It is loud."),))
     ]
     assert (dataset.clips["r0-1"].reason, dataset.clips["r0-1"].note) == (Reason.OTHER, "a cough")
-    assert queries.reasons(store) == {"a cough": 1}
-    assert queries.page(store, View("all", "a cough"), 1).total == 1
+    assert store.reasons() == {"a cough": 1}
+    assert store.page(View("all", "a cough"), 1).total == 1
 
 
 def test_several_changes_are_made_together_or_not_at_all(tmp_path: Path) -> None:
@@ -131,7 +130,7 @@ import sys
 import time
 from pathlib import Path
 from tests.dataset.building import clip
-from utils.dataset.store import Store
+from utils.dataset.store import PAGE_SIZE, Store, Total, View
 store = Store(Path(sys.argv[1]))
 for count in range(1, 1_000_000):
     store.put([clip(number, text=str(count)) for number in range(50)])
@@ -178,17 +177,17 @@ def test_clips_are_filtered_ordered_counted_and_each_is_on_one_page(tmp_path: Pa
     fifty = stored(tmp_path, [example_clip(number) for number in range(50)])  # every tenth is excluded
     totals = {View(): 45, View("all"): 50, View("excluded"): 5, View("all", "noisy"): 5}
     totals |= {View("all", search="ቡና"): 10, View("all", search="0000"): 50, View("all", search="%"): 0}
-    assert {view: queries.page(fifty, view, 1).total for view in totals} == totals
+    assert {view: fifty.page(view, 1).total for view in totals} == totals
     for order, first in {"noisiest": "0-0", "recording": "0-0", "worst": "-9"}.items():
-        assert queries.page(fifty, View("all", order=order), 1).clips[0].id.endswith(first)
-    pages = [queries.page(fifty, View("all"), number) for number in (1, 2, 3)]
+        assert fifty.page(View("all", order=order), 1).clips[0].id.endswith(first)
+    pages = [fifty.page(View("all"), number) for number in (1, 2, 3)]
     assert [page.number for page in pages] == [1, 2, 3]
     assert len({clip.id for page in pages for clip in page.clips}) == 50
-    assert queries.page(fifty, View("all"), 99).number == pages[0].pages == -(-50 // PAGE_SIZE)
+    assert fifty.page(View("all"), 99).number == pages[0].pages == -(-50 // PAGE_SIZE)
     editor.exclude(fifty.folder, [example_clip(0).id], "a cough")
-    assert queries.reasons(fifty) == {"noisy": 5, "a cough": 1}
-    assert (queries.totals(fifty)["excluded"], queries.totals(fifty)["train"].clips) == (Total(6, 24.0), 44)
-    assert queries.count_recordings(fifty) == 1
+    assert fifty.reasons() == {"noisy": 5, "a cough": 1}
+    assert (fifty.totals()["excluded"], fifty.totals()["train"].clips) == (Total(6, 24.0), 44)
+    assert fifty.count_recordings() == 1
 
 
 @pytest.mark.parametrize(
@@ -203,12 +202,12 @@ def test_clips_are_filtered_ordered_counted_and_each_is_on_one_page(tmp_path: Pa
 def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scores) -> None:
     scores = [better, worse, *[Scores(chars_per_second=12)] * 3]
     store = stored(tmp_path, [clip(number, scores=each) for number, each in enumerate(scores)])
-    assert queries.page(store, View(), 1).clips[0].id == "r0-1"
+    assert store.page(View(), 1).clips[0].id == "r0-1"
 
 
 def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
     clips = [clip(0), clip(1, reason=Reason.APPROVED), clip(2).excluded(Reason.NOISE), clip(3).excluded(Reason.SPLIT)]
-    page = queries.page(stored(tmp_path, clips), View("all"), 1)
+    page = stored(tmp_path, clips).page(View("all"), 1)
     assert [clip.id for clip in page.clips] == ["r0-2", "r0-0", "r0-1", "r0-3"]
 
 
@@ -217,7 +216,7 @@ def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: 
     store = stored(tmp_path, clips)
 
     def order() -> list[str]:
-        return [clip.id for clip in queries.page(store, View(), 1).clips]
+        return [clip.id for clip in store.page(View(), 1).clips]
 
     store.put([dataclasses.replace(clips[1], text="አዲስ", scores=Scores())])
     assert order() == ["r0-0", "r0-1", "r0-2"]
@@ -280,5 +279,5 @@ def test_a_dataset_that_is_deleted_before_it_is_counted_again_stays_deleted(
     store.folder.rename(tmp_path / "trash")  # as a project is deleted
     while any(thread.name == "counts" for thread in threading.enumerate()):
         time.sleep(0.01)
-    assert not store.clips("1")
+    assert not store.clips()
     assert not store.folder.exists()

@@ -106,7 +106,7 @@ def test_a_process_that_is_killed_or_does_not_reply_is_restarted(
         ("ours", r"It knows only English\. Choose another\."),
         ("theirs", "Failing fake failed: IndexError: list index out of range"),
         ("few", "Failing fake failed: ValueError"),
-        ("crash", "exit code 3.*twice"),
+        ("crash", "twice.*exit code 3"),
     ],
 )
 def test_an_error_is_reported_and_other_clips_are_transcribed(

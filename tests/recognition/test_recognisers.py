@@ -66,10 +66,10 @@ def test_whisper_uses_the_language_and_detects_unknown_ones(whisper: IsolatedRec
 @pytest.mark.parametrize(
     ("spec", "language", "seconds", "message"),
     [
-        (RecogniserSpec("", "cpu", "float16"), "am", 1.0, "does not support float16"),
+        (RecogniserSpec("", "cpu", "float16"), "am", 1.0, "does not support the number format"),
         (RecogniserSpec("", "cpu"), "Klingonish", 1.0, "Klingonish"),
         (RecogniserSpec("", "cpu"), "am", 30.1, "30.1 s is too long"),
-        (RecogniserSpec("larg-v3"), "am", 1.0, "Did you mean large-v3?"),
+        (RecogniserSpec("larg-v3"), "am", 1.0, "Choose from: large-v3."),
         (RecogniserSpec("/no/such/folder"), "am", 1.0, "there is no such folder"),
         (RecogniserSpec("somebody/whisper"), "am", 1.0, "enter the folder of a model on this computer"),
         (RecogniserSpec("somebody/ctc", factory=CTC), "am", 1.0, "enter the folder of a model on this computer"),

@@ -21,10 +21,9 @@ from utils.core.errors import AmharicTtsError, RunError
 from utils.core.events import EventLog, format_event, iter_events, read_tail
 from utils.core.paths import CONFIGS, Project
 from utils.core.storage import make_folder
-from utils.dataset import editor, metadata, queries, text_files
+from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
-from utils.dataset.queries import View
-from utils.dataset.store import DATABASE, Store
+from utils.dataset.store import DATABASE, Store, View
 from utils.dataset.subtitles import fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
@@ -99,12 +98,12 @@ def read_database(path: Path) -> None:
     store = Store(path.parent)
     store.read()
     editor.undo(path.parent)
-    queries.page(store, View(), 1)
+    store.page(View(), 1)
 
 
 def read_lists(path: Path) -> None:
     text_files.read_listing(path)
-    metadata.read_clips(TrainConfig(), Project(path.parent.parent))
+    metadata.read_clips(TrainConfig(), path.parent)
 
 
 def read_sound(path: Path) -> None:

@@ -18,7 +18,7 @@ from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.dataset.editor import available_actions
 from utils.dataset.facts import Reason
-from utils.dataset.queries import ClipPage
+from utils.dataset.store import ClipPage
 from utils.recognition.spans import Span
 from utils.studio import uploads
 from utils.studio.runs import Status

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from tools.tiny_voice.stages import BuildContext
 from utils.config import TrainConfig
-from utils.core.paths import Project, resolve_inside
+from utils.core.paths import resolve_inside
 from utils.dataset import metadata
 from utils.dataset.clip import Clip
 from utils.dataset.features import AUDIO, FOLDER, Array, Shards
@@ -49,7 +49,7 @@ def encode_all(context: BuildContext) -> dict[str, Any]:
 def read_clips(dataset: Path, name: str) -> metadata.ClipLists:
     """Read the lists of a lesson."""
     train, judged = (str(dataset / path) for path in LISTS[name])
-    return metadata.read_clips(TrainConfig(train_csv=train, eval_csv=judged), Project(dataset))
+    return metadata.read_clips(TrainConfig(train_csv=train, eval_csv=judged), dataset)
 
 
 def store_key(context: BuildContext) -> str:

@@ -36,7 +36,6 @@ HEARD = (
     Reason.REVIEWED,
 )  # reasons that a person is offered
 SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
-UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
 
 
 @dataclass(frozen=True)
@@ -75,21 +74,16 @@ class Session:
         waiting = [clip for clip in self.after.values() if clip.status == "kept" and not clip.split]
         if not waiting:
             return
-        recordings = {clip.recording: self.store.clips("recording = ?", clip.recording) for clip in waiting}
+        recordings = {clip.recording: self.store.clips(recording=clip.recording) for clip in waiting}
         has_new = any(all(not clip.split for clip in clips) for clips in recordings.values())
-        clips = self.store.clips("1") if has_new else [clip for clips in recordings.values() for clip in clips]
+        clips = self.store.clips() if has_new else [clip for clips in recordings.values() for clip in clips]
         sides = split.assign(clips, share, by).splits
         self.put([dataclasses.replace(clip, split=sides[clip.id]) for clip in clips if clip.id in sides])
 
     def record(self, name: str) -> None:
         changed = [(self.before[clip.id], clip) for clip in self.after.values() if clip != self.before[clip.id]]
-        if not changed:
-            return
-        with self.store.transaction() as db:
-            db.execute("DELETE FROM edits WHERE undone")
-            number = db.execute("INSERT INTO edits (name) VALUES (?)", [name]).lastrowid
-            rows = [(number, clip.id, *changed_fields(before, clip)) for before, clip in changed]
-            db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", rows)
+        if changed:
+            self.store.record(name, [(clip.id, *changed_fields(before, clip)) for before, clip in changed])
 
 
 @contextmanager
@@ -215,7 +209,7 @@ def merge_next(folder: Path, name: str) -> Edit:
     """Replace a clip and the next one of its recording by one clip, with the pause between them."""
     with editing(folder, "merge") as session:
         clip = _with_audio(*session.clips([name]))
-        other = next_clip(session.store, clip)
+        other = session.store.following(clip)
         if other is None:
             raise EditError(EditProblem.NOTHING_FOLLOWS)
         span = Span(clip.span.start, max(clip.span.end, other.span.end))
@@ -226,12 +220,6 @@ def merge_next(folder: Path, name: str) -> Edit:
         merged = clip_of(folder, clip, span, f"{clip.text} {other.text}".strip())
         session.put([clip.excluded(Reason.MERGED), other.excluded(Reason.MERGED), merged])
     return Edit("merge", (session.after[merged.id],))
-
-
-def next_clip(store: Store, clip: Clip) -> Clip | None:
-    """Return the kept clip that follows another one in its recording."""
-    condition = "recording = ? AND status = 'kept' AND id <> ? AND start >= ? AND \"end\" > ? ORDER BY start LIMIT 1"
-    return next(iter(store.clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
 
 
 def has_recording(clip: Clip) -> bool:
@@ -278,7 +266,7 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
         if not new or plain(new) != new:
             raise EditError(EditProblem.SPEAKER_NAME, new)
     with editing(folder, "speaker") as session:
-        clips = session.store.clips("1")
+        clips = session.store.clips()
         known = sorted({clip.speaker for clip in clips})
         if not names.keys() <= set(known):
             raise EditError(EditProblem.NO_SPEAKER, ", ".join(known))
@@ -290,7 +278,7 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
 def resplit(folder: Path, share: float, by: split.By) -> HeldOut | None:
     """Choose the evaluation split of all clips anew; return what to know about it."""
     with editing(folder, "evaluation split") as session:
-        clips = [dataclasses.replace(clip, split="") for clip in session.store.clips("1 ORDER BY number")]
+        clips = [dataclasses.replace(clip, split="") for clip in session.store.clips()]
         choice = split.assign(clips, share, by)
         session.put([dataclasses.replace(clip, split=choice.splits.get(clip.id, "")) for clip in clips])
     return choice.note
@@ -298,47 +286,42 @@ def resplit(folder: Path, share: float, by: split.By) -> HeldOut | None:
 
 def revert(folder: Path, name: str) -> Edit:
     """Undo the last change of one clip, whatever was edited since; a second time takes that back."""
-    with editing(folder, "revert") as session, session.store.reading() as db:
+    with editing(folder, "revert") as session:
         (clip,) = session.clips([name])
-        query = "SELECT before FROM changes JOIN edits ON edit = number WHERE clip = ? AND NOT undone"
-        row = db.execute(f"{query} ORDER BY edit DESC LIMIT 1", [name]).fetchone()
-        if row is None:
+        change = session.store.last_change(name)
+        if change is None:
             raise EditError(EditProblem.NOT_CHANGED, name)
-        if row[0] is None:
+        if change[0] is None:
             raise EditError(EditProblem.MADE_BY_EDIT, name)
-        session.put([with_fields(clip, row[0])])
+        session.put([with_fields(clip, change[0])])
     return Edit("revert", (session.after[name],))
 
 
 def undo(folder: Path) -> Edit:
-    return _step(folder, "undo", UNDO)
+    return _step(folder, undo=True)
 
 
 def redo(folder: Path) -> Edit:
     """Make the edit again that was undone last."""
-    return _step(folder, "redo", "SELECT number, name FROM edits WHERE undone ORDER BY number")
+    return _step(folder, undo=False)
 
 
-def _step(folder: Path, action: str, query: str) -> Edit:
+def _step(folder: Path, *, undo: bool) -> Edit:
     store = open_store(folder)
-    with file_lock(folder / LOCK), store.transaction() as db:
-        step = db.execute(query).fetchone()
+    with file_lock(folder / LOCK), store.transaction():
+        step = store.step(undo=undo)
         if step is None:
-            raise EditError(EditProblem.NOTHING_TO_UNDO if action == "undo" else EditProblem.NOTHING_TO_REDO)
-        number, name = step
-        side = "before" if action == "undo" else "after"
-        wanted = dict(db.execute(f"SELECT clip, {side} FROM changes WHERE edit = ?", [number]).fetchall())
-        clips = store.find(wanted)
-        changed = [with_fields(clips.get(clip), fields) for clip, fields in wanted.items() if fields]
+            raise EditError(EditProblem.NOTHING_TO_UNDO if undo else EditProblem.NOTHING_TO_REDO)
+        clips = store.find(step.clips)
+        changed = [with_fields(clips.get(clip), fields) for clip, fields in step.clips.items() if fields]
         store.put(changed)
-        store.delete(clip for clip, fields in wanted.items() if not fields)
-        db.execute("UPDATE edits SET undone = ? WHERE number = ?", [action == "undo", number])
+        store.delete(clip for clip, fields in step.clips.items() if not fields)
+        store.mark(step, undone=undo)
     write_lists_later(folder)
-    return Edit(name, tuple(changed))
+    return Edit(step.name, tuple(changed))
 
 
 def last_edit(folder: Path) -> str:
     """Return the name of the edit that would be undone; empty if there is none."""
-    with open_store(folder).reading() as db:
-        step = db.execute(UNDO).fetchone()
-    return step[1] if step else ""
+    step = open_store(folder).step(undo=True)
+    return step.name if step else ""

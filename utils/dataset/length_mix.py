@@ -7,6 +7,7 @@ used, so nothing of the evaluation is trained on. All of it is one edit, which c
 import re
 from collections.abc import Iterator, Sequence
 from itertools import cycle
+from operator import attrgetter
 from pathlib import Path
 
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
@@ -29,13 +30,31 @@ def add_lengths(folder: Path, *, share: float = 0.2, max_seconds: float = AUTO_S
     if not 0 < share <= 1 or not 1 <= max_seconds <= MODEL_SECONDS:
         raise EditError(EditProblem.LENGTHS, limit=MODEL_SECONDS)
     with editing(folder, "lengths") as session:
-        clips = session.store.clips("status = 'kept' AND split = 'train' AND audio <> '' ORDER BY recording, start")
+        chosen = filter(attrgetter("audio"), session.store.clips(status="kept", split="train"))
+        clips = _as_cut(sorted(chosen, key=lambda clip: (clip.recording, clip.span.start, -clip.span.end)))
         wanted = max(1, round(share * len(clips)))
-        known = {clip.id for clip in session.store.clips("1")}
+        known = {clip.id for clip in session.store.clips()}
         made = [*_first(_joined(folder, clips, max_seconds), wanted, known)]
         made += _first(_short(folder, clips), wanted, known)
         session.put(made)
     return Edit("lengths", tuple(made))
+
+
+def _as_cut(clips: Sequence[Clip]) -> list[Clip]:
+    """Leave out what an earlier call has added: phrases inside other clips, and clips that hold others."""
+    cut: list[Clip] = []
+    for clip in clips:
+        is_inside = bool(cut) and _holds(cut[-1], clip)
+        if is_inside and clip.span.seconds < SHORT:
+            continue
+        if is_inside:
+            cut.pop()
+        cut.append(clip)
+    return cut
+
+
+def _holds(outer: Clip, inner: Clip) -> bool:
+    return outer.recording == inner.recording and inner.span.end <= outer.span.end
 
 
 def _first(clips: Iterator[Clip], count: int, known: set[str]) -> Iterator[Clip]:

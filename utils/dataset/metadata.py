@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import MODEL_TOKENS, TrainConfig
-from utils.core import languages, wording
+from utils.core import languages
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, from_json, to_json
-from utils.core.paths import Project, resolve_inside
+from utils.core.paths import resolve_inside
 from utils.core.storage import file_lock, read_json, read_text, write_atomically
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
 from utils.dataset.facts import DatasetError, DatasetProblem, LineIssue, LineProblem
@@ -63,13 +63,13 @@ def write_lists(folder: Path, language: str | None = None) -> None:
     exist = all((folder / name).is_file() for name in FILES.values())
     if not store.exists or (exist and store.meta("lists_revision") == store.meta("revision")):
         return
-    query = "SELECT audio, text, speaker FROM clips WHERE status = 'kept' AND split = ? ORDER BY number"
     with file_lock(folder / ".lists.lock"):
-        with store.reading() as db:
+        with store.reading():
             revision = store.meta("revision")
-            rows = {name: db.execute(query, [split]).fetchall() for split, name in FILES.items()}
-        for name, clips in rows.items():
-            _replace(folder / name, "\n".join([HEADER, *(format_row(*clip) for clip in clips), ""]))
+            sides = {name: store.clips(status="kept", split=split) for split, name in FILES.items()}
+        for name, clips in sides.items():
+            rows = (format_row(clip.audio, clip.text, clip.speaker) for clip in clips)
+            _replace(folder / name, "\n".join([HEADER, *rows, ""]))
     store.set_meta("lists_revision", revision)
 
 
@@ -176,38 +176,48 @@ def fingerprint(clips: list[Clip]) -> str:
     return digest.hexdigest()
 
 
-def read_clips(config: TrainConfig, project: Project) -> ClipLists:
-    """Read both lists; those of the project unless the settings name others."""
+def read_clips(config: TrainConfig, dataset: Path) -> ClipLists:
+    """Return the clips of a dataset, or of the lists that the settings name."""
+    if not (config.train_csv or config.eval_csv) and Store(dataset).exists:
+        return _checked(_clips_of(dataset), dataset)
     names: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
-    paths = {side: Path(name) if name else project.dataset / FILES[side] for side, name in names.items()}
-    write_lists(project.dataset)
+    paths = {side: Path(name) if name else dataset / FILES[side] for side, name in names.items()}
+    write_lists(dataset)
     for path in paths.values():
         if not path.is_file():
             raise DatasetError(path, DatasetProblem.NO_LIST)
     folder = paths["train"].resolve().parent
     if paths["eval"].resolve().parent != folder:
         raise DatasetError(paths["eval"], DatasetProblem.APART, str(paths["train"]))
-    store = Store(folder)  # a dataset of other programs has none
-    known = {clip.audio: clip for clip in store.clips("status = 'kept'")} if store.exists else {}
     problems: list[Fact] = []
-    clips = {side: tuple(_listed_clips(path, side, known, problems)) for side, path in paths.items()}
-    for side, path in paths.items():
-        if not clips[side]:
-            raise DatasetError(path, DatasetProblem.NO_ROWS, " ".join(map(wording.describe, problems[:3])))
-    both = {clip.content for clip in clips["train"]} & {clip.content for clip in clips["eval"]}
+    clips = {side: tuple(_listed_clips(path, side, problems)) for side, path in paths.items()}
+    return _checked(ClipLists(folder, clips["train"], clips["eval"], tuple(problems)), paths["eval"])
+
+
+def _clips_of(dataset: Path) -> ClipLists:
+    """Return the clips in use of a dataset, whose store is the truth; its lists are for other programs."""
+    train, evaluation = (tuple(Store(dataset).clips(status="kept", split=side)) for side in FILES)
+    return ClipLists(dataset.resolve(), train, evaluation)
+
+
+def _checked(clips: ClipLists, source: Path) -> ClipLists:
+    """Refuse clips that cannot be trained on: none on one side, or the same ones on both."""
+    if not clips.train or not clips.eval:
+        raise DatasetError(source, DatasetProblem.NO_ROWS, " ".join(map(str, clips.problems[:3])))
+    both = {clip.content for clip in clips.train} & {clip.content for clip in clips.eval}
     if both:  # the evaluation would reward what was memorised
-        name = next(clip.audio for clip in clips["eval"] if clip.content in both)
-        raise DatasetError(paths["eval"], DatasetProblem.OVERLAP, name)
-    return ClipLists(folder, clips["train"], clips["eval"], tuple(problems))
+        name = next(clip.audio for clip in clips.eval if clip.content in both)
+        raise DatasetError(source, DatasetProblem.OVERLAP, name)
+    return clips
 
 
-def clips_of_run(run: Path, config: TrainConfig, project: Project) -> ClipLists:
-    """Return the clips that a run started with; those of its lists when it has not started yet."""
+def clips_of_run(run: Path, config: TrainConfig, dataset: Path) -> ClipLists:
+    """Return the clips that a run started with; those of the dataset when it has not started yet."""
     path = run / RUN_CLIPS
-    return _stored_clips(path, project.dataset) if path.is_file() else read_clips(config, project)
+    return _stored_clips(path, dataset) if path.is_file() else read_clips(config, dataset)
 
 
-def other_clips_of_run(run: Path, config: TrainConfig, project: Project) -> list[OtherClips]:
+def other_clips_of_run(run: Path, config: TrainConfig) -> list[OtherClips]:
     """Return the clips of other languages that a run started with; they are stored with it when it first starts."""
     others = []
     for number, (name, weight) in enumerate(config.replay_weights.items(), 1):
@@ -216,9 +226,7 @@ def other_clips_of_run(run: Path, config: TrainConfig, project: Project) -> list
         if path.is_file():
             clips = _stored_clips(path, folder)
         else:
-            write_lists(folder)
-            lists = {"train_csv": str(folder / FILES["train"]), "eval_csv": str(folder / FILES["eval"])}
-            clips = read_clips(config.model_copy(update=lists), project)
+            clips = read_clips(config.model_copy(update={"train_csv": "", "eval_csv": ""}), folder)
             train, evaluation = ([_named_apart(clip, number) for clip in side] for side in (clips.train, clips.eval))
             clips = dataclasses.replace(clips, train=tuple(train), eval=tuple(evaluation))
             _store_clips(path, clips)
@@ -269,23 +277,21 @@ def _problem(stored: object) -> Fact:
     return from_json(stored) if isinstance(stored, dict) else said(str(stored))
 
 
-def _listed_clips(path: Path, split: Split, known: dict[str, Clip], problems: list[Fact]) -> Iterator[Clip]:
+def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Clip]:
     listing = read_listing(path)
     problems += [LineProblem(path, 0, LineIssue.UNREADABLE_LIST, problem) for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
-        clip = known.get(name) or _unknown_clip(path.parent, name)
+        clip = _listed_clip(path.parent, name)
         if clip is None:
             problems.append(LineProblem(path, row.line, LineIssue.UNREADABLE, name))
         elif not row.text:
             problems.append(LineProblem(path, row.line, LineIssue.NO_TEXT, name))
         else:
-            # the list may have been corrected by hand; where it was not, the store has the text as it was written
-            text = clip.text if plain(clip.text) == row.text else row.text
-            yield dataclasses.replace(clip, text=text, speaker=row.speaker or clip.speaker, split=split)
+            yield dataclasses.replace(clip, text=row.text, speaker=row.speaker or clip.speaker, split=split)
 
 
-def _unknown_clip(folder: Path, name: str) -> Clip | None:
+def _listed_clip(folder: Path, name: str) -> Clip | None:
     seconds = header_seconds(folder / name)
     if seconds is None:
         return None

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from utils.core.errors import AmharicTtsError, DiskFullError
 from utils.core.storage import atomic_writer, file_lock, make_folder
@@ -76,6 +76,54 @@ DOUBT = f"""CASE
   WHEN status = 'kept' AND reason = '{Reason.APPROVED}' THEN 0
   ELSE (status = 'excluded') * {len(TERMS)} + {" + ".join(f"coalesce(min(1, max(0, {term})), 0)" for term in TERMS)}
 END"""
+
+
+PAGE_SIZE = 20
+ORDERS = {
+    "worst": "doubt DESC",
+    "recording": "source, start",
+    "longest": '"end" - start DESC',
+    "shortest": '"end" - start',
+    "noisiest": "snr_db IS NULL, snr_db",
+}
+WHY = f"iif(reason = '{Reason.OTHER}', note, reason)"  # version 1.1 stored a person's own words as the reason
+UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
+REDO = "SELECT number, name FROM edits WHERE undone ORDER BY number"
+
+Change = tuple[str, str | None, str]  # of an edit: a clip with its columns before, if there was one, and after, as JSON
+
+
+class View(NamedTuple):
+    """A choice of clips, and their order."""
+
+    status: str = "kept"  # all, kept, approved or excluded
+    reason: str = ""  # why they were excluded; empty for any reason
+    search: str = ""  # part of the text, the path of the recording or the id
+    order: str = "worst"  # a key of ``ORDERS``
+
+
+class ClipPage(NamedTuple):
+    """A page of a view."""
+
+    clips: list[Clip]
+    number: int  # from 1
+    pages: int
+    total: int  # clips of all pages
+
+
+class Total(NamedTuple):
+    """Number and duration of some clips."""
+
+    clips: int
+    seconds: float
+
+
+class Step(NamedTuple):
+    """A step of the edit history, with the columns to which it brings each clip; None removes the clip."""
+
+    number: int
+    name: str
+    clips: dict[str, str | None]
 
 
 @dataclass
@@ -151,15 +199,94 @@ class Store:
         dataset.clips = {clip.id: clip for clip in map(clip_of_row, clips)}
         return dataset
 
-    def clips(self, condition: str, *values: object) -> list[Clip]:
-        """Read the clips that meet an SQL condition, which may end with an order and a limit."""
+    def _clips(self, condition: str, *values: object) -> list[Clip]:
         with self.reading() as db:
             return [clip_of_row(row) for row in db.execute(f"{SELECT} WHERE {condition}", values)]
 
+    def clips(self, *, status: str = "", split: str = "", recording: str = "") -> list[Clip]:
+        """Read clips, by default all, in the order they were added."""
+        chosen = {"status": status, "split": split, "recording": recording}
+        conditions = [f"{name} = ?" for name, value in chosen.items() if value] or ["1"]
+        return self._clips(f"{' AND '.join(conditions)} ORDER BY number", *filter(None, chosen.values()))
+
     def find(self, ids: Iterable[str]) -> dict[str, Clip]:
         """Read clips by their ids; unknown ids are left out."""
-        clips = self.clips("id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
+        clips = self._clips("id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))
         return {clip.id: clip for clip in clips}
+
+    def following(self, clip: Clip) -> Clip | None:
+        """Read the kept clip that follows another one in its recording."""
+        condition = (
+            "recording = ? AND status = 'kept' AND id <> ? AND start >= ? AND \"end\" > ? ORDER BY start LIMIT 1"
+        )
+        return next(iter(self._clips(condition, clip.recording, clip.id, clip.span.start, clip.span.end)), None)
+
+    # --- what the page shows: nothing loads 50,000 clips ---
+
+    def page(self, view: View, number: int) -> ClipPage:
+        """Read one page of a view; beyond the last page it is the last one."""
+        condition, values = _condition(view)
+        with self.reading() as db:
+            total = db.execute(f"SELECT count(*) FROM clips WHERE {condition}", values).fetchone()[0]
+            pages = max(1, -(-total // PAGE_SIZE))
+            number = min(max(1, number), pages)
+            order = f"{ORDERS.get(view.order, ORDERS['worst'])}, number LIMIT ? OFFSET ?"
+            clips = self._clips(f"{condition} ORDER BY {order}", *values, PAGE_SIZE, (number - 1) * PAGE_SIZE)
+        return ClipPage(clips, number, pages, total)
+
+    def reasons(self) -> dict[str, int]:
+        """Count the excluded clips by reason, or by the person's own words, the most frequent first."""
+        query = f"SELECT {WHY}, count(*) FROM clips WHERE status = 'excluded' GROUP BY 1 ORDER BY 2 DESC, min(number)"
+        with self.reading() as db:
+            return dict(db.execute(query).fetchall())
+
+    def totals(self) -> dict[str, Total]:
+        """Count kept, excluded, train and eval clips; train and eval are the kept ones of each side."""
+        # grouped as the index is, so that nothing is sorted
+        query = 'SELECT status, split, count(*), sum("end" - start) FROM clips GROUP BY status, reason, split'
+        found = dict.fromkeys(("kept", "excluded", "train", "eval"), Total(0, 0.0))
+        with self.reading() as db:
+            for status, split, clips, seconds in db.execute(query):
+                for name in filter(None, (status, split if status == "kept" else "")):
+                    found[name] = Total(found[name].clips + clips, found[name].seconds + seconds)
+        return found
+
+    def count_recordings(self) -> int:
+        """Count the recordings that are finished."""
+        query = "SELECT count(DISTINCT recording) FROM sources WHERE recording <> '' AND reason = ''"
+        with self.reading() as db:
+            return int(db.execute(query).fetchone()[0])
+
+    # --- the edit history ---
+
+    def record(self, name: str, changes: Iterable[Change]) -> None:
+        """Add a step to the history; those that were undone can no longer be redone."""
+        with self.transaction() as db:
+            db.execute("DELETE FROM edits WHERE undone")
+            number = db.execute("INSERT INTO edits (name) VALUES (?)", [name]).lastrowid
+            db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", [(number, *change) for change in changes])
+
+    def step(self, *, undo: bool) -> Step | None:
+        """Return the step that would be undone, or redone."""
+        with self.reading() as db:
+            found = db.execute(UNDO if undo else REDO).fetchone()
+            if found is None:
+                return None
+            number, name = found
+            side = "before" if undo else "after"
+            clips = db.execute(f"SELECT clip, {side} FROM changes WHERE edit = ?", [number]).fetchall()
+        return Step(number, name, dict(clips))
+
+    def mark(self, step: Step, *, undone: bool) -> None:
+        with self.transaction() as db:
+            db.execute("UPDATE edits SET undone = ? WHERE number = ?", [undone, step.number])
+
+    def last_change(self, clip: str) -> tuple[str | None] | None:
+        """Return the columns of a clip before its last change: None in a tuple if an edit made it."""
+        query = "SELECT before FROM changes JOIN edits ON edit = number WHERE clip = ? AND NOT undone"
+        with self.reading() as db:
+            found: tuple[str | None] | None = db.execute(f"{query} ORDER BY edit DESC LIMIT 1", [clip]).fetchone()
+        return found
 
     def table(self) -> "pd.DataFrame":
         """Return all clips as a table, with their duration in ``seconds``."""
@@ -241,6 +368,24 @@ class Store:
                 return
             with closing(_new_database()) as db, atomic_writer(self.path) as file:
                 file.write(db.serialize())
+
+
+def _condition(view: View) -> tuple[str, list[str]]:
+    conditions, values = ["1"], list[str]()
+    if view.status == "approved":
+        conditions.append("status = 'kept' AND reason = ?")
+        values.append(Reason.APPROVED)
+    elif view.status in {"kept", "excluded"}:
+        conditions.append("status = ?")
+        values.append(view.status)
+    if view.reason:
+        conditions.append(f"status = 'excluded' AND {WHY} = ?")
+        values.append(view.reason)
+    if search := view.search.strip():
+        pattern = "%" + "".join(f"\\{sign}" if sign in "\\%_" else sign for sign in search) + "%"
+        conditions.append(r"(text LIKE ? ESCAPE '\' OR source LIKE ? ESCAPE '\' OR id LIKE ? ESCAPE '\')")
+        values += [pattern] * 3
+    return " AND ".join(conditions), values
 
 
 def open_store(folder: Path) -> Store:

@@ -65,7 +65,7 @@ def training_reference(checkpoint: Checkpoint) -> Path | None:
     settings = checkpoint.info.settings if checkpoint.info else {}
     try:
         return metadata.clips_of_run(
-            checkpoint.run, TrainConfig.parse(settings), Project(checkpoint.run.parent.parent)
+            checkpoint.run, TrainConfig.parse(settings), Project(checkpoint.run.parent.parent).dataset
         ).voice
     except (AmharicTtsError, OSError):  # the dataset was changed or moved since; the base has a voice too
         return None

@@ -114,7 +114,7 @@ def _training_clips(run: Path, settings: dict[str, Any]) -> list[str]:
         return []
     line = f"data: {used['train']:,} clips"
     with contextlib.suppress(AmharicTtsError, OSError):  # the dataset is gone, or the settings are of another version
-        clips = metadata.clips_of_run(run, TrainConfig.parse(settings), Project(run.parent.parent)).train
+        clips = metadata.clips_of_run(run, TrainConfig.parse(settings), Project(run.parent.parent).dataset).train
         if len(clips) == total:
             line += f" of {total:,} listed ({sum(clip.span.seconds for clip in clips) / 3600:.2f} hours)"
     return [line + (f"; {used['eval']:,} held out for evaluation" if used["eval"] else "")]

@@ -173,7 +173,7 @@ def plan(config: dict[str, object]) -> Result:
 def check(config: dict[str, object], project: str) -> Result:
     """Return findings about the dataset of a run, each as name, verdict, detail and cure."""
     settings = TrainConfig.parse(config, source="The form")
-    clips = metadata.read_clips(settings, Project(Path(project)))
+    clips = metadata.read_clips(settings, Project(Path(project)).dataset)
     hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
     hours /= 60
     longest = max(clip.span.seconds for clip in clips.clips)

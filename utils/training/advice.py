@@ -45,7 +45,7 @@ class TrainingData(NamedTuple):
 def training_data(dataset: Path, gpu_gib: float | None, version: str) -> TrainingData:
     """Return what is known of a dataset; without clips it is empty."""
     store = Store(dataset)
-    clips = store.clips("status = 'kept' AND split = 'train'") if store.exists else []
+    clips = store.clips(status="kept", split="train") if store.exists else []
     seconds = [clip.span.seconds for clip in clips]
     speakers = len({clip.speaker for clip in clips})
     longest = max(seconds, default=0.0)

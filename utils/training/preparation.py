@@ -255,12 +255,12 @@ class PreparedData(NamedTuple):
 
 def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
     """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
-    clips = metadata.clips_of_run(job.run.folder, config, job.run.project)
+    clips = metadata.clips_of_run(job.run.folder, config, job.run.project.dataset)
     metadata.store_clips_of_run(job.run.folder, config, clips)
     for problem in clips.problems:
         job.events.emit("problem", message=wording.describe(problem))
     base = find_base(job, config)
-    others = metadata.other_clips_of_run(job.run.folder, config, job.run.project)
+    others = metadata.other_clips_of_run(job.run.folder, config)
     tokenizer = fixed_tokenizer(job, config, base, clips.train, [other.language for other in others])
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
     encoded = encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from utils.core.events import as_number
 from utils.core.paths import Project
-from utils.dataset import queries
 from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.runs import Run, Status
@@ -45,7 +44,7 @@ def _data(project: Project, language: str) -> Step:
     if run := runs.active_run(project, "prepare"):
         return Step("data-tab", "data.tab", "active", _progress(run, language))
     store = Store(project.dataset)
-    kept = queries.totals(store)["kept"] if store.exists else None
+    kept = store.totals()["kept"] if store.exists else None
     if not kept or not kept.clips:
         return Step("data-tab", "data.tab", "open", t("strip.no_clips", language))
     text = t("strip.clips", language, count=kept.clips, time=minutes(kept.seconds, language))

@@ -14,7 +14,7 @@ from utils.core.paths import Project
 from utils.dataset.clip import Clip
 from utils.dataset.editor import HEARD, available_actions
 from utils.dataset.facts import Reason
-from utils.dataset.queries import ClipPage, View
+from utils.dataset.store import ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.ui import views

@@ -8,10 +8,9 @@ from utils.core import wording
 from utils.core.errors import DataError, RunBusyError
 from utils.core.paths import Project
 from utils.core.wording import rows as phrases
-from utils.dataset import editor, queries
+from utils.dataset import editor
 from utils.dataset.editor import Edit
-from utils.dataset.queries import View
-from utils.dataset.store import Store
+from utils.dataset.store import Store, View
 from utils.studio import runs
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
@@ -101,12 +100,12 @@ def render(request: PanelRequest) -> str:
     store, language = Store(request.project.dataset), request.language
     if not store.exists:
         return note(t("data.no_clips", language))
-    reasons, reason = queries.reasons(store), request.text("reason")
+    reasons, reason = store.reasons(), request.text("reason")
     reason = reason if reason in reasons else ""  # of the last clip that was restored
     status, order = request.text("status") or "kept", request.text("order") or "worst"
     view = View(status, reason, request.text("search"), order)
     number = request.text("page")
-    page = queries.page(store, view, int(number) if number.isdecimal() else 1)
+    page = store.page(view, int(number) if number.isdecimal() else 1)
     last = editor.last_edit(store.folder)
     undo = t("data.undo", language, what=_edit_name(last, language)) if last else ""
     opened = _editor(request, store)
@@ -130,4 +129,4 @@ def _editor(request: PanelRequest, store: Store) -> str:
     busy = runs.active_run(request.project, *WRITERS)
     reason = t("data.clips_in_use_by_run", language, name=busy.name) if busy else ""
     draft = request.text("text") if is_draft else clip.text
-    return clip_render.editor(clip, editor.next_clip(store, clip), draft, store.folder, language, reason)
+    return clip_render.editor(clip, store.following(clip), draft, store.folder, language, reason)

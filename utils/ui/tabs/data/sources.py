@@ -180,5 +180,5 @@ def _render_recording(request: PanelRequest) -> str:
 def _read_sentences(project: Project) -> list[str]:
     """Return what need not be read again: takes, and prompts that are clips already."""
     store, shipped = Store(project.dataset), set(prompts.shipped())
-    clips = [clip.text for clip in store.clips("status = 'kept'") if clip.text in shipped] if store.exists else []
+    clips = [clip.text for clip in store.clips(status="kept") if clip.text in shipped] if store.exists else []
     return [*clips, *(take.text for take in voice_recordings.takes(project))]

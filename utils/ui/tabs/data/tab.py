@@ -5,7 +5,6 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
-from utils.dataset import queries
 from utils.dataset.queries import BackgroundCounts
 from utils.dataset.store import Store
 from utils.studio import runs, uploads
@@ -69,7 +68,7 @@ def build_summary(page: PageContext) -> None:
         store, language = Store(request.project.dataset), request.language
         if not store.exists:
             return ""
-        summary = render.summary(queries.totals(store), queries.count_recordings(store), language)
+        summary = render.summary(store.totals(), store.count_recordings(), language)
         following = next_button("training-tab", "strip.next_train", language)
         counts = background.latest(store)
         usage = render.ledger(counts.account, language) if counts else note(t("data.counting", language))
