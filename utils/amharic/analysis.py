@@ -6,7 +6,7 @@ and its weight is the sum of their costs. Words that are not listed take the tem
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from utils.amharic import templates
@@ -100,7 +100,7 @@ def _of_negation(prefix: Prefix, ending: Ending, kinds: int) -> float:
     """Return the cost of a verb in -ም without a negative prefix, or in a negative prefix without -ም."""
     is_negative, has_m = prefix.marked in _NEGATIVE, ending.marked.endswith("m")
     if has_m:
-        return 0.0 if is_negative else 2.0
+        return -0.5 if is_negative else 2.0
     if is_negative:
         return -1.0 if kinds & _JUSSIVE else 1.5
     return 0.0
@@ -159,17 +159,19 @@ def _weighed(prefix: Prefix, entries: Iterable[Entry], after: tuple[Ending, ...]
 
 def _noun_entries(stem: str) -> list[Entry]:
     kinds = mask("V" if stem[-1:] in VOWEL_CODES else "C")
-    entries = [_entry(stem, kinds, _UNLISTED_NOUN, "none")]
-    if marked := templates.noun(stem):
-        entries.append(_entry(marked, kinds, _NOUN_PATTERN, "pattern"))
-    return entries
+    plain = _entry(stem, kinds, _UNLISTED_NOUN, "none")
+    return [plain, *_filled(stem, templates.of_nouns(), _NOUN_PATTERN, "pattern")]
 
 
 def _verb_entries(stem: str) -> list[Entry]:
-    known = templates.of_verbs().get(templates.skeleton(stem), ())
-    filled = [(template, templates.fill(template.codes, stem)) for template in known]
+    return _filled(stem, templates.of_verbs(), _UNLISTED_VERB, "template")
+
+
+def _filled(stem: str, known: Mapping[str, tuple[templates.Template, ...]], cost: float, source: str) -> list[Entry]:
+    """Return the templates of a stem's skeleton with its consonants."""
+    filled = [(template, templates.fill(template.codes, stem)) for template in known.get(templates.skeleton(stem), ())]
     return [
-        _entry(codes, template.kinds, _UNLISTED_VERB + template.cost, "template", template.codes)
+        _entry(codes, template.kinds, cost + template.cost, source, template.codes)
         for template, codes in filled
         if codes and bare(codes) == stem
     ]

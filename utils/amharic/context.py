@@ -13,11 +13,12 @@ from utils.amharic.tables import rows
 
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _SENTENCE_END = re.compile(r"[.?!:;\n]")
-_SAY = "አለ say"
+_SAY, _THUS = "አለ say", ("እንዲህ", "እንዲያ")
 _BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn", "nEbErec", "zEnd", "jEmEr"})
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
+_GERUND = mask("G*")
 _THIRD = mask("Iy* Jy* P* G*")
 _RELATIVE = ("yEm:", "m")
 _ANIMATE = frozenset({"person", "animal"})
@@ -101,15 +102,12 @@ def _with_lengths(codes: str, marked: str) -> str:
 
 def _ordered(found: list[Reading], place: Place) -> tuple[list[Reading], str]:
     """Order the readings of a word by their weights in the sentence, and say which rule changed the order."""
-    weights = [reading.cost for reading in found]
-    reasons = [""] * len(weights)
-    for name, rule in _RULES.items():
-        for number, reading in enumerate(found):
-            if bonus := rule(reading, place, found):
-                weights[number] -= bonus
-                reasons[number] = name
+    bonuses = {name: [rule(reading, place, found) for reading in found] for name, rule in _RULES.items()}
+    weights = [reading.cost - sum(all_bonuses) for reading, *all_bonuses in zip(found, *bonuses.values(), strict=True)]
     order = sorted(range(len(weights)), key=weights.__getitem__)
-    return [found[number] for number in order], reasons[order[0]] if order[0] else ""
+    best = order[0]
+    why = max(bonuses, key=lambda name: bonuses[name][best] - bonuses[name][0]) if best else ""
+    return [found[number] for number in order], why
 
 
 def _phrase(reading: Reading, place: Place, _: list[Reading]) -> float:
@@ -141,8 +139,10 @@ def _saying(reading: Reading, place: Place, _: list[Reading]) -> float:
         return 6
     if not last:
         return 0
+    if last.entry.word in _THUS:
+        return 3
     is_word_of_sound = last.entry.pos == "interj" or (last.entry.pos == "adv" and last.codes.endswith(":"))
-    return 4 if is_word_of_sound or _is_finite(last) else 0
+    return 5 if is_word_of_sound or _is_finite(last) else 0
 
 
 def _is_finite(reading: Reading) -> bool:
@@ -161,7 +161,7 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
     if place.is_last:
         return 1.5 if place.chosen else 0
     is_inside = not place.after.strip() and reading.kinds & _PERFECTIVE and place.neighbour(1)[:2] not in {"Ha", "bl"}
-    return -1.2 if is_inside and place.chosen else -2 * bool(is_inside)
+    return -1.2 if is_inside and place.chosen else -2.5 * bool(is_inside)
 
 
 def _before_was(reading: Reading, place: Place, _: list[Reading]) -> float:
@@ -172,20 +172,20 @@ def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a command: before an exclamation mark, or to somebody who is addressed."""
     if not reading.kinds & mask("M*") or reading.prefix.marked:
         return 0
-    bonus = 4.0 if place.is_last and "!" in place.end else 0.0
-    if not _ADDRESS.isdisjoint(place.words) or any(word.endswith(("achun", "achu")) for word in place.words):
-        bonus += 2.5
-    return bonus
+    if not (place.is_last or place.after.strip()):
+        return 0
+    is_addressed = not _ADDRESS.isdisjoint(place.words) or any("achu" in word for word in place.words)
+    return 4 * ("!" in place.end) + 4.5 * is_addressed
 
 
 def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
-    """Return a bonus for the active behind an object or somebody who can act, for the passive elsewhere."""
+    """Return a malus for the passive behind an object or somebody who can act, for the active elsewhere."""
     pos = reading.entry.pos
     others = {other.entry.pos for other in found}
     if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
         return 0
     if _object(place):
-        return 2.5 if pos == "active" else 0
+        return -2.5 if pos == "passive" else 0
     if reading.kinds & _INFINITIVE:
         return _voice_of_infinitive(pos, place)
     if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last:
@@ -193,16 +193,16 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     else:
         somebody = not reading.kinds & _THIRD or any(map(_is_animate, place.chosen))
     if somebody:
-        return 1.5 if pos == "active" else 0
-    return 2.5 if pos == "passive" else 0
+        return -1.5 if pos == "passive" else 0
+    return -2.5 if pos == "active" else 0
 
 
 def _voice_of_infinitive(pos: str, place: Place) -> float:
     last = place.last
     is_object = last and not last.prefix.marked and last.entry.pos in {"n", "person", "animal"}
     if is_object and place.neighbour(1) != "HalEbEt":
-        return 1 if pos == "active" else 0
-    return 1.5 if pos == "passive" else 0
+        return -1 if pos == "passive" else 0
+    return -1.5 if pos == "active" else 0
 
 
 def _object(place: Place) -> bool:
@@ -211,7 +211,8 @@ def _object(place: Place) -> bool:
 
 def _of_object(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for an active verb behind its object."""
-    return 1.2 if reading.entry.pos == "active" and reading.kinds & VERB and _object(place) else 0
+    is_verb = reading.entry.pos == "active" and reading.kinds & VERB and (place.is_last or reading.kinds & _GERUND)
+    return 1.2 if is_verb and _object(place) else 0
 
 
 def _is_animate(reading: Reading) -> bool:

@@ -81,7 +81,11 @@ def reason(reading: Reading) -> str:
     """Say in words what decided a reading."""
     prefix, entry, ending = reading.prefix.marked, reading.entry, reading.ending.marked
     stem = entry.codes.lstrip("=")
-    names = {"none": "not listed", "template": f"template {decode(entry.word)}", "pattern": "pattern of nouns"}
+    names = {
+        "none": "not listed",
+        "template": f"template {decode(entry.word)}",
+        "pattern": f"pattern of nouns {decode(entry.word)}",
+    }
     source = names.get(entry.source) or (
         entry.source if entry.source == "override" else f"{entry.source}: {entry.word}"
     )

@@ -1,5 +1,6 @@
 """Every stem that the analyser knows: the word lists, the verbs, and a project's own pronunciations."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
@@ -15,6 +16,7 @@ FOLDER = DATA / "lexicon"
 _CLOSED = frozenset({"pron", "prep", "conj", "part", "interj", "adv"})
 _COSTS = {"pron": -0.5, "prep": -0.5, "conj": -0.5, "part": -0.5, "num": -0.5, "name": 0.75, "rare": 2.0}
 _VERB = 0.5
+_BEFORE_N = re.compile("(?<=[ptkbdgTKPSfszXJcC])(?=n$)")  # ɨ is heard with suffixes too: ቡድኑ budɨnu
 
 
 class Entry(NamedTuple):
@@ -99,6 +101,7 @@ def read_list(path: Path) -> Iterator[tuple[str, Entry]]:
 
 def _with_contexts(key: str, codes: str, kind: str, source: str, word: str) -> Iterator[tuple[str, Entry]]:
     cost = _COSTS.get(kind, 0.0)
+    codes = _BEFORE_N.sub("I", codes)
     last = key[-1]
     kinds = "V" if last in VOWEL_CODES else "C"
     if kind in _CLOSED:

@@ -1,8 +1,8 @@
-"""How a stem that is not listed is said: the template of its skeleton, as often as our own lists show it.
+"""How a stem that is not listed is said: the template of its skeleton, as often as our own verbs show it.
 
 A skeleton is a stem with C for each consonant. The verbs give one template for each class, voice and tense: the stems
-of a verb whose radicals are 1, 2, 3, 4. The nouns give the lengths that words of one skeleton have, where nearly all
-agree; short nouns are left alone.
+of a verb whose radicals are 1, 2, 3, 4. `data/noun_patterns.tsv` adds those nouns whose pattern tells; the other short
+nouns are left alone.
 """
 
 import math
@@ -12,15 +12,16 @@ from collections.abc import Iterator
 from functools import cache
 from typing import NamedTuple
 
-from utils.amharic import lexicon, verbs
-from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES
-from utils.amharic.kinds import NOUN, VERB
+from utils.amharic import verbs
+from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES, encode
+from utils.amharic.kinds import mask
+from utils.amharic.tables import rows
 
-_TO_SKELETON = str.maketrans(dict.fromkeys(CONSONANT_CODES + "1234", "C") | {"W": None, ":": None, "I": None})
+_TO_SKELETON = str.maketrans(dict.fromkeys(CONSONANT_CODES + "12345", "C") | {"W": None, ":": None, "I": None})
 _CONSONANT = re.compile(f"[{CONSONANT_CODES}]W?")
-_SLOT = re.compile(f"([{CONSONANT_CODES}1-4]W?|[{CONSONANT_CODES}1-4])(:?)")
+_DIGIT = re.compile("([1-5])")
 _NEVER_LONG = "hH"
-_LEAST_CONSONANTS, _LEAST_WORDS, _LEAST_SHARE = 3, 4, 0.85
+_LEAST_CONSONANTS = 3
 _SHORT = 5.0
 
 
@@ -37,20 +38,21 @@ def skeleton(stem: str) -> str:
 
 
 def fill(template: str, stem: str) -> str | None:
-    """Put the consonants of a stem into a template; None if the template has another consonant of its own."""
+    """Put the consonants of a stem into a template; None if the template has other or equal ones in these places."""
     consonants = iter(_CONSONANT.findall(stem))
+    radicals: dict[str, str] = {}
     filled = []
     for code in template.replace("W", ""):
-        if code.isdigit():
-            filled.append(next(consonants))
-        elif code in CONSONANT_CODES:
-            if next(consonants) != code:
+        if code == ":":
+            if filled[-1][0] not in _NEVER_LONG:
+                filled[-1] = filled[-1][0] + ":" + filled[-1][1:]
+        elif code.isdigit() or code in CONSONANT_CODES:
+            consonant = next(consonants)
+            if consonant != (radicals.setdefault(code, consonant) if code.isdigit() else code):
                 return None
+            filled.append(consonant)
+        else:
             filled.append(code)
-        elif code != ":":
-            filled.append(code)
-        elif filled[-1][0] not in _NEVER_LONG:
-            filled[-1] = filled[-1][0] + ":" + filled[-1][1:]
     return "".join(filled)
 
 
@@ -86,51 +88,14 @@ def _templates(found: Counter[tuple[str, int]]) -> Iterator[Template]:
 
 
 @cache
-def of_nouns() -> dict[str, str]:
-    """Return which consonants are long in nouns, by the pattern of a noun; only where nearly all agree on some."""
-    counts: dict[str, Counter[str]] = defaultdict(Counter)
-    for key, entries in lexicon.stems().items():
-        for entry in entries:
-            if entry.kinds & NOUN and not entry.kinds & VERB and entry.source not in {"closed", "verbs"}:
-                lengths = lengths_of(entry.codes.lstrip("="))
-                for pattern in patterns(key):
-                    counts[pattern][lengths] += 1
-    likely = {}
-    for pattern, found in counts.items():
-        lengths, count = found.most_common(1)[0]
-        if count >= _LEAST_WORDS and count >= _LEAST_SHARE * found.total():
-            likely[pattern] = lengths
-    return likely
-
-
-def lengths_of(codes: str) -> str:
-    """Return a sign for each consonant: `:` if it is long, otherwise `.`."""
-    return "".join(length or "." for _, length in _SLOT.findall(codes.replace("I", "")))
-
-
-def patterns(stem: str) -> tuple[str, ...]:
-    """Return the patterns of a noun, the most telling first: with its equal consonants, and the bare skeleton."""
-    shape = skeleton(stem)
-    if shape.count("C") < _LEAST_CONSONANTS:
-        return ()
-    names: dict[str, str] = {}
-    equal = [names.setdefault(consonant, str(len(names))) for consonant in _CONSONANT.findall(stem)]
-    return (shape + "".join(equal), shape) if len(names) < len(equal) else (shape,)
-
-
-def noun(stem: str) -> str | None:
-    """Return the codes of an unlisted noun with its long consonants, if its pattern tells."""
-    for pattern in patterns(stem):
-        if lengths := of_nouns().get(pattern):
-            return with_lengths(stem, lengths) if ":" in lengths else None
-    return None
-
-
-def with_lengths(stem: str, lengths: str) -> str:
-    signs = iter(lengths)
-    return _CONSONANT.sub(
-        lambda match: match[0][0] + next(signs, "").strip(".") * (match[0][0] not in _NEVER_LONG) + match[0][1:], stem
-    )
+def of_nouns() -> dict[str, tuple[Template, ...]]:
+    """Return the patterns of nouns by skeleton."""
+    known: dict[str, tuple[Template, ...]] = {}
+    for phones, cost, _ in rows("noun_patterns.tsv", columns=3):
+        codes = "".join(part if part.isdigit() else encode(part) for part in _DIGIT.split(phones))
+        template = Template(codes, mask("V" if codes[-1] in VOWEL_CODES else "C"), int(cost) / 2)
+        known[skeleton(codes)] = (*known.get(skeleton(codes), ()), template)
+    return known
 
 
 def is_vowelless(stem: str) -> bool:

@@ -6,7 +6,7 @@ and only `data/verb_patterns.tsv` says so. A verb with one radical less than its
 been lost and a vowel takes its place (ሰማː).
 
 Classes: A ሰበːረ, B ፈለːገ (geminate throughout), C ባረːከ (a after the first radical), Q መሰከːረ (four radicals), F ሰባበːረ (a
-before the geminate), M ቆመ ሳመ ሄደ (lost middle radical), R ተቋቋመ (M doubled), VA አለːፈ and VB አሰːበ (begin with a vowel),
+before the geminate), FQ ተበረታታː (the same of five), M ቆመ ሳመ ሄደ (lost middle radical), R ተቋቋመ (M doubled), VA አለːፈ and VB አሰːበ (begin with a vowel),
 V as VB, but behind the consonant of a prefix.
 
 Voices, joined to the class as in A-t: t passive-reflexive ተ-, T the same when ተ- took the place of the first radical
@@ -37,8 +37,8 @@ _NEVER_LONG = "hH"
 _LABIAL_VOWELS = {"E": "o", "": "u", "I": "u", "a": "Wa"}
 
 _TO_CODES = str.maketrans(VOWELS | {"ː": ":"})
-_PART = re.compile("([1-4])(:?)([EuiaeIo]?)")
-_LETTER = re.compile(f"([{CONSONANT_CODES}1-4])(:?)(W?)([EuiaeIo]?)")
+_PART = re.compile("([1-5])(:?)([EuiaeIo]?)")
+_LETTER = re.compile(f"([{CONSONANT_CODES}1-5])(:?)(W?)([EuiaeIo]?)")
 _LONG_NEVER = re.compile("(?<=[hH]):")
 
 
@@ -201,8 +201,8 @@ def _gerunds(gerund: str) -> Iterator[Stem]:
 def _agents(root: Root, agent: str) -> Iterator[Stem]:
     soft = _softened(agent)
     if not root.weak and soft != agent:
-        yield Stem(soft, mask("C"), 0)
-    yield Stem(soft + "i", mask("V"), 0.2 * (soft != agent))
+        yield Stem(soft, mask("C"), 0.3)
+    yield Stem(soft + "i", mask("V"), 0.4)
 
 
 def _contracted(root: Root) -> Iterator[Stem]:
@@ -214,7 +214,7 @@ def _contracted(root: Root) -> Iterator[Stem]:
         pattern = root.pattern(tense)
         if re.search(f"[Ea]{last - 1}{last}$", pattern):
             short = _filled(root, f"{pattern[:-2]}{last}:", tense)
-            yield from [Stem(short, mask("I"), 1)] if tense == IMPERFECTIVE else _gerunds(short)
+            yield from [Stem(short, mask("I"), 0.5)] if tense == IMPERFECTIVE else _gerunds(short)
 
 
 def _stem(root: Root, tense: int) -> str:
