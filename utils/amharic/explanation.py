@@ -83,12 +83,11 @@ def reason(reading: Reading) -> str:
     stem = entry.codes.lstrip("=")
     names = {
         "none": "not listed",
+        "override": "override",
         "template": f"template {decode(entry.word)}",
         "pattern": f"pattern of nouns {decode(entry.word)}",
     }
-    source = names.get(entry.source) or (
-        entry.source if entry.source == "override" else f"{entry.source}: {entry.word}"
-    )
+    source = names.get(entry.source) or f"{entry.source}: {entry.word}"
     if not prefix and not ending:
         return source if entry.source in names else f"word list ({source})"
     pieces = [decode(prefix) + "-" if prefix else "", decode(stem), "-" + decode(ending) if ending else ""]

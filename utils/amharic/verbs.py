@@ -6,8 +6,8 @@ and only `data/verb_patterns.tsv` says so. A verb with one radical less than its
 been lost and a vowel takes its place (ሰማː).
 
 Classes: A ሰበːረ, B ፈለːገ (geminate throughout), C ባረːከ (a after the first radical), Q መሰከːረ (four radicals), F ሰባበːረ (a
-before the geminate), FQ ተበረታታː (the same of five), M ቆመ ሳመ ሄደ (lost middle radical), R ተቋቋመ (M doubled), VA አለːፈ and VB አሰːበ (begin with a vowel),
-V as VB, but behind the consonant of a prefix.
+before the geminate), FQ ተበረታታː (the same of five), O ቆየː, M ቆመ ሳመ ሄደ (lost middle radical), R ተቋቋመ (M doubled), VA አለːፈ
+and VB አሰːበ (begin with a vowel), V as VB, but behind the consonant of a prefix.
 
 Voices, joined to the class as in A-t: t passive-reflexive ተ-, T the same when ተ- took the place of the first radical
 (ታየː C-T), a and as causative አ- and አስ-, at causative with a geminate first radical, ast አስተ-, tn and an five radicals
