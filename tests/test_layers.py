@@ -28,7 +28,7 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"cli", "ui"},
 )
 TOGETHER = {"training", "training_optimizations"}  # one layer whose halves are one package for its users
-PENDING = {"dataset", "training", "gpt_train"}  # still import the studio
+PENDING = {"training", "gpt_train"}  # still import the studio
 CIRCULAR = {"core"}  # has modules that import each other
 LIGHT = {"core", "config", "media", "amharic", "cli"}  # imported by everything, or before everything
 ONLY_IN = {"TTS": "xtts", "gradio": "ui"}

@@ -97,6 +97,7 @@ def test_every_row_has_three_columns_and_its_own_id() -> None:
         ("{a:count clip|clips}", 1, "1 clip"),
         ("{a:count clip|clips}", 3, "3 clips"),
         ("{a}", ("x", "y"), "x, y"),
+        ("{a}", (), "–"),
         ("{a:.2f}", 1.234, "1.23"),
         ("{a}", None, "–"),
         ("{b}", 1, "{b}"),

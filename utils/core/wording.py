@@ -131,7 +131,8 @@ class _Formatter(string.Formatter):
             cured = cure(value, self.language) if isinstance(value, AmharicTtsError) else ""
             return f"{describe(value, self.language, self.values)} {cured}".rstrip()
         if isinstance(value, (list, tuple)):
-            return (format_spec or ", ").join(self.format_field(item, "") for item in value)
+            written = (self.format_field(item, "") for item in value)
+            return format_spec.join(written) if format_spec else ", ".join(written) or "–"
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
 
 
