@@ -14,6 +14,7 @@ from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import Transcript
+from utils.speech.facts import Flag
 from utils.speech.guards import SpeechLimits, sounds
 from utils.speech.types import Sentence, Speech, Utterance
 from utils.xtts.language_packs import pack_for
@@ -33,7 +34,7 @@ class FakeModel(EvaluatedModel):
     pace: float = 1.0
     likeness: float = 0.9
     encoder: str = "encoder"
-    flags: tuple[str, ...] = ()
+    flags: tuple[Flag, ...] = ()
     spoken: list[str] = field(default_factory=list)
     stop_after: int = 1000
 

@@ -18,6 +18,7 @@ from utils.evaluation.evaluate import Candidate, evaluate
 from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
+from utils.speech.facts import Flag, FlagKind
 
 if TYPE_CHECKING:
     from utils.core.events import Progress
@@ -33,7 +34,7 @@ CONFIG = SpeechConfig()
 
 
 def test_models_are_measured(tmp_path: Path) -> None:
-    good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=("long: 4.0 s for 20 sounds",))
+    good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=(Flag(FlagKind.LONG, 4.0, 20),))
     steps: list[Progress] = []
     models = [candidate("good", good), candidate("slow", slow)]
     report = evaluate(models, SENTENCES, tmp_path, CONFIG, on_progress=steps.append)

@@ -10,7 +10,8 @@ import pytest
 
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
-from utils.speech.session import Check, QueueFullError, SessionClosedError, SpeechSession
+from utils.speech.facts import QueueFullError, SessionClosedError
+from utils.speech.session import Check, SpeechSession
 
 CONFIG = SpeechConfig(model="a")
 

@@ -1,6 +1,5 @@
 """Usual speech passes the guards; unusual speech gets a flag whose first word never changes."""
 
-import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +16,8 @@ from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
-from utils.speech.guards import AudioAnalysis, Codes, SpeechLimits, judge, kind, score, sounds, trim
+from utils.speech.facts import Flag, FlagKind
+from utils.speech.guards import AudioAnalysis, Codes, SpeechLimits, judge, score, sounds, trim
 from utils.speech.types import silence
 from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import TokenizedText
@@ -51,7 +51,7 @@ def codes(count: int = 43) -> Codes:
 
 def judged(
     samples: Samples | None = None, generated: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
-) -> tuple[str, ...]:
+) -> tuple[Flag, ...]:
     audio = AudioAnalysis(speech() if samples is None else samples)
     return judge(reading(text), codes() if generated is None else generated, audio, LIMITS, ended=ended)
 
@@ -73,45 +73,55 @@ def test_sounds_are_counted(text: str, language: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "flag"),
+    ("make", "kind", "seconds"),
     [
-        (lambda: joined(silence(0.3), speech(), silence(0.3)), ""),
-        (lambda: speech(9.0), r"long: (8\.9|9\.0) s for 21 sounds"),
-        (lambda: speech(0.5), r"short: 0\.[45] s for 21 sounds"),
-        (lambda: joined(speech(), silence(1.5)), r"ending: 1\.[45] s of silence after the last word"),
-        (lambda: joined(silence(1.5), speech()), r"ending: 1\.[45] s of silence before the first word"),
-        (lambda: joined(speech(), noise(1.5, 0.02)), r"noise: 1\.[3-5] s of sound after the last word"),
-        (lambda: joined(speech(1.2), silence(1.5), speech(1.2)), r"pause: 1\.[45] s of silence inside"),
-        (lambda: np.clip(speech() * 30, -1, 1), r"clipped: \d+\.\d% of the samples are at full scale"),
-        (lambda: noise(2.0, 0.05), "speechless: no speech was detected in it"),
-        (lambda: noise(2.0, 1e-5), "silent: there is no sound in it"),
-        (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), "broken: 2 samples are not numbers"),
+        (lambda: joined(silence(0.3), speech(), silence(0.3)), None, 0),
+        (lambda: speech(9.0), FlagKind.LONG, 8.95),
+        (lambda: speech(0.5), FlagKind.SHORT, 0.45),
+        (lambda: joined(speech(), silence(1.5)), FlagKind.ENDING, 1.45),
+        (lambda: joined(silence(1.5), speech()), FlagKind.ENDING, 1.45),
+        (lambda: joined(speech(), noise(1.5, 0.02)), FlagKind.NOISE, 1.4),
+        (lambda: joined(speech(1.2), silence(1.5), speech(1.2)), FlagKind.PAUSE, 1.45),
+        (lambda: np.clip(speech() * 30, -1, 1), FlagKind.CLIPPED, 0),
+        (lambda: noise(2.0, 0.05), FlagKind.SPEECHLESS, 0),
+        (lambda: noise(2.0, 1e-5), FlagKind.SILENT, 0),
+        (lambda: joined(speech(), np.array([np.nan, np.inf], np.float32)), FlagKind.BROKEN, 0),
     ],
 )
-def test_audio_is_judged(make: Callable[[], Samples], flag: str) -> None:
+def test_audio_is_judged(make: Callable[[], Samples], kind: FlagKind | None, seconds: float) -> None:
     flags = judged(make())
-    assert len(flags) == bool(flag)
-    assert all(re.fullmatch(flag, each) for each in flags), flags
+    assert [flag.kind for flag in flags] == ([kind] if kind else [])
+    assert all(flag.seconds == pytest.approx(seconds, abs=0.15) for flag in flags)
+
+
+def test_a_flag_says_its_figures() -> None:
+    assert str(Flag(FlagKind.SHORT, 0.5, 21)).startswith("Too short for its text: 0.5 s for 21 sounds.")
+    assert "21" in Flag(FlagKind.SHORT, 0.5, 21).text("am")
+
+
+@pytest.mark.parametrize("stored", ["1: short: 0.3 s for 12 sounds", "short: 0.3 s for 12 sounds", {"kind": "short"}])
+def test_a_stored_flag_is_read(stored: str | dict[str, str]) -> None:
+    assert Flag.read(stored) == Flag(FlagKind.SHORT)
 
 
 @pytest.mark.parametrize(
-    ("generated", "flag"),
+    ("generated", "flags"),
     [
-        (np.repeat(7, 20), ""),
-        (joined(codes(20), np.repeat(7, 25)), "loop: one code 25 times in a row, 1.2 s"),
-        (np.tile(codes(20), 2), ""),
-        (np.tile(codes(20), 4), "loop: 20 codes 4 times in a row, 3.7 s"),
-        (codes(0), "nothing: the model ended after 0 codes"),
+        (np.repeat(7, 20), ()),
+        (joined(codes(20), np.repeat(7, 25)), (Flag(FlagKind.LOOP, 25 * CODE_SECONDS, 25),)),
+        (np.tile(codes(20), 2), ()),
+        (np.tile(codes(20), 4), (Flag(FlagKind.LOOP, 80 * CODE_SECONDS, 4),)),
+        (codes(0), (Flag(FlagKind.NOTHING),)),
     ],
 )
-def test_codes_are_judged(generated: Codes, flag: str) -> None:
-    assert judged(generated=generated.astype(np.int64)) == ((flag,) if flag else ())
+def test_codes_are_judged(generated: Codes, flags: tuple[Flag, ...]) -> None:
+    assert judged(generated=generated.astype(np.int64)) == flags
 
 
 def test_a_sentence_that_reached_the_limit_is_flagged_first() -> None:
     flags = judged(speech(9.0), codes(194), ended=False)
-    assert [kind(flag) for flag in flags] == ["endless", "long"]
-    assert flags[0] == "endless: it did not end within 194 codes"
+    assert [flag.kind for flag in flags] == [FlagKind.ENDLESS, FlagKind.LONG]
+    assert flags[0].count == 194
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("እ", 0.25), ("!", 0.6), (SENTENCE, 3.0)])
@@ -123,15 +133,17 @@ def test_short_texts_may_take_their_time(text: str, seconds: float) -> None:
     ("better", "worse"),
     [
         (([], -3.0), ([], -4.0)),
-        (([], -8.0), (["loop: x"], -3.0)),
-        ((["long: x", "loop: x"], -3.0), (["nothing: x"], -1.0)),
+        (([], -8.0), ([FlagKind.LOOP], -3.0)),
+        (([FlagKind.LONG, FlagKind.LOOP], -3.0), ([FlagKind.NOTHING], -1.0)),
     ],
 )
-def test_the_better_try_has_the_higher_score(better: tuple[list[str], float], worse: tuple[list[str], float]) -> None:
+def test_the_better_try_has_the_higher_score(
+    better: tuple[list[FlagKind], float], worse: tuple[list[FlagKind], float]
+) -> None:
     audio = AudioAnalysis(speech())
     first, second = (
-        score(flags, reading(), audio, chance * audio.seconds / CODE_SECONDS, LIMITS)
-        for flags, chance in (better, worse)
+        score(list(map(Flag, kinds)), reading(), audio, chance * audio.seconds / CODE_SECONDS, LIMITS)
+        for kinds, chance in (better, worse)
     )
     assert first > second
 
@@ -170,7 +182,7 @@ def test_speech_is_unclear_where_its_text_is_not_heard(read_aloud: list[tuple[st
     def is_unclear(text: str, sound: Samples, limits: SpeechLimits) -> bool:
         spoken = reading(text)
         flags = judge(spoken, codes(), AudioAnalysis(sound, spoken.phones), limits, ended=True)
-        return "unclear" in map(kind, flags)
+        return Flag(FlagKind.UNCLEAR) in flags
 
     limits, (texts, sounds) = SpeechLimits.of("am"), zip(*read_aloud, strict=True)
     assert not any(map(is_unclear, texts, sounds, repeat(limits)))

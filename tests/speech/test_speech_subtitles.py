@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 from tests.speech.made_speech import speech, tone, utterance
-from utils.core.errors import TextError
 from utils.media.audio import faded
 from utils.media.encoding import Chapter
+from utils.media.facts import AudioFileError
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
+from utils.speech.facts import Flag, FlagKind
 from utils.speech.subtitles import captions, chapters, fit_to_cues, write_captions, write_chapters
 from utils.speech.types import join, start_times
 
@@ -76,42 +77,50 @@ def test_chapters_begin_with_their_sentences_and_end_where_the_next_begins() -> 
 def test_files_are_as_players_expect_them(tmp_path: Path, write: Any, items: Any, name: str, content: str) -> None:
     write(tmp_path / name, items)
     assert (tmp_path / name).read_text(encoding="utf-8") == content
-    for other, message in (("a.sub", r"a\.sub"), ("a", "extension")):
-        with pytest.raises(TextError, match=message):
+    for other, message in (("a.sub", r"a\.sub"), ("a", "must end in")):
+        with pytest.raises(AudioFileError, match=message):
             write(tmp_path / other, items)
         assert not (tmp_path / other).exists()
+
+
+def timing(over: float, speed: float, late: float = 0.0) -> Flag:
+    return Flag(FlagKind.TIMING, over, share=speed, late=late)
 
 
 @pytest.mark.parametrize(
     ("spans", "seconds", "placed"),
     [
         # a little too long: faster; a little too short: slower; far too short: as it is
-        ([(0, 2)], [2.5], [(0, 2, 1.25, "")]),
-        ([(0, 2)], [1.8], [(0, 2, 0.9, "")]),
-        ([(0, 2)], [0.5], [(0, 0.5, 1.0, "")]),
+        ([(0, 2)], [2.5], [(0, 2, 1.25, None)]),
+        ([(0, 2)], [1.8], [(0, 2, 0.9, None)]),
+        ([(0, 2)], [0.5], [(0, 0.5, 1.0, None)]),
         # too long for the maximum speed: on into the silence
-        ([(0, 2), (5, 6)], [4.05, 1], [(0, 3, 1.35, "1.00 s late"), (5, 6, 1.0, "")]),
+        ([(0, 2), (5, 6)], [4.05, 1], [(0, 3, 1.35, timing(1.0, 1.35)), (5, 6, 1.0, None)]),
         # no silence: the next one waits, and catches up
         (
             [(0, 2), (2, 4), (4, 6)],
             [4.05, 1.2, 1.0],
-            [(0, 3, 1.35, "delays"), (3.1, 3.1 + 0.9, 1.2 / 0.9, "1.10 s late"), (4, 5, 1.0, "")],
+            [
+                (0, 3, 1.35, timing(1.0, 1.35)),
+                (3.1, 3.1 + 0.9, 1.2 / 0.9, timing(0.0, 1.2 / 0.9, 1.1)),
+                (4, 5, 1.0, None),
+            ],
         ),
         # longer than the whole
-        ([(0, 1)], [2.7], [(0, 2, 1.35, "1.00 s late")]),
+        ([(0, 1)], [2.7], [(0, 2, 1.35, timing(1.0, 1.35))]),
         # nothing is spoken
-        ([(0, 2), (3, 4)], [0, 1], [(0, 0, 1.0, "Nothing"), (3, 4, 1.0, "")]),
+        ([(0, 2), (3, 4)], [0, 1], [(0, 0, 1.0, Flag(FlagKind.NOTHING)), (3, 4, 1.0, None)]),
     ],
 )
 def test_sounds_are_fitted_into_their_time(
-    spans: list[tuple[float, float]], seconds: list[float], placed: list[tuple[float, float, float, str]]
+    spans: list[tuple[float, float]], seconds: list[float], placed: list[tuple[float, float, float, Flag | None]]
 ) -> None:
     sounds = [tone(length) for length in seconds]
     timeline = fit_to_cues(cues(*spans), sounds)
-    for cue, (*timing, note) in zip(timeline.cues, placed, strict=True):
-        assert cue[:3] == pytest.approx(timing, abs=1e-3)
-        assert (note in cue.note) if note else not cue.note
-    assert len(timeline.notes) == sum(bool(note) for *_, note in placed)
+    for cue, (*times, flag) in zip(timeline.cues, placed, strict=True):
+        assert cue[:3] == pytest.approx(times, abs=1e-3)
+        assert str(cue.flag) == str(flag)  # with two digits
+    assert len(timeline.flags) == sum(bool(flag) for *_, flag in placed)
     assert timeline.samples.size == pytest.approx(max(spans[-1][1], placed[-1][1]) * OUTPUT_RATE, abs=1)
     assert fit_to_cues(cues(*spans), sounds, seconds=10.0).samples.size == 10 * OUTPUT_RATE
 

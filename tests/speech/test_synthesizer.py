@@ -16,6 +16,7 @@ from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
 from utils.speech import synthesizer as module
+from utils.speech.facts import FlagKind
 from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
 from utils.speech.synthesizer import Synthesizer, best_takes, max_codes, open_voice
@@ -46,7 +47,7 @@ def test_a_text_is_spoken_sentence_by_sentence(model: Synthesizer) -> None:
     assert speech.utterances[1].start == pytest.approx(speech.utterances[0].seconds + PLAIN.sentence_pause, abs=1e-3)
     assert set(speech.timings) == {"planning", "decoding", "vocoding", "total"}
     assert 0 < speech.timings["decoding"] < speech.timings["total"]
-    assert any("endless" in flag for flag in speech.flags)
+    assert FlagKind.ENDLESS in [flag.kind for flag in speech.flags]
 
 
 def test_one_sentence_alone_sounds_as_in_its_text(model: Synthesizer) -> None:
@@ -107,7 +108,7 @@ def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:
     assert len(timeline.samples) == 4 * OUTPUT_RATE
     assert not timeline.samples[:OUTPUT_RATE].any()
     assert timeline.samples[round(1.1 * OUTPUT_RATE) : round(1.4 * OUTPUT_RATE)].any()
-    assert timeline.cues[1].note
+    assert timeline.cues[1].flag
 
 
 PHONES = "sɛlamnɛwtenastɨllɨɲ"
@@ -145,7 +146,7 @@ class FakeModel:
 )
 def test_doubtful_sentences_are_repeated_until_the_tries_are_used(mute: list[int], tries: int, doubtful: bool) -> None:
     (utterance,) = FakeModel(mute).speak(5, tries=3)
-    assert (utterance.tries, any(flag.startswith("nothing") for flag in utterance.flags)) == (tries, doubtful)
+    assert (utterance.tries, FlagKind.NOTHING in [flag.kind for flag in utterance.flags]) == (tries, doubtful)
 
 
 def test_only_doubtful_sentences_are_repeated_and_the_order_stays() -> None:

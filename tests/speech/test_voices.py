@@ -195,11 +195,11 @@ def test_a_voice_has_several_names(model: LoadedModel, tmp_path: Path, cache: Pa
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("Tiny Abbe", "Did you mean Tiny Abebe"),
+        ("Tiny Abbe", "Did you mean one of these: Tiny Abebe"),
         ("zzz.wav", "Tiny Abebe, Tiny Almaz."),
-        ("{folder}/good.wav|Tiny Abebe", "Did you mean Tiny Abebe"),
+        ("{folder}/good.wav|Tiny Abebe", "Did you mean one of these: Tiny Abebe"),
         ("x" * 300, "xxx"),
-        ("|", "'|'"),
+        ("|", "|: there is no audio file"),
         ("{folder}", "folder"),
         ("{folder}/short.wav", "0.50 s"),
         ("{folder}/silent.wav", "silent.wav is silent"),

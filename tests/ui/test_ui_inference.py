@@ -14,6 +14,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.core.paths import TINY_MODEL, Project
 from utils.speech import precision
+from utils.speech.facts import Flag, FlagKind
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import Started
 from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
@@ -73,7 +74,9 @@ def test_a_stopped_take_says_so() -> None:
 
 def test_texts_do_not_become_html() -> None:
     reading = TokenizedText(HTML, HTML, HTML, HTML, (HTML,), (1,), ())
-    take = Take("speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(HTML,)),), (HTML,))
+    take = Take(
+        "speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(Flag(FlagKind.SHORT),)),), (HTML,)
+    )
     assert "<img" not in preview_html(TextPreview((reading,)), "en") + facts_html(take, "en")
 
 

@@ -155,7 +155,7 @@ def write_page(
 
 def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str, str]:
     if not result.wav:
-        return {"problem": result.error or "; ".join(result.flags) or "no audio"}
+        return {"problem": result.error or "; ".join(map(str, result.flags)) or "no audio"}
     path = report.folder / result.wav
     return {"audio": _audio(path), "spectrogram": _image(_spectrogram(path))}
 

@@ -81,7 +81,8 @@ class Tools:
         spoken = tuple(event for event in request.events() if isinstance(event, Utterance))
         speech = Speech(spoken, join(spoken), voice, config.seed)
         speech.save(path)
-        return {"file": str(path), "seconds": round(speech.seconds, 2), "warnings": list(speech.flags)}
+        warnings = [f"{number}: {flag}" for number, each in enumerate(spoken, 1) for flag in each.flags]
+        return {"file": str(path), "seconds": round(speech.seconds, 2), "warnings": warnings}
 
     def voices(self) -> list[str]:
         """List the voices of the model."""

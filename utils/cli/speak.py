@@ -9,6 +9,7 @@ speak "ሰላም" --stream | aplay
 import argparse
 import contextlib
 import hashlib
+import json
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,7 @@ from utils.dataset.subtitles import read_cues
 from utils.media.audio import Samples
 from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import Flag
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import Sentence, Utterance
 from utils.studio.loading import open_voice
@@ -105,14 +107,14 @@ class FinishedSentences:
                 file,
                 samples=utterance.samples,
                 codes=utterance.codes,
-                flags=np.array(utterance.flags, str),
+                flags=np.array([json.dumps(vars(flag)) for flag in utterance.flags], str),
                 numbers=np.array([utterance.sentence.seed, utterance.tries, utterance.ended]),
             )
 
     def load(self, sentence: Sentence) -> Utterance:
         with np.load(self._path(sentence)) as stored:
             seed, tries, ended = map(int, stored["numbers"])
-            flags = tuple(map(str, stored["flags"]))
+            flags = tuple(Flag.read(json.loads(str(flag))) for flag in stored["flags"])
             spoken = replace(sentence, seed=seed)
             return Utterance(spoken, stored["samples"], stored["codes"], bool(ended), flags, tries)
 
@@ -174,7 +176,7 @@ def doubtful(utterances: Iterable[Utterance]) -> Iterator[str]:
     """Describe the sentences that the guards found something wrong with."""
     for each in utterances:
         if each.flags:
-            yield f"Listen to line {each.sentence.line}: {', '.join(each.flags)}: {each.sentence.text[:60]}"
+            yield f"Listen to line {each.sentence.line}: {' '.join(map(str, each.flags))}: {each.sentence.text[:60]}"
 
 
 def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
@@ -185,8 +187,8 @@ def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
         log(warning)
     timeline = load(config).dub(cues, config)
     write_audio(out, timeline.samples, OUTPUT_RATE)
-    for note in timeline.notes:
-        log(note)
+    for number, flag in timeline.flags:
+        log(f"Cue {number}: {flag}")
     print(f"{out}: {len(timeline.samples) / OUTPUT_RATE:.1f} s, {len(cues)} cues")
     return 0
 

@@ -77,7 +77,10 @@ def cure(error: BaseException, language: str = "en") -> str:
     values = field_values(error)
     reasons = (f"{type(value).__name__}.{value.value}.cure" for value in values.values() if isinstance(value, Enum))
     key = next((name for name in (*reasons, f"{type(error).__name__}.cure") if name in rows()), "")
-    return text(key, language, values) if key else ""
+    if key:
+        return text(key, language, values)
+    inner = next((value for value in values.values() if isinstance(value, AmharicTtsError)), None)
+    return cure(inner, language) if inner else ""
 
 
 def explain(error: AmharicTtsError, language: str = "en") -> str:

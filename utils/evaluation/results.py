@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from utils.core.events import EventLog, iter_events
 from utils.core.storage import cached_while_unchanged, make_folder
+from utils.speech.facts import Flag
 
 LOG_FILE = "measurements.jsonl"
 VERSION = 1  # increase when measuring changes; older measurements are then repeated
@@ -28,7 +29,7 @@ class EvaluatedUtterance:
     recording: str = ""  # path of a recording of the same words
     seconds: float | None = None  # length of the speech without silence around it
     expected: float | None = None  # the same of the recording, or the usual length of such a text
-    flags: tuple[str, ...] = ()  # warnings of the speech checks
+    flags: tuple[Flag, ...] = ()  # warnings of the speech checks
     tries: int = 1  # how often the sentence was generated
     real_time_factor: float | None = None  # seconds of work per second of audio
     similarity: float | None = None  # cosine similarity to the reference voice, by XTTS's speaker encoder
@@ -42,7 +43,7 @@ class EvaluatedUtterance:
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
         known = {name: values[name] for name in cls.__dataclass_fields__ if name in values}
-        known["flags"] = tuple(known.get("flags", ()))
+        known["flags"] = tuple(map(Flag.read, known.get("flags", ())))
         for name, value in known.items():
             if isinstance(value, float) and not math.isfinite(value):
                 known[name] = None

@@ -36,11 +36,12 @@ from utils.recognition.recognisers import RATE as RECOGNISER_RATE
 from utils.recognition.recognisers import Recogniser
 from utils.recognition.units import units_of
 from utils.speech import guards
+from utils.speech.facts import Flag, FlagKind
 
 Vector = npt.NDArray[np.float32]
 WEIGHTS = {"intelligibility": 0.4, "endings": 0.2, "similarity": 0.2, "duration": 0.1, "loss": 0.1}
 EARLY, LATE = 0.6, 1.6  # of the recording's length: the speech stopped early, or ran on
-UNFINISHED = {"broken", "nothing", "silent", "speechless", "endless", "loop", "short", "long"}  # kinds of flags
+UNFINISHED = set(FlagKind) - {FlagKind.UNCLEAR, FlagKind.PAUSE, FlagKind.NOISE, FlagKind.ENDING, FlagKind.CLIPPED}
 ENCODER_RATE = 16_000
 
 
@@ -51,7 +52,7 @@ class SpokenSentence(NamedTuple):
     samples: Samples  # at 24 kHz
     reference: Path  # clip of the voice
     recording: Path | None = None  # of the same words
-    flags: tuple[str, ...] = ()  # of the speech checks
+    flags: tuple[Flag, ...] = ()  # of the speech checks
 
 
 class Judge(Protocol):
@@ -117,8 +118,7 @@ class VoiceScorer:
             for sentence, analysis in zip(spoken, analysed, strict=True)
         ]
         is_whole = [
-            not {guards.kind(flag) for flag in sentence.flags} & UNFINISHED
-            and (ratio is None or EARLY <= ratio <= LATE)
+            not {flag.kind for flag in sentence.flags} & UNFINISHED and (ratio is None or EARLY <= ratio <= LATE)
             for sentence, ratio in zip(spoken, ratios, strict=True)
         ]
         scores: dict[str, float | None] = {

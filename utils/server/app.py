@@ -25,7 +25,8 @@ from utils.server.origins import Site, trusted_networks
 from utils.server.schema import RequestError, SpeechBody, request_error
 from utils.server.service import SpeechService
 from utils.server.stream import EVENT_STREAM, MEDIA_TYPES, respond
-from utils.speech.session import Check, SessionClosedError, SpeechSession
+from utils.speech.facts import SessionClosedError
+from utils.speech.session import Check, SpeechSession
 
 if TYPE_CHECKING:
     from wyoming.server import AsyncServer

@@ -14,7 +14,7 @@ from utils.config.base import Config
 from utils.config.facts import Rule, broken
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.storage import parse_json
-from utils.speech.session import QueueFullError, SessionClosedError
+from utils.speech.facts import QueueFullError, SessionClosedError
 from utils.studio.reference_clips import named_voices
 
 # Not among them: what multiplies memory and work, and where the model computes.

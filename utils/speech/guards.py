@@ -1,8 +1,7 @@
 """Finds what is unusual about a spoken sentence from its codes, audio and text.
 
 A flag says that something is unusual, not that it is wrong; a single wrong word is not found. Flagged
-sentences are spoken again with another seed a few times, and what stays suspicious keeps its flags. A flag begins with
-one of the words in ``COSTS``, which never change.
+sentences are spoken again with another seed a few times, and what stays suspicious keeps its flags.
 """
 
 import unicodedata
@@ -20,6 +19,7 @@ from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.recognition import vad
 from utils.recognition.spans import Span
 from utils.speech.clarity import Clarity, clarity
+from utils.speech.facts import Flag, FlagKind
 from utils.xtts.tokenizer import TokenizedText
 
 Codes = npt.NDArray[np.int64]
@@ -36,19 +36,19 @@ DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single s
 
 CLARITY = 0.5  # in a score, of each nat per phone
 COSTS = {
-    "broken": 100.0,  # cannot be played
-    "nothing": 50.0,  # from here: nothing of the text is spoken
-    "silent": 50.0,
-    "speechless": 20.0,
-    "endless": 8.0,  # from here: too much or too little is spoken
-    "loop": 6.0,
-    "short": 6.0,
-    "unclear": 6.0,
-    "long": 4.0,
-    "pause": 2.0,  # from here: all of it is spoken, but not pleasantly
-    "noise": 2.0,
-    "ending": 1.0,
-    "clipped": 1.0,
+    FlagKind.BROKEN: 100.0,  # cannot be played
+    FlagKind.NOTHING: 50.0,  # from here: nothing of the text is spoken
+    FlagKind.SILENT: 50.0,
+    FlagKind.SPEECHLESS: 20.0,
+    FlagKind.ENDLESS: 8.0,  # from here: too much or too little is spoken
+    FlagKind.LOOP: 6.0,
+    FlagKind.SHORT: 6.0,
+    FlagKind.UNCLEAR: 6.0,
+    FlagKind.LONG: 4.0,
+    FlagKind.PAUSE: 2.0,  # from here: all of it is spoken, but not pleasantly
+    FlagKind.NOISE: 2.0,
+    FlagKind.ENDING: 1.0,
+    FlagKind.CLIPPED: 1.0,
 }
 
 
@@ -136,46 +136,42 @@ class AudioAnalysis:
 
 def judge(
     text: TokenizedText, codes: Codes, audio: AudioAnalysis, limits: SpeechLimits, *, ended: bool
-) -> tuple[str, ...]:
+) -> tuple[Flag, ...]:
     """Return what is unusual about a spoken sentence, the worst first; ``ended``: the model ended it itself."""
     if not audio.is_finite:
-        return (f"broken: {int((~np.isfinite(audio.samples)).sum())} samples are not numbers",)
+        return (Flag(FlagKind.BROKEN, count=int((~np.isfinite(audio.samples)).sum())),)
     if codes.size < limits.fewest and sounds(text) > 1:
-        return (f"nothing: the model ended after {codes.size} codes",)
+        return (Flag(FlagKind.NOTHING, count=codes.size),)
     if not audio.levels.size or audio.levels.max() < SILENT:
-        return ("silent: there is no sound in it",)
-    flags = [] if ended else [f"endless: it did not end within {codes.size} codes"]
+        return (Flag(FlagKind.SILENT),)
+    flags = [] if ended else [Flag(FlagKind.ENDLESS, count=codes.size)]
     flags += _loops(codes, limits)
     count, seconds = sounds(text), audio.spoken
     if count and seconds > longest(text, limits):
-        flags.append(f"long: {seconds:.1f} s for {count} sounds")
+        flags.append(Flag(FlagKind.LONG, seconds, count))
     elif seconds < count / limits.fastest:
-        flags.append(f"short: {seconds:.1f} s for {count} sounds")
+        flags.append(Flag(FlagKind.SHORT, seconds, count))
     if limits.clear is not None and audio.clarity and audio.clarity.deviations < limits.clear:
-        flags.append("unclear: its phones were hardly recognised")
+        flags.append(Flag(FlagKind.UNCLEAR))
     flags += _sound(audio, limits)
-    return tuple(sorted(flags, key=lambda flag: -COSTS[kind(flag)]))
-
-
-def kind(flag: str) -> str:
-    return flag.partition(":")[0]
+    return tuple(sorted(flags, key=lambda flag: -COSTS[flag.kind]))
 
 
 def score(
-    flags: Sequence[str], text: TokenizedText, audio: AudioAnalysis, log_probability: float, limits: SpeechLimits
+    flags: Sequence[Flag], text: TokenizedText, audio: AudioAnalysis, log_probability: float, limits: SpeechLimits
 ) -> float:
     """Compare takes of the same sentence: higher is better.
 
     Flags count by their kind. Among takes without flags, the mean log-probability of the codes, the distance from the
     usual pace and the clarity decide; half or twice the pace costs as much as codes of half the probability.
     """
-    if any(kind(flag) == "broken" for flag in flags):
-        return -COSTS["broken"]
+    if any(flag.kind is FlagKind.BROKEN for flag in flags):
+        return -COSTS[FlagKind.BROKEN]
     codes = max(1.0, audio.seconds / CODE_SECONDS)
     usual = sounds(text) / limits.usual
     pace = abs(np.log2(max(audio.spoken, 0.05) / usual)) if usual else 0.0
     clear = audio.clarity.gain if limits.clear is not None and audio.clarity else 0.0
-    flagged = sum(COSTS[kind(flag)] for flag in flags)
+    flagged = sum(COSTS[flag.kind] for flag in flags)
     return float(log_probability / codes - np.log(2) * pace + CLARITY * clear - flagged)
 
 
@@ -210,38 +206,35 @@ def longest(text: TokenizedText, limits: SpeechLimits) -> float:
     return sounds(text) / limits.slowest + limits.slack + limits.pause * inside
 
 
-def _loops(codes: Codes, limits: SpeechLimits) -> list[str]:
+def _loops(codes: Codes, limits: SpeechLimits) -> list[Flag]:
     """Find a code that goes on, or a pattern of codes that repeats."""
     for size in range(1, min(limits.pattern, codes.size - 1) + 1):
         covered = _longest_run(codes[size:] == codes[:-size]) + size
-        if size == 1 and covered > limits.run:
-            return [f"loop: one code {covered} times in a row, {covered * CODE_SECONDS:.1f} s"]
-        if size > 1 and covered > limits.loop and covered >= limits.rounds * size:
-            return [f"loop: {size} codes {covered // size} times in a row, {covered * CODE_SECONDS:.1f} s"]
+        is_loop = covered > limits.run if size == 1 else covered > max(limits.loop, limits.rounds * size - 1)
+        if is_loop:
+            return [Flag(FlagKind.LOOP, covered * CODE_SECONDS, covered // size)]
     return []
 
 
-def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[str]:
+def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
     """Check the audio alone: speech at all, long silence, what is around the speech, full scale."""
     flags = []
     if audio.speech is None:
-        flags.append("speechless: no speech was detected in it")
+        flags.append(Flag(FlagKind.SPEECHLESS))
     else:
         before, after = audio.speech.start, audio.seconds - audio.speech.end
+        frames = audio.levels[: _frame(audio.speech.start)]
         if after >= before:
-            where, frames = "after the last word", audio.levels[_frame(audio.speech.end) :]
-        else:
-            where, frames = "before the first word", audio.levels[: _frame(audio.speech.start)]
+            frames = audio.levels[_frame(audio.speech.end) :]
         if max(before, after) > limits.ending:
             is_loud = bool(frames.size) and float(np.median(frames)) > audio.loudness - limits.noise
-            what = "noise: {:.1f} s of sound {}" if is_loud else "ending: {:.1f} s of silence {}"
-            flags.append(what.format(max(before, after), where))
+            flags.append(Flag(FlagKind.NOISE if is_loud else FlagKind.ENDING, max(before, after)))
     quiet = _longest_run(audio.speech_levels < audio.loudness - limits.noise) * FRAME / OUTPUT_RATE
     if quiet > limits.silence:
-        flags.append(f"pause: {quiet:.1f} s of silence inside")
+        flags.append(Flag(FlagKind.PAUSE, quiet))
     share = float(np.mean(np.abs(audio.samples) >= 0.999))
     if share > limits.clipped:
-        flags.append(f"clipped: {share:.1%} of the samples are at full scale")
+        flags.append(Flag(FlagKind.CLIPPED, share=share))
     return flags
 
 

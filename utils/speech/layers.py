@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from utils.core.errors import SpeedupError
+from utils.speech.facts import ModelLayerError, PrecisionError, PrecisionProblem
 
 if TYPE_CHECKING:
     from transformers.models.gpt2.modeling_gpt2 import GPT2Model
@@ -28,7 +28,6 @@ EXPECTED_ROWS = 64  # for oneDNN: one row is a tenth slower than with 1, eight a
 SMALLEST = 1e-12  # scale of a weight or a row of zeros
 GROWTH = 128  # columns that are added to a cache at a time
 MASKED = -1e30  # score of a masked column; an infinite one gives NaN where a whole block of columns is masked
-HINT = "Load the model again, without adapters and training switches."
 
 
 # --- linear layers ---
@@ -131,7 +130,7 @@ class Int8Linear:
 def _packed_int8(weight: Tensor) -> Any:  # noqa: ANN401  # an object of torch's engine
     name, before = int8_engine(), torch.backends.quantized.engine
     if not name:
-        raise SpeedupError("This build of torch does not support int8.", hint="Choose fp32.")
+        raise PrecisionError("int8", PrecisionProblem.TORCH_LACKS)
     weight = weight.float().contiguous()
     scales = weight.abs().amax(1).clamp_min(SMALLEST).double() / 127
     zeros = torch.zeros(len(scales), dtype=torch.long)
@@ -208,7 +207,7 @@ class LayerNorm(NamedTuple):
     @classmethod
     def of(cls, norm: nn.Module, device: torch.device, dtype: torch.dtype = torch.float32) -> "LayerNorm":
         if not isinstance(norm, nn.LayerNorm):
-            raise SpeedupError(f"Expected a LayerNorm, found a {type(norm).__name__}.", hint=HINT)
+            raise ModelLayerError("LayerNorm", type(norm).__name__)
         weight, bias = (part.detach().to(device, dtype, copy=True) for part in (norm.weight, norm.bias))
         return cls(weight, bias, norm.eps)
 
@@ -265,7 +264,7 @@ class LayerStack:
         from transformers.pytorch_utils import Conv1D
 
         if type(source) is not Conv1D:
-            raise SpeedupError(f"Expected a Conv1D, found a {type(source).__name__}.", hint=HINT)
+            raise ModelLayerError("Conv1D", type(source).__name__)
         weight, bias = source.weight.detach().to(self.device), source.bias.detach().to(self.device)
         return linear(weight.t(), bias, precision, gelu=gelu, after_gelu=after_gelu)
 

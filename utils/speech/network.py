@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from utils.core.errors import TextError
+from utils.speech.facts import SentenceTooLongError
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.types import Sentence
@@ -69,9 +69,7 @@ class DecoderNetwork:
     def check(self, sentence: Sentence) -> None:
         """Refuse a sentence that is too long."""
         if (count := len(sentence.tokenized.ids)) > self.max_tokens:
-            raise TextError(
-                f"A sentence of {count} tokens is too long: the limit is {self.max_tokens}.", hint="Split it."
-            )
+            raise SentenceTooLongError(count, self.max_tokens)
 
     def limit(self, sentence: Sentence) -> int:
         """Return the maximum number of codes of a sentence."""

@@ -17,6 +17,7 @@ from utils.config import SpeechConfig
 from utils.core import languages
 from utils.core.errors import TextError
 from utils.dataset.clip import abbreviate
+from utils.speech.facts import LineError, NothingToSpeakError, UnreadableTextError
 from utils.speech.types import Sentence
 from utils.xtts.language_packs import LanguagePack
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
@@ -32,7 +33,6 @@ SHARES = {
 BEFORE_MARK = re.compile(r" +(?=[።፧፤፣.?!;,])")
 SPLIT_SHARE = 0.1  # where a sentence was split only because it is long
 MAX_SHOWN = 40  # characters of a text in a message
-MAX_MESSAGE = 300  # characters; a text cleaner may repeat all that it was given
 
 LINE_BREAK = re.compile("\r\n?")
 SURROGATE = re.compile("[\ud800-\udfff]")  # left by a decoder that could not read some bytes
@@ -100,13 +100,9 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
     """
     parts, problems = _read(text, tokenizer, config.language)
     if refused := [problem for problem in problems if problem.refused]:
-        raise TextError(
-            f"This model cannot read {_list_characters(refused)}.",
-            hint=f"Write it in {languages.find(config.language).name} letters, or remove it.",
-        )
+        raise UnreadableTextError(_list_characters(refused), languages.find(config.language).name)
     if not parts:
-        problem = "The text has no letters or digits to speak." if text.strip() else "The text is empty."
-        raise TextError(problem, hint="Write at least one word.")
+        raise NothingToSpeakError
     sentences = tuple(
         replace(part.spoken, seed=(config.seed + number) % 2**32, pause=_pause(part, following, config))
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))
@@ -157,7 +153,7 @@ def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], 
             try:
                 tokenized_parts = tokenizer.tokenize_parts(written, language)
             except TextError as error:
-                raise TextError(f"Line {line}: {error.message[:MAX_MESSAGE]}", hint=error.hint) from error
+                raise LineError(line, error) from error
             for tokenized in tokenized_parts:
                 readable, unread = _without_symbols(tokenized, line, tokenizer, language)
                 problems += unread

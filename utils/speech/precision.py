@@ -21,8 +21,9 @@ from pydantic import Field, TypeAdapter
 from torch import nn
 from torch.nn import functional
 
-from utils.core.errors import SpeedupError, StorageError
+from utils.core.errors import StorageError
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
+from utils.speech.facts import PrecisionError, PrecisionProblem
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
 
@@ -82,7 +83,7 @@ def choose(
     """
     device = choose_device(device)
     if precision not in ("auto", *DTYPES):
-        raise SpeedupError(f"{precision!r} is not a precision.", hint=f"Choose auto, {', '.join(DTYPES)}.")
+        raise PrecisionError(precision, PrecisionProblem.UNKNOWN, ", ".join(DTYPES))
     if precision != "auto":
         require("gpt", precision, device, capability)
     requested = cast("Precision", precision)
@@ -102,20 +103,18 @@ def choose(
 def require(part: Part, precision: str, device: str, capability: tuple[int, int] | None = None) -> None:
     """Refuse a precision that a device does not support, or not well, and name the alternatives."""
     if part == "vocoder" and precision == "int8":
-        raise SpeedupError(
-            "int8 adds noise to quiet speech in the vocoder.", hint="Choose bf16 or fp32 for the vocoder."
-        )
+        raise PrecisionError(precision, PrecisionProblem.NOISY_VOCODER)
     if torch.device(device).type == "cuda":
         if precision == "int8":
-            raise SpeedupError("int8 speech runs on CPUs only.", hint="Choose auto, fp16 or bf16 on a GPU.")
+            raise PrecisionError(precision, PrecisionProblem.CPU_ONLY)
         if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
-            raise SpeedupError(f"This GPU does not support bf16: {best.reason}.", hint="Choose auto, fp16 or fp32.")
+            raise PrecisionError(precision, PrecisionProblem.GPU_LACKS, best.reason)
     elif precision == "fp16":
-        raise SpeedupError("fp16 is slower than fp32 on CPUs.", hint="Choose auto, int8, bf16 or fp32.")
+        raise PrecisionError(precision, PrecisionProblem.SLOW)
     elif precision == "bf16" and not computes_bf16(part):
-        raise SpeedupError("This processor has no bf16 and would emulate it.", hint="Choose auto, int8 or fp32.")
+        raise PrecisionError(precision, PrecisionProblem.EMULATED)
     elif precision == "int8" and not int8_engine():
-        raise SpeedupError("This build of torch does not support int8.", hint="Choose fp32.")
+        raise PrecisionError(precision, PrecisionProblem.TORCH_LACKS)
 
 
 def measurement(path: Path | None) -> Measurement:

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.config import DatasetConfig
-from utils.core.errors import AmharicTtsError, AudioError
+from utils.core.errors import AmharicTtsError
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.levels import Scores, measure
 from utils.recognition.vad import RATE as SPEECH_RATE
 from utils.recognition.vad import segments_from, track_speech
@@ -57,9 +58,9 @@ def score(path: Path) -> ReferenceScore:
         seconds, rate = (info := audio.probe(path)).seconds, info.rate
         samples = audio.load(path, rate, end=MAX_SECONDS)
         if samples.size < MIN_SECONDS * rate:
-            raise AudioError(f"{path} is only {samples.size / rate:.2f} s long.")
+            raise AudioFileError(path, AudioProblem.TOO_SHORT, f"{samples.size / rate:.2f}")
         if np.abs(samples).max() < SILENT:
-            raise AudioError(f"{path} is silent.")
+            raise AudioFileError(path, AudioProblem.SILENT)
     except AmharicTtsError as error:
         return ReferenceScore(path, explanation=error.message, error=error.message)
     speech = segments_from(track_speech(iter([audio.resample(samples, rate, SPEECH_RATE)])), DatasetConfig())

@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import psutil
 
 from utils.config import SpeechConfig
-from utils.core.errors import RunBusyError, RunError
+from utils.core.errors import RunBusyError
+from utils.speech.facts import (
+    ModelInUseError,
+    ModelLoadingError,
+    QueueFullError,
+    SessionClosedError,
+    SpeechInterruptedError,
+)
 
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
@@ -37,21 +44,6 @@ TRIM_SECONDS = 10.0  # between two releases of free memory
 
 class RequestCancelledError(Exception):
     """The current request was cancelled."""
-
-
-class SessionClosedError(RunError):
-    """The session takes no more requests."""
-
-    def __init__(self) -> None:
-        super().__init__("The speech engine is shutting down.", hint="Start it again.")
-
-
-class QueueFullError(RunBusyError):
-    """The queue is full; a request is likely to be accepted after ``retry_after`` seconds."""
-
-    def __init__(self, queued: int, retry_after: int) -> None:
-        super().__init__(f"{queued} requests are already in the queue.", hint=f"Try again in {retry_after} seconds.")
-        self.retry_after = retry_after
 
 
 @dataclass(eq=False)
@@ -264,7 +256,7 @@ class SpeechSession:
         except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
             request.deliver(error)
         except BaseException as error:  # such as SystemExit, which would end the thread
-            request.deliver(RunError(f"The speech engine was interrupted ({type(error).__name__}).", hint="Try again."))
+            request.deliver(SpeechInterruptedError(type(error).__name__))
             raise
         finally:
             self._finish(request, time.monotonic() - started)
@@ -322,9 +314,9 @@ class SpeechSession:
 
     def _drop_model(self, users: Sequence[SpeechRequest[object]]) -> None:
         if self.loading:
-            raise RunBusyError("A model is loading.", hint="Wait until it is loaded.")
+            raise ModelLoadingError
         if users:
-            raise RunBusyError(f"The model is in use by {len(users)} request(s).", hint="Wait, or stop them.")
+            raise ModelInUseError(len(users))
         loaded, self.loaded = self.loaded, None
         if loaded is not None:
             from utils.xtts.device import free_memory

@@ -15,13 +15,14 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from utils.core.batching import batched
-from utils.core.errors import TextError
 from utils.core.storage import write_atomically
 from utils.media.audio import Samples, faded
 from utils.media.encoding import Chapter
+from utils.media.facts import AudioFileError, AudioProblem
 from utils.media.rates import OUTPUT_RATE
 from utils.media.stretching import stretch
 from utils.recognition.spans import Cue, Span
+from utils.speech.facts import Flag, FlagKind
 from utils.speech.types import Speech
 
 T = TypeVar("T")
@@ -87,18 +88,17 @@ def chapter_json(chapters: Iterable[Chapter]) -> str:
 
 
 def write_captions(path: Path | str, cues: Sequence[Cue]) -> None:
-    _write(Path(path), cues, {".srt": srt, ".vtt": vtt}, "Subtitles")
+    _write(Path(path), cues, {".srt": srt, ".vtt": vtt})
 
 
 def write_chapters(path: Path | str, chapters: Sequence[Chapter]) -> None:
     """Write chapters as .txt for Audacity or .json for podcast players."""
-    _write(Path(path), chapters, {".txt": audacity_labels, ".json": chapter_json}, "Chapters")
+    _write(Path(path), chapters, {".txt": audacity_labels, ".json": chapter_json})
 
 
-def _write(path: Path, items: Sequence[T], formats: dict[str, Callable[[Iterable[T]], str]], what: str) -> None:
+def _write(path: Path, items: Sequence[T], formats: dict[str, Callable[[Iterable[T]], str]]) -> None:
     if path.suffix.lower() not in formats:
-        extension = path.suffix or "a file without an extension"
-        raise TextError(f"{path}: {what} cannot be written as {extension}.", hint=f"Use {' or '.join(formats)}.")
+        raise AudioFileError(path, AudioProblem.EXTENSION, ", ".join(formats))
     write_atomically(path, formats[path.suffix.lower()](items))
 
 
@@ -111,7 +111,7 @@ class DubbedCue(NamedTuple):
     start: float  # second at which it begins
     end: float  # second at which it ends
     speed: float  # factor by which it was sped up
-    note: str = ""  # what a listener may notice; empty: nothing
+    flag: Flag | None = None  # what a listener may notice
 
 
 class Timeline(NamedTuple):
@@ -121,9 +121,9 @@ class Timeline(NamedTuple):
     cues: tuple[DubbedCue, ...]  # one per subtitle
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def flags(self) -> tuple[tuple[int, Flag], ...]:
         """Return what a listener may notice, each with the number of its cue."""
-        return tuple(f"Cue {number}: {cue.note}" for number, cue in enumerate(self.cues, 1) if cue.note)
+        return tuple((number, cue.flag) for number, cue in enumerate(self.cues, 1) if cue.flag)
 
 
 def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: float | None = None) -> Timeline:
@@ -132,17 +132,16 @@ def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: floa
     The cues are in order of time, without overlap, as ``read_cues`` returns them.
     """
     total = max([seconds or 0.0, *(cue.span.end for cue in cues)])
-    quiet_until = [*(cue.span.start - GAP for cue in cues[1:]), total][: len(cues)]
     placed: list[tuple[int, Samples]] = []
     dubbed: list[DubbedCue] = []
     free = 0  # first sample at which the next cue may begin
-    for cue, sound, until in zip(cues, sounds, quiet_until, strict=True):
+    for cue, sound in zip(cues, sounds, strict=True):
         begin, last = max(round(cue.span.start * OUTPUT_RATE), free), round(cue.span.end * OUTPUT_RATE)
         speed = _speed(sound.size, last - begin)
         fitted = stretch(sound, OUTPUT_RATE, speed)
         end = begin + fitted.size
         start, stop = begin / OUTPUT_RATE, end / OUTPUT_RATE
-        dubbed.append(DubbedCue(start, stop, speed, _note(cue, start, stop, speed, until)))
+        dubbed.append(DubbedCue(start, stop, speed, _flag(cue, start, stop, speed)))
         placed.append((begin, faded(fitted, OUTPUT_RATE)))
         free = end + round(GAP * OUTPUT_RATE) if end > last else end
     whole = np.zeros(max([round(total * OUTPUT_RATE), *(begin + sound.size for begin, sound in placed)]), np.float32)
@@ -157,16 +156,11 @@ def _speed(size: int, available: int) -> float:
     return size / available if MIN_SPEED <= size / available < 1 - MIN_CHANGE else 1.0
 
 
-def _note(cue: Cue, start: float, end: float, speed: float, until: float) -> str:
-    """Describe what a listener may notice; ``until`` is when the silence after the cue ends."""
+def _flag(cue: Cue, start: float, end: float, speed: float) -> Flag | None:
+    """Return what a listener may notice: nothing is spoken, or it starts or ends late."""
     if start == end:
-        return "Nothing is spoken."
+        return Flag(FlagKind.NOTHING)
     late, over = start - cue.span.start, end - cue.span.end
-    notes = []
-    if late > NOTICEABLE:
-        notes.append(f"It starts {late:.2f} s late because the previous cue is still being spoken.")
-    if over > NOTICEABLE:
-        fast = f" at {speed:.2f} times the speed" if speed > 1 else ""
-        where = "in the silence after it" if end <= until + NOTICEABLE else "and delays the next cue"
-        notes.append(f"It ends {over:.2f} s late{fast}, {where}.")
-    return " ".join(notes)
+    if max(late, over) <= NOTICEABLE:
+        return None
+    return Flag(FlagKind.TIMING, max(0.0, over), share=speed, late=max(0.0, late))

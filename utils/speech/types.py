@@ -12,6 +12,7 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples, faded
 from utils.media.encoding import Chapter, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import Flag
 from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Utterance:
     samples: Samples  # audio at 24 kHz, without the pause
     codes: npt.NDArray[np.int64]  # audio codes, without the stop code
     ended: bool  # whether the model ended the sentence itself
-    flags: tuple[str, ...] = ()  # what the guards found wrong with it
+    flags: tuple[Flag, ...] = ()  # what the guards found wrong with it
     tries: int = 1  # how many times it was spoken
     start: float = 0.0  # second at which it starts in the speech
 
@@ -100,9 +101,9 @@ class Speech:
         return len(self.samples) / OUTPUT_RATE
 
     @property
-    def flags(self) -> tuple[str, ...]:
-        """Return what the guards found, each prefixed with the number of its sentence."""
-        return tuple(f"{number}: {flag}" for number, each in enumerate(self.utterances, 1) for flag in each.flags)
+    def flags(self) -> tuple[Flag, ...]:
+        """Return what the guards found in all sentences."""
+        return tuple(flag for each in self.utterances for flag in each.flags)
 
     @property
     def real_time_factor(self) -> float:

@@ -20,10 +20,12 @@ import torch
 from torch import Tensor, nn
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
-from utils.core.errors import AudioError, ConfigError, StorageError
+from utils.core.errors import StorageError
 from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
 from utils.media import audio
+from utils.media.facts import AudioFileError, AudioProblem
 from utils.media.rates import RATE
+from utils.speech.facts import VoiceNotFoundError, VoiceProblem
 from utils.speech.loading import LoadedModel
 from utils.speech.types import Voice
 from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram, read_tensors_only
@@ -64,9 +66,9 @@ def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -
         except OSError:  # a name that is too long for a file
             exists = False
         if not exists:
-            raise ConfigError(f"There is no audio file and no voice {str(path)[:200]!r}.", hint=_advice(str(path), own))
+            raise _unknown(str(path)[:200], own)
     if not paths:
-        raise ConfigError(f"{name!r} is not a voice.", hint=_advice(name, own))
+        raise _unknown(name, own)
     return voice_from(model, paths, cache)
 
 
@@ -95,7 +97,7 @@ def _default(model: LoadedModel, cache: Path | None) -> Voice:
         return replace(voice_from(model, [model.reference], cache), name=DEFAULT_VOICE)
     for name, latents in _speakers(model).items():
         return _own_voice(model, name, latents)
-    raise ConfigError(f"{model.name} has no voice of its own.", hint="Use an audio file of the voice as reference.")
+    raise VoiceNotFoundError(model.name, VoiceProblem.NO_DEFAULT)
 
 
 def _own_voice(model: LoadedModel, name: str, latents: tuple[Tensor, Tensor]) -> Voice:
@@ -107,12 +109,12 @@ def _key(model: LoadedModel, settings: "ConditioningSettings", paths: Sequence[P
     digest = hashlib.blake2b(f"1 {model.fingerprint} {asdict(settings)}".encode(), digest_size=16)
     for path in paths:
         if path.is_dir():
-            raise AudioError(f"{path} is a folder, not an audio file.", hint="List its files, separated by |.")
+            raise AudioFileError(path, AudioProblem.FOLDER)
         try:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "blake2b").digest())
         except OSError as error:
-            raise AudioError(f"{path} cannot be read: {error.strerror}.", hint="Check the path.") from error
+            raise AudioFileError(path, AudioProblem.UNREADABLE, str(error.strerror)) from error
     return digest.hexdigest()
 
 
@@ -138,13 +140,13 @@ def _shapes(model: LoadedModel) -> dict[str, tuple[int, ...]]:
     return {"prompt": (1, count, width), "embedding": (1, EMBEDDING_WIDTH, 1)}
 
 
-def _advice(name: str, own: Mapping[str, object]) -> str:
+def _unknown(name: str, own: Mapping[str, object]) -> VoiceNotFoundError:
     lower = {speaker.casefold(): speaker for speaker in own}
     near = [lower[match] for match in difflib.get_close_matches(name.casefold(), lower, n=3, cutoff=0.5)]
     if near:
-        return f"Did you mean {' or '.join(near)}?"
-    shown = ", ".join(list(own)[:MAX_SHOWN]) + (", ..." if len(own) > MAX_SHOWN else "")
-    return f"Use an audio file, or one of: {shown}." if own else "Use an audio file."
+        return VoiceNotFoundError(name, VoiceProblem.SIMILAR, tuple(near))
+    shown = (*list(own)[:MAX_SHOWN], *["..."] * (len(own) > MAX_SHOWN))
+    return VoiceNotFoundError(name, VoiceProblem.UNKNOWN if own else VoiceProblem.NO_OWN, shown)
 
 
 # --- the encoders ---
@@ -185,12 +187,10 @@ def _load_clip(path: Path, settings: ConditioningSettings) -> Tensor:
     samples = torch.from_numpy(audio.load(path, rate, end=settings.max_ref_len + TAIL))[None]
     clip: Tensor = resample(samples, rate, RATE).clip(-1, 1)[:, : RATE * settings.max_ref_len]
     if clip.shape[1] < MIN_SECONDS * RATE:
-        raise AudioError(
-            f"{path} is only {clip.shape[1] / RATE:.2f} s long.", hint="Choose a clip of the voice of 6 to 30 seconds."
-        )
+        raise AudioFileError(path, AudioProblem.TOO_SHORT, f"{clip.shape[1] / RATE:.2f}")
     peak = float(clip.abs().max())
     if peak < SILENT:
-        raise AudioError(f"{path} is silent.", hint="Choose a clip with speech.")
+        raise AudioFileError(path, AudioProblem.SILENT)
     return clip / peak * 0.75 if settings.sound_norm_refs else clip
 
 

@@ -58,13 +58,13 @@ def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator
         TakeSentence(
             TokenizedText(cue.text, "", "", "", (), (), ()),
             config.seed,
-            (f"timing: {dubbed.note}",) if dubbed.note else (),
+            (dubbed.flag,) if dubbed.flag else (),
             start=dubbed.start,
             seconds=dubbed.end - dubbed.start,
         )
         for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
-    settings, notes = config.model_dump(mode="json"), (*warnings, *timeline.notes)
+    settings, notes = config.model_dump(mode="json"), tuple(warnings)
     take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
     yield RecordedTake(take, timeline.samples)
 
@@ -150,7 +150,7 @@ def _speak_rows(
                 yield row | {"fault": errors[number]}
                 continue
             speech = next(speeches)
-            row["flags"] = "; ".join(speech.flags)
+            row["flags"] = "; ".join(map(str, speech.flags))
             if not speech.samples.size:
                 yield row | {"fault": "The model generated no speech."}
                 continue

@@ -35,6 +35,7 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, to_pcm16
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import Flag
 from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import Started, speak
@@ -57,7 +58,7 @@ class TakeSentence:
 
     reading: TokenizedText
     seed: int = 0
-    flags: tuple[str, ...] = ()  # what the guards found
+    flags: tuple[Flag, ...] = ()  # what the guards found
     tries: int = 1  # how often it was spoken
     start: float = 0.0  # second at which it starts
     seconds: float = 0.0
@@ -90,7 +91,7 @@ class Take:
         return self.took / self.seconds if self.seconds else 0.0
 
     @property
-    def flags(self) -> tuple[tuple[int, str], ...]:
+    def flags(self) -> tuple[tuple[int, Flag], ...]:
         """Return what the guards found, each with the number of its sentence."""
         return tuple((number, flag) for number, piece in enumerate(self.pieces, 1) for flag in piece.flags)
 
@@ -325,7 +326,10 @@ def _write(project: Project, take: Take, samples: Samples) -> Take:
 @cached_while_unchanged(512)
 def _parse(path: Path) -> Take:
     try:
-        return TypeAdapter(Take).validate_python(read_json(path))
+        data = read_json(path)
+        for piece in data["pieces"]:
+            piece["flags"] = list(map(Flag.read, piece.get("flags", ())))
+        return TypeAdapter(Take).validate_python(data)
     except OSError as error:
         raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -179,7 +179,7 @@ class CoquiPack(LanguagePack):
         except ImportError as error:
             raise FrontEndError(self.code, FrontEndProblem.PACKAGE, str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError, NotImplementedError) as error:
-            raise FrontEndError(self.code, FrontEndProblem.CLEANER, f"{text[:60]!r}: {error}") from error
+            raise FrontEndError(self.code, FrontEndProblem.CLEANER, f"{text[:60]!r}: {str(error)[:240]}") from error
 
     def resembling(self, token: str) -> str:
         return token  # no rows are added for these languages

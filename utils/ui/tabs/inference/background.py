@@ -21,7 +21,7 @@ from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import Panel, PanelRequest
 from utils.ui.run_panel import job_status, run_command, stop_action
-from utils.ui.tabs.inference.context import SAMPLES, Context, config, flag_text, uploaded_file
+from utils.ui.tabs.inference.context import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import audio_player, cell, message_box, note, table
@@ -143,7 +143,7 @@ def report_html(report: EvaluationReport, language: str) -> str:
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
     if utterance is None or not utterance.wav:
         return cell((utterance and utterance.error) or "–")
-    flags = [message_box("warning", flag_text(flag.partition(": ")[2], language)) for flag in utterance.flags]
+    flags = [message_box("warning", flag.text(language)) for flag in utterance.flags]
     sound = audio_player(folder / utterance.wav, f"{name}: {utterance.text}")
     return f"<td>{sound}{note(_factor(utterance.real_time_factor))}{''.join(flags)}</td>"
 

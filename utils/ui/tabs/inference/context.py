@@ -10,10 +10,8 @@ import gradio as gr
 
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError, RunError
-from utils.core.wording import rows as phrases
 from utils.speech.session import SpeechRequest, SpeechSession, Task
 from utils.studio.background_jobs import BackgroundJobs
-from utils.ui.i18n import t
 from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box
@@ -87,13 +85,3 @@ def uploaded_file(request: PanelRequest, name: str, missing: str) -> Path:
 def shown_error(error: BaseException, language: str) -> str:
     """Show an error where it happened; internal errors also go to the log."""
     return error_box(log_internal(error), language)
-
-
-def flag_text(flag: str, language: str) -> str:
-    """Describe what a guard found, with its figures in English."""
-    kind, _, detail = flag.partition(":")
-    key = f"inference.flag_{kind}"
-    if key not in phrases():
-        return flag
-    figures = f" ({detail.strip()})" if language == "en" and any(map(str.isdigit, detail)) else ""
-    return f"{t(key, language)}{figures}"

@@ -18,7 +18,7 @@ from utils.ui import views
 from utils.ui.i18n import labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import job_status, stop_action
-from utils.ui.tabs.inference.context import Context, config, flag_text
+from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
@@ -125,7 +125,7 @@ def facts_html(take: Take, language: str) -> str:
         "common.length": f"{take.seconds:.1f} s",
         "inference.real_time_factor": f"{take.real_time_factor:.2f}",
     }
-    warnings = [f"{number}: {flag_text(flag, language)}" for number, flag in take.flags]
+    warnings = [f"{number}: {flag.text(language)}" for number, flag in take.flags]
     hidden = [f"… + {len(warnings) - MAX_WARNINGS}"] if len(warnings) > MAX_WARNINGS else []
     html = cards(rows, language)
     if take.unfinished:
@@ -215,7 +215,7 @@ def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
     source = f"{views.file_url(folder / takes.AUDIO)}#t={piece.start:.2f},{piece.start + piece.seconds:.2f}"
     label = escape(t("inference.this_sentence", language))
     html = f'<audio controls preload="none" src="{source}" aria-label="{label}"></audio>'
-    html += message_box("warning", *(flag_text(flag, language) for flag in piece.flags))
+    html += message_box("warning", *(flag.text(language) for flag in piece.flags))
     if take.kind == "subtitles":
         return html + note(t("inference.subtitles_fixed", language))
     written = {"value": piece.reading.written, "data_of": f"{take.name} {number}", "name": "sentence_text", "rows": 2}
@@ -228,7 +228,7 @@ def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
     result = _new_sentence(context, request, take.name, number)
     if result is None or result.spoken[0].sentence.seed == piece.seed:  # of another sentence, or replaced already
         return html
-    flags = [flag_text(flag, language) for one in result.spoken for flag in one.flags]
+    flags = [flag.text(language) for one in result.spoken for flag in one.flags]
     player = audio_player(folder / takes.AGAIN, t("inference.new_version", language))
     accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
     return html + message_box("warning", *flags) + views.row(player, accept)

@@ -1,0 +1,150 @@
+"""What happens while a text is spoken, what is unusual about a sentence, and what can go wrong, as typed values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from utils.core import wording
+from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError, RunError, SpeedupError, TextError
+
+
+class FlagKind(StrEnum):
+    """What is unusual about a spoken sentence, the worst first."""
+
+    BROKEN = "broken"  # cannot be played
+    NOTHING = "nothing"
+    SILENT = "silent"
+    SPEECHLESS = "speechless"
+    ENDLESS = "endless"
+    LOOP = "loop"
+    SHORT = "short"
+    UNCLEAR = "unclear"
+    LONG = "long"
+    PAUSE = "pause"
+    NOISE = "noise"
+    ENDING = "ending"
+    CLIPPED = "clipped"
+    TIMING = "timing"  # of subtitles
+
+
+@dataclass(frozen=True)
+class Flag:
+    """Something unusual about a spoken sentence, with the figures that show it."""
+
+    kind: FlagKind
+    seconds: float = 0.0
+    count: int = 0  # of codes, sounds or samples
+    share: float = 0.0  # of the samples; of TIMING, the speed
+    late: float = 0.0  # of TIMING, seconds
+
+    @classmethod
+    def read(cls, stored: str | Mapping[str, Any]) -> "Flag":
+        """Read what was stored; version 1.1 stored the name with an English sentence."""
+        if isinstance(stored, str):
+            return cls(FlagKind(next((word for word in stored.split(": ") if word in set(FlagKind)), stored)))
+        return cls(**{**stored, "kind": FlagKind(stored["kind"])})
+
+    def text(self, language: str = "en") -> str:
+        figures = {**vars(self), "kind": ""}
+        has_figures = any((self.seconds, self.count, self.share, self.late))
+        return wording.text(f"FlagKind.{self.kind}{'' if has_figures else '.plain'}", language, figures)
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class UnreadableTextError(TextError):
+    """A text has characters that the model cannot read."""
+
+    characters: str  # with the lines that they are on
+    language: str
+
+
+class NothingToSpeakError(TextError):
+    """A text has nothing that can be spoken."""
+
+
+class LineError(TextError):
+    """A line of a text cannot be prepared."""
+
+    line: int
+    error: AmharicTtsError
+
+
+class SentenceTooLongError(TextError):
+    """A sentence has more tokens than the model has positions."""
+
+    tokens: int
+    limit: int
+
+
+class PrecisionProblem(StrEnum):
+    """Why a precision cannot be used."""
+
+    UNKNOWN = "unknown"
+    NOISY_VOCODER = "noisy_vocoder"
+    CPU_ONLY = "cpu_only"
+    GPU_LACKS = "gpu_lacks"
+    SLOW = "slow"
+    EMULATED = "emulated"
+    TORCH_LACKS = "torch_lacks"
+
+
+class PrecisionError(SpeedupError):
+    """A precision that this device does not support, or not well."""
+
+    precision: str
+    problem: PrecisionProblem
+    detail: str = ""
+
+
+class ModelLayerError(SpeedupError):
+    """A layer of the GPT is not coqui's any more."""
+
+    expected: str
+    found: str
+
+
+class VoiceProblem(StrEnum):
+    """Why there is no such voice."""
+
+    UNKNOWN = "unknown"
+    SIMILAR = "similar"
+    NO_OWN = "no_own"
+    NO_DEFAULT = "no_default"
+
+
+class VoiceNotFoundError(ConfigError):
+    """A name is neither a voice of the model nor an audio file."""
+
+    name: str
+    problem: VoiceProblem
+    names: tuple[str, ...] = ()  # of voices that the model has
+
+
+class SessionClosedError(RunError):
+    """The session takes no more requests."""
+
+
+class QueueFullError(RunBusyError):
+    """The queue is full; a request is likely to be accepted after some seconds."""
+
+    queued: int
+    retry_after: int
+
+
+class ModelLoadingError(RunBusyError):
+    """A model is loading."""
+
+
+class ModelInUseError(RunBusyError):
+    """The model is in use."""
+
+    requests: int
+
+
+class SpeechInterruptedError(RunError):
+    """Something ended the thread that was speaking."""
+
+    reason: str
