@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import VocabularyError
 from utils.core.paths import ROOT
+from utils.xtts.facts import FrontEndVersionError
 from utils.xtts.files import SETTINGS_FILE
 from utils.xtts.language_packs import TEXT_MODES, AmharicPack, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -82,6 +83,20 @@ def test_settings_travel_with_the_model_and_another_front_end_is_noticed(base: V
     path.write_text('{"mode": "klingon"}', encoding="utf-8")
     with pytest.raises(VocabularyError, match=r"text\.json cannot be read"):
         Tokenizer.load(tmp_path)
+
+
+def test_a_model_of_an_older_front_end_opens_but_is_not_trained_on(base: Vocabulary, tmp_path: Path) -> None:
+    prepare_tokenizer(base, "am").save(tmp_path)
+    Tokenizer.load(tmp_path).refuse_older_front_end()
+    path = tmp_path / SETTINGS_FILE
+    settings = json.loads(path.read_text())
+    del settings["front_end_version"]  # as version 1.1 wrote it
+    path.write_text(json.dumps(settings), encoding="utf-8")
+    old = Tokenizer.load(tmp_path)
+    assert old.encode("ሰላም", "am")
+    with pytest.raises(FrontEndVersionError) as raised:
+        old.refuse_older_front_end()
+    assert (raised.value.trained, raised.value.current) == (1, 2)
 
 
 def test_another_vocabulary_is_refused_with_both_hashes(latin: Tokenizer, tmp_path: Path) -> None:

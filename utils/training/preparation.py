@@ -103,6 +103,7 @@ def fixed_tokenizer(
         tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own)
         tokenizer.with_languages(others).save(folder)
     loaded = Tokenizer.load(folder)
+    loaded.refuse_older_front_end()
     for notice in loaded.notices:
         job.events.emit("warning", message=notice)
     return loaded

@@ -96,6 +96,14 @@ class VocabularyFileError(VocabularyError):
     detail: str = ""
 
 
+class FrontEndVersionError(RunError):
+    """A run was trained with an older version of the text front end; going on would mix two readings of one text."""
+
+    pack: str
+    trained: int
+    current: int
+
+
 class FrontEndProblem(StrEnum):
     """Why a text cannot be prepared."""
 

@@ -34,6 +34,7 @@ class LanguagePack:
     """
 
     name = "generic"  # stored with a model
+    version = 1  # stored too; a higher one reads the same text otherwise
     token_limit = TOKEN_LIMIT  # of a sentence
     samples: tuple[str, ...] = ()
 
@@ -95,6 +96,7 @@ class AmharicPack(LanguagePack):
     """Amharic, with the front end of ``utils.amharic`` and custom pronunciations by word."""
 
     name = "amharic"
+    version = 2  # 2: the analyser that returns all readings
     character_limit = 110  # 200 tokens at 1.7 per letter, measured on 40 sentences
     samples = (
         "ሰላም፣ እንደምን አደራችሁ?",

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from utils.core import languages
 from utils.core.storage import write_atomically
-from utils.xtts.facts import VocabularyFileError, VocabularyProblem
+from utils.xtts.facts import FrontEndVersionError, VocabularyFileError, VocabularyProblem
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
 from utils.xtts.pronunciations import NONE, overrides
@@ -43,6 +43,7 @@ class TextSettings(BaseModel):
     overrides: dict[str, str]  # custom pronunciations
     pack: str  # name of the language pack
     front_end: str  # fingerprint of the pack's output for its samples
+    front_end_version: int = 1
     vocabulary: str  # content hash of vocab.json
 
 
@@ -93,6 +94,11 @@ class Tokenizer:
             other = f"another {settings.pack} text front end ({settings.front_end}, now {current})"
             tokenizer.notices = (f"This model was trained with {other}; words may differ.",)
         return tokenizer
+
+    def refuse_older_front_end(self) -> None:
+        """Raise if the model was trained with an older version of its front end; it may still speak."""
+        if self.settings and (pack := self.pack(self.settings.language)).version > self.settings.front_end_version:
+            raise FrontEndVersionError(pack.name, self.settings.front_end_version, pack.version)
 
     def with_pronunciations(self, overrides: Mapping[str, str]) -> "Tokenizer":
         """Return a tokenizer that has these pronunciations too, and stores them."""
@@ -233,6 +239,7 @@ def prepare_tokenizer(
         overrides=dict(overrides or {}),
         pack=pack.name,
         front_end=fingerprint(pack),
+        front_end_version=pack.version,
         vocabulary=vocabulary.hash,
     )
     return Tokenizer(vocabulary, settings)
