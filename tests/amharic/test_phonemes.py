@@ -79,6 +79,7 @@ def test_spaces_and_digits_are_neither_lost_nor_added(text: str) -> None:
 
 def test_long_words_take_linear_time() -> None:
     assert len(phonemize("ትክልስብ" * 20_000)) > 100_000
+    assert len(phonemize("ይዘጋል " * 20_000)) > 100_000  # an ambiguous word in a sentence without end
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -11,7 +12,7 @@ import numpy as np
 from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import OTHERS, SPEAKERS
 from utils.amharic import verbs
-from utils.amharic.alphabet import write
+from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES, fold, values
 from utils.amharic.kinds import mask
 from utils.amharic.lexicon import FOLDER as LEXICON
 from utils.core.batching import evenly_spaced
@@ -28,6 +29,7 @@ SHARES = (0.3, 0.3, 0.2, 0.2)  # of pieces with so many words: the shortest teac
 TRIES = 20  # draws for each text before the source counts as used up
 GEMINATED = 0.25  # share of the word lists in which one letter gets the gemination mark, whatever the word is
 QUESTIONS = 0.15
+SYLLABLE = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?")
 VERB_FORMS = (  # kind of stem, prefix and ending in codes
     ("P", "", "E"), ("P", "", "Ec"), ("P", "", "u"), ("P", "", "ku"), ("Pa", "", "a"), ("Pa", "", "u"), ("Pə", "", "E"),
     ("Iy", "y", "al"), ("It", "t", "alEc"), ("I1", "H", "alEhu"), ("Iay", "y", "al"), ("Jy", "y", ""),
@@ -132,11 +134,23 @@ def _lexicon_without(sentences: Sequence[str]) -> list[list[str]]:
     ]
 
 
+def _spell(codes: str) -> str:
+    """Spell codes in Ethiopic letters; length and ɨ are not written."""
+    return SYLLABLE.sub(lambda match: _letters().get(match[0], ""), codes.replace(":", "").replace("I", ""))
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Return a letter for each syllable; of letters that sound alike the one that is left after folding."""
+    known = {codes: letter for letter, codes in values().items() if fold(letter) == letter and letter < "\u1380"}
+    return {codes.removesuffix("I"): letter for codes, letter in known.items()} | known
+
+
 def _verb_forms() -> list[str]:
     """Return the listed and derived verbs in some of their forms."""
     known = [stem for root, _, _ in verbs.roots() for stem in verbs.stems(root)]
     forms = (
-        write(prefix + stem.codes + ending)
+        _spell(prefix + stem.codes + ending)
         for kind, prefix, ending in VERB_FORMS
         for stem in known
         if stem.kinds & mask(kind)

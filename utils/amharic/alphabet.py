@@ -76,7 +76,6 @@ WORD = re.compile(f"([{LETTERS}][{LETTERS}{MARKS}]*)")
 ETHIOPIC = "\u1200-\u135a\u135f\u1380-\u138f\u2d80-\u2ddf\uab00-\uab2f"  # in use today, for character classes
 
 _LETTER = re.compile(f"[{LETTERS}]")
-_SYLLABLE = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?|[{''.join(VOWEL_CODES)}]")
 # What may stand between a consonant and its mark, the longest first.
 _BETWEEN = (*(f"W{vowel}" for vowel in VOWEL_CODES), *VOWEL_CODES, "W")
 
@@ -110,25 +109,6 @@ def read(text: str) -> str:
     for between in _BETWEEN:  # a regular expression takes three times as long over all the verbs
         codes = codes.replace(f"{between}:", f":{between}")
     return codes
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """Return a letter for each syllable; of letters that sound alike the one that is left after folding."""
-    known = {codes: letter for letter, codes in values().items() if fold(letter) == letter and letter < "\u1380"}
-    return {codes.removesuffix("I"): letter for codes, letter in known.items()} | known
-
-
-def write(codes: str) -> str:
-    """Spell codes in Ethiopic letters: the reverse of `read`; length and ɨ are not written."""
-    plain = codes.replace(":", "").replace("I", "")
-    return _SYLLABLE.sub(lambda match: _letters().get(match[0]) or _spelled(match[0]), plain)
-
-
-def _spelled(syllable: str) -> str:
-    """Spell a syllable that has no letter of its own in two: kʷi as ኩ and ይ would be wrong, ው is heard."""
-    consonant, vowel = syllable[0], syllable.lstrip(CONSONANT_CODES)
-    return _letters().get(consonant, "") + _letters().get("w" + vowel.lstrip("W"), "")
 
 
 def unknown(text: str) -> Counter[str]:

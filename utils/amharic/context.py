@@ -13,6 +13,7 @@ from utils.amharic.tables import rows
 
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _SENTENCE_END = re.compile(r"[.?!:;\n]")
+_LONGEST_SENTENCE = 60  # words; a text without marks takes linear time too
 _SAY, _THUS = "አለ say", ("እንዲህ", "እንዲያ")
 _BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn", "nEbErec", "zEnd", "jEmEr"})
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
@@ -75,7 +76,8 @@ def _sentences(gaps: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the first word of each sentence and the one behind its last; a quotation does not end the sentence."""
     start, count = 0, len(gaps) - 1
     for place in range(1, count):
-        if _SENTENCE_END.search(gaps[place]) and '"' not in gaps[place]:
+        is_end = _SENTENCE_END.search(gaps[place]) and '"' not in gaps[place]
+        if is_end or place - start == _LONGEST_SENTENCE:
             yield start, place
             start = place
     if count:
