@@ -33,6 +33,7 @@ ELSEWHERE = re.compile(r"/(file|proxy)=\w+:/")  # gradio would fetch such an add
 OFF = re.compile(r"/(gradio_api/)?(dev|vibe-\w+|undo-vibe-edit|runs|run-history|profiling|monitoring|deep_link)\b")
 # What the form of the login consists of.
 PUBLIC = re.compile(r"/|/assets/[\w.-]+|/static/[\w./-]+|(/gradio_api)?/theme\.css|/favicon\.ico")
+EVENT = re.compile(r"/gradio_api/(run|api)/")
 TOKEN = re.compile(r"[\w-]{40,}", re.ASCII)
 COOKIE_SECONDS = 90 * 86_400
 NEEDS_LINK = "Open the address that the program printed at its start: it contains a token, which this browser lacks.\n"
@@ -113,7 +114,8 @@ class PageGuard:
                 handler = error.response()
             else:
                 handler, receive = self.throttle, receive_again or receive
-        await (handler or self.app)(scope, receive, send_with_headers)
+        reply = refusing_errors(send_with_headers) if EVENT.match(scope["path"]) else send_with_headers
+        await (handler or self.app)(scope, receive, reply)
 
     def refusal(self, scope: Scope) -> Response | None:
         """Return the response to a request that the application must not see."""
@@ -150,6 +152,22 @@ class PageGuard:
 
     def _is_token(self, sent: str) -> bool:
         return hmac.compare_digest(digest(sent), digest(self.token))
+
+
+def refusing_errors(send: Send) -> Send:
+    """Answer 422 where gradio answers 500 with a sentence for the visitor: what was sent is wrong, not the server."""
+    held: list[Message] = []
+
+    async def reply(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == 500:
+            held.append(message)
+            return
+        if held:
+            is_for_visitor = b'"error":"' in message.get("body", b"") and b"Internal error" not in message["body"]
+            await send({**held.pop(), "status": 422 if is_for_visitor else 500})
+        await send(message)
+
+    return reply
 
 
 def cookie_name(scope: Scope) -> str:

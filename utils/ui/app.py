@@ -184,7 +184,11 @@ def connect_state(
     def restore(project: str, language: str) -> list[Any]:
         names = project_names(page.output)
         opened = gr.update(choices=names, value=project if project in names else names[0])
-        language = language if language in LANGUAGES else page_settings.read(page.output).language
+        language = (
+            language
+            if isinstance(language, str) and language in LANGUAGES
+            else page_settings.read(page.output).language
+        )
         if language == page.language.value:
             return [opened, *[gr.skip()] * (1 + len(widgets))]
         return [opened, language, *in_language(language)]
