@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcp.client.session import ClientSession
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tools import random_model
+from utils.core import VERSION
 from utils.core.paths import ROOT
 
 pytestmark = pytest.mark.slow
@@ -25,9 +27,11 @@ def converse(folder: Path, *calls: tuple[str, dict[str, str]]) -> list[Any]:
             stdio_client(StdioServerParameters(command=sys.executable, args=words, cwd=ROOT)) as (reader, writer),
             ClientSession(reader, writer) as session,
         ):
-            await session.initialize()
-            names = [tool.name for tool in (await session.list_tools()).tools]
-            assert names == ["speak", "voices", "prepare", "status"]
+            about = await session.initialize()
+            assert about.server_info.version == VERSION
+            tools = (await session.list_tools()).tools
+            read_only = {tool.name: tool.annotations and tool.annotations.read_only_hint for tool in tools}
+            assert read_only == {"speak": False, "voices": True, "prepare": False, "status": True}
             return [await session.call_tool(name, arguments) for name, arguments in calls]
 
     return asyncio.run(asyncio.wait_for(talk(), 200))
@@ -47,6 +51,11 @@ def test_an_assistant_speaks_prepares_and_asks(tmp_path: Path) -> None:
     assert "Abebe" in voices.content[0].text or "Abebe" in str(voices.structured_content)
     assert "is running in" in prepared.content[0].text
     assert "prepare" in str(status.structured_content)
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["version"] == VERSION
 
 
 def test_nothing_outside_the_folder_is_read_or_written(tmp_path: Path) -> None:

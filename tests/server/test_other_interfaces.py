@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import json
 import re
 from collections.abc import Iterator
 from functools import partial
@@ -10,12 +11,12 @@ from typing import Literal
 
 import av
 import pytest
-from openai import BadRequestError, OpenAI
+from openai import AsyncOpenAI, BadRequestError, OpenAI
 from wyoming.audio import AudioChunk
 from wyoming.client import AsyncTcpClient
 from wyoming.event import Event
 from wyoming.info import Describe, Info
-from wyoming.tts import Synthesize, SynthesizeVoice
+from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeVoice
 
 from tests.server.fake_server import CHUNK, ENDLESS, UNREADABLE, Served, served
 
@@ -61,6 +62,10 @@ def test_silly_tavern_lists_voices_sets_settings_and_speaks(open_server: Served)
     spoken = http.post("/tts_to_audio/", json=body, headers=origin)
     assert spoken.headers["access-control-allow-origin"] == PAGE
     assert seconds(spoken.content) == pytest.approx(2 * CHUNK.size / 24_000)
+    assert http.get("/get_models_list").json() == ["amharic-xtts"]
+    assert http.post("/switch_model", json={"model_name": "amharic-xtts"}).status_code == 200
+    assert "/" not in str(http.get("/get_folders").json())
+    assert seconds(http.get("/sample/Abebe.wav").content) > 0
     streamed = http.get("/tts_stream/", params=body)
     assert (streamed.status_code, streamed.content) == (200, spoken.content)
 
@@ -72,6 +77,10 @@ def test_silly_tavern_lists_voices_sets_settings_and_speaks(open_server: Served)
         ("/set_tts_settings", {"top_k": "many"}, 400),
         ("/set_tts_settings", [], 400),
         ("/tts_to_audio/", {"text": ""}, 400),
+        ("/set_output", {"output_folder": "/etc"}, 403),
+        ("/set_speaker_folder", {"speaker_folder": "/etc"}, 403),
+        ("/tts_to_file", {"text": "a", "speaker_wav": "Abebe", "language": "am", "file_name_or_path": "/etc/a"}, 403),
+        ("/switch_model", {"model_name": "other"}, 400),
         ("/tts_to_audio/", {"text": "a", "speaker_wav": "../../etc/passwd"}, 400),
     ],
 )
@@ -106,6 +115,37 @@ def test_the_client_of_openai_speaks_streams_and_reads_errors(server: Served) ->
             assert b"".join(stream.iter_bytes()) == server.speak(response_format="pcm").content
         with pytest.raises(BadRequestError, match=UNREADABLE):
             speak(input=UNREADABLE)
+
+
+def test_every_call_of_openais_client_is_answered_as_its_documentation_says(server: Served) -> None:
+    with OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+        assert client.models.retrieve("gpt-4o-mini-tts").id == "gpt-4o-mini-tts"
+        raw = client.audio.speech.with_raw_response
+        spoken = raw.create(model="gpt-4o-mini-tts", voice={"id": "Abebe"}, input="one two", instructions="Whisper.")
+        assert spoken.headers["x-ignored"] == "instructions"
+        assert seconds(spoken.content) == pytest.approx(2 * CHUNK.size / 24_000, abs=0.1)
+        sounds = [
+            client.audio.speech.create(model="m", voice="coral", input="one two", response_format="pcm", speed=speed)
+            for speed in (4.0, 1.0, 0.25)
+        ]
+        assert [len(sound.content) for sound in sounds] == [9600, 19_200, 38_400]
+        rate = client.audio.speech.create(
+            model="m", voice="coral", input="one", response_format="wav", extra_body={"sample_rate": 16_000}
+        )
+        assert seconds(rate.content) == pytest.approx(CHUNK.size / 24_000, abs=0.01)
+        events = client.audio.speech.with_streaming_response
+        with events.create(model="m", voice="coral", input="one two", stream_format="sse") as stream:
+            done = json.loads([line for line in stream.iter_lines() if line][-1].removeprefix("data: "))
+        assert done["type"] == "speech.audio.done"
+        assert done["usage"]["total_tokens"] == done["usage"]["input_tokens"] + done["usage"]["output_tokens"]
+
+
+def test_the_asynchronous_client_of_openai_speaks(server: Served) -> None:
+    async def speak() -> bytes:
+        async with AsyncOpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client:
+            return (await client.audio.speech.create(model="m", voice="alloy", input="one two")).content
+
+    assert seconds(asyncio.run(speak())) == pytest.approx(2 * CHUNK.size / 24_000, abs=0.1)
 
 
 def test_metrics_and_readiness(open_server: Served) -> None:
@@ -144,6 +184,32 @@ def test_wyoming_clients_list_voices_and_hear_speech(open_server: Served) -> Non
     assert voices == ["default", "Abebe", "Almaz", "Kebede", "many"]
     assert sound == open_server.speak("አንድ ሁለት", voice="Abebe", response_format="pcm").content
     assert kinds == ["audio-start", "audio-chunk", "audio-stop", "-", "error", "-"]
+
+
+def test_a_text_that_arrives_in_parts_is_spoken_sentence_by_sentence(open_server: Served) -> None:
+    async def converse() -> tuple[list[str], bytes]:
+        async with AsyncTcpClient("127.0.0.1", WYOMING) as client:
+            await client.write_event(Describe().event())
+            assert Info.from_event(await read(client)).tts[0].supports_synthesize_streaming
+            await client.write_event(SynthesizeStart(SynthesizeVoice("Abebe")).event())
+            for part in ("አንድ ሁ", "ለት። ሦ"):
+                await client.write_event(SynthesizeChunk(part).event())
+            kinds, sound = list[str](), b""
+            while len(sound) < 2 * 2 * CHUNK.size:  # the first sentence sounds before the text has ended
+                event = await read(client)
+                kinds += [event.type] if kinds[-1:] != [event.type] else []
+                sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
+            for sent in (SynthesizeChunk("ስት"), Synthesize("አንድ ሁለት። ሦስት", SynthesizeVoice("Abebe")), SynthesizeStop()):
+                await client.write_event(sent.event())
+            while kinds[-1] not in {"synthesize-stopped", "error"}:
+                event = await read(client)
+                kinds += [event.type] if kinds[-1:] != [event.type] else []
+                sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
+            return kinds, sound
+
+    kinds, sound = asyncio.run(converse())
+    assert kinds == ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]
+    assert len(sound) == 3 * 2 * CHUNK.size
 
 
 async def read(client: AsyncTcpClient) -> Event:

@@ -62,6 +62,9 @@ def test_server_sent_events(server: Served) -> None:
     assert response.headers["content-type"].startswith("text/event-stream")
     events = [json.loads(line.removeprefix("data: ")) for line in response.text.split("\n\n") if line]
     assert [event["type"] for event in events] == ["speech.audio.delta"] * 5 + ["speech.audio.done"]
+    codes = round(SECONDS * 24_000 / 1024)
+    usage = {"input_tokens": len(WORDS), "output_tokens": codes, "total_tokens": len(WORDS) + codes}
+    assert events[-1]["usage"] == usage
     sound = b"".join(base64.b64decode(event["audio"]) for event in events[:-1])
     assert sound == server.speak(WORDS, response_format="pcm").content
 
@@ -70,8 +73,54 @@ def test_speed_format_and_names_of_the_model(server: Served) -> None:
     assert server.speak().headers["content-type"] == MEDIA_TYPES["mp3"]
     quick, slow = (np.frombuffer(server.speak(response_format="pcm", speed=speed).content, "<i2") for speed in (2, 0.5))
     assert quick[0] / slow[0] == pytest.approx(4, rel=1e-3)  # the tones are as loud as they are quick
-    names = ("", "tts-1", "amharic-xtts", "gpt-5")
-    assert [server.speak(model=name).status_code for name in names] == [200, 200, 200, 404]
+    assert {server.speak(model=name).status_code for name in ("", "tts-1", "amharic-xtts", "gpt-5")} == {200}
+
+
+@pytest.mark.parametrize("speed", [0.25, 0.4, 1.0, 3.0, 4.0])
+def test_the_speed_of_openai_is_reached_by_stretching(server: Served, speed: float) -> None:
+    engine = min(2.0, max(0.5, speed))  # the tones are as loud as the engine is quick, and last as long at every speed
+    sound = np.frombuffer(server.speak(WORDS, response_format="pcm", speed=speed).content, "<i2")
+    assert sound.size == pytest.approx(SECONDS * 24_000 / (speed / engine), abs=2)
+    assert np.abs(sound).max() == pytest.approx(0.125 * engine * 32_768, rel=0.02)
+
+
+@pytest.mark.parametrize(("form", "rate"), [("pcm", 8000), ("wav", 44_100), ("mp3", 16_000), ("opus", 48_000)])
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_audio_has_the_sample_rate_that_was_asked_for(server: Served, form: str, rate: int, stream: bool) -> None:
+    content = server.speak(WORDS, response_format=form, sample_rate=rate, stream=stream).content
+    pauses = 0 if stream else 5 * 0.5
+    if form == "pcm":
+        assert len(content) / 2 / rate == pytest.approx(SECONDS + pauses, abs=0.001)
+        return
+    with av.open(io.BytesIO(content), "r") as file:
+        frames = list(file.decode(audio=0))
+        assert frames[0].sample_rate == rate
+        assert sum(frame.samples for frame in frames) / rate == pytest.approx(SECONDS + pauses, abs=0.12)
+
+
+def test_fields_without_effect_are_named(server: Served) -> None:
+    plain = server.speak(response_format="pcm")
+    assert "x-ignored" not in plain.headers
+    sent: dict[str, Any] = {
+        "instructions": "whisper",
+        "voise": "x",
+        "reference": "/etc/passwd",
+        "device": "cuda",
+        "ድምፅ\r\nx: y": 1,
+    }
+    answer = server.speak(response_format="pcm", **sent)
+    assert answer.content == plain.content
+    assert answer.headers["x-ignored"] == "device, instructions, reference, voise, ?????x??y"
+    body = {"input": "one", "voise": "x"}
+    strict = server.http.post(SPEECH, json=body, headers={"X-Strict": "true"})
+    assert (strict.status_code, "did you mean voice" in error_of(strict)["message"]) == (400, True)
+
+
+def test_a_voice_may_be_an_object(server: Served) -> None:
+    assert server.speak(voice={"id": "Abebe"}).status_code == 200
+    wrong: list[object] = [{"id": "Nobody"}, {"id": 5}, {}, []]
+    for voice in wrong:
+        assert server.speak(voice=voice).status_code == 400
 
 
 INVALID: list[tuple[dict[str, object], str]] = [
@@ -85,9 +134,10 @@ INVALID: list[tuple[dict[str, object], str]] = [
     ({"input": "a", "response_format": "midi"}, "'flac'"),
     ({"input": "a", "temperature": True}, "temperature"),
     ({"input": "a", "language": "klingon"}, "klingon"),
-    ({"input": "a", "voise": "x"}, "did you mean voice"),
-    ({"input": "a", "reference": "/etc/passwd"}, "reference"),
-    ({"input": "a", "device": "cuda"}, "device"),
+    ({"input": "a", "speed": 4.1}, "speed"),
+    ({"input": "a", "speed": 0.2}, "speed"),
+    ({"input": "a", "sample_rate": 7999}, "sample_rate"),
+    ({"input": "a", "sample_rate": 44_100, "response_format": "opus"}, "48000"),
 ]
 
 
@@ -139,6 +189,8 @@ def test_unknown_addresses(server: Served, method: str, path: str, status: int) 
 def test_lists_of_models_and_voices(server: Served, voices: Path) -> None:
     (model,) = server.http.get("/v1/models").json()["data"]
     assert (model["id"], model["object"]) == ("amharic-xtts", "model")
+    assert server.http.get("/v1/audio/models").json()["models"] == [model]
+    assert server.http.get("/v1/models/gpt-4o-mini-tts").json() == {**model, "id": "gpt-4o-mini-tts"}
     for path in ("/v1/voices", "/v1/audio/voices"):
         names = [voice["id"] for voice in server.http.get(path).json()["voices"]]
         assert names == ["default", "Abebe", "Almaz", "Kebede", "many"]
@@ -156,7 +208,7 @@ def test_documentation(server: Served) -> None:
     call = server.http.get("/openapi.json").json()["paths"][SPEECH]["post"]
     fields = call["requestBody"]["content"]["application/json"]["schema"]["properties"]
     assert set(fields) == {*SpeechBody.model_fields, *SETTINGS}
-    assert (fields["speed"]["minimum"], fields["speed"]["maximum"], fields["speed"]["default"]) == (0.5, 2.0, 1.0)
+    assert (fields["speed"]["minimum"], fields["speed"]["maximum"], fields["speed"]["default"]) == (0.25, 4.0, 1.0)
     assert {"200", "400", "401", "413", "429", "503"} <= set(call["responses"])
 
 

@@ -118,6 +118,9 @@ class Tools:
 def create_server(tools: Tools) -> "MCPServer":
     from mcp.server.mcpserver import MCPServer
     from mcp.server.mcpserver.exceptions import ToolError
+    from mcp.types import ToolAnnotations
+
+    from utils.core import VERSION
 
     def with_errors(tool: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(tool)
@@ -129,7 +132,12 @@ def create_server(tools: Tools) -> "MCPServer":
 
         return call
 
-    server: MCPServer = MCPServer("amharic-xtts", instructions=INSTRUCTIONS, log_level="WARNING")
-    for tool in (tools.speak, tools.voices, tools.prepare, tools.status):
-        server.add_tool(with_errors(tool))
+    reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    writes = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
+    starts = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+    server: MCPServer = MCPServer("amharic-xtts", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
+    server.add_tool(with_errors(tools.speak), title="Speak into a file", annotations=writes)
+    server.add_tool(with_errors(tools.voices), title="List voices", annotations=reads)
+    server.add_tool(with_errors(tools.prepare), title="Prepare recordings", annotations=starts)
+    server.add_tool(with_errors(tools.status), title="List runs", annotations=reads)
     return server

@@ -21,7 +21,6 @@ class Rule(StrEnum):
     TEXT = "string"
     CHOICE = "literal"
     EMPTY = "string_too_short"
-    UNSUPPORTED = "unsupported"
     LANGUAGE = "language"
     PRINTABLE = "printable"
     WEIGHT = "weight"

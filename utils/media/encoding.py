@@ -104,16 +104,16 @@ def write_audio(
 
 
 def encode_stream(
-    sound: Iterable[Samples], extension: str, *, tags: Tags | None = None
+    sound: Iterable[Samples], extension: str, rate: int = OUTPUT_RATE, *, tags: Tags | None = None
 ) -> Generator[bytes, None, None]:
-    """Yield the bytes of a file while its audio, blocks at 24 kHz, is being generated."""
+    """Yield the bytes of a file while its audio is being generated."""
     audio_format = format_of(f"speech{extension}")
     if not audio_format.streams:
         streamable = ", ".join(name for name, known in AUDIO_FORMATS.items() if known.streams)
         raise AudioFileError(Path(extension), AudioProblem.NOT_STREAMABLE, streamable)
     written: list[bytes] = []
     file = SimpleNamespace(write=written.append)  # without seek, so FFmpeg never goes back
-    with closing(_encode(file, sound, audio_format, OUTPUT_RATE, tags or Tags(), (), whole=False)) as blocks:
+    with closing(_encode(file, sound, audio_format, rate, tags or Tags(), (), whole=False)) as blocks:
         for _ in chain(blocks, [0]):  # 0: the end of the file is written when the blocks have ended
             if written:
                 yield b"".join(written)

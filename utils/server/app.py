@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
 DESCRIPTION = "Speaks text with one model. OpenAI-compatible. All audio from this server is synthetic speech."
+STRICT = "X-Strict"  # header of clients that want unknown fields to be refused
 CHARACTER_BYTES, SETTINGS_BYTES = 12, 1 << 14  # JSON may write a character as two \uXXXX
+CORS: dict[str, Any] = {
+    "allow_methods": ["GET", "POST"],
+    "allow_headers": ["*"],
+    "expose_headers": ["X-Ignored", "X-Doubtful-Sentences"],
+}
 ERRORS = {
     400: "Invalid request",
     401: "Missing or wrong API key",
@@ -109,7 +115,7 @@ def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
     xtts_api.add_routes(app, service)
     origins, proxies = (filter(None, names.split(SEPARATOR)) for names in (config.origins, config.trusted_proxies))
     site = Site(not config.trusted_proxies and is_loopback(config.host), trusted_networks(proxies), frozenset(origins))
-    app.add_middleware(CORSMiddleware, allow_origins=site.origins, allow_methods=["GET", "POST"], allow_headers=["*"])
+    app.add_middleware(CORSMiddleware, allow_origins=site.origins, **CORS)
     max_bytes = config.longest_text * CHARACTER_BYTES + SETTINGS_BYTES
     return AuthMiddleware(app, site, key=key, max_bytes=max_bytes)
 
@@ -123,13 +129,20 @@ def _add_speech(app: FastAPI, service: SpeechService) -> None:
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":  # a form on any web site could send other types
             raise RequestError(415, "not_json", "Send JSON, with the header 'Content-Type: application/json'.")
-        return await respond(service.open(await request.body()), request)
+        strict = request.headers.get(STRICT, "").lower() in {"1", "true"}
+        return await respond(service.open(await request.body(), strict=strict), request)
 
+    @app.get("/v1/audio/models")
     @app.get("/v1/models")
     async def list_models() -> dict[str, object]:
         """List the one model of this server."""
-        model = {"id": service.config.name, "object": "model", "created": started, "owned_by": "local"}
-        return {"object": "list", "data": [model]}
+        models = [await retrieve_model(service.config.name)]
+        return {"object": "list", "data": models, "models": models}  # the last for Open WebUI
+
+    @app.get("/v1/models/{name}")
+    async def retrieve_model(name: str) -> dict[str, object]:
+        """Describe a model; any name stands for the one model of this server."""
+        return {"id": name, "object": "model", "created": started, "owned_by": "local"}
 
     @app.get("/v1/audio/voices")
     @app.get("/v1/voices")

@@ -14,6 +14,8 @@ from utils.config.base import Config
 from utils.config.facts import Rule, broken
 from utils.core.errors import AmharicTtsError, ConfigError, TextError
 from utils.core.storage import parse_json
+from utils.media.rates import OUTPUT_RATE
+from utils.media.stretching import MAX_SPEED, MIN_SPEED
 from utils.speech.facts import QueueFullError, SessionClosedError
 from utils.studio.reference_clips import named_voices
 
@@ -24,6 +26,7 @@ SETTINGS = (
 ).split()
 # Most clients send one of OpenAI's names; where no voice has that name, it is the default voice.
 OPENAI_VOICES = frozenset("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
+OPUS_RATES = (8000, 12_000, 16_000, 24_000, 48_000)
 MAX_MESSAGE = 600  # characters; a message may quote the request
 FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # none of the client's business
 
@@ -81,8 +84,10 @@ class SpeechBody(Config):
     """A text to speak."""
 
     input: str = Field(min_length=1, title="Text", description="The text to speak.")
-    model: str = Field("", title="Model", description="The name of the model. Optional: the server has only one.")
-    voice: str = Field(DEFAULT_VOICE, title="Voice", description="A name from /v1/audio/voices.")
+    model: str = Field("", title="Model", description="Any name: the server has only one model.")
+    voice: str = Field(
+        DEFAULT_VOICE, title="Voice", description='A name from /v1/audio/voices, also as an object: {"id": "Abebe"}.'
+    )
     response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = Field(
         "mp3", title="Format", description="The audio format. pcm is raw 16-bit little-endian mono at 24 kHz."
     )
@@ -95,7 +100,10 @@ class SpeechBody(Config):
         description="Send audio while the text is being spoken. false sends a complete file at the end, with its "
         "duration in the header; suspicious sentences are then retried.",
     )
-    instructions: str = Field("", title="Instructions", description="Not supported by this model; leave it empty.")
+    speed: float = Field(1.0, ge=0.25, le=4, title="Speed", description="Speech rate; the pitch stays the same.")
+    sample_rate: int = Field(
+        OUTPUT_RATE, ge=8000, le=48_000, title="Sample rate", description="Samples per second of the audio."
+    )
 
     @field_validator("input")
     @classmethod
@@ -104,17 +112,19 @@ class SpeechBody(Config):
             raise broken(Rule.EMPTY)
         return text
 
-    @field_validator("instructions")
+    @field_validator("voice", mode="before")
     @classmethod
-    def is_empty(cls, text: str) -> str:
-        """Refuse instructions, which would have no effect."""
-        if text.strip():
-            raise broken(Rule.UNSUPPORTED)
-        return text
+    def name_of_voice(cls, voice: object) -> object:
+        return voice.get("id") if isinstance(voice, dict) else voice
+
+    @property
+    def stretching(self) -> float:
+        """Return the part of the speed that is beyond what the engine does."""
+        return self.speed / min(MAX_SPEED, max(MIN_SPEED, self.speed))
 
     def speech_config(self, base: SpeechConfig, reference: str) -> SpeechConfig:
         """Return the speech settings; those that the request leaves out are the server's."""
-        settings = {name: getattr(self, name) for name in SETTINGS}
+        settings = {name: getattr(self, name) for name in SETTINGS} | {"speed": self.speed / self.stretching}
         return SpeechConfig.parse(base.model_dump() | settings | {"reference": reference}, source="the request")
 
 
@@ -122,7 +132,8 @@ def body_model(base: SpeechConfig) -> type[SpeechBody]:
     """Make the schema of a request, with the settings of SpeechConfig and the defaults of this server."""
     fields: dict[str, Any] = {}
     for name in SETTINGS:
-        field = SpeechConfig.model_fields[name]
+        source = SpeechBody if name in SpeechBody.model_fields else SpeechConfig  # the bounds of the first are wider
+        field = source.model_fields[name]
         default = Field(getattr(base, name), title=field.title, description=field.description)
         fields[name] = (field.rebuild_annotation(), default)
     return cast(
@@ -141,13 +152,23 @@ def json_object(content: bytes) -> dict[str, object]:
     return values
 
 
-def read_body(content: bytes, model: type[SpeechBody], max_characters: int) -> SpeechBody:
-    """Check a request against the schema and the longest text."""
-    body = model.parse(json_object(content), source="the request")
+def read_body(
+    content: bytes, model: type[SpeechBody], max_characters: int, *, strict: bool = False
+) -> tuple[SpeechBody, list[str]]:
+    """Check a request against the schema and the longest text; return also the fields that have no effect.
+
+    Clients send fields of newer or other servers; only ``strict`` refuses them.
+    """
+    sent = json_object(content)
+    known = {name: value for name, value in sent.items() if name in model.model_fields}
+    body = model.parse(sent if strict else known, source="the request")
     if len(body.input) > max_characters:
         message = f"The text has {len(body.input):,} characters; the limit is {max_characters:,}."
         raise RequestError(400, "text_too_long", message, param="input")
-    return body
+    if body.response_format == "opus" and body.sample_rate not in OPUS_RATES:
+        message = f"opus has no sample rate of {body.sample_rate}; use one of {', '.join(map(str, OPUS_RATES))}."
+        raise RequestError(400, "invalid_value", message, param="sample_rate")
+    return body, sorted(sent.keys() - known.keys())
 
 
 class VoiceFolder:

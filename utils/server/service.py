@@ -8,7 +8,6 @@ from utils.server.schema import RequestError, VoiceFolder, body_model, read_body
 from utils.server.stream import AudioStream
 from utils.speech.session import SpeechSession
 
-MODEL_ALIASES = frozenset({"", "tts-1", "tts-1-hd", "gpt-4o-mini-tts"})  # sent by clients of OpenAI's API
 LOADING_RETRY_SECONDS = 5
 
 
@@ -40,18 +39,17 @@ class SpeechService:
     def voices(self) -> list[str]:
         return list(self._voices.references(self._model_voices()))
 
-    def open(self, content: bytes) -> AudioStream:
+    def open(self, content: bytes, *, strict: bool = False) -> AudioStream:
         """Start to speak a request in JSON."""
-        body = read_body(content, self.schema, self.config.longest_text)
+        body, ignored = read_body(content, self.schema, self.config.longest_text, strict=strict)
         known_voices = self._model_voices()
-        if body.model not in MODEL_ALIASES | {self.config.name}:
-            message = f"Unknown model {body.model[:60]!r}. This server has {self.config.name}."
-            raise RequestError(404, "model_not_found", message, param="model")
         if len(self.open_streams) >= self.config.clients:
             message = f"{len(self.open_streams)} requests are open."
             raise RequestError(429, "rate_limit_exceeded", message, retry_after=1)
         speech = body.speech_config(self.defaults, self._voices.reference(body.voice, known_voices))
-        return AudioStream(self.session, body, speech, self.config.seconds, self.open_streams, self.counters)
+        stream = AudioStream(self.session, body, speech, self.config.seconds, self.open_streams, self.counters)
+        stream.ignored = ignored
+        return stream
 
     def _model_voices(self) -> tuple[str, ...]:
         if self.session.loaded is None:

@@ -4,12 +4,15 @@ import asyncio
 import base64
 import contextlib
 import json
+import re
 import tempfile
 from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+import soxr
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
@@ -18,6 +21,7 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.media.stretching import Stretcher
 from utils.server.metrics import Counters
 from utils.server.schema import RequestError, SpeechBody, request_error
 from utils.speech.session import SpeechSession
@@ -26,6 +30,9 @@ from utils.speech.types import silence
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
+IGNORED, MAX_IGNORED = "X-Ignored", 500  # characters
+NOT_A_NAME = re.compile(r"[^\w.-]", re.ASCII)
+SAMPLES_PER_CODE = 1024
 PCM, EVENT_STREAM = "pcm", "text/event-stream"
 MEDIA_TYPES = {name: AUDIO_FORMATS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {
     PCM: "audio/pcm"
@@ -46,6 +53,8 @@ class AudioStream:
     ) -> None:
         self.body = body
         self.flagged = 0  # sentences that the guards flagged; only counted without streaming
+        self.ignored: list[str] = []  # fields of the request that have no effect
+        self.samples = 0  # spoken so far, at 24 kHz
         loop = asyncio.get_running_loop()
         self.counters = counters
         self.started = loop.time()
@@ -80,9 +89,14 @@ class AudioStream:
         try:
             async for chunk in self.chunks(first):
                 yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(chunk).decode()})
-            yield _event({"type": "speech.audio.done"})
+            yield _event({"type": "speech.audio.done", "usage": self.usage()})
         except Exception as error:  # noqa: BLE001  # sent as an event
             yield _event({"type": "error", **request_error(error).body()})
+
+    def usage(self) -> dict[str, int]:
+        """Count what OpenAI calls tokens: the characters of the text, and the audio codes that were spoken."""
+        sent, spoken = len(self.body.input), round(self.samples / SAMPLES_PER_CODE)
+        return {"input_tokens": sent, "output_tokens": spoken, "total_tokens": sent + spoken}
 
     def close(self) -> None:
         """Free its place in the queue."""
@@ -93,7 +107,13 @@ class AudioStream:
         whole = not self.body.stream
         sound = self._sentences(model) if whole else model.stream(self.body.input, self._config)
         with closing(sound):
-            yield from filter(None, encode(sound, self.body.response_format, whole=whole))
+            changed = resample(stretched(self._count(sound), self.body.stretching), self.body.sample_rate)
+            yield from filter(None, encode(changed, self.body.response_format, self.body.sample_rate, whole=whole))
+
+    def _count(self, sound: Iterable[Samples]) -> Iterator[Samples]:
+        for samples in sound:
+            self.samples += samples.size
+            yield samples
 
     def _sentences(self, model: "Synthesizer") -> Generator[Samples, None, None]:
         with closing(model.utterances(self.body.input, self._config)) as sentences:
@@ -103,18 +123,35 @@ class AudioStream:
                 yield silence(sentence.pause)
 
 
-def encode(sound: Iterable[Samples], name: str, *, whole: bool) -> Iterator[bytes]:
-    """Encode audio at 24 kHz as it comes; with ``whole``, all at the end, with its duration in the header."""
+def stretched(sound: Iterable[Samples], speed: float) -> Iterator[Samples]:
+    """Speak faster or slower than the engine does."""
+    stretcher = Stretcher(OUTPUT_RATE, speed)
+    yield from map(stretcher.push, sound)
+    yield stretcher.finish()
+
+
+def resample(sound: Iterable[Samples], rate: int) -> Iterator[Samples]:
+    """Convert audio at 24 kHz as it comes."""
+    if rate == OUTPUT_RATE:
+        yield from sound
+        return
+    stream = soxr.ResampleStream(OUTPUT_RATE, rate, 1, dtype="float32")
+    yield from map(stream.resample_chunk, sound)
+    yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
+
+
+def encode(sound: Iterable[Samples], name: str, rate: int, *, whole: bool) -> Iterator[bytes]:
+    """Encode audio as it comes; with ``whole``, all at the end, with its duration in the header."""
     if name == PCM:
         parts = map(to_pcm16, sound)
         yield from [b"".join(parts)] if whole else parts
     elif whole:
         with tempfile.TemporaryDirectory(prefix="speech-") as folder:
             path = Path(folder, f"speech.{name}")
-            write_audio(path, sound, OUTPUT_RATE)
+            write_audio(path, sound, rate)
             yield path.read_bytes()
     else:
-        yield from encode_stream(sound, f".{name}")
+        yield from encode_stream(sound, f".{name}", rate)
 
 
 async def respond(stream: AudioStream, request: Request) -> Response:
@@ -131,6 +168,8 @@ async def respond(stream: AudioStream, request: Request) -> Response:
     stream.counters.count(200)
     stream.counters.count_first_audio(asyncio.get_running_loop().time() - stream.started)
     headers = {} if stream.body.stream else {"X-Doubtful-Sentences": str(stream.flagged)}
+    if stream.ignored:
+        headers[IGNORED] = ", ".join(NOT_A_NAME.sub("?", name) for name in stream.ignored)[:MAX_IGNORED]
     if stream.body.stream_format == "sse":
         return _AudioResponse(stream.events(first), stream, headers, EVENT_STREAM)
     media_type = MEDIA_TYPES[stream.body.response_format]

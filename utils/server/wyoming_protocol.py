@@ -3,21 +3,26 @@
 import asyncio
 import importlib.util
 import json
+import re
 from functools import partial
 from typing import TYPE_CHECKING
 
+from utils.core import VERSION
 from utils.core.errors import ConfigError
 from utils.media.rates import OUTPUT_RATE
-from utils.server.schema import request_error
+from utils.server.schema import RequestError, request_error
 from utils.server.service import SpeechService
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from wyoming.event import Event
     from wyoming.info import Info
     from wyoming.server import AsyncServer
-    from wyoming.tts import Synthesize
+    from wyoming.tts import SynthesizeVoice
 
 SAMPLE_BYTES = 2
+SENTENCE_END = re.compile(r"(?<=[።፧፨])\s*|(?<=[.!?…])\s+|\n+")
 
 
 def parse_address(address: str) -> "AsyncServer":
@@ -34,38 +39,23 @@ def parse_address(address: str) -> "AsyncServer":
 
 async def start(server: "AsyncServer", service: SpeechService) -> None:
     """Accept connections until the event loop ends."""
-    from wyoming.audio import AudioChunk, AudioStart, AudioStop
     from wyoming.error import Error
-    from wyoming.info import Describe
     from wyoming.server import AsyncEventHandler
-    from wyoming.tts import Synthesize
 
     class Handler(AsyncEventHandler):
         """One connection."""
 
+        conversation: "Conversation | None" = None
+
         async def handle_event(self, event: "Event") -> bool:
+            self.conversation = self.conversation or Conversation(service, self.write_event)
             try:
-                if Describe.is_type(event.type):
-                    await self.write_event(describe(service).event())
-                elif Synthesize.is_type(event.type):
-                    await self._speak(Synthesize.from_event(event))
+                await self.conversation.handle(event)
             except Exception as error:  # noqa: BLE001  # sent to the client
+                self.conversation = None
                 problem = request_error(error)
                 await self.write_event(Error(str(problem), problem.code).event())
             return True
-
-        async def _speak(self, request: "Synthesize") -> None:
-            stream = service.open(_body(request))
-            audio = partial(AudioChunk, OUTPUT_RATE, SAMPLE_BYTES, 1)
-            try:
-                async with asyncio.timeout_at(stream.deadline):
-                    first = await stream.next_chunk()
-                    await self.write_event(AudioStart(OUTPUT_RATE, SAMPLE_BYTES, 1).event())
-                    async for chunk in stream.chunks(first):
-                        await self.write_event(audio(chunk).event())
-                await self.write_event(AudioStop().event())
-            finally:
-                stream.close()
 
     try:
         await server.start(Handler)
@@ -73,19 +63,84 @@ async def start(server: "AsyncServer", service: SpeechService) -> None:
         raise ConfigError(f"wyoming: {error.strerror}.", hint="Choose another address or port.") from error
 
 
-def _body(request: "Synthesize") -> bytes:
-    voice = request.voice.name if request.voice and request.voice.name else "default"
-    return json.dumps({"input": request.text, "voice": voice, "response_format": "pcm"}).encode()
+class Conversation:
+    """What a client has sent and hears. A text that arrives in parts is spoken sentence by sentence."""
+
+    def __init__(self, service: SpeechService, write: "Callable[[Event], Awaitable[None]]") -> None:
+        self.service = service
+        self.write = write
+        self.text: str | None = None  # that is arriving and is not spoken yet
+        self.voice: SynthesizeVoice | None = None  # of it
+        self.speaks = False  # the client was told that audio follows
+
+    async def handle(self, event: "Event") -> None:
+        from wyoming.info import Describe
+        from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped
+
+        if Describe.is_type(event.type):
+            await self.write(describe(self.service).event())
+        elif SynthesizeStart.is_type(event.type):
+            self.text, self.voice = "", SynthesizeStart.from_event(event).voice
+        elif self.text is None:
+            if Synthesize.is_type(event.type):
+                request = Synthesize.from_event(event)
+                self.voice = request.voice
+                await self._speak([request.text], last=True)
+        elif SynthesizeChunk.is_type(event.type):  # a Synthesize meanwhile is the same text once more, for old servers
+            sentences, self.text = complete_sentences(self.text + SynthesizeChunk.from_event(event).text)
+            if len(self.text) > self.service.config.longest_text:
+                raise RequestError(400, "text_too_long", "A sentence is longer than the longest text of this server.")
+            await self._speak(sentences)
+        elif SynthesizeStop.is_type(event.type):
+            text, self.text = self.text, None
+            await self._speak([text] if is_spoken(text) else [], last=True)
+            await self.write(SynthesizeStopped().event())
+
+    async def _speak(self, sentences: list[str], *, last: bool = False) -> None:
+        from wyoming.audio import AudioChunk, AudioStart, AudioStop
+
+        audio = partial(AudioChunk, OUTPUT_RATE, SAMPLE_BYTES, 1)
+        for sentence in sentences:
+            stream = self.service.open(_body(sentence, self.voice))
+            try:
+                async with asyncio.timeout_at(stream.deadline):
+                    first = await stream.next_chunk()
+                    if not self.speaks:
+                        await self.write(AudioStart(OUTPUT_RATE, SAMPLE_BYTES, 1).event())
+                    self.speaks = True
+                    async for chunk in stream.chunks(first):
+                        await self.write(audio(chunk).event())
+            finally:
+                stream.close()
+        if last and self.speaks:
+            await self.write(AudioStop().event())
+            self.speaks = False
+
+
+def complete_sentences(text: str) -> tuple[list[str], str]:
+    """Return the sentences that have ended, and the rest of a text that is still arriving."""
+    *sentences, rest = SENTENCE_END.split(text)
+    return [*filter(is_spoken, sentences)], rest
+
+
+def is_spoken(text: str) -> bool:
+    return any(map(str.isalnum, text))
+
+
+def _body(text: str, voice: "SynthesizeVoice | None") -> bytes:
+    name = voice.name if voice and voice.name else "default"
+    return json.dumps({"input": text, "voice": name, "response_format": "pcm"}).encode()
 
 
 def describe(service: SpeechService) -> "Info":
     """Return what the protocol calls info: one program with all voices."""
     from wyoming.info import Attribution, Info, TtsProgram, TtsVoice
 
-    about = {"attribution": Attribution("Amharic XTTS", ""), "installed": True, "version": "1.1"}
+    about = {"attribution": Attribution("Amharic XTTS", ""), "installed": True, "version": VERSION}
     voices = [
         TtsVoice(name=name, description=name, languages=[service.defaults.language], **about)  # type: ignore[arg-type]
         for name in service.voices()
     ]
     name = service.config.name
-    return Info(tts=[TtsProgram(name=name, description=name, voices=voices, **about)])  # type: ignore[arg-type]
+    program = TtsProgram(name=name, description=name, voices=voices, supports_synthesize_streaming=True, **about)  # type: ignore[arg-type]
+    return Info(tts=[program])

@@ -21,6 +21,7 @@ HAS_ETHIOPIC = re.compile(f"[{ETHIOPIC}]")
 
 def add_routes(app: FastAPI, service: SpeechService) -> None:
     """Add the calls."""
+    _add_fixed_routes(app, service)
     defaults = service.defaults
     chosen: dict[str, float] = {}  # settings that a client has set for all requests that follow
 
@@ -43,9 +44,11 @@ def add_routes(app: FastAPI, service: SpeechService) -> None:
         preview = f"{request.base_url}tts_stream?language={defaults.language}&text={sample}&speaker_wav="
         return [{"name": name, "voice_id": name, "preview_url": preview + quote(name)} for name in service.voices()]
 
-    @app.get("/languages")
-    async def known_languages() -> dict[str, dict[str, str]]:
-        return {"languages": {find(defaults.language).name: defaults.language}}
+    @app.get("/sample/{name}")
+    async def sample(name: str, request: Request) -> Response:
+        """Speak a sentence in a voice; recordings are not handed out."""
+        text = pack_for(defaults.language).samples[0]
+        return await speak_text({"text": text, "speaker_wav": name}, request)
 
     @app.get("/get_tts_settings")
     async def get_settings() -> dict[str, float]:
@@ -73,6 +76,40 @@ def add_routes(app: FastAPI, service: SpeechService) -> None:
         if request.headers.get("sec-fetch-site") == "cross-site":  # no Origin is sent with it
             raise RequestError(403, "wrong_origin", "Requests from other websites are not allowed.")
         return await speak_text(dict(request.query_params), request)
+
+
+def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
+    """Add what programs ask for and cannot change here: models, folders and files belong to the server."""
+    language = service.defaults.language
+
+    @app.get("/languages")
+    async def known_languages() -> dict[str, dict[str, str]]:
+        return {"languages": {find(language).name: language}}
+
+    @app.get("/get_models_list")
+    async def models() -> list[str]:
+        return [service.config.name]
+
+    @app.get("/get_folders")
+    async def folders() -> dict[str, str]:
+        return {"speaker_folder": "", "output_folder": "", "model_folder": ""}  # none of the client's business
+
+    @app.post("/switch_model")
+    async def switch_model(request: Request) -> dict[str, str]:
+        name = str(json_object(await request.body()).get("model_name", ""))
+        if name != service.config.name:
+            raise RequestError(
+                400, "model_not_found", f"This server has only {service.config.name}.", param="model_name"
+            )
+        return {"message": "Model is loaded"}
+
+    @app.post("/set_output")
+    @app.post("/set_speaker_folder")
+    @app.post("/tts_to_file")
+    async def refuse_folders() -> None:
+        """Clients choose no folders and files of the computer of the server."""
+        message = "Folders are set when the server starts; see --voices. For a file, send the text to /tts_to_audio."
+        raise RequestError(403, "not_allowed", message)
 
 
 def _number(name: str, value: object) -> float:
