@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +17,10 @@ from torch import Tensor
 from benchmarks.training_data import LANGUAGE, RATE, Material
 from benchmarks.training_plan import Plan, Round
 from utils.config import TrainConfig
+from utils.core.wording import describe
 from utils.dataset import features
 from utils.dataset.features import Features
 from utils.media.rates import FRAME_SAMPLES
-from utils.studio.runs import Run
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches
@@ -37,6 +37,9 @@ from utils.xtts.files import MEL_FILE
 from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
+if TYPE_CHECKING:
+    from utils.core.facts import Fact
+
 LAST = 10**6  # updates; the benchmark ends before
 SILENT_POWER = 1e-5  # of a mel band, the lowest that coqui's spectrogram returns
 REFERENCE_FRAMES = math.ceil(6 * RATE / FRAME_SAMPLES)  # coqui's longest reference, to which it pads all
@@ -50,7 +53,7 @@ class OurSide:
     def __init__(self, plan: Plan, material: Material) -> None:
         self.config = config = config_of(plan, material)
         switches = TrainingOptimizer.from_config(config)
-        self.ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype, Run(material.folder)))
+        self.ranks = Ranks(make_accelerator(config, switches.get_mixed_precision_config().dtype, material.folder))
         device = self.ranks.accelerator.device
         torch.manual_seed(plan.seed)
         self.gpt: Any = load_gpt(material.model)
@@ -66,14 +69,14 @@ class OurSide:
         schedule = make_schedule(optimizer, config.lr_scheduler, LAST, config.warmup_steps, config.warmup_share)
         ema = Ema(self.gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
         self.model, prepared = self.ranks.prepare(self.packed, optimizer)
-        self.warnings: list[str] = []
+        self.warnings: list[Fact] = []
         self.stepper = TrainStep(config, self.ranks, self.model, prepared, schedule, ema, self.warnings.append)
         pin = device.type == "cuda"
         loader = UpdateLoader(
             self.source, self.plan, self.tokens, self.share, workers=max(0, config.num_workers), pin=pin
         )
         self.updates, self.waited = loader.run(0, LAST), 0.0
-        self.acted = [f"{one.name}: {one.detail}" for one in [*acted, change]]
+        self.acted = [describe(one) for one in [*acted, change]]
 
     def prepared(self, source: FeatureSource, _: Material) -> FeatureSource:
         """Return what the clips are read from."""
@@ -121,7 +124,7 @@ class OurSide:
 
     def changes(self) -> list[str]:
         """Say what the switches changed, and what went wrong since."""
-        return [*self.acted, *self.warnings]
+        return [*self.acted, *map(describe, self.warnings)]
 
 
 class PaddedSide(OurSide):

@@ -33,9 +33,10 @@ from utils.core.paths import ROOT
 
 PAGE = Path(__file__).with_name("API.md")
 PYTHON = {  # file, and what of it is for other programs
-    "utils/gpt_train.py": ("train_gpt", "TrainResult"),
-    "utils/training_optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
-    "utils/core/events.py": ("Change",),
+    "utils/gpt_train.py": ("train_gpt",),
+    "utils/training/fit.py": ("fit", "TrainResult"),
+    "utils/training/optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
+    "utils/core/facts.py": ("Optimization",),
     "utils/speech/synthesizer.py": ("Synthesizer",),
     "utils/speech/types.py": ("Speech", "Utterance", "Sentence"),
     "utils/amharic/normalization.py": ("normalize",),
@@ -43,6 +44,7 @@ PYTHON = {  # file, and what of it is for other programs
     "utils/amharic/alphabet.py": ("to_latin",),
     "utils/amharic/explanation.py": ("explain",),
 }
+FACES = {"utils/training/optimizations.py": "utils.training_optimizations"}  # what other programs import
 CONFIGS: tuple[type[Config], ...] = (
     TrainConfig,
     DatasetConfig,
@@ -96,7 +98,7 @@ def offered(file: str, name: str) -> str:
     """Return the module to import a name from: its package, where that offers it."""
     package = ast.parse((ROOT / file).with_name("__init__.py").read_text(encoding="utf-8"))
     offers = {alias.name for node in package.body if isinstance(node, ast.ImportFrom) for alias in node.names}
-    module = file.removesuffix(".py").replace("/", ".")
+    module = FACES.get(file) or file.removesuffix(".py").replace("/", ".")
     return module.rpartition(".")[0] if name in offers else module
 
 

@@ -21,14 +21,13 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"dataset"},
     {"speech"},
     {"evaluation"},
-    {"training", "training_optimizations"},
-    {"gpt_train"},
+    {"training"},
+    {"training_optimizations"},
     {"studio", "system"},
+    {"gpt_train"},
     {"server"},
     {"cli", "ui"},
 )
-TOGETHER = {"training", "training_optimizations"}  # one layer whose halves are one package for its users
-PENDING = {"training", "gpt_train"}  # still import the studio
 CIRCULAR = {"core"}  # has modules that import each other
 LIGHT = {"core", "config", "media", "amharic", "cli"}  # imported by everything, or before everything
 ONLY_IN = {"TTS": "xtts", "gradio": "ui"}
@@ -66,10 +65,8 @@ def is_forbidden(name: str, imported: str) -> bool:
     top = imported.partition(".")[0]
     if top != "utils":
         return ONLY_IN.get(top, package(name)) != package(name)
-    if package(name) in PENDING and package(imported) == "studio":
-        return False
     pair = {package(imported), package(name)}
-    return len(pair) == 2 and not pair <= TOGETHER and layer(imported) >= layer(name)
+    return len(pair) == 2 and layer(imported) >= layer(name)
 
 
 def violations(name: str, source: str) -> list[str]:
@@ -120,7 +117,6 @@ def test_an_import_that_points_up_is_found() -> None:
         for number, packages in enumerate(LAYERS)
         for lower in packages
         for upper in set().union(*LAYERS[number:]) - {lower}
-        if not {lower, upper} <= TOGETHER and not (lower in PENDING and upper == "studio")
     ]
     forms = ("from utils.{} import a", "from utils import {}", "def f():\n    import utils.{}.a")
     assert pairs

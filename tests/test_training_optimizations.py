@@ -12,6 +12,7 @@ from torch import nn
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
+from utils.training.facts import DeviceLacks, MemoryLimit
 from utils.training.packing import PackedGpt
 from utils.training.speedups import blocks, gpu
 from utils.training.speedups.gpu import cap_memory, tf32_state, use_tf32
@@ -141,23 +142,23 @@ def test_both_settings_of_tf32_are_changed_and_counted() -> None:
     assert torch.backends.cuda.matmul.allow_tf32
 
 
-@pytest.mark.parametrize(("device", "capability", "word"), [("cpu", None, "cpu"), ("cuda", (7, 5), "needs 8.0")])
+@pytest.mark.parametrize(("device", "capability", "word"), [("cpu", None, "cpu"), ("cuda", (7, 5), "7.5 of 8.0")])
 def test_a_device_without_tf32_is_reported(device: str, capability: tuple[int, int] | None, word: str) -> None:
     before = tf32_state()
     change = use_tf32(device, capability=capability)
     assert (change.changed, tf32_state()) == (0, before)
-    assert change.detail.startswith("not supported by this device")
-    assert word in change.detail
+    assert isinstance(change.detail, DeviceLacks)
+    assert word in change.detail.device
 
 
-@pytest.mark.parametrize(("fraction", "changed", "words"), [(0.5, 1, "12.0 of 24.0"), (1.0, 0, "no limit: 24.0 GiB")])
-def test_torch_gets_the_limit(fraction: float, changed: int, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("fraction", "changed", "limit"), [(0.5, 1, 12), (1.0, 0, 24)])
+def test_torch_gets_the_limit(fraction: float, changed: int, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     set_fraction = mock.Mock()
     monkeypatch.setattr(torch.cuda, "set_per_process_memory_fraction", set_fraction)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: SimpleNamespace(total_memory=24 * 2**30))
     change = cap_memory(fraction, "cuda:1")
     set_fraction.assert_called_once_with(fraction, torch.device("cuda:1"))
-    assert (change.changed, words in change.detail) == (changed, True)
+    assert (change.changed, change.detail) == (changed, MemoryLimit(limit * 2**30, 24 * 2**30))
     cap = mock.Mock(wraps=cap_memory)
     monkeypatch.setattr(gpu, "cap_memory", cap)
     assert optimizer(max_memory_fraction=fraction).apply(small_gpt())["max_memory_fraction"].changed == 0  # on a CPU

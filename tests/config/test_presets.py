@@ -45,7 +45,7 @@ def test_the_effective_batch_is_the_same_in_every_tier(name: str) -> None:
 )
 def test_a_preset_fits_the_gpu_that_it_is_made_for(name: str, size: int) -> None:
     estimate = memory.estimate(load(name), memory.Device.gpu(size))
-    assert estimate.fits, f"{estimate.summary}\n{estimate.table}"
+    assert estimate.fits, estimate
 
 
 def test_the_small_model_fits_any_computer() -> None:

@@ -32,7 +32,7 @@ from utils.recognition.levels import Scores
 from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
 from utils.studio import sample_project
-from utils.studio.job import Job
+from utils.studio.models import model_source
 from utils.studio.runs import Run, State, Status, list_runs
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot
@@ -164,7 +164,7 @@ def read_text_settings(path: Path) -> None:
 
 
 def read_base(path: Path) -> None:
-    preparation.find_base(Job(Run(path.parent)), TrainConfig(version=TINY))
+    preparation.find_base(TrainConfig(version=TINY), path.parent, model_source())
 
 
 def read_subtitles(path: Path) -> None:

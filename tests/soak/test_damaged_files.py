@@ -24,8 +24,8 @@ from tests.studio.test_takes import make_take
 from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.studio import takes
+from utils.studio.run_history import HistoryCache
 from utils.studio.runs import Run
-from utils.training.history import HistoryCache
 from utils.ui.tabs.training.render import comparison_table
 
 EACH, SEED = int(os.environ.get("SOAK_FILES", "15")), os.environ.get("SOAK_SEED", "5")

@@ -45,7 +45,7 @@ def resume(run: Run, config: TrainConfig) -> None:
     from utils.gpt_train import train
 
     with Job(run) as job:
-        train(job, config)
+        train(config, run, job.report, job.should_stop)
 
 
 def events(run: Run, kind: str) -> list[Event]:

@@ -9,10 +9,11 @@ import pytest
 from tests.training.running import events, resume, trained
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError
 from utils.core.paths import SAMPLE_SPEECH, TINY_MODEL
 from utils.media import audio
 from utils.media.rates import RATE
+from utils.training.errors import TrainingError
+from utils.training.facts import CodecFitsBadly
 from utils.training.preparation import CODEC_FILE
 from utils.xtts.codec import AudioEncoder
 
@@ -33,10 +34,10 @@ def test_a_run_reports_its_codec_once_and_refuses_another(tmp_path: Path) -> Non
     run = trained(tmp_path, noisy, custom_model="", version="tiny", max_steps=1)
     (event,) = events(run, "codec")
     assert 0 < float(str(event["codes_used"])) < 1
-    assert any("represents this audio badly" in str(warning["message"]) for warning in events(run, "warning"))
+    assert events(run, CodecFitsBadly.kind)
     config = TrainConfig.load(run.config).model_copy(update={"max_steps": 2})
     resume(run, config)
     assert len(events(run, "codec")) == 1
     (run.folder / CODEC_FILE).write_text(json.dumps({"codec": "another"}))
-    with pytest.raises(AmharicTtsError, match="codec"):
+    with pytest.raises(TrainingError, match="codec"):
         resume(run, config)

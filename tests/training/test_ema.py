@@ -10,8 +10,8 @@ from torch import nn
 from tests.training.running import same
 from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import weights
-from utils.core.errors import ConfigError
 from utils.training.ema import Ema
+from utils.training.errors import SettingRefusedError
 
 
 class One(nn.Module):
@@ -72,9 +72,9 @@ def test_the_model_has_the_average_for_a_while_and_then_its_own_weights(gpt: Any
 
 
 def test_a_model_whose_average_would_not_change_is_refused() -> None:
-    with pytest.raises(ConfigError, match="enable_ema"):
+    with pytest.raises(SettingRefusedError, match="enable_ema"):
         Ema(One().to(torch.bfloat16), 0.999)
-    with pytest.raises(ConfigError, match="no weight is trained"):
+    with pytest.raises(SettingRefusedError, match="no weight is trained"):
         Ema(One().requires_grad_(False), 0.999)
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from utils.training.facts import ScaleLowered, UpdateSkipped
 from utils.training.guards import NonFiniteGuard, OverfittingGuard, StepStatus
 
 GO, SKIP, BACK, UP = StepStatus.APPLIED, StepStatus.SKIPPED, StepStatus.ROLL_BACK, StepStatus.FAILED
@@ -38,7 +39,7 @@ def test_an_overflow_of_fp16_counts_only_once_its_scale_is_used_up(
 ) -> None:
     guard = NonFiniteGuard(patience=1, rollbacks=0)
     assert guard.check(loss, INF, scale=scale) is verdict
-    assert guard.message
+    assert isinstance(guard.skipped, ScaleLowered if verdict is SKIP else UpdateSkipped)
 
 
 @pytest.mark.parametrize(

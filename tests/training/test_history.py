@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from utils.core.facts import Optimization, to_json
+from utils.core.wording import describe
+from utils.studio.run_history import MAX_POINTS, EventReader, HistoryCache, RunHistory
 from utils.studio.runs import Run, State, Status
-from utils.training.history import MAX_POINTS, EventReader, HistoryCache, RunHistory
+from utils.training.facts import MemoryPlan
 from utils.ui import views
 from utils.ui.tabs.training import render
 
@@ -60,7 +63,7 @@ def test_every_kind_of_event_is_read() -> None:
         {"kind": "clips", "split": "eval", "used": 4, "aside": 2},
         {"kind": "optimization", "name": "enable_sdpa", "changed": 30, "detail": "30 layers"},
         {"kind": "what_is_on", "parts": {"TF32": "off"}},
-        {"kind": "memory_plan", "message": "fits"},
+        to_json(MemoryPlan(True, available=9)),
         {"kind": "warning", "message": "careful"},
         train(1, seconds_left=60.0),
         {"kind": "progress", "step": 1, "total": 100, "seconds_left": 60.0},
@@ -70,8 +73,9 @@ def test_every_kind_of_event_is_read() -> None:
     assert history.saved == 1
     assert (history.total, history.step, history.seconds_left, history.phase) == (100, 1, 60.0, None)
     assert (history.used, history.excluded, history.problem_count) == ({"train": 12, "eval": 4}, 3, 1)
-    assert history.switches == {"enable_sdpa": (30, "30 layers")}
-    assert (history.active, history.memory, list(history.warnings)) == ({"TF32": "off"}, "fits", ["careful"])
+    assert history.switches == {"enable_sdpa": Optimization("enable_sdpa", 30, "30 layers")}
+    assert (history.active, history.memory) == ({"TF32": "off"}, MemoryPlan(True, available=9))
+    assert [describe(warning) for warning in history.warnings] == ["careful"]  # as version 1.1 wrote it
     assert history.samples[0].text == "ሰላም"
 
 
@@ -115,7 +119,7 @@ def test_a_snapshot_does_not_change(tmp_path: Path) -> None:
     shown = cache.read(run)
     write(run.events, train(2), {"kind": "warning", "message": "b"})
     assert steps(cache.read(run)) == [1, 2]
-    assert (steps(shown), list(shown.warnings)) == ([1], ["a"])
+    assert (steps(shown), [describe(warning) for warning in shown.warnings]) == ([1], ["a"])
 
 
 @pytest.mark.alone

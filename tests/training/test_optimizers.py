@@ -13,6 +13,7 @@ from tests.training.small_gpt import small_gpt
 from tests.training.speedups.lessons import learn
 from utils.config import TrainConfig
 from utils.core.errors import SpeedupError
+from utils.training.facts import WeightsGrouped
 from utils.training.optimizers import make_optimizer, make_schedule, parameter_groups, scale_rates
 from utils.training.speedups.adamw import OffloadedAdamW
 
@@ -56,7 +57,8 @@ def test_the_settings_choose_the_optimizer(switches: dict[str, Any], kind: type,
     gpt = small_gpt()
     optimizer, change = make_optimizer(gpt, config(**switches), CPU)
     assert isinstance(optimizer, kind)
-    assert words in change.detail
+    assert isinstance(change.detail, WeightsGrouped)
+    assert words in change.detail.optimizer
     assert change.changed == (0 if "plain" in words else len(list(gpt.parameters())))
     if "AdamW" in words:  # as in coqui's recipe
         assert {(group["betas"], group["eps"]) for group in optimizer.param_groups} == {((0.9, 0.96), 1e-8)}

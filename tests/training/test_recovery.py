@@ -10,10 +10,13 @@ import torch
 
 from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
-from utils.core.errors import DamagedError, RunError
+from utils.core import paths
+from utils.core.errors import FileDamagedError
 from utils.core.storage import read_json, write_atomically
 from utils.studio.runs import Run
-from utils.training import preparation, resume_state
+from utils.training import resume_state
+from utils.training.errors import NoCheckpointError, TrainingError
+from utils.training.facts import CheckpointContinued
 from utils.training.preparation import BASE_FILE
 from utils.xtts import checkpoints
 
@@ -55,8 +58,8 @@ def run(ended: Run, tmp_path: Path) -> Run:
 def test_it_continues_from_its_checkpoint(run: Run, file: str, damage: Damage) -> None:
     damage(run.folder / checkpoints.RESUME_FOLDER / file)
     resumed(run)
-    warnings = [str(event["message"]) for event in events(run, "warning")]
-    assert sum("checkpoint of update 6" in message for message in warnings) == 1
+    (continued,) = events(run, CheckpointContinued.kind)
+    assert (continued["step"], continued["cause"]) == (6, "damaged")
     assert [event["step"] for event in events(run, "train")] == [1, 2, 3, 4, 5, 6, 7, 8]
     assert resume_state.load(run.folder / checkpoints.RESUME_FOLDER).update == 8
 
@@ -80,7 +83,7 @@ def test_without_an_intact_checkpoint_it_is_refused(run: Run) -> None:
     flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
     for checkpoint in checkpoints.list_checkpoints(run.folder):
         flip(checkpoint.folder / checkpoints.MODEL)
-    with pytest.raises(DamagedError, match=r"No checkpoint of .* can be used instead"):
+    with pytest.raises(NoCheckpointError):
         resumed(run)
     assert len(events(run, "train")) == 6
 
@@ -100,13 +103,13 @@ def test_averages_and_adapters_come_back_too(tmp_path: Path, dataset: Path, swit
 @pytest.mark.parametrize("content", [b"\xff", b'{"folder": 5, "fingerprint": "a"}', b"[" * 100_000], ids=len)
 def test_a_damaged_record_of_the_base_model_is_named(run: Run, content: bytes) -> None:
     (run.folder / BASE_FILE).write_bytes(content)
-    with pytest.raises(DamagedError, match=r"base\.json is damaged"):
+    with pytest.raises(FileDamagedError, match=r"base\.json"):
         resumed(run)
 
 
 def test_a_base_model_whose_damaged_name_is_too_long_is_missing(run: Run) -> None:
     write_atomically(run.folder / BASE_FILE, json.dumps({"folder": "/" + "a" * 300, "fingerprint": ""}))
-    with pytest.raises(RunError, match="is missing or has changed"):
+    with pytest.raises(TrainingError, match="is missing or has changed"):
         resumed(run)
 
 
@@ -116,9 +119,9 @@ def test_a_base_model_that_was_replaced_is_found_among_the_models(
     note = run.folder / BASE_FILE
     known = read_json(note)
     base, kept = Path(known["folder"]), tmp_path / "models"
-    monkeypatch.setattr(preparation, "MODELS", kept)
+    monkeypatch.setattr(paths, "MODELS", kept)
     write_atomically(note, json.dumps({**known, "folder": str(tmp_path / "gone" / base.name)}))
-    with pytest.raises(RunError, match="is missing or has changed"):
+    with pytest.raises(TrainingError, match="is missing or has changed"):
         resumed(run)
     shutil.copytree(base, kept / base.name)
     assert events(resumed(run), "train")[-1]["step"] == 8

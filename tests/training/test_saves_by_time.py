@@ -11,10 +11,12 @@ import pytest
 from tests.training.made_clips import made_lengths
 from tests.training.running import events, figures, resume, same, settings, trained, weights
 from utils.config import TrainConfig
+from utils.core.facts import ignore
 from utils.training.batches import UpdatePlan
+from utils.training.facts import CheckpointContinued, RunStartsAnew
 from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
 from utils.training.loop import TrainingLoop
-from utils.training.step import EvalLosses, StepResult
+from utils.training.step import EvalLosses, Evaluated, StepResult
 from utils.xtts import checkpoints
 
 
@@ -27,13 +29,13 @@ class SimulatedRun:
         self.can_resume, self.total = False, 0
         lengths = made_lengths(clips, seconds=(6.0, 6.0))
         self.per_epoch = len(UpdatePlan.from_config(config, lengths))
-        guard = SimpleNamespace(message="", rolled_back=0)
+        guard = SimpleNamespace(rolled_back=0)
         ranks = SimpleNamespace(agree=str, is_first=True)
         self.step = SimpleNamespace(run=self.update, guard=guard, ranks=ranks)
-        self.job = SimpleNamespace(stop_request=str, events=SimpleNamespace(emit=lambda *_, **__: None))
+        self.report = ignore
         self.throughput = SimpleNamespace(
             data_ready=lambda: None,
-            metrics=lambda _: {"seconds_left": 0, "data_share": 0},
+            metrics=lambda _: {},
             pause=lambda *_: None,
             updates=0,
         )
@@ -47,9 +49,9 @@ class SimulatedRun:
         self.take("update")
         return StepResult(1.0, 1.0, 1.0, 1.0, 1e-5, StepStatus.APPLIED)
 
-    def evaluate(self) -> tuple[EvalLosses, dict[str, float]]:
+    def evaluate(self) -> Evaluated:
         self.take("evaluation")
-        return EvalLosses(1.0, 1.0, 1.0), {}
+        return Evaluated(EvalLosses(1.0, 1.0, 1.0))
 
     def save(self, _: Any) -> None:
         start = self.now
@@ -106,10 +108,8 @@ def test_without_a_resume_state_a_run_continues_from_its_checkpoint_and_says_wha
     shutil.rmtree(run.folder / checkpoints.RESUME_FOLDER)
     checkpoints.delete(checkpoints.find(run.folder, 5))
     resume(run, TrainConfig.load(run.config))
-    (warning,) = (str(event["message"]) for event in events(run, "warning"))
-    assert "no resume state" in warning
-    assert "checkpoint of update 3" in warning
-    assert "Lost: 2 updates" in warning
+    (continued,) = events(run, CheckpointContinued.kind)
+    assert (continued["step"], continued["cause"], continued["lost"]) == (3, "missing", 2)
     assert figures(run, "step") == [1, 2, 3, 4, 5, 4, 5]
 
 
@@ -120,7 +120,7 @@ def test_a_run_of_which_nothing_is_left_starts_anew_and_says_so(tmp_path: Path, 
     for folder in (checkpoints.RESUME_FOLDER, checkpoints.FOLDER):
         shutil.rmtree(run.folder / folder)
     resume(run, TrainConfig.load(run.config))
-    assert "Lost: 4 updates" in str(events(run, "warning")[0]["message"])
+    assert [event["lost"] for event in events(run, RunStartsAnew.kind)] == [4]
     assert same(weights(run), before)
 
 

@@ -15,9 +15,10 @@ from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError
+from utils.core.facts import Optimization, Progress
 from utils.core.paths import CONFIGS, Project
 from utils.studio import runs, training_checks
-from utils.training.history import RunHistory, smoothed
+from utils.studio.run_history import RunHistory, smoothed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training_optimizations import TrainingOptimizer
 from utils.ui.i18n import t
@@ -152,14 +153,14 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
 
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     run = make_run(Project(tmp_path), "a")
-    history = RunHistory(switches={HTML: (1, HTML)}, active={HTML: HTML}, memory=HTML, phase=(HTML, 1, 2))
+    history = RunHistory(switches={HTML: Optimization(HTML, 1, HTML)}, active={HTML: HTML}, phase=Progress(1, 2, HTML))
     for kind in ("warning", "problem"):
         history.add({"kind": kind, "message": HTML})
     history.add({"kind": "sample", "step": 1, "text": HTML, "file": f"/x/{HTML}.wav"})
     state = runs.State("train", runs.Status.RUNNING, created=1.0, message=HTML)
     shown = render.facts(run, state, history, "en") + render.messages(history, "en")
     shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
-    shown += render.switch_hint("enable_sdpa", None, (30, HTML), "en")
+    shown += render.switch_hint("enable_sdpa", None, Optimization("enable_sdpa", 30, HTML), "en")
     assert "<img" not in shown
 
 
@@ -170,8 +171,10 @@ def test_what_the_boxes_did_is_said_in_amharic(*, is_on: bool) -> None:
     with torch.device("meta"):
         gpt = random_gpt(ModelSize(layers=2, dim=64, heads=4, text_rows=100))
     for name, change in TrainingOptimizer(config, "cpu").apply(gpt).items():
-        assert change.detail in render.switch_hint(name, None, (change.changed, change.detail), "en")
-        assert change.detail not in render.switch_hint(name, None, (change.changed, change.detail), "am"), name
+        english, amharic = (render.effect_of(change, language) for language in ("en", "am"))
+        assert english in render.switch_hint(name, None, change, "en")
+        assert amharic in render.switch_hint(name, None, change, "am")
+        assert english != amharic, name
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:

@@ -162,7 +162,7 @@ def stepper(size: "ModelSize", clips: int, **settings: Any) -> "tuple[TrainStep,
     schedule = make_schedule(optimizer, "constant", 1000, 0, 0)
     ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
     step = TrainStep(
-        config, ranks, *ranks.prepare(model, optimizer), schedule, ema, lambda m: report("warning", text=m)
+        config, ranks, *ranks.prepare(model, optimizer), schedule, ema, lambda fact: report(fact.kind, text=str(fact))
     )
     return step, SpecialTokens.from_model(gpt)
 
@@ -298,7 +298,7 @@ def memory() -> None:
                     size,
                     clip,
                 )
-                without = told.peak - told.parts["reserve"]
+                without = told.needed - told.parts["reserve"]
                 report(
                     "memory",
                     size=f"{layers}x{dim}",
@@ -374,7 +374,7 @@ def train_once(folder: str, name: str, kill_at: int) -> None:
     from utils.studio.runs import create, list_runs
     from utils.training.step import TrainStep
 
-    setattr(gpt_train, "certified", lambda _job, config: config)  # noqa: B010 - the certificate is a part of its own
+    setattr(gpt_train, "certified", lambda config, *_: config)  # noqa: B010 - the certificate is a part of its own
     dataset, project = Path(folder) / "dataset", Path(folder) / name
     config = settings(
         project, dataset, max_steps=10, save_step=2, eval_step=5, dropout=0.1, enable_mixed_precision=True, batch_size=2

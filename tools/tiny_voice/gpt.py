@@ -165,7 +165,7 @@ def _learn(project: Project, config: TrainConfig, progress: Progress) -> None:
     with Job(run) as job, kernels:
         job.events.close()
         job.events = _ReportingLog(run.events, progress)
-        train(job, config)
+        train(config, run, job.report, job.should_stop)
     if not project.ready.is_dir():
         raise RunError(f"{run.folder} ended without a best checkpoint.", hint="Delete this folder and begin again.")
 

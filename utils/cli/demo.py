@@ -11,7 +11,7 @@ import io
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,9 +19,11 @@ from utils.cli.runs import add_output, follow
 from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.errors import RunError
 from utils.core.events import iter_events
+from utils.core.facts import Fact, Optimization, from_json
 from utils.core.languages import AMHARIC
 from utils.core.paths import CONFIGS, TINY_MODEL, Project
 from utils.core.storage import write_atomically
+from utils.core.wording import describe
 from utils.dataset.metadata import FILES
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import METRICS, EvaluatedUtterance
@@ -30,6 +32,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, runs, sample_project
 from utils.studio.loading import open_voice
 from utils.studio.templates import render
+from utils.training.facts import Evaluation, Train
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,20 +140,24 @@ def write_page(
         for metric in METRICS
         if metric.name in SHOWN
     }
-    events = list(iter_events(training.events))
-    applied = [event for event in events if event["kind"] == "optimization"]
+    facts = [*map(from_json, iter_events(training.events))]
+    applied = [(each.name, each.changed, _effect(each.detail)) for each in facts if isinstance(each, Optimization)]
     page = render(
         PAGE,
         notes=notes,
         reference=_audio(reference),
         sentences=sentences,
         metrics=pd.DataFrame(metrics, index=list(means)).to_html(border=0),
-        loss=_image(_loss_curve(events)),
+        loss=_image(_loss_curve(facts)),
         optimizations=pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False),
     )
     path = project.root / PAGE
     write_atomically(path, page)
     return path
+
+
+def _effect(detail: Fact | str) -> str:
+    return detail if isinstance(detail, str) else describe(detail)
 
 
 def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str, str]:
@@ -160,16 +167,15 @@ def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str
     return {"audio": _audio(path), "spectrogram": _image(_spectrogram(path))}
 
 
-def _loss_curve(events: Iterable[dict[str, object]]) -> "Figure":
+def _loss_curve(facts: Sequence[Fact]) -> "Figure":
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 3), layout="constrained")
     axes = figure.subplots()
     axes.set(xlabel="step", ylabel="audio loss")
-    for kind, label in (("train", "training clips"), ("evaluation", "held-out clips")):
-        points = [event for event in events if event["kind"] == kind and event.get("loss") is not None]
-        steps, losses = ([float(str(point[name])) for point in points] for name in ("step", "loss"))
-        axes.plot(steps, losses, label=label, marker=".")
+    for kind, label in ((Train, "training clips"), (Evaluation, "held-out clips")):
+        points = [(fact.step, fact.loss) for fact in facts if isinstance(fact, kind) and fact.loss is not None]
+        axes.plot(*zip(*points, strict=True), label=label, marker=".")
     axes.legend()
     return figure
 

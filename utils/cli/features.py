@@ -43,4 +43,6 @@ def work(job: Job, config: FeaturesConfig) -> None:
     encoder = AudioEncoder.load(model, choose_device(config.device))
     own = pronunciations.overrides(job.run.project.pronunciations)
     tokenizer = preparation.tokenizer_for(model, language, (clip.text for clip in clips), overrides=own)
-    preparation.encode_clips(job, dataset, encoder, tokenizer, clips, language, thorough=config.thorough)
+    preparation.encode_clips(
+        dataset, encoder, tokenizer, clips, language, job.report, job.should_stop, thorough=config.thorough
+    )

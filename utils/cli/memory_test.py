@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from utils.config import TrainConfig
 from utils.config.flags import add_flags, read_flags
+from utils.core import wording
 
 if TYPE_CHECKING:
     from utils.training.memory import Device, MemoryTest
@@ -25,23 +26,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print the active optimizations, the estimate, and what was measured."""
     from utils.training import memory
+    from utils.training.errors import PlanDoesNotFitError
     from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_gpt
+    from utils.training.optimizations import TrainingOptimizer
     from utils.training.speedups.dropout import set_dropout
-    from utils.training_optimizations import TrainingOptimizer
 
     config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1})
     device, clip = memory.Device.detect(config), ClipSize.from_config(config)
     estimate = memory.estimate(config, device)
     print(f"{'device':<24} {device.name}")
     print(f"{'batch':<24} {memory.batch_description(config)}, {clip.positions} positions each")
-    print(f"{'estimate':<24} {estimate.summary}", flush=True)
+    print(f"{'estimate':<24} {wording.describe(estimate)}", flush=True)
     if device.kind == "cpu" and not estimate.fits:  # the system would kill other programs
         memory.fit_batch(memory.changed(config, {"grad_acumm": 1}), device)
-        raise memory.NotEnoughMemoryError(estimate.summary, hint="Choose a smaller batch_size and a larger grad_acumm.")
+        raise PlanDoesNotFitError(estimate.needed, estimate.available, ("a smaller batch_size, a larger grad_acumm",))
     optimizer = TrainingOptimizer.from_config(config)
     gpt = random_gpt(ModelSize.from_config(config))
     for change in (set_dropout(gpt, config.dropout), *optimizer.apply(gpt).values()):
-        print(f"{change.name:<24} {change.changed} changed; {change.detail}", flush=True)
+        print(wording.describe(change), flush=True)
     test = memory.MemoryTest(gpt, config, clip, optimizer.device, optimizer.get_mixed_precision_config().torch_dtype)
     if not arguments.find:
         return measure(test, clips_per_batch(config, clip), device)
@@ -56,15 +58,12 @@ def measure(test: "MemoryTest", clips: int, device: "Device") -> int:
     """Measure one batch and print its cost."""
     import torch
 
-    from utils.training.memory import NotEnoughMemoryError
+    from utils.training.errors import ClipsDoNotFitError
 
     try:
         seconds, peak = test.measure(clips)
     except torch.OutOfMemoryError as error:
-        raise NotEnoughMemoryError(
-            f"{clips} of the longest clips do not fit into {device.memory / GIB:.1f} GiB.",
-            hint="See what would help: python -m utils memory-plan.",
-        ) from error
+        raise ClipsDoNotFitError(clips) from error
     kind = "allocated by torch" if device.kind == "cuda" else "used by this process, including cached memory"
     print(f"{'seconds per batch':<24} {seconds:.2f}")
     print(f"{'measured peak':<24} {peak / GIB:.2f} GiB {kind}")

@@ -11,10 +11,14 @@ from utils.config import TrainConfig
 from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
 from utils.core.errors import ConfigError
-from utils.core.facts import StopRequested
+from utils.core.events import read_events
+from utils.core.facts import StopRequested, from_json
 from utils.core.paths import OUTPUT, Project, project
 from utils.studio import runs
+from utils.studio.facts import Failed
 from utils.studio.job import GroupJob, Job
+from utils.studio.runs import Run
+from utils.training.errors import RunProblem, TrainingError
 from utils.training.launcher import is_member, launch
 
 CONFIG = TrainConfig
@@ -66,9 +70,9 @@ def complete(config: TrainConfig, opened: Project) -> TrainConfig:
 
 def join(config: TrainConfig) -> int:
     """Work as one of the processes started by torchrun or accelerate launch."""
-    from utils.training.distribution import shared_run
+    from utils.training.distribution import from_first
 
-    run = shared_run(config)
+    run = Run(Path(from_first(lambda: str(runs.create("train", config, config.project).folder))))
     is_first = os.environ["RANK"] == "0"
     job = Job(run) if is_first else GroupJob(run, emits_events=False)
     with contextlib.suppress(Exception if is_first else StopRequested), job:  # the job has recorded how it ended
@@ -79,11 +83,15 @@ def join(config: TrainConfig) -> int:
 def work(job: Job, config: TrainConfig) -> None:
     """Train in this process, or start several processes and watch them."""
     if config.num_processes > 1 and not is_member():
-        launch(job, config.num_processes)
+        offset = job.run.events.stat().st_size
+        if code := launch(["utils", "work", str(job.run.folder), "--member"], config.num_processes, job.should_stop):
+            facts = map(from_json, read_events(job.run.events, offset).events)
+            causes = [fact.error for fact in facts if isinstance(fact, Failed)]
+            raise causes[0] if causes else TrainingError(RunProblem.PROCESS_ENDED, code)
         return
     from utils import gpt_train
     from utils.training.speedups.gpu import allocator_environment
 
     for name, value in allocator_environment().items():  # read when CUDA starts, which is later
         os.environ.setdefault(name, value)
-    gpt_train.train(job, config)
+    gpt_train.train(config, job.run, job.report, job.should_stop)

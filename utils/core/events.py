@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -17,15 +16,6 @@ from utils.core.storage import parse_json, storage_errors
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read at a time: bounds the memory of a reader, whatever the size of the log
 MAX_INTEGER = 2**53  # floats beyond it skip integers; no event counts that far
-
-
-@dataclass(frozen=True)
-class Change:
-    """What an optimization changed, counted while it was changed."""
-
-    name: str  # the setting that asked for it
-    changed: int  # how many live objects are different now; 0 when there was nothing to do
-    detail: str = ""  # what they are, or why there were none
 
 
 class Progress(NamedTuple):

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_orig
 
 from utils.core.errors import ERRORS, AmharicTtsError, as_typed, collect_fields, field_values, set_fields
 
+MAX_INTEGER = 2**53  # floats beyond it skip integers; nothing counts that far
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
 Json = dict[str, Any]
@@ -85,6 +86,14 @@ class Progress(Fact):
     part: str = ""  # id of the phase, worded as ``phase.<id>``
     percent: float | None = None  # of the work, where steps differ in size
     seconds_left: float | None = None
+
+
+class Optimization(Fact):
+    """What an optimization changed, counted while it was changed."""
+
+    name: str  # the setting that asked for it
+    changed: int  # how many live objects are different now; 0 when there was nothing to do
+    detail: Fact | str = ""  # what they are, or why there were none
 
 
 class Unrecognised(Fact):
@@ -175,6 +184,8 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
     origin, parts = get_origin(kind), get_args(kind)
     if origin in {Union, types.UnionType}:
         return next((typed for part in parts if (typed := _typed(value, part)) is not _MISMATCH), _MISMATCH)
+    if kind is int and type(value) is int:
+        return value if abs(value) < MAX_INTEGER else _MISMATCH
     if kind is Any or kind is type(value) or (kind is types.NoneType and value is None):
         return value
     if kind is float:
@@ -209,4 +220,4 @@ def _number(value: object) -> object:
         return _MISMATCH
     if isinstance(value, str) and value not in {"nan", "inf", "-inf"}:
         return _MISMATCH
-    return float(value) if not isinstance(value, int) or abs(value) < 2**53 else _MISMATCH
+    return float(value) if not isinstance(value, int) or abs(value) < MAX_INTEGER else _MISMATCH

@@ -8,7 +8,7 @@ errors can have many reasons: the members of an enumeration in one of its fields
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
 ``{start:clock}``, ``{size:bytes}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
-``{clips:count clip|clips}`` ("1 clip", "3 clips").
+``{counts:pairs}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
 """
 
 import string
@@ -145,5 +145,6 @@ FORMATS: dict[str, Any] = {
     "minutes": lambda seconds: f"{seconds / 60:.1f}",
     "bytes": size,
     "list": lambda names: ", ".join(map(str, names)),
+    "pairs": lambda values: "; ".join(f"{name}: {value}" for name, value in values.items()),
     "percent": lambda share: f"{share:.0%}".replace("%", " %"),
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DataError
 from utils.core.events import iter_events
+from utils.core.facts import from_json
 from utils.core.languages import find
 from utils.core.paths import Project
 from utils.core.storage import read_json
@@ -16,6 +17,7 @@ from utils.evaluation.results import METRICS
 from utils.studio.models import pronunciations_of
 from utils.studio.runs import Run
 from utils.studio.templates import render
+from utils.training.facts import Clips
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 from utils.xtts.files import TINY, read_about
@@ -105,11 +107,11 @@ def _training_clips(run: Path, settings: dict[str, Any]) -> list[str]:
     """Count the clips that a run used; the length of the list is known while the dataset is unchanged."""
     used = dict.fromkeys(("train", "eval"), 0)
     total = 0
-    for event in iter_events(Run(run).events):
-        if event["kind"] == "clips":
-            used[str(event["split"])] = int(str(event["used"]))
-            if event["split"] == "train":
-                total = used["train"] + int(str(event.get("excluded", event.get("aside", 0))))
+    for fact in map(from_json, iter_events(Run(run).events)):
+        if isinstance(fact, Clips):
+            used[fact.split] = fact.used
+            if fact.split == "train":
+                total = fact.used + fact.aside
     if not used["train"]:
         return []
     line = f"data: {used['train']:,} clips"

@@ -6,23 +6,14 @@ from typing import TextIO
 from utils.core import wording
 from utils.core.events import Event, as_number, format_event
 from utils.core.facts import Unrecognised, from_json
+from utils.training.facts import Evaluation, Scores
 
 CLEAR = "\r\033[K"
 LOG_SECONDS = 10.0  # between progress lines where a line cannot be rewritten
 HIDDEN = {"started", "train", "optimization", "loading", "failed"}  # shown as part of other lines, or in log.txt only
 FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as they are
-    "what_is_on": "Active: {message}",
     "warning": "Warning: {message}",
     "problem": "Problem: {message}",
-    "clips": "{split} clips: {used} used, {aside} excluded",
-    "lengths": "Lengths: {message}",
-    "aside": "Excluded: {clip}: {message}",
-    "features": "Features of {clips} clips are ready.",
-    "resumed": "Resumed at step {step}.",
-    "checkpoint": "step {step} · checkpoint written",
-    "saved": "step {step} · saved",
-    "sample": "step {step} · sample: {file}",
-    "ready": "The model of the project is in {folder}",
 }
 
 
@@ -32,7 +23,7 @@ def describe(event: Event) -> str:
     if kind in HIDDEN:
         return ""
     fact = from_json(event)
-    if isinstance(fact, Unrecognised) or event.get("message"):  # of version 1.1
+    if isinstance(fact, (Unrecognised, Evaluation, Scores)) or event.get("message"):  # the last of version 1.1
         return _describe_untyped(event, kind)
     return f"Warning: {wording.describe(fact)}" if fact.level == "warning" else wording.describe(fact)
 

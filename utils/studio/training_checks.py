@@ -150,6 +150,7 @@ def device() -> Result:
 def plan(config: dict[str, object]) -> Result:
     """Estimate the memory of a run, and of the largest batch that fits, on this device."""
     from utils.training import memory
+    from utils.training.errors import NotEnoughMemoryError
 
     settings = TrainConfig.parse(config, source="The form")
     device = memory.Device.detect(settings)
@@ -157,15 +158,15 @@ def plan(config: dict[str, object]) -> Result:
     result: Result = {
         "device": device.name,
         "batch": memory.batch_description(settings),
-        "peak": configured.peak,
+        "peak": configured.needed,
         "available": configured.available,
-        "parts": [[name, size, memory.PARTS[name]] for name, size in configured.parts.items() if size],
+        "parts": {name: size for name, size in configured.parts.items() if size},
         "tuned": None,
     }
     try:
         fitted, tuned = memory.fit_batch(settings, device)
-        result["tuned"] = {"batch": fitted.batch_size, "steps": fitted.grad_acumm, "peak": tuned.peak}
-    except memory.NotEnoughMemoryError as error:
+        result["tuned"] = {"batch": fitted.batch_size, "steps": fitted.grad_acumm, "peak": tuned.needed}
+    except NotEnoughMemoryError as error:
         result["advice"] = error.hint
     return result
 

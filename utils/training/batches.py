@@ -13,10 +13,10 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from utils.config import TrainConfig
-from utils.core.errors import ConfigError, DataError
 from utils.dataset.clip import Clip
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
+from utils.training.errors import NoUsableClipsError, SettingProblem, SettingRefusedError
 from utils.training.packing import PROMPT, TEXT_EXTRA, Integers, audio_inputs
 from utils.training.references import Partners
 
@@ -117,7 +117,7 @@ class UpdatePlan:
 
     def __post_init__(self) -> None:
         if not self.lengths.samples.size:
-            raise DataError("There are no clips to train on.", hint="See the reason given for each clip.")
+            raise NoUsableClipsError("train")
         self.own = self.lengths.samples.size - sum(self.replay.sizes)  # clips of the run itself
         self._planned = lru_cache(maxsize=2)(self._plan)
 
@@ -133,10 +133,7 @@ class UpdatePlan:
         """Plan a run; without the clips themselves, each is its own reference."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
         if 0 < config.batch_tokens < longest:
-            raise ConfigError(
-                f"batch_tokens: the longest clip takes {longest} positions, more than {config.batch_tokens}.",
-                hint="Raise batch_tokens, or lower max_audio_length.",
-            )
+            raise SettingRefusedError("batch_tokens", SettingProblem.LONG_CLIP, longest)
         return cls(
             lengths,
             config.batch_size * times,

@@ -23,20 +23,20 @@ from torch import nn
 
 from utils.config import SpeechConfig, TrainConfig
 from utils.core import paths
-from utils.core.events import Change
 from utils.speech.decoder import Decoder
 from utils.speech.types import Generation, Sentence
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
+from utils.training.facts import SettingReplaced
 from utils.training.memory import changed
 from utils.training.model_size import ModelSize, random_gpt
+from utils.training.optimizations import TrainingOptimizer
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, PackedGpt, SpecialTokens, pack
 from utils.training.speedups import gpu
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import TrainStep
-from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
 from utils.xtts.device import choose_precision, free_memory
 from utils.xtts.tokenizer import TokenizedText
@@ -106,7 +106,7 @@ def run(device: torch.device) -> Certificate:
     return certificate
 
 
-def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainConfig, list[Change]]:
+def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainConfig, list[SettingReplaced]]:
     """Replace the settings that failed on this device, and say which and why."""
     certificate = read(device, paths.GPU_CERTIFICATE)
     changes = []
@@ -115,9 +115,8 @@ def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainC
         wanted = {name: getattr(config, name) for name in switch.on}
         if reason and all(wanted[name] == value for name, value in switch.on.items()):
             config = changed(config, switch.off)
-            safe = ", ".join(f"{name}={value}" for name, value in switch.off.items())
-            detail = f"{switch.name} failed on this GPU, so {safe} is used: {reason}"
-            changes.append(Change(next(iter(switch.off)), 0, detail))
+            used = ", ".join(f"{name}={value}" for name, value in switch.off.items())
+            changes.append(SettingReplaced(switch.name, used, reason))
     return config, changes
 
 
@@ -163,7 +162,7 @@ def _step(gpt: nn.Module, config: TrainConfig, device: torch.device) -> TrainSte
     optimizer, _ = make_optimizer(model, config, device)
     schedule = make_schedule(optimizer, "constant", UPDATES, 0, 0)
     ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-    return TrainStep(config, ranks, *ranks.prepare(model, optimizer), schedule, ema, lambda _message: None)
+    return TrainStep(config, ranks, *ranks.prepare(model, optimizer), schedule, ema)
 
 
 def _batch(gpt: nn.Module, clips: int) -> PackedBatch:

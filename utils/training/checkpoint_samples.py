@@ -4,46 +4,65 @@ The samples come from the checkpoint on disk through the same engine as all spee
 that checkpoint and seed, and neither the model in training nor its random state is touched.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
 from utils.config import SEPARATOR, SpeechConfig, TrainConfig
 from utils.core.batching import evenly_spaced
-from utils.core.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError, explain
+from utils.core.facts import Report
 from utils.core.storage import make_folder
 from utils.dataset.metadata import ClipLists
 from utils.evaluation.voice_scores import SpokenSentence
-from utils.studio.job import Job
-from utils.studio.loading import open_voice
+from utils.speech import synthesizer
+from utils.speech.synthesizer import Synthesizer
+from utils.training.facts import Sample, SamplesFailed
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
-from utils.xtts.device import free_memory
+from utils.xtts.device import choose_device, free_memory
+
+OpenVoice = Callable[[Path, str, str], Synthesizer]  # a checkpoint, the device and the precision
 
 NO_SAMPLES = "-"
 SENTENCES = 3
 
 
 class CheckpointSamples:
-    """The sample sentences of a run: those of the settings, or the first ones of the evaluation list.
+    """Speaks the sentences of the settings, or the first ones of the evaluation list.
 
     Others of that list are spoken only to be scored; their audio is not written.
 
     They are spoken with the voice of a clip of that list, on the device of the training if it has free memory.
+
+    Args:
+        config: Settings of the run.
+        clips: Its clips.
+        folder: Folder of the run, in which the samples are written.
+        report: Hears of each sample.
+        open_voice: Opens a checkpoint to speak with.
+        root: Folder that may be moved as a whole; recordings in it are reported by their path from there.
     """
 
-    def __init__(self, job: Job, config: TrainConfig, clips: ClipLists, device: torch.device) -> None:
-        self.job = job  # receives the audio files and events
+    def __init__(
+        self,
+        config: TrainConfig,
+        clips: ClipLists,
+        folder: Path,
+        report: Report,
+        open_voice: OpenVoice = synthesizer.open_voice,
+        root: Path | None = None,
+    ) -> None:
+        self.folder, self.report, self.open_voice, self.root = folder, report, open_voice, root or folder
         texts = list(dict.fromkeys(clip.text for clip in clips.eval))
         self.texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
         if self.texts == [NO_SAMPLES]:
             self.texts = []
         elif not self.texts:
             self.texts = texts[:SENTENCES]
-        folder, root = clips.folder, job.run.project.root
-        folder = folder.relative_to(root) if folder.is_relative_to(root) else folder  # the project may be moved
-        self.recordings = {clip.text: str(folder / clip.audio) for clip in reversed(clips.clips)}
+        dataset = clips.folder.relative_to(self.root) if clips.folder.is_relative_to(self.root) else clips.folder
+        self.recordings = {clip.text: str(dataset / clip.audio) for clip in reversed(clips.clips)}
         self.scored = evenly_spaced(texts, config.score_sentences) if config.score_sentences else []
-        self.device = "cuda" if device.type == "cuda" else "cpu"
         self.speech = SpeechConfig(reference=str(clips.voice), language=config.language, seed=config.seed, tries=1)
 
     @property
@@ -55,38 +74,33 @@ class CheckpointSamples:
         spoken: list[SpokenSentence] = []
         try:
             try:
-                spoken = self._speak(step, self.device)
+                spoken = self._speak(step, choose_device("auto"))
             except torch.OutOfMemoryError:
                 free_memory()
                 spoken = self._speak(step, "cpu")
         except (AmharicTtsError, RuntimeError) as error:
-            self.job.events.emit("warning", message=f"The samples of step {step} could not be spoken: {error}")
+            self.report(SamplesFailed(step, explain(error)))
         free_memory()
         return spoken
 
     def _speak(self, step: int, device: str) -> list[SpokenSentence]:
-        run = self.job.run.folder
-        config = SpeechConfig(
-            model=str(checkpoint_folder(run, step)), device=device, precision="fp32" if device == "cpu" else "auto"
-        )
-        synthesizer = open_voice(config, run.parent.parent.parent)
-        folder = run / SAMPLES / f"{PREFIX}{step}"
+        voice = self.open_voice(checkpoint_folder(self.folder, step), device, "fp32" if device == "cpu" else "auto")
+        folder = self.folder / SAMPLES / f"{PREFIX}{step}"
         make_folder(folder)
         scored = []
         for number, text in enumerate(dict.fromkeys([*self.texts, *self.scored]), 1):
             path = folder / f"{number}.wav"
             recording = self.recordings.get(text, "")  # of the same words
             try:
-                speech = synthesizer.speak(text, self.speech)
+                speech = voice.speak(text, self.speech)
                 if text in self.texts:
-                    speech.save(path, title=text, model=synthesizer.model.name)
+                    speech.save(path, title=text, model=voice.model.name)
             except AmharicTtsError as error:
-                self.job.events.emit("warning", message=f"A sample could not be spoken: {error}", text=text)
+                self.report(SamplesFailed(step, explain(error), text))
                 continue
             if text in self.texts:
-                self.job.events.emit("sample", step=step, text=text, file=str(path), recording=recording)
+                self.report(Sample(step, text, str(path), recording))
             if text in self.scored:
-                heard = Path(self.speech.reference)
-                known = self.job.run.project.root / recording if recording else None
-                scored.append(SpokenSentence(text, speech.samples, heard, known, speech.flags))
+                known = self.root / recording if recording else None
+                scored.append(SpokenSentence(text, speech.samples, Path(self.speech.reference), known, speech.flags))
         return scored

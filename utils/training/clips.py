@@ -11,6 +11,7 @@ from utils.config import AUTO_SECONDS, MODEL_TOKENS, TrainConfig
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
 from utils.media.rates import CODE_SAMPLES, RATE
+from utils.training.facts import Aside, Exclusion
 from utils.training.packing import (
     AUDIO_EXTRA,
     AUDIO_POSITIONS,
@@ -63,25 +64,22 @@ class ClipLimits:
         return cls(config.max_audio_length, config.max_text_length, codes, text - 2, held)
 
 
-def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int, str]]:
-    """Return the clips within the limits, and the reason for excluding each other clip. Clips are never cut."""
+def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int, tuple[Exclusion, float]]]:
+    """Return the clips within the limits, and for each other clip the limit that it exceeds. Clips are never cut."""
     seconds = lengths.samples / RATE
     codes = min(limits.codes or limits.model_codes, limits.model_codes)
     problems = {
-        f"shorter than {MIN_SECONDS} s": seconds < MIN_SECONDS,
-        f"longer than {limits.seconds:g} s (max_audio_length)": seconds > limits.seconds,
-        f"more than {limits.text_tokens} tokens of text (max_text_length)": lengths.ids > limits.text_tokens,
-        f"more than {limits.model_text} tokens of text, the model's maximum": lengths.ids > limits.model_text,
-        f"more than {codes} audio codes ({'max_mel_length' if limits.codes else 'model maximum'})": (
-            lengths.codes > codes
-        ),
-        "no text": lengths.ids < 1,
+        (Exclusion.TOO_SHORT, MIN_SECONDS): seconds < MIN_SECONDS,
+        (Exclusion.TOO_LONG, limits.seconds): seconds > limits.seconds,
+        (Exclusion.LONG_TEXT, limits.text_tokens): lengths.ids > limits.text_tokens,
+        (Exclusion.MODEL_TEXT, limits.model_text): lengths.ids > limits.model_text,
+        (Exclusion.MANY_CODES, codes): lengths.codes > codes,
+        (Exclusion.NO_TEXT, 1): lengths.ids < 1,
     }
-    reasons: dict[int, str] = {}
+    reasons: dict[int, tuple[Exclusion, float]] = {}
     for reason, affected in problems.items():
         for clip in np.flatnonzero(affected).tolist():
-            size = f"{seconds[clip]:.2f} s, {lengths.ids[clip]} tokens, {lengths.codes[clip]} codes"
-            reasons.setdefault(clip, f"{size}: {reason}")
+            reasons.setdefault(clip, reason)
     return np.setdiff1d(np.arange(len(seconds)), list(reasons)), reasons
 
 
@@ -122,13 +120,13 @@ def _read_lengths(features: Features, clips: Sequence[Clip]) -> ClipLengths:
     return lengths._replace(codes=np.minimum(lengths.codes, -(-lengths.samples // CODE_SAMPLES)))
 
 
-def select_clips(
-    features: Features, clips: Sequence[Clip], limits: ClipLimits
-) -> tuple[FeatureSource, list[tuple[Clip, str]]]:
+def select_clips(features: Features, clips: Sequence[Clip], limits: ClipLimits) -> tuple[FeatureSource, list[Aside]]:
     """Select the clips that are in the store and within the limits; return the others with their reasons."""
-    excluded = [(clip, "no features: its audio or text could not be encoded") for clip in clips if clip not in features]
+    excluded = [Aside(clip.audio, Exclusion.NO_FEATURES) for clip in clips if clip not in features]
     stored = [clip for clip in clips if clip in features]
     lengths = _read_lengths(features, stored)
     numbers, reasons = usable(lengths, limits)
-    excluded += [(stored[number], reason) for number, reason in reasons.items()]
+    for number, (reason, limit) in reasons.items():
+        size = lengths.samples[number] / RATE, int(lengths.ids[number]), int(lengths.codes[number])
+        excluded.append(Aside(stored[number].audio, reason, float(limit), *size))
     return FeatureSource(features, [stored[number] for number in numbers.tolist()], lengths.select(numbers)), excluded

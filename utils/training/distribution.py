@@ -4,7 +4,7 @@ Every process runs the same loop over its own part of each update. The first one
 """
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,25 +13,21 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
-from utils.core.paths import Project
-from utils.studio.runs import Run, create
 from utils.training.metrics import tracker_is_missing
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
 
-def shared_run(config: TrainConfig) -> Run:
-    """Create the run folder for several processes; all of them return it."""
+def from_first(make: Callable[[], str]) -> str:
+    """Return what the first of several processes makes."""
     from accelerate import PartialState
     from accelerate.utils import broadcast_object_list
 
     state = PartialState(cpu=not torch.cuda.is_available())
-    name = [""]
-    if state.is_main_process:
-        name = [str(create("train", config, Project(Path(config.output_path))).folder)]
-    broadcast_object_list(name)
-    return Run(Path(name[0]))
+    made = [make() if state.is_main_process else ""]
+    broadcast_object_list(made)
+    return made[0]
 
 
 class Ranks:
@@ -84,7 +80,7 @@ class Ranks:
         return requests[round(self.sum([requests.index(request) if self.is_first else 0])[0])]
 
 
-def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelerator":
+def make_accelerator(config: TrainConfig, precision: str, folder: Path) -> "Accelerator":
     """Join the process group, if there is one, and choose the device; ``precision`` is "bf16", "fp16" or "no"."""
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -97,5 +93,5 @@ def make_accelerator(config: TrainConfig, precision: str, run: Run) -> "Accelera
         cpu=not torch.cuda.is_available(),
         mixed_precision=precision,
         log_with=None if config.tracker == "none" or tracker_is_missing(config) else config.tracker,
-        project_dir=str(run.folder / "tracker"),
+        project_dir=str(folder / "tracker"),
     )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from utils.core.errors import ConfigError
+from utils.training.errors import SettingProblem, SettingRefusedError
 
 UPDATES = "updates"  # name of the count in the state
 
@@ -26,13 +26,10 @@ class Ema:
         self.decay, self.updates = decay, 0
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
-            raise ConfigError("enable_ema: no weight is trained.", hint="Freeze less, or turn off enable_ema.")
-        for name, weight in self.weights.items():
+            raise SettingRefusedError("enable_ema", SettingProblem.ALL_FROZEN)
+        for weight in self.weights.values():
             if weight.dtype != torch.float32:
-                raise ConfigError(
-                    f"enable_ema: {name} is {weight.dtype}; its average would not change.",
-                    hint="Keep the weights in float32 and use mixed precision.",
-                )
+                raise SettingRefusedError("enable_ema", SettingProblem.NOT_FLOAT32, str(weight.dtype))
         self.shadow = {
             name: weight.detach().to("cpu" if device == "cpu" else weight.device, copy=True)
             for name, weight in self.weights.items()

@@ -53,7 +53,7 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 class FirstBatch:
     """Observes the first batch that is trained, reports what was used, by name, and removes itself."""
 
-    def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], None]) -> None:
+    def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], object]) -> None:
         self.step, self.report = step, report
         self.model: Any = step.ranks.accelerator.unwrap_model(step.model)
         self.operators = None if compiled(self.model.gpt) else _Operators()  # it would turn compilation off

@@ -6,12 +6,14 @@ None of them changes the model. They count, decide what happens next, and keep t
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from utils.training.memory import NotEnoughMemoryError
+from utils.training.errors import ClipsDoNotFitError
+from utils.training.facts import BatchesHalved, Overfitting, ScaleLowered, UpdateSkipped
 
 if TYPE_CHECKING:
+    from utils.core.facts import WarningFact
     from utils.training.packing import PackedBatch
 
 MIN_LOSS_SCALE = 1.0  # where fp16 overflows even at this loss scale, the numbers themselves are too large
@@ -45,48 +47,35 @@ class NonFiniteGuard(Stateful):
     """Decides what to do with each update by its numbers. Rolling back must not restore it, or it would never fail."""
 
     saved_fields = ("streak", "rolled_back")
-    hint = (
-        "Lower learning_rate or gradient_clip, or turn off enable_mixed_precision. "
-        "If the same clips are named each time, check them and remove them."
-    )
 
     def __init__(self, patience: int = 3, rollbacks: int = 3) -> None:
         self.patience = patience  # bad updates in a row before the run rolls back to its last save
         self.rollbacks = rollbacks  # how often it rolls back before it fails
         self.streak = self.rolled_back = 0
-        self.message = ""
+        self.skipped: WarningFact = UpdateSkipped(0, 0)  # the newest update that was not applied
 
     def check(
         self, loss: float, grad_norm: float, *, scale: float | None = None, clips: Iterable[str] = ()
     ) -> StepStatus:
-        """Check an update by its loss and the norm of its gradient; the message names its clips.
+        """Check an update of some clips by its loss and the norm of its gradient.
 
         Above a loss scale of 1 in fp16, an infinite gradient only means that the scale is still too high.
         """
-        bad = {name: value for name, value in {"loss": loss, "gradient": grad_norm}.items() if not math.isfinite(value)}
-        if not bad:
+        if math.isfinite(loss) and math.isfinite(grad_norm):
             self.streak = 0
             return StepStatus.APPLIED
-        problem = " and ".join(f"the {name} is {value}" for name, value in bad.items())
-        if "loss" not in bad and scale is not None and scale > MIN_LOSS_SCALE:
-            self.message = f"Skipped an update: {problem}. The fp16 loss scale is being lowered automatically."
+        if math.isfinite(loss) and scale is not None and scale > MIN_LOSS_SCALE:
+            self.skipped = ScaleLowered(grad_norm, scale)
             return StepStatus.SKIPPED
         self.streak += 1
-        if names := list(clips):
-            problem += f" (clips {', '.join(names[:MAX_CLIPS_NAMED])}{', ...' * (len(names) > MAX_CLIPS_NAMED)})"
+        self.skipped = UpdateSkipped(loss, grad_norm, tuple(islice(clips, MAX_CLIPS_NAMED)))
         if self.streak < self.patience:
-            self.message = f"Skipped an update: {problem}."
             return StepStatus.SKIPPED
         self.streak = 0
-        if self.rolled_back < self.rollbacks:
-            self.rolled_back += 1
-            self.message = f"{self.patience} updates in a row were not finite: {problem}."
-            return StepStatus.ROLL_BACK
-        self.message = (
-            f"The run rolled back {self.rollbacks} times, each time to half the learning rate, "
-            f"and again {self.patience} updates in a row were not finite: {problem}."
-        )
-        return StepStatus.FAILED
+        if self.rolled_back == self.rollbacks:
+            return StepStatus.FAILED
+        self.rolled_back += 1
+        return StepStatus.ROLL_BACK
 
 
 class EarlyStopping(Stateful):
@@ -123,8 +112,8 @@ class OverfittingGuard(Stateful):
         self.held_back: list[float] = []
         self.has_warned = False
 
-    def check(self, train_loss: float, eval_loss: float) -> str:
-        """Record both losses after an evaluation; return a warning once per episode, else an empty string."""
+    def check(self, train_loss: float, eval_loss: float) -> Overfitting | None:
+        """Record both losses after an evaluation; return a warning, once per episode."""
         if self.held_back and eval_loss <= self.held_back[-1]:
             self.has_warned = False
         self.train = [*self.train, train_loss][-self.evaluations - 1 :]
@@ -132,14 +121,9 @@ class OverfittingGuard(Stateful):
         eval_rises = all(later > earlier for earlier, later in pairwise(self.held_back))
         is_overfitting = len(self.held_back) > self.evaluations and eval_rises and self.train[-1] < self.train[0]
         if self.has_warned or not is_overfitting:
-            return ""
+            return None
         self.has_warned = True
-        return (
-            f"The model is overfitting: over {self.evaluations} evaluations the evaluation loss rose from "
-            f"{self.held_back[0]:.3f} to {self.held_back[-1]:.3f}, while the training loss fell from "
-            f"{self.train[0]:.3f} to {self.train[-1]:.3f}. The best checkpoint is kept. You can stop now, "
-            "or set early_stopping_patience."
-        )
+        return Overfitting(self.evaluations, self.held_back[0], self.held_back[-1], self.train[0], self.train[-1])
 
 
 class MicroBatches(Stateful):
@@ -160,17 +144,9 @@ class MicroBatches(Stateful):
         self.largest = max((piece.clips for piece in pieces), default=0)
         return pieces
 
-    def on_oom(self) -> str:
-        """Halve batches from now on and return a message; raise when that has been done often enough."""
+    def on_oom(self) -> BatchesHalved:
+        """Halve batches from now on; raise when that has been done often enough."""
         if self.splits >= self.max_splits or self.largest <= 1:
-            raise NotEnoughMemoryError(
-                f"Out of memory with {self.largest} clip{'s' * (self.largest != 1)} per batch, "
-                f"after halving batches {self.splits} times.",
-                hint="Turn on enable_grad_checkpoint, then enable_lora, or lower max_audio_length. Close other "
-                "programs that use the GPU. To see what fits: python -m utils memory-plan.",
-            )
+            raise ClipsDoNotFitError(self.largest)
         self.splits += 1
-        return (
-            f"Out of memory with {self.largest} clips per batch. Continuing with {(self.largest + 1) // 2}, in "
-            f"{2**self.splits} times as many batches. Each update still uses the same clips."
-        )
+        return BatchesHalved(self.largest, (self.largest + 1) // 2)

@@ -3,12 +3,11 @@
 import contextlib
 import os
 import subprocess
+from collections.abc import Sequence
 
-from utils.core.errors import ConfigError, RunError
-from utils.core.events import read_events
-from utils.core.facts import error_from_json
+from utils.core.facts import ShouldStop, Stop, raise_if_stopped
 from utils.core.processes import end_tree, identity, spawn
-from utils.studio.job import Job
+from utils.training.errors import RunProblem, TrainingError
 
 POLL_SECONDS = 0.5
 
@@ -18,29 +17,24 @@ def is_member() -> bool:
     return "RANK" in os.environ and "WORLD_SIZE" in os.environ
 
 
-def launch(job: Job, count: int) -> None:
+def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop) -> int:
+    """Run a module with its arguments in several processes; return the exit code of the group."""
     import torch
 
     available = torch.cuda.device_count()
     if available and count > available:
-        raise ConfigError(
-            f"num_processes: {count} processes for {available} GPUs.", hint=f"Choose {available} or fewer."
-        )
-    offset = job.run.events.stat().st_size
+        raise TrainingError(RunProblem.TOO_MANY_PROCESSES, available)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
-    group = spawn([*torchrun, "utils", "work", str(job.run.folder), "--member"], env={"OMP_NUM_THREADS": threads})
+    group = spawn([*torchrun, *arguments], env={"OMP_NUM_THREADS": threads})
     who = identity(group.pid)
     try:
         while group.poll() is None:
-            if job.stop_request() == "now":
+            if should_stop() is Stop.NOW:
                 end_tree(group.pid, who)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 group.wait(POLL_SECONDS)
     finally:
         end_tree(group.pid, who)
-    job.stop_if_requested()  # the members have saved
-    if group.returncode:
-        failures = [event for event in read_events(job.run.events, offset).events if event["kind"] == "failed"]
-        cause = str(error_from_json(failures[0]["error"])) if failures else ""  # type: ignore[arg-type]
-        raise RunError(cause or f"A training process ended with code {group.returncode}; see log.txt.")
+    raise_if_stopped(should_stop)  # the members have saved
+    return int(group.returncode)

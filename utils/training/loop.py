@@ -5,13 +5,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from utils.core.errors import RunError
-from utils.core.facts import Stop, StopRequested
+from utils.core.errors import field_values
+from utils.core.facts import Progress, ShouldStop, Stop, StopRequested, never_stop
+from utils.training import errors, facts
 from utils.training.data_loader import Update, UpdateLoader
 from utils.training.guards import StepStatus
 from utils.training.optimizers import scale_rates
 from utils.training.run_saver import RunSaver, TrainState
-from utils.training.step import Evaluator, StepResult
+from utils.training.step import EvalLosses, Evaluator, StepResult
 from utils.xtts.device import trim_memory
 
 PROGRESS_SECONDS = 1.0  # between progress events
@@ -28,6 +29,7 @@ class TrainingLoop:
     evaluator: Evaluator
     total: int  # updates of the run
     track: Callable[[dict[str, Any], int], None]  # sends metrics to a tracker
+    should_stop: ShouldStop = never_stop
     state: TrainState = field(default_factory=TrainState)
     clock: Callable[[], float] = time.monotonic
     _progress: float = 0.0
@@ -35,7 +37,7 @@ class TrainingLoop:
 
     def __post_init__(self) -> None:
         saver = self.saver
-        self.job, self.config, self.step, self.per_epoch = saver.job, saver.config, saver.step, saver.per_epoch
+        self.report, self.config, self.step, self.per_epoch = saver.report, saver.config, saver.step, saver.per_epoch
         self.throughput, self.stopping, self.overfitting = saver.throughput, saver.stopping, saver.overfitting
         self.eval_step = self.config.eval_step or self.per_epoch
         self._saved_at = self._updated_at = self.clock()
@@ -67,9 +69,10 @@ class TrainingLoop:
                 self._roll_back()
                 return
             if result.status is StepStatus.FAILED:
-                raise RunError(self.step.guard.message, hint=self.step.guard.hint)
+                guard = self.step.guard
+                raise errors.NotFiniteError(guard.rollbacks, guard.patience, guard.skipped)
             self.state.count(update, result)
-            self._report(update, result)
+            self._report_update(update, result)
             self._evaluate_and_save_if_due()
             self._updated_at = self.clock()
             if self._is_done():
@@ -78,7 +81,7 @@ class TrainingLoop:
     def _evaluate_and_save_if_due(self) -> None:
         done = self.state.update
         evaluates = done % self.eval_step == 0 or self._is_done()
-        request = self.step.ranks.agree(self.job.stop_request() or self._save_request(evaluates=evaluates))
+        request = self.step.ranks.agree(self.should_stop() or self._save_request(evaluates=evaluates))
         if request in {"now", "save"}:
             if request == "save":
                 self._save()
@@ -112,58 +115,62 @@ class TrainingLoop:
         self._longest[name] = max(self._longest[name], seconds)
         return seconds
 
-    def _report(self, update: Update, result: StepResult) -> None:
-        state = self.state
-        metrics = {
-            "epoch": round(state.update / self.per_epoch, 3),
-            "loss": result.loss,
-            "loss_text": result.text,
-            "loss_audio": result.audio,
-            "grad_norm": result.norm,
-            "learning_rate": result.rate,
-            **self.throughput.metrics(update),
-        }
-        self.job.events.emit("train", step=state.update, **metrics)
-        self.track({f"train/{name}": value for name, value in metrics.items()}, state.update)
-        self._advise(float(metrics["data_share"] or 0))
-        if result.status is StepStatus.SKIPPED:
-            self.job.events.emit("warning", message=self.step.guard.message)
-        if self.clock() - self._progress > PROGRESS_SECONDS or state.update == self.total:
-            self._progress = self.clock()
-            self.job.events.emit("progress", step=state.update, total=self.total, seconds_left=metrics["seconds_left"])
+    @property
+    def epoch(self) -> float:
+        return round(self.state.update / self.per_epoch, 3)
 
-    def _advise(self, data_share: float) -> None:
-        """Warn once if the training waits for its data."""
-        if data_share > SLOW_DATA and self.throughput.updates == SLOW_DATA_AFTER:
-            message = (
-                f"Training waits for clips {data_share:.0%} of the time. "
-                "Raise num_workers, or move the dataset to a faster disk."
-            )
-            self.job.events.emit("warning", message=message)
+    def _report_update(self, update: Update, result: StepResult) -> None:
+        step = self.state.update
+        losses = {"loss": result.loss, "loss_text": result.text, "loss_audio": result.audio}
+        fact = facts.Train(
+            step,
+            self.epoch,
+            **losses,
+            grad_norm=result.norm,
+            learning_rate=result.rate,
+            **self.throughput.metrics(update),
+        )
+        self._report_metrics(fact)
+        waiting = fact.data_share or 0
+        if waiting > SLOW_DATA and self.throughput.updates == SLOW_DATA_AFTER:
+            self.report(facts.TrainingWaitsForClips(waiting))
+        if result.status is StepStatus.SKIPPED:
+            self.report(self.step.guard.skipped)
+        if self.clock() - self._progress > PROGRESS_SECONDS or step == self.total:
+            self._progress = self.clock()
+            self.report(Progress(step, self.total, seconds_left=fact.seconds_left))
+
+    def _report_metrics(self, fact: facts.Train | facts.Evaluation) -> None:
+        self.report(fact)
+        self.track({f"{fact.kind}/{name}": value for name, value in field_values(fact).items()}, fact.step)
 
     def _evaluate(self) -> None:
         """Evaluate the model and write a checkpoint if it is the best so far."""
         start, state = self.clock(), self.state
-        losses, extra = self.evaluator.evaluate()
+        evaluated = self.evaluator.evaluate()
+        losses = evaluated.losses
         is_baseline = state.evaluated < 0 and not state.update
         state.evaluated, state.eval_losses = state.update, losses._asdict()
-        metrics = {"loss": losses.loss, "loss_text": losses.text, "loss_audio": losses.audio, **extra}
-        self.job.events.emit("evaluation", step=state.update, epoch=round(state.update / self.per_epoch, 3), **metrics)
-        self.track({f"evaluation/{name}": value for name, value in metrics.items()}, state.update)
+        shown = losses.loss, losses.text, losses.audio, evaluated.without_ema, evaluated.other_languages
+        self._report_metrics(facts.Evaluation(state.update, self.epoch, *shown, dict(evaluated.languages)))
         if is_baseline:
-            state.base_loss = losses.loss
-            self._pause("evaluation", start, self.eval_step)
-            return  # the base model is what checkpoints are compared with
+            state.base_loss = losses.loss  # with which checkpoints are compared
+        else:
+            self._judge(losses)
+        self._pause("evaluation", start, self.eval_step)
+
+    def _judge(self, losses: EvalLosses) -> None:
+        """Speak with the evaluated weights, and write a checkpoint if they are the best so far."""
+        state, saver = self.state, self.saver
         if state.train_loss is not None and (warning := self.overfitting.check(state.train_loss, losses.audio)):
-            self.job.events.emit("warning", message=warning)
+            self.report(warning)
         score = None
-        if self.saver.samples.is_speaking:
-            self.saver.write_checkpoint(state, best=False, replace=True)
-            score = self.saver.speak_samples(state)
+        if saver.samples.is_speaking:
+            saver.write_checkpoint(state, best=False, replace=True)
+            score = saver.speak_samples(state)
         if self._is_best(losses.loss, score):
             state.best_update, state.best_loss = state.update, losses.loss
-            self.saver.write_checkpoint(state, best=True, replace=not self.saver.samples.is_speaking)
-        self._pause("evaluation", start, self.eval_step)
+            saver.write_checkpoint(state, best=True, replace=not saver.samples.is_speaking)
 
     def _is_best(self, loss: float, score: float | None) -> bool:
         """Compare an evaluation with the best so far, by the composite score if the run has one, else by the loss."""
@@ -191,5 +198,4 @@ class TrainingLoop:
         self.state = self.saver.roll_back() or self.state
         schedule, times = self.step.schedule, self.step.guard.rolled_back
         scale_rates(schedule, self.config.learning_rate * 0.5**times / float(schedule.base_lrs[0]))
-        message = f"{self.step.guard.message} Rolled back to update {self.state.update}; the learning rate is halved."
-        self.job.events.emit("warning", message=message)
+        self.report(facts.RolledBack(self.state.update, self.step.guard.patience, self.step.guard.skipped))

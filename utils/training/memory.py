@@ -20,8 +20,11 @@ from accelerate import find_executable_batch_size
 from torch import nn
 
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core import wording
+from utils.core.errors import ConfigError
 from utils.training.ema import Ema
+from utils.training.errors import ClipsDoNotFitError, PlanDoesNotFitError
+from utils.training.facts import MemoryPlan
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch
 from utils.training.optimizers import make_optimizer
@@ -35,14 +38,6 @@ RESERVE = {
     "cpu": round(0.8 * GIB),  # this process after its imports: 757 MiB on Linux with torch 2.11
 }
 FRAGMENTATION = 0.1  # share added for gaps between blocks of memory; an assumption
-PARTS = {
-    "weights": "model parameters in fp32",
-    "gradients": "one per trained parameter",
-    "optimizer": "optimizer state, for example the two moments of AdamW",
-    "ema": "moving average of the weights",
-    "activations": "activations and temporary tensors",
-    "reserve": "reserve for the driver and for fragmentation",
-}
 REMEDIES: tuple[tuple[str, dict[str, object]], ...] = (
     ("enable_sdpa", {"enable_sdpa": True}),
     ("enable_mixed_precision", {"enable_mixed_precision": True}),
@@ -52,10 +47,6 @@ REMEDIES: tuple[tuple[str, dict[str, object]], ...] = (
     ("offload_optimizer", {"optimizer": "adamw", "offload_optimizer": True}),
     ("enable_lora", {"enable_lora": True, "offload_optimizer": False, "use_compile": False}),
 )
-
-
-class NotEnoughMemoryError(AmharicTtsError):
-    """A run does not fit into the device's memory, whatever its batch size."""
 
 
 @dataclass(frozen=True)
@@ -83,35 +74,9 @@ class Device:
         return cls(kind, min(free, round(total * config.max_memory_fraction)), torch.cuda.get_device_name(0), half)
 
 
-@dataclass(frozen=True)
-class MemoryEstimate:
-    """Bytes by part at the peak of an update, and the bytes available."""
-
-    parts: dict[str, int]
-    available: int
-
-    @property
-    def peak(self) -> int:
-        return sum(self.parts.values())
-
-    @property
-    def fits(self) -> bool:
-        return self.peak <= self.available
-
-    @property
-    def summary(self) -> str:
-        verdict = "fits" if self.fits else "does not fit"
-        return f"Needs {self.peak / GIB:.1f} of {self.available / GIB:.1f} GiB (estimated): {verdict}."
-
-    @property
-    def table(self) -> str:
-        lines = [f"{name:<24} {size / GIB:7.2f} GiB  {PARTS[name]}" for name, size in self.parts.items() if size]
-        return "\n".join([*lines, f"{'peak':<24} {self.peak / GIB:7.2f} GiB  of {self.available / GIB:.2f} GiB"])
-
-
 def estimate(
     config: TrainConfig, device: Device, size: ModelSize | None = None, clip: ClipSize | None = None
-) -> MemoryEstimate:
+) -> MemoryPlan:
     """Estimate the peak memory of one update in which every clip is the longest.
 
     By default, the model is the configured base model, and the clip the longest that the settings allow.
@@ -120,7 +85,8 @@ def estimate(
     half = config.enable_mixed_precision and device.half
     parts = trace_update(config, size, clip, on_gpu=device.kind == "cuda", half=half)
     parts["reserve"] = RESERVE[device.kind] + round(FRAGMENTATION * sum(parts.values()))
-    return MemoryEstimate({name: parts.get(name, 0) for name in PARTS}, device.memory)
+    needed = sum(parts.values())
+    return MemoryPlan(needed <= device.memory, parts, needed, device.memory)
 
 
 def fit_batch(
@@ -130,7 +96,7 @@ def fit_batch(
     clip: ClipSize | None = None,
     *,
     largest: int | None = None,
-) -> tuple[TrainConfig, MemoryEstimate]:
+) -> tuple[TrainConfig, MemoryPlan]:
     """Split the same effective batch into as few parts as fit; return those settings and their estimate.
 
     Only batch_size, batch_tokens and grad_acumm are changed. The estimate decides what fits, unless the ``largest``
@@ -142,7 +108,7 @@ def fit_batch(
         return chosen, estimate(chosen, device, size, clip)
 
     @functools.cache
-    def estimated(number: int) -> MemoryEstimate:
+    def estimated(number: int) -> MemoryPlan:
         return estimate(splits[number], device, size, clip)
 
     number = 0  # a single batch needs no gradients of earlier ones, so the search starts after it
@@ -150,8 +116,8 @@ def fit_batch(
         number = bisect.bisect_left(range(len(splits)), x=True, lo=1, key=lambda number: estimated(number).fits)
     if number < len(splits):
         return splits[number], estimated(number)
-    smallest = estimated(len(splits) - 1)
-    raise NotEnoughMemoryError(smallest.summary, hint=_advice(splits[-1], device, smallest.peak, size, clip))
+    needed = estimated(len(splits) - 1).needed
+    raise PlanDoesNotFitError(needed, device.memory, tuple(_remedies(splits[-1], device, needed, size, clip)))
 
 
 def _splits(config: TrainConfig, clip: ClipSize) -> Iterator[TrainConfig]:
@@ -175,21 +141,21 @@ def batch_description(config: TrainConfig) -> str:
     return f"{config.batch_size} clips x {config.grad_acumm} = {config.batch_size * config.grad_acumm} per step"
 
 
-def _advice(config: TrainConfig, device: Device, peak: int, size: ModelSize | None, clip: ClipSize | None) -> str:
+def _remedies(
+    config: TrainConfig, device: Device, needed: int, size: ModelSize | None, clip: ClipSize | None
+) -> Iterator[str]:
     """Enable the settings that save memory one after another until the run fits, and name them."""
-    steps: list[str] = []
     for name, values in REMEDIES:
         try:
             tried = changed(config, values)
         except ConfigError:  # excludes a setting that is on
             continue
         result = estimate(tried, device, size, clip)
-        if result.peak < peak:
-            steps.append(f"{name} ({result.peak / GIB:.1f} GiB)")
-            config, peak = tried, result.peak
+        if result.needed < needed:
+            yield f"{name} ({wording.size(result.needed)})"
+            config, needed = tried, result.needed
         if result.fits:
-            return f"These settings would make it fit: {', then '.join(steps)}."
-    return f"Even these settings are not enough: {', then '.join(steps)}." if steps else "Choose another device."
+            return
 
 
 class MemoryTest:
@@ -234,9 +200,7 @@ class MemoryTest:
         try:
             return int(search())
         except RuntimeError as error:
-            raise NotEnoughMemoryError(
-                "Not even one clip fits into memory.", hint="See what would help: python -m utils memory-plan."
-            ) from error
+            raise ClipsDoNotFitError(1) from error
 
     def _add_gradients(self, batch: PackedBatch) -> None:
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):

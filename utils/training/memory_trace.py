@@ -20,10 +20,10 @@ from torch.utils._pytree import tree_leaves
 
 from utils.config import TrainConfig
 from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch, random_gpt
+from utils.training.optimizations import TrainingOptimizer
 from utils.training.optimizers import make_optimizer
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
 from utils.training.speedups.dropout import set_dropout
-from utils.training_optimizations import TrainingOptimizer
 
 BYTES_8BIT = 2 * (1 + 4 / 256)  # bitsandbytes: two moments of one byte, and a scale for every 256 of them
 

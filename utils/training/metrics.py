@@ -4,13 +4,15 @@ import importlib.util
 import time
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psutil
 import torch
 
 from utils.config import TrainConfig
-from utils.studio.runs import Run
+from utils.core.facts import Report
+from utils.training.facts import TrackerFailed
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -116,14 +118,15 @@ def tracker_is_missing(config: TrainConfig) -> bool:
 class Tracker:
     """Sends metrics to TensorBoard, Weights & Biases or trackio. Its errors are reported once and never end a run."""
 
-    def __init__(self, config: TrainConfig, accelerator: "Accelerator", run: Run, warn: Callable[[str], None]) -> None:
-        self.accelerator, self.warn = accelerator, warn
+    def __init__(self, config: TrainConfig, accelerator: "Accelerator", folder: Path, report: Report) -> None:
+        self.accelerator, self.report, self.name = accelerator, report, config.tracker
         self.enabled = config.tracker != "none"
+        run, project = folder.name, Path(config.output_path).name
         if tracker_is_missing(config):
-            self._disable(f"tracker: the package {config.tracker} is not installed.")
+            self._disable(f"No module named {config.tracker!r}")
         elif self.enabled:
-            names = {"wandb": {"name": run.name, "id": run.name, "resume": "allow"}, "trackio": {"name": run.name}}
-            project, settings = run.project.root.name, config.model_dump(mode="json")
+            names = {"wandb": {"name": run, "id": run, "resume": "allow"}, "trackio": {"name": run}}
+            settings = config.model_dump(mode="json")
             self._try(lambda: accelerator.init_trackers(project, config=settings, init_kwargs=names))
 
     def log(self, metrics: dict[str, Any], step: int) -> None:
@@ -140,8 +143,8 @@ class Tracker:
         try:
             action()
         except Exception as error:  # noqa: BLE001  # trackers raise anything, and none of it should end a run
-            self._disable(f"tracker: {type(error).__name__}: {error}.")
+            self._disable(f"{type(error).__name__}: {error}")
 
-    def _disable(self, reason: str) -> None:
+    def _disable(self, error: str) -> None:
         self.enabled = False
-        self.warn(f"{reason} The run continues without it; all metrics are in events.jsonl.")
+        self.report(TrackerFailed(self.name, error))

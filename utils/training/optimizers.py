@@ -14,8 +14,9 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from utils.config import TrainConfig
-from utils.core.errors import SpeedupError
-from utils.core.events import Change
+from utils.core.facts import Optimization
+from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.facts import WeightsGrouped
 from utils.training.speedups.adamw import OffloadedAdamW
 
 ADAMW = {"betas": (0.9, 0.96), "eps": 1e-8}
@@ -24,7 +25,7 @@ OWN_KERNELS = ("fused", "foreach", "capturable")  # implementation choices, whic
 Groups = list[dict[str, Any]]
 
 
-def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> tuple[Optimizer, Change]:
+def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> tuple[Optimizer, Optimization]:
     """Create the optimizer for all weights that require gradients; the model is already on its device."""
     groups = parameter_groups(model, config.weight_decay)
     fused = config.enable_fused_optimizer
@@ -43,7 +44,7 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     optimizer.register_load_state_dict_pre_hook(_keep_own_kernels)
     decayed, others = (len(group["params"]) for group in groups)
     changed = 0 if name == "enable_fused_optimizer" and not fused else decayed + others
-    return optimizer, Change(name, changed, f"{kernel}: {decayed} weights decay, {others} do not")
+    return optimizer, Optimization(name, changed, WeightsGrouped(kernel, decayed, others))
 
 
 def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
@@ -56,7 +57,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
             decays = is_matrix and not isinstance(model.get_submodule(owner), nn.Embedding)
             (decayed if decays else others).append(weight)
     if not decayed and not others:
-        raise SpeedupError("All weights are frozen.", hint="Freeze less, or turn on LoRA.")
+        raise SettingRefusedError("freeze_first_n_gpt_layers", SettingProblem.ALL_FROZEN)
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
 
 
@@ -72,16 +73,11 @@ def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
 def _adamw_8bit(model: nn.Module, groups: Groups, settings: dict[str, Any], device: torch.device) -> Optimizer:
     """Create the AdamW of bitsandbytes; embeddings, whose rows are updated rarely, keep 32-bit moments."""
     if device.type != "cuda":
-        raise SpeedupError(
-            f"optimizer: adamw_8bit needs a CUDA GPU, and this is {device.type}.", hint="Choose adamw or adafactor."
-        )
+        raise SettingRefusedError("optimizer", SettingProblem.NEEDS_GPU, device.type)
     try:
         library: Any = importlib.import_module("bitsandbytes")
     except ImportError as error:
-        raise SpeedupError(
-            "optimizer: adamw_8bit needs the package bitsandbytes.",
-            hint="Install it with: pip install bitsandbytes, or choose adamw.",
-        ) from error
+        raise SettingRefusedError("optimizer", SettingProblem.NEEDS_BITSANDBYTES) from error
     manager = library.optim.GlobalOptimManager.get_instance()
     for module in model.modules():
         if isinstance(module, nn.Embedding):

@@ -3,35 +3,31 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from utils.config import TrainConfig
-from utils.core import wording
 from utils.core.batching import evenly_spaced
-from utils.core.errors import ConfigError, DamagedError, DataError, RunError
-from utils.core.events import Change
-from utils.core.facts import Fact
+from utils.core.errors import FileDamagedError
+from utils.core.facts import Optimization, Report, ShouldStop, ignore, never_stop, to_json
 from utils.core.languages import AMHARIC
-from utils.core.paths import MODELS, SAMPLE_SPEECH
+from utils.core.paths import SAMPLE_SPEECH
 from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
-from utils.dataset import features, metadata
+from utils.dataset import features
 from utils.dataset.clip import Clip
-from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.dataset.features import Features
 from utils.dataset.metadata import ClipLists, OtherClips
 from utils.dataset.statistics import Lengths
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.studio.job import Job
-from utils.studio.models import model_source
+from utils.training import errors, facts
 from utils.training.batches import NO_REPLAY, Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
+from utils.training.errors import RunProblem, SettingProblem, SettingRefusedError, TrainingError
 from utils.xtts import model, pronunciations
-from utils.xtts.base_models import base_folder
+from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
@@ -46,7 +42,6 @@ PROGRESS_SECONDS = 0.5
 MAX_NAMED = 20  # excluded clips that are reported one by one
 CODEC_FILE = "codec.json"  # in the run folder
 AUDITED_CLIPS, SAMPLE_SECONDS = 8, 8.0  # that are encoded and decoded
-CONVERTED = {"latin": "texts as phonetic Latin letters", "ipa": "texts as IPA"}  # what a model of a text mode reads
 WORSE = 1.5  # times the error on the sample speech; a choice, not a measurement
 
 
@@ -58,13 +53,16 @@ class BaseModel:
     fingerprint: str
 
 
-def find_base(job: Job, config: TrainConfig) -> BaseModel:
-    """Find the model to start from; a resumed run finds the one it started from."""
-    note = job.run.folder / BASE_FILE
+def find_base(config: TrainConfig, run: Path, source: ModelSource, replaced: Path | None = None) -> BaseModel:
+    """Find the model to start from; a resumed run finds the one it started from.
+
+    ``replaced`` is a folder that a promoted checkpoint will replace: a run that starts from it keeps a copy.
+    """
+    note = run / BASE_FILE
     if not note.exists():
-        folder = base_folder(config.version, model_source(job.report, job.should_stop), config.custom_model)
-        if folder.resolve() == job.run.project.ready.resolve():
-            folder = _copy_voice(folder, job.run.folder / START)
+        folder = base_folder(config.version, source, config.custom_model)
+        if replaced and folder.resolve() == replaced.resolve():
+            folder = _copy_voice(folder, run / START)
         base = BaseModel(folder, model.fingerprint(folder))
         write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
         return base
@@ -72,14 +70,10 @@ def find_base(job: Job, config: TrainConfig) -> BaseModel:
         known = read_json(note)
         folder, fingerprint = Path(known["folder"]), str(known["fingerprint"])
     except (OSError, ValueError, TypeError, LookupError) as error:
-        hint = "Restore it from a backup, or start a new run from one of its checkpoints."
-        raise DamagedError(f"{note} is damaged.", hint=hint) from error
-    if place := model.find_recorded_base(folder, fingerprint, MODELS):
+        raise FileDamagedError(note) from error
+    if place := model.find_recorded_base(folder, fingerprint, source.models):
         return BaseModel(place, fingerprint)
-    raise RunError(
-        f"The base model of this run, {folder}, is missing or has changed.",
-        hint=f"Restore it, or copy it to {MODELS / folder.name}.",
-    )
+    raise TrainingError(RunProblem.BASE_MISSING, folder)
 
 
 def _copy_voice(ready: Path, own: Path) -> Path:
@@ -92,20 +86,21 @@ def _copy_voice(ready: Path, own: Path) -> Path:
 
 
 def fixed_tokenizer(
-    job: Job, config: TrainConfig, base: BaseModel, clips: Sequence[Clip], others: Sequence[str] = ()
+    config: TrainConfig,
+    run: Path,
+    base: BaseModel,
+    texts: Iterable[str],
+    others: Sequence[str] = (),
+    overrides: Mapping[str, str] = pronunciations.NONE,
 ) -> Tokenizer:
     """Create the tokenizer of a run, with the tokens of other languages, when it first starts; load it later."""
-    folder = job.run.folder / TOKENIZER_FOLDER
+    folder = run / TOKENIZER_FOLDER
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
-        texts = (clip.text for clip in clips)
-        own = pronunciations.overrides(job.run.project.pronunciations)
-        tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, own)
+        tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, overrides)
         tokenizer.with_languages(others).save(folder)
     loaded = Tokenizer.load(folder)
     loaded.refuse_older_front_end()
-    for notice in loaded.notices:
-        job.events.emit("warning", message=notice)
     return loaded
 
 
@@ -114,10 +109,10 @@ def text_mode(config: TrainConfig) -> TextMode:
     return "fidel" if config.language == AMHARIC.code and not config.use_amharic_g2p else config.text_mode
 
 
-def text_change(config: TrainConfig, clips: Sequence[Clip]) -> Change:
+def text_change(config: TrainConfig, clips: Sequence[Clip]) -> Optimization:
     """Report what the model reads, which ``use_amharic_g2p`` decides for Amharic."""
-    detail = CONVERTED.get(text_mode(config), "") if config.language == AMHARIC.code else ""
-    return Change("use_amharic_g2p", len(clips) if detail else 0, detail or "texts as they are written")
+    mode = text_mode(config) if config.language == AMHARIC.code else "fidel"
+    return Optimization("use_amharic_g2p", len(clips) if mode != "fidel" else 0, facts.TextRead(mode))
 
 
 def tokenizer_for(
@@ -149,65 +144,50 @@ def tokenizer_for(
             allow_missing=allow_missing,
         )
     if mode not in (None, known.settings.mode):
-        raise ConfigError(
-            f"text_mode: {base} was trained to read {known.settings.mode}, not {mode}.",
-            hint="Use the setting of that model, or start from a published version.",
-        )
+        raise SettingRefusedError("text_mode", SettingProblem.OTHER_MODE, known.settings.mode)
     return known.with_pronunciations(overrides)
 
 
-def encode_clips(
-    job: Job,
+def encode_clips(  # noqa: PLR0913  # the last three have defaults
     folder: Path,
     encoder: AudioEncoder,
     tokenizer: Tokenizer,
     clips: Sequence[Clip],
     language: str,
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
     *,
     thorough: bool = False,
 ) -> Features:
     """Encode every clip that has no features yet, and open the store; ``thorough`` verifies every stored byte."""
-
-    def report(fact: Fact) -> None:
-        if isinstance(fact, (ClipNotEncoded, FeaturesRemoved)):
-            job.events.emit("problem", message=wording.describe(fact))
-        else:
-            job.report(fact)
-
-    problems = features.build(folder, clips, encoder, tokenizer, language, report, job.should_stop, thorough=thorough)
-    job.events.emit("features", clips=len(clips), problems=problems)
+    problems = features.build(folder, clips, encoder, tokenizer, language, report, should_stop, thorough=thorough)
+    report(facts.Features(len(clips), problems))
     return Features.open(folder, encoder.fingerprint, features.text_fingerprint(tokenizer, language))
 
 
-def audit_codec(job: Job, encoder: AudioEncoder, clips: ClipLists, features: Features) -> None:
+def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Features, report: Report) -> None:
     """Report once per run how well the codec represents the clips; refuse another codec when the run is resumed.
 
     What the codec loses, the model cannot learn: it never hears the clips themselves, only their codes.
     """
-    path = job.run.folder / CODEC_FILE
+    path = run / CODEC_FILE
     if path.is_file():
         if read_json(path).get("codec") != encoder.fingerprint:
-            raise RunError(
-                "The codec (dvae.pth) of the base model is not the one that this run started with.", hint="Restore it."
-            )
+            raise TrainingError(RunProblem.CODEC_CHANGED)
         return
     stored = [clip for clip in clips.train if clip in features]
-    audited: dict[str, object] = {"codec": encoder.fingerprint}
+    audited = facts.Codec(encoder.fingerprint)
     if stored and encoder.decoder is not None:
         chosen = evenly_spaced(stored, AUDITED_CLIPS)
         error = float(np.mean([encoder.error_db(audio.load(clips.folder / clip.audio, RATE)) for clip in chosen]))
         expected = encoder.error_db(audio.load(SAMPLE_SPEECH, RATE, end=SAMPLE_SECONDS))
         used, perplexity = code_usage(features, stored, encoder.codebook.n_embed)
-        audited |= {"error_db": round(error, 2), "sample_error_db": round(expected, 2), "codes_used": round(used, 4)}
-        message = (
-            f"Codec error: {error:.1f} dB on the clips ({expected:.1f} dB on the sample speech). "
-            f"The clips use {used:.0%} of its codes."
-        )
-        job.events.emit("codec", message=message, perplexity=round(perplexity, 1), **audited)
+        measured = round(error, 2), round(expected, 2), round(used, 4), round(perplexity, 1)
+        audited = facts.Codec(encoder.fingerprint, *measured)
+        report(audited)
         if error > WORSE * expected:
-            warning = f"{message} It represents this audio badly: look for noise, music or a narrow frequency band."
-            job.events.emit("warning", message=warning)
-    write_atomically(path, json.dumps(audited))
+            report(facts.CodecFitsBadly(*measured[:2]))
+    write_atomically(path, json.dumps(to_json(audited)))
 
 
 def code_usage(features: Features, clips: Sequence[Clip], codes: int) -> tuple[float, float]:
@@ -219,21 +199,19 @@ def code_usage(features: Features, clips: Sequence[Clip], codes: int) -> tuple[f
     return float((counts > 0).mean()), float(np.exp(-(shares * np.log(shares)).sum()))
 
 
-def choose_clips(job: Job, store: Features, clips: Sequence[Clip], limits: ClipLimits, split: str) -> FeatureSource:
+def choose_clips(
+    store: Features, clips: Sequence[Clip], limits: ClipLimits, split: str, report: Report
+) -> FeatureSource:
     """Select the clips that can be used, and report why the others are excluded."""
     source, excluded = select_clips(store, clips, limits)
-    for clip, reason in excluded[:MAX_NAMED]:
-        job.events.emit("aside", clip=clip.audio, message=reason)
-    job.events.emit("clips", split=split, used=len(source.clips), aside=len(excluded))
-    if source.clips and split == "train":
-        lengths = Lengths(tuple(source.lengths.samples / RATE), tokens=tuple(source.lengths.ids))
-        job.events.emit("lengths", message=" ".join(map(wording.describe, lengths.gaps())), **lengths.counts())
+    for clip in excluded[:MAX_NAMED]:
+        report(clip)
+    report(facts.Clips(split, len(source.clips), len(excluded)))
     if not source.clips:
-        reasons = "; ".join(f"{clip.audio}: {reason}" for clip, reason in excluded[:3])
-        raise DataError(
-            f"No clip of the {split} list can be used. {reasons}",
-            hint="Raise the limits, or prepare the dataset again.",
-        )
+        raise errors.NoUsableClipsError(split, tuple(excluded[:3]))
+    if split == "train":
+        lengths = Lengths(tuple(source.lengths.samples / RATE), tokens=tuple(source.lengths.ids))
+        report(facts.Lengths(**lengths.counts()))
     return source
 
 
@@ -254,40 +232,57 @@ class PreparedData(NamedTuple):
     others: list[OtherData]
 
 
-def prepare_data(job: Job, config: TrainConfig) -> PreparedData:
-    """Read the clip lists, find the base model, fix the tokenizer, and encode clips that have no features yet."""
-    clips = metadata.clips_of_run(job.run.folder, config, job.run.project.dataset)
-    metadata.store_clips_of_run(job.run.folder, config, clips)
+def prepare_data(
+    clips: ClipLists,
+    others: Sequence[OtherClips],
+    config: TrainConfig,
+    run: Path,
+    source: ModelSource,
+    *,
+    overrides: Mapping[str, str] = pronunciations.NONE,
+    replaced: Path | None = None,
+) -> PreparedData:
+    """Find the base model, fix the tokenizer, and encode clips that have no features yet.
+
+    Args:
+        clips: Clips to train on.
+        others: Clips of other languages that are mixed in.
+        config: Settings of the run.
+        run: Folder of the run.
+        source: Where published models are; its ``report`` and ``should_stop`` are those of the preparation.
+        overrides: The spoken form of written words, which corrects the tokenizer.
+        replaced: A voice that a promoted checkpoint will replace; a run that starts from it keeps a copy.
+    """
+    report = source.report
     for problem in clips.problems:
-        job.events.emit("problem", message=wording.describe(problem))
-    base = find_base(job, config)
-    others = metadata.other_clips_of_run(job.run.folder, config)
-    tokenizer = fixed_tokenizer(job, config, base, clips.train, [other.language for other in others])
+        report(problem)
+    base = find_base(config, run, source, replaced)
+    languages = [other.language for other in others]
+    tokenizer = fixed_tokenizer(config, run, base, (clip.text for clip in clips.train), languages, overrides)
+    for notice in tokenizer.notices:
+        report(facts.ModelNotice(notice))
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
-    encoded = encode_clips(job, clips.folder, encoder, tokenizer, clips.clips, config.language)
-    audit_codec(job, encoder, clips, encoded)
-    encode = partial(encode_clips, job, encoder=encoder, tokenizer=tokenizer)
-    mixed = [
-        OtherData(other, encode(other.lists.folder, clips=other.lists.clips, language=other.language))
-        for other in others
-    ]
+
+    def encode(lists: ClipLists, language: str) -> Features:
+        return encode_clips(lists.folder, encoder, tokenizer, lists.clips, language, report, source.should_stop)
+
+    encoded = encode(clips, config.language)
+    audit_codec(run, encoder, clips, encoded, report)
+    mixed = [OtherData(other, encode(other.lists, other.language)) for other in others]
     return PreparedData(clips, base, tokenizer, encoded, mixed)
 
 
 def mix_clips(
-    job: Job, config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits
+    config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits, report: Report
 ) -> tuple[FeatureSource, Replay]:
     """Join the training clips of a run with those of other languages, if it trains on them."""
     if not others or not config.replay_share:
         return own, NO_REPLAY
     mixed = [
-        choose_clips(job, encoded, clips.lists.train, limits, f"train {clips.language}") for clips, encoded in others
+        choose_clips(encoded, clips.lists.train, limits, f"train {clips.language}", report) for clips, encoded in others
     ]
     sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in others]
     replay = Replay.of_share(config.replay_share, len(own.clips), sizes, weights)
-    shares = [f"{count} of {clips.language}" for (clips, _), count in zip(others, replay.counts, strict=True)]
-    message = (
-        f"Each epoch has {len(own.clips)} clips of {config.language} and, from other datasets, {', '.join(shares)}."
-    )
-    job.events.emit("replay", message=message, counts=replay.counts)
+    languages = [clips.language for clips, _ in others]
+    report(facts.Replay({config.language: len(own.clips), **dict(zip(languages, replay.counts, strict=True))}))
     return JoinedSource([own, *mixed]), replay

@@ -15,14 +15,13 @@ import torch
 from torch import Tensor
 
 from utils.core import folders, storage
-from utils.core.errors import DamagedError
+from utils.core.errors import Damage, FileDamagedError
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
 WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
 OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
 RANDOM = "random.safetensors"  # also the few tensors of scheduler and guards
-HINT = "Start a new run from one of the checkpoints."
 HEADER_BYTES = 400  # per tensor in headers and JSON
 
 Tree = dict[str, Any]
@@ -70,7 +69,7 @@ def save(folder: Path, snapshot: Snapshot) -> None:
 def load(folder: Path) -> Snapshot:
     """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
     if not can_resume(folder):
-        raise DamagedError(f"{folder} contains no complete resume state.", hint="Start a new run.")
+        raise FileDamagedError(folder / RESUME_STATE, Damage.MISSING)
     folders.repair(folder, RESUME_STATE)
     about = folders.read_manifest(folder, RESUME_STATE)
     try:
@@ -83,10 +82,8 @@ def load(folder: Path) -> Snapshot:
             **{name: about[name] for name in SCALARS if name in about},
             **unflatten_tree(about["trees"], read_tensors(folder / RANDOM)),
         )
-    except DamagedError as error:
-        raise DamagedError(error.message, hint=HINT) from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
-        raise DamagedError(f"{folder / RESUME_STATE} is damaged.", hint=HINT) from error
+        raise FileDamagedError(folder / RESUME_STATE) from error
 
 
 def can_resume(folder: Path) -> bool:

@@ -12,16 +12,15 @@ import torch
 from torch import Tensor, nn
 
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, DamagedError, RunError
-from utils.core.events import as_integer, read_events, tail_offset
+from utils.core.errors import AmharicTtsError, DamagedError, explain
+from utils.core.facts import Report
 from utils.core.storage import write_atomically
 from utils.evaluation.voice_scores import SpokenSentence
-from utils.studio.job import Job
-from utils.studio.runs import Run
-from utils.training import resume_state
+from utils.training import errors, facts, resume_state
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
 from utils.training.ema import UPDATES
+from utils.training.errors import RunProblem, TrainingError
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance
@@ -68,8 +67,9 @@ class TrainState:
 class RunSaver:
     """Saves and restores everything that a run consists of."""
 
-    job: Job
+    folder: Path  # of the run
     config: TrainConfig
+    report: Report
     base: BaseModel
     dataset_hash: str  # of the training clips
     gpt: nn.Module  # coqui's GPT, without wrappers
@@ -79,9 +79,9 @@ class RunSaver:
     per_epoch: int  # updates
     samples: CheckpointSamples
     scorer: "Scorer | None" = None  # of the spoken sentences, with the evaluation loss and that of the base model
+    reported: int = 0  # the newest update of an earlier session, saved or not
 
     def __post_init__(self) -> None:
-        self.folder = self.job.run.folder
         self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
         self.stopping, self.overfitting = EarlyStopping(self.config.early_stopping_patience), OverfittingGuard()
         guards = {"guard": self.step.guard, "micro": self.step.micro}
@@ -95,7 +95,7 @@ class RunSaver:
         snapshot = self._snapshot(state)
         if self.step.ranks.is_first:
             resume_state.save(self.resume_folder, snapshot)
-            self.job.events.emit("saved", step=state.update)
+            self.report(facts.Saved(state.update))
         self.step.ranks.wait()
 
     def restore(self) -> TrainState | None:
@@ -105,35 +105,27 @@ class RunSaver:
         """
         if not self.can_resume and not self.resume_folder.exists():
             if checkpoints.list_checkpoints(self.folder):
-                return self._recover(DamagedError("This run has no resume state."))
-            if lost := last_update(self.job.run):
-                message = f"Nothing of this run was saved, so it starts from the beginning. Lost: {lost} updates."
-                self.job.events.emit("warning", message=message)
+                return self._recover(facts.Cause.MISSING)
+            if self.reported:
+                self.report(facts.RunStartsAnew(self.reported))
             return None
         try:
             snapshot = self._load()
-        except DamagedError as error:
-            return self._recover(error)
+        except DamagedError:
+            return self._recover(facts.Cause.DAMAGED)
         if snapshot.dataset_hash != self.dataset_hash:
-            raise RunError(
-                "The training clips have changed since this run was saved, so it cannot resume exactly.",
-                hint="Promote its checkpoint, then start a run with custom_model set to the project's folder ready.",
-            )
+            raise TrainingError(RunProblem.CLIPS_CHANGED)
         if changed_settings(snapshot.settings, self.config):
-            raise RunError(
-                "The settings of this run were changed after it was saved.",
-                hint=f"Restore them. Only these may change: {', '.join(sorted(MAY_CHANGE))}.",
-            )
+            raise TrainingError(RunProblem.SETTINGS_CHANGED, ", ".join(sorted(MAY_CHANGE)))
         self.throughput.earlier_seconds += snapshot.seconds
         return self._apply(snapshot, self.guards)
 
-    def _recover(self, error: DamagedError) -> TrainState:
-        """Continue from the newest checkpoint because the resume state is damaged.
+    def _recover(self, cause: facts.Cause) -> TrainState:
+        """Continue from the newest checkpoint because the resume state is missing or damaged.
 
         A checkpoint holds no optimizer state, so the optimizer is reset. The learning rate continues where it was.
         """
         step = self.step
-        reported = last_update(self.job.run)
         info = load_newest_checkpoint(self.folder, self.gpt, self.config)
         known_best = (one for one in checkpoints.list_checkpoints(self.folder) if one.is_best and one.step <= info.step)
         best = next((one.info for one in known_best), None)
@@ -155,12 +147,7 @@ class RunSaver:
         if step.ema is not None:
             averages = {name: weight.detach() for name, weight in step.ema.weights.items()}
             step.ema.load_state_dict({UPDATES: torch.tensor(state.update), **averages})
-        self.job.events.emit(
-            "warning",
-            message=f"{error.message} Continuing from the checkpoint of update {state.update}. "
-            f"Lost: {max(0, reported - state.update)} updates after it and the state of the optimizer, "
-            "so the loss may rise briefly.",
-        )
+        self.report(facts.CheckpointContinued(state.update, cause, max(0, self.reported - state.update)))
         return state
 
     def roll_back(self) -> TrainState | None:
@@ -185,7 +172,7 @@ class RunSaver:
             if replace or not checkpoints.checkpoint_folder(run, state.update).exists():
                 with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():
                     folder = checkpoints.write(run, merged_state(self.gpt), self._info(state), self._write_extras)
-                self.job.events.emit("checkpoint", step=state.update, folder=str(folder), best=best)
+                self.report(facts.Checkpoint(state.update, str(folder), best))
             if best:
                 checkpoints.mark_best(run, state.update, state.best_loss)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)
@@ -206,10 +193,10 @@ class RunSaver:
         try:
             scores = self.scorer(spoken, state.eval_losses["loss"], state.base_loss)
         except (AmharicTtsError, RuntimeError, OSError, ValueError) as error:
-            self.job.events.emit("warning", message=f"Step {state.update} could not be scored: {error}")
+            self.report(facts.SamplesFailed(state.update, explain(error)))
             return {}
         checkpoints.write_scores(self.folder, state.update, scores)
-        self.job.events.emit("scores", step=state.update, **scores)
+        self.report(facts.Scores(state.update, **scores))
         return scores
 
     def _write_extras(self, folder: Path) -> None:
@@ -278,13 +265,6 @@ class RunSaver:
         )
 
 
-def last_update(run: Run) -> int:
-    """Return the last update that a run has reported; 0 if none."""
-    events = read_events(run.events, tail_offset(run.events)).events
-    steps = [as_integer(event.get("step")) or 0 for event in events if event["kind"] == "train"]
-    return steps[-1] if steps else 0
-
-
 def changed_settings(saved: Mapping[str, object], config: TrainConfig) -> list[str]:
     """Name the settings that were saved with another value; later versions may have more than were saved."""
     now = config.model_dump(mode="json", exclude=MAY_CHANGE)
@@ -293,21 +273,19 @@ def changed_settings(saved: Mapping[str, object], config: TrainConfig) -> list[s
 
 def load_newest_checkpoint(run: Path, gpt: nn.Module, config: TrainConfig) -> CheckpointInfo:
     """Load the newest intact checkpoint with these settings into a model, verifying every byte."""
-    errors = []
+    refused: list[AmharicTtsError] = []
     for checkpoint in checkpoints.list_checkpoints(run):
         if checkpoint.info is None:
             continue
         try:
             if changed_settings(checkpoint.info.settings, config):
-                raise DamagedError(f"{checkpoint.folder} was trained with different settings.")
+                raise errors.CheckpointRefusedError(checkpoint.folder, errors.Mismatch.SETTINGS)
             _load_weights(gpt, checkpoint.folder)
         except AmharicTtsError as error:
-            errors.append(error.message)
+            refused.append(error)
         else:
             return checkpoint.info
-    raise DamagedError(
-        f"No checkpoint of {run.name} can be used instead. {' '.join(errors)}".rstrip(), hint="Start a new run."
-    )
+    raise errors.NoCheckpointError(run.name, tuple(refused))
 
 
 @torch.no_grad()
@@ -319,5 +297,5 @@ def _load_weights(gpt: nn.Module, folder: Path) -> None:
     state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)
     expected = merged_state(gpt)
     if {name: part.shape for name, part in expected.items()} != {name: part.shape for name, part in state.items()}:
-        raise DamagedError(f"{folder} contains the weights of a different model.")
+        raise errors.CheckpointRefusedError(folder, errors.Mismatch.MODEL)
     gpt.load_state_dict(state, strict=False)  # a weight with two names is stored under one of them

@@ -14,16 +14,16 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.config import TrainConfig
+from utils.core.facts import Report, ignore
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
+from utils.training.facts import EmbeddingWarmupEnded
 from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
 from utils.training.packing import PackedBatch
 from utils.training.speedups.blocks import uncompiled
 from utils.training.speedups.freezing import TextRowsOnly
 from utils.xtts.device import free_memory
-
-OTHER_LANGUAGES = "loss_other_languages"  # in the event of an evaluation
 
 
 class StepResult(NamedTuple):
@@ -47,8 +47,8 @@ class TrainStep:
     optimizer: Optimizer
     schedule: LRScheduler
     ema: Ema | None
-    warn: Callable[[str], None]
-    clip_names: Callable[[Update], Iterable[str]] = lambda _update: ()  # for messages about non-finite updates
+    report: Report = ignore
+    clip_names: Callable[[Update], Iterable[str]] = lambda _update: ()  # for reports of updates that are not finite
 
     def __post_init__(self) -> None:
         self.guard = NonFiniteGuard()
@@ -81,7 +81,7 @@ class TrainStep:
         if self.text_warmup is not None and number >= self.config.embedding_warmup_steps:
             self.text_warmup.undo()
             self.text_warmup = None
-            self.warn(f"Embedding warm-up is over: from update {number + 1}, all weights are trained.")
+            self.report(EmbeddingWarmupEnded(number + 1))
 
     def _gradients(self, update: Update) -> Tensor:
         """Run all batches of an update, in halves when memory runs out; return the sums of both losses."""
@@ -94,7 +94,7 @@ class TrainStep:
                     raise  # the other processes wait in the middle of this update
             self.optimizer.zero_grad(set_to_none=True)  # outside of except, which holds what must be freed
             free_memory()
-            self.warn(self.micro.on_oom())
+            self.report(self.micro.on_oom())
 
     def _backward(self, batches: Sequence[PackedBatch], update: Update) -> Tensor:
         accelerator = self.ranks.accelerator
@@ -139,6 +139,19 @@ class EvalLosses(NamedTuple):
     loss: float
 
 
+class Evaluated(NamedTuple):
+    """The losses of the weights that will be exported, on each other language, and without the average."""
+
+    losses: EvalLosses
+    languages: Mapping[str, float] = {}  # never changed
+    without_ema: float | None = None
+
+    @property
+    def other_languages(self) -> float | None:
+        """The mean of the other languages, which rises when they are forgotten."""
+        return sum(self.languages.values()) / len(self.languages) if self.languages else None
+
+
 @dataclass
 class Evaluator:
     """Computes the loss on clips that are never trained on; neither weights nor random numbers change."""
@@ -150,18 +163,16 @@ class Evaluator:
     ema: Ema | None = None
     others: Mapping[str, Callable[[], Iterable[PackedBatch]]] = field(default_factory=dict)  # of other languages
 
-    def evaluate(self) -> tuple[EvalLosses, dict[str, float]]:
-        """Evaluate the weights that will be exported; with an average, also report the loss without it."""
-        raw = self.losses()
+    def evaluate(self) -> Evaluated:
+        """Evaluate the weights that will be exported; with an average, also those without it."""
         if self.ema is None:
-            return raw, self._other_losses()
+            return Evaluated(self.losses(), self._other_losses())
+        raw = self.losses()
         with self.ema.swapped():
-            return self.losses(), {"loss_without_ema": raw.loss, **self._other_losses()}
+            return Evaluated(self.losses(), self._other_losses(), raw.loss)
 
     def _other_losses(self) -> dict[str, float]:
-        """Return the loss on each other language, and the mean of them: it rises when they are forgotten."""
-        losses = {f"loss_{language}": self.losses(batches).loss for language, batches in self.others.items()}
-        return {**losses, OTHER_LANGUAGES: sum(losses.values()) / len(losses)} if losses else {}
+        return {language: self.losses(batches).loss for language, batches in self.others.items()}
 
     def losses(self, batches: Callable[[], Iterable[PackedBatch]] | None = None) -> EvalLosses:
         accelerator, was_training = self.ranks.accelerator, self.model.training

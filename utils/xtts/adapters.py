@@ -13,7 +13,7 @@ from peft import LoraConfig, inject_adapter_in_model
 from peft.tuners.lora import LoraLayer
 from torch import Tensor, nn
 
-from utils.core.events import Change
+from utils.core.facts import Optimization
 from utils.xtts.checkpoints import LORA_PREFIX
 from utils.xtts.facts import AdapterProblem, ModelSwitchError
 
@@ -29,7 +29,7 @@ BASE = ".base_layer"  # what peft puts between the name of a layer and the names
 
 def add_lora(
     gpt: nn.Module, rank: int, alpha: float, dropout: float = 0.0, targets: Targets = "all", *, dora: bool = False
-) -> Change:
+) -> Optimization:
     """Add adapters to the GPT-2 and freeze everything but them and the text embeddings.
 
     Freeze layers after this, or their adapters will be trained.
@@ -53,7 +53,7 @@ def add_lora(
         raise ModelSwitchError(AdapterProblem.NO_LAYER)
     trained = sum(weight.numel() for weight in gpt.parameters() if weight.requires_grad)
     total = sum(weight.numel() for weight in gpt.parameters())
-    return Change(
+    return Optimization(
         "enable_lora", layers, f"{'DoRA' if dora else 'LoRA'}: {trained:,} of {total:,} parameters are trained"
     )
 

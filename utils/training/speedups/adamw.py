@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.adamw import adamw
 
-from utils.core.errors import SpeedupError
+from utils.training.errors import SettingProblem, SettingRefusedError
 
 State = dict[str, Tensor]
 Group = dict[str, Any]
@@ -60,10 +60,9 @@ class OffloadedAdamW(Optimizer):
 
     def __init__(self, params: Iterable[Any], *, staged: bool | None = None, **settings: Unpack[AdamWSettings]) -> None:
         super().__init__(params, {**DEFAULTS, **settings})
-        if any(weight.dtype != torch.float32 for group in self.param_groups for weight in group["params"]):
-            raise SpeedupError(
-                "offload_optimizer: a weight is not float32.", hint="Load the model in float32 and use mixed precision."
-            )
+        for weight in (weight for group in self.param_groups for weight in group["params"]):
+            if weight.dtype != torch.float32:
+                raise SettingRefusedError("offload_optimizer", SettingProblem.NOT_FLOAT32, str(weight.dtype))
         self.staged = staged
         self._buffers: tuple[_StagingBuffer, _StagingBuffer] | None = None
 

@@ -6,8 +6,9 @@ import torch
 from torch import nn
 from torch.nn.attention import SDPBackend
 
-from utils.core.errors import SpeedupError
-from utils.core.events import Change
+from utils.core.facts import Optimization
+from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.facts import LayersChanged
 from utils.xtts import modules
 
 FUSED, EAGER = "sdpa", "eager"  # as transformers names them
@@ -27,14 +28,14 @@ class AttentionReport(NamedTuple):
     kernel: str  # "none" if torch selects none
 
 
-def use_attention(gpt: nn.Module, implementation: str) -> Change:
+def use_attention(gpt: nn.Module, implementation: str) -> Optimization:
     """Use SDPA, or eager attention as coqui-tts does."""
     switch = modules.unfuse if implementation == EAGER else modules.fuse
-    changed = {"GPT": (len(_gpt2_attentions(gpt)), _switch_gpt2(gpt, implementation))}
-    for name, part in _conditioning_parts(gpt).items():
-        changed[name.replace("_", " ")] = modules.count_fused(part)[0], switch(part)
-    parts = ", ".join(f"{name} {layers}" for name, (layers, _) in changed.items())
-    return Change("enable_sdpa", sum(now for _, now in changed.values()), f"{implementation} in layers: {parts}")
+    changed, layers = _switch_gpt2(gpt, implementation), [len(_gpt2_attentions(gpt))]
+    for part in _conditioning_parts(gpt).values():
+        changed += switch(part)
+        layers.append(modules.count_fused(part)[0])
+    return Optimization("enable_sdpa", changed, LayersChanged(implementation, *layers))
 
 
 def report(
@@ -49,7 +50,7 @@ def report(
     for name, part in _conditioning_parts(gpt).items():
         layers, fused = modules.count_fused(part)
         if fused not in {0, layers}:
-            raise SpeedupError(f"{name}: {fused} of {layers} layers are fused.", hint="Reload the model.")
+            raise SettingRefusedError("enable_sdpa", SettingProblem.PARTLY_FUSED, f"{name} {fused}/{layers}")
         kernel = selected_kernel(device, dtype, modules.head_width(part), causal=False)
         parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, EAGER, "none")
     return parts
@@ -62,10 +63,7 @@ def _switch_gpt2(gpt: nn.Module, implementation: str) -> int:
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.set_attn_implementation(implementation)
     if (now := _gpt2_implementation(attentions)) != implementation:
-        raise SpeedupError(
-            f"enable_sdpa: the GPT-2 still uses {now} attention instead of {implementation}.",
-            hint="Install the version of transformers in requirements.txt.",
-        )
+        raise SettingRefusedError("enable_sdpa", SettingProblem.NOT_SWITCHED, now)
     return 0 if before == now else len(attentions)
 
 

@@ -20,8 +20,9 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 from transformers.activations import NewGELUActivation
 
-from utils.core.errors import SpeedupError
-from utils.core.events import Change
+from utils.core.facts import Optimization
+from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.facts import LayersChanged
 
 ENCODER = "conditioning_encoder.attn"
 SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
@@ -29,20 +30,18 @@ SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
 Backend = str | Callable[..., Any]
 
 
-def fuse_gelu(gpt: nn.Module) -> Change:
+def fuse_gelu(gpt: nn.Module) -> Optimization:
     """Use torch's kernel in every layer, which keeps fewer results for the backward pass.
 
     transformers computes the same formula in eight steps.
     """
     layers = [module for module in gpt.get_submodule("gpt.h").modules() if hasattr(module, "act")]
     if not layers or not all(isinstance(layer.act, NewGELUActivation | nn.GELU) for layer in layers):
-        raise SpeedupError(
-            "enable_fused_gelu: this GPT has a different activation.", hint="Turn off enable_fused_gelu."
-        )
+        raise SettingRefusedError("enable_fused_gelu", SettingProblem.OTHER_ACTIVATION)
     changed = [layer for layer in layers if isinstance(layer.act, NewGELUActivation)]
     for layer in changed:
         layer.act = nn.GELU(approximate="tanh")
-    return Change("enable_fused_gelu", len(changed), f"fused in {len(layers)} layers")
+    return Optimization("enable_fused_gelu", len(changed), LayersChanged("fused GELU in", len(layers)))
 
 
 class CheckpointedSequence(nn.Sequential):
@@ -57,10 +56,10 @@ class CheckpointedSequence(nn.Sequential):
         return x
 
 
-def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
+def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Optimization:
     """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder, replacing an earlier choice."""
     if every < 1:
-        raise SpeedupError(f"checkpoint_every: {every} is below 1.", hint="1 checkpoints every layer.")
+        raise SettingRefusedError("checkpoint_every", SettingProblem.BELOW_ONE, every)
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.gradient_checkpointing = True  # disables the cache, which the recomputation would fill again
     for number, block in enumerate(gpt2.h):
@@ -68,15 +67,11 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Change:
         block._gradient_checkpointing_func = functools.partial(checkpoint, use_reentrant=False)  # noqa: SLF001
     encoder: Any = gpt.get_submodule(ENCODER)
     if (kind := encoder.__class__) not in {nn.Sequential, CheckpointedSequence}:
-        raise SpeedupError(
-            f"enable_grad_checkpoint: {ENCODER} is a {kind.__name__}, not a plain sequence.",
-            hint="Turn on checkpointing before the model is wrapped.",
-        )
+        raise SettingRefusedError("enable_grad_checkpoint", SettingProblem.WRAPPED, kind.__name__)
     encoder.__class__ = CheckpointedSequence
     encoder.every = every
-    layers, encoder_layers = checkpointed(gpt)
-    detail = f"{layers} layers of the GPT and {encoder_layers} of the conditioning encoder"
-    return Change("enable_grad_checkpoint", layers + encoder_layers, detail)
+    layers = checkpointed(gpt)
+    return Optimization("enable_grad_checkpoint", sum(layers), LayersChanged("checkpointed", *layers))
 
 
 def checkpointed(gpt: nn.Module) -> tuple[int, int]:
@@ -86,7 +81,7 @@ def checkpointed(gpt: nn.Module) -> tuple[int, int]:
     return layers, encoder_layers
 
 
-def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backend = "inductor") -> Change:
+def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backend = "inductor") -> Optimization:
     """Compile the layers of the GPT-2 at the first batch of each shape; on a GPU, inductor records CUDA graphs."""
     kind = torch.device(device)
     settings: dict[str, Any] = {"backend": backend, "dynamic": False}
@@ -98,8 +93,9 @@ def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backe
     blocks = _blocks(gpt)
     for block in blocks:
         block.compile(**settings)
-    detail = f"layers of the GPT, {settings.get('mode', backend)}, each shape on first use"
-    return Change("use_compile", len(blocks), detail)
+    return Optimization(
+        "use_compile", len(blocks), LayersChanged(f"compiled ({settings.get('mode', backend)})", len(blocks))
+    )
 
 
 def compiled(gpt: nn.Module) -> int:
@@ -120,10 +116,7 @@ def check_compiler(device: torch.device) -> None:
     try:
         torch.compile(_add_one)(torch.ones(2, device=device))
     except Exception as error:  # torch raises whatever its compilers raise
-        raise SpeedupError(
-            f"use_compile: torch.compile does not work on this machine for {device.type}: {type(error).__name__}.",
-            hint="Install a C++ compiler (on Debian: apt install g++ python3-dev), or turn off use_compile.",
-        ) from error
+        raise SettingRefusedError("use_compile", SettingProblem.NO_COMPILER, device.type) from error
 
 
 def _add_one(numbers: torch.Tensor) -> torch.Tensor:

@@ -13,22 +13,23 @@ from torch import Tensor, nn
 from transformers import AttentionInterface
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 
-from utils.core.events import Change
+from utils.core.facts import Optimization
+from utils.training.facts import LayersChanged
 
 VALUES = 256  # of a byte
 BYTE_DROPOUT = "byte_dropout"  # implementation of attention, as transformers knows it
 
 
-def set_dropout(gpt: nn.Module, share: float) -> Change:
+def set_dropout(gpt: nn.Module, share: float) -> Optimization:
     """Set the dropout probability of the GPT-2, including its attention; coqui keeps the default of transformers."""
     layers = _dropouts(gpt)
     changed = sum(layer.p != share for layer in layers)
     for layer in layers:
         layer.p = share
-    return Change("dropout", changed, f"{share:g} in {len(layers)} layers")
+    return Optimization("dropout", changed, LayersChanged(f"{share:g} in", len(layers)))
 
 
-def use_byte_dropout(gpt: nn.Module) -> Change:
+def use_byte_dropout(gpt: nn.Module) -> Optimization:
     """Replace every dropout of the GPT-2, including that of its fused attention."""
     layers: list[nn.Dropout] = [layer for layer in _dropouts(gpt) if layer.p]
     for layer in layers:
@@ -37,8 +38,7 @@ def use_byte_dropout(gpt: nn.Module) -> Change:
         AttentionInterface.register(BYTE_DROPOUT, attend)
         gpt2: Any = gpt.get_submodule("gpt")
         gpt2.set_attn_implementation(BYTE_DROPOUT)
-    blocks = list(gpt.get_submodule("gpt.h").children())
-    return Change("enable_byte_dropout", len(layers), f"{len(layers)} dropouts in {len(blocks)} layers")
+    return Optimization("enable_byte_dropout", len(layers), LayersChanged("random bytes in", len(layers)))
 
 
 class ByteDropout(nn.Dropout):

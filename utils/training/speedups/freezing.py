@@ -2,30 +2,27 @@
 
 from torch import nn
 
-from utils.core.errors import SpeedupError
-from utils.core.events import Change
+from utils.core.facts import Optimization
+from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.facts import ParametersFrozen
 from utils.xtts.adapters import TEXT_ROWS
 from utils.xtts.modules import CONDITIONING
 
 
-def freeze_first_layers(gpt: nn.Module, count: int) -> Change:
+def freeze_first_layers(gpt: nn.Module, count: int) -> Optimization:
     """Freeze the first layers of the GPT-2, including adapters in them."""
     layers = list(gpt.get_submodule("gpt.h").children())
     if count > len(layers):
-        raise SpeedupError(
-            f"freeze_first_n_gpt_layers: {count} layers of {len(layers)}.",
-            hint=f"Choose a number from 0 to {len(layers)}.",
-        )
+        raise SettingRefusedError("freeze_first_n_gpt_layers", SettingProblem.TOO_MANY_LAYERS, len(layers))
     frozen = sum(map(_freeze, layers[:count]))
-    detail = f"{frozen:,} parameters in the first {count} of {len(layers)} layers"
-    return Change("freeze_first_n_gpt_layers", count, detail)
+    return Optimization("freeze_first_n_gpt_layers", count, ParametersFrozen(frozen))
 
 
-def freeze_conditioning(gpt: nn.Module) -> Change:
+def freeze_conditioning(gpt: nn.Module) -> Optimization:
     """Freeze the conditioning encoder and the perceiver (the speaker encoder of the GPT)."""
     parts = [gpt.get_submodule(name) for name in CONDITIONING]
     weights = sum(weight.requires_grad for part in parts for weight in part.parameters())
-    return Change("freeze_conditioning", weights, f"{sum(map(_freeze, parts)):,} parameters of the speaker encoder")
+    return Optimization("freeze_conditioning", weights, ParametersFrozen(sum(map(_freeze, parts))))
 
 
 def _freeze(part: nn.Module) -> int:

@@ -4,13 +4,15 @@ import sys
 
 import torch
 
-from utils.core.events import Change
+from utils.core.facts import Optimization
+from utils.training.facts import DeviceLacks, MemoryLimit, Tf32
 
 CAPABILITY = (8, 0)  # Ampere, the first with TF32
-GIB = 2**30
 
 
-def use_tf32(device: torch.device | str, *, enabled: bool = True, capability: tuple[int, int] | None = None) -> Change:
+def use_tf32(
+    device: torch.device | str, *, enabled: bool = True, capability: tuple[int, int] | None = None
+) -> Optimization:
     """Turn TF32 on or off for matrix products and convolutions; count the settings that changed.
 
     TF32 is faster and less precise (10 instead of 23 mantissa bits). It applies to what autocast leaves in float32, and
@@ -18,16 +20,15 @@ def use_tf32(device: torch.device | str, *, enabled: bool = True, capability: tu
     """
     kind = torch.device(device)
     if kind.type != "cuda":
-        return Change("enable_tf32", 0, f"not supported by this device: {kind.type}")
+        return Optimization("enable_tf32", 0, DeviceLacks(kind.type))
     major, minor = capability or torch.cuda.get_device_capability(kind)
     if (major, minor) < CAPABILITY:
-        detail = f"not supported by this device: compute capability {major}.{minor}, TF32 needs 8.0"
-        return Change("enable_tf32", 0, detail)
+        return Optimization("enable_tf32", 0, DeviceLacks(f"compute capability {major}.{minor} of 8.0"))
     before = tf32_state()
     torch.backends.cuda.matmul.allow_tf32 = enabled
     torch.backends.cudnn.allow_tf32 = enabled
     changed = [name for name, state in tf32_state().items() if state != before[name]]
-    return Change("enable_tf32", len(changed), f"{'on' if enabled else 'off'} for {' and '.join(before)}")
+    return Optimization("enable_tf32", len(changed), Tf32(enabled))
 
 
 def tf32_state() -> dict[str, bool]:
@@ -37,16 +38,14 @@ def tf32_state() -> dict[str, bool]:
     }
 
 
-def cap_memory(fraction: float, device: torch.device | str) -> Change:
+def cap_memory(fraction: float, device: torch.device | str) -> Optimization:
     """Limit this process to a share of the GPU's memory (1: no limit); beyond it, torch runs out of memory."""
     kind = torch.device(device)
     if kind.type != "cuda":
-        return Change("max_memory_fraction", 0, f"not supported by this device: {kind.type}")
+        return Optimization("max_memory_fraction", 0, DeviceLacks(kind.type))
     torch.cuda.set_per_process_memory_fraction(fraction, kind)
-    total = torch.cuda.get_device_properties(kind).total_memory / GIB
-    if fraction == 1:
-        return Change("max_memory_fraction", 0, f"no limit: {total:.1f} GiB")
-    return Change("max_memory_fraction", 1, f"{fraction * total:.1f} of {total:.1f} GiB")
+    total = torch.cuda.get_device_properties(kind).total_memory
+    return Optimization("max_memory_fraction", int(fraction < 1), MemoryLimit(round(fraction * total), total))
 
 
 def allocator_environment() -> dict[str, str]:

@@ -15,7 +15,7 @@ from utils.core.processes import read_lines
 from utils.dataset.store import Store
 from utils.studio import runs, training_checks
 from utils.studio.background_jobs import BackgroundJob
-from utils.training.history import HistoryCache, RunHistory
+from utils.studio.run_history import HistoryCache, RunHistory
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t, translate
 from utils.ui.page import (

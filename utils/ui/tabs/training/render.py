@@ -6,10 +6,12 @@ from html import escape
 from pathlib import Path
 
 from utils.config import TrainConfig
-from utils.core.events import as_number
+from utils.core.facts import Optimization
+from utils.core.wording import describe
+from utils.studio.run_history import SCORES, Points, RunHistory, is_finite, smoothed
 from utils.studio.runs import ACTIVE, Run, State, Status
 from utils.studio.training_checks import DiskForecast, Result, differences
-from utils.training.history import SCORES, Points, RunHistory, Sample, smoothed
+from utils.training.facts import Sample
 from utils.ui import views
 from utils.ui.i18n import field_title, t, translate
 from utils.ui.views import cell, note
@@ -46,7 +48,7 @@ def run_progress(history: RunHistory, *, active: bool, language: str) -> str:
         percent = round(100 * history.read)
         return views.progress(t("training.reading_log", language, percent=percent), percent, 100)
     if active and history.phase:
-        part, done, total = history.phase
+        part, done, total = history.phase.part, history.phase.step, history.phase.total
         return views.progress(t("training.preparing", language, part=part, done=done, total=total), done, total)
     if not history.total:
         return note(t("training.starting", language)) if active else ""
@@ -64,8 +66,8 @@ def figures(history: RunHistory, language: str) -> str:
         "samples_per_second": "training.clips_per_second",
         "memory_gb": "training.memory_gib",
     }
-    values = {title: as_number(history.latest.get(name)) for name, title in names.items()}
-    shown = {title: views.short(value) for title, value in values.items() if value is not None}
+    values = {title: getattr(history.latest, name, None) for name, title in names.items()}
+    shown = {title: views.short(value) for title, value in values.items() if is_finite(value)}
     if history.best:
         shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step', language)} {history.best[1]})"
     if history.used:
@@ -83,11 +85,11 @@ def chart(curves: dict[str, Points], smoothing: float = 0.0) -> dict[str, object
 def messages(history: RunHistory, language: str) -> str:
     parts = []
     if history.warnings:
-        newest_first = [translate(text, language) for text in dict.fromkeys(reversed(history.warnings))]
+        newest_first = dict.fromkeys(describe(fact, language) for fact in reversed(history.warnings))
         parts.append(views.message_list("warning", t("training.warnings", language), newest_first))
     if history.problem_count:
         title = t("training.problems", language, count=history.problem_count)
-        problems = [translate(text, language) for text in reversed(history.problems)]
+        problems = [describe(fact, language) for fact in reversed(history.problems)]
         parts.append(views.details(title, views.message_list("warning", "", problems), "problems"))
     return "".join(parts)
 
@@ -99,12 +101,12 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
     if not history.active and not history.switches:
         return files
 
-    effects = [(name, str(count), translate(detail, language)) for name, (count, detail) in history.switches.items()]
+    effects = [(each.name, str(each.changed), effect_of(each, language)) for each in history.switches.values()]
     titles = [t(key, language) for key in ("training.switch", "training.changed", "training.effect")]
     changed = views.table(titles, [map(cell, effect) for effect in effects], classes="stack") if effects else ""
-    parts = [(cell(name), cell(state)) for name, state in history.active.items()]
+    parts = [(cell(name), cell(str(state))) for name, state in history.active.items()]
     active = views.table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
-    memory = note(f"{t('training.memory_estimate', language)}: {history.memory}") if history.memory else ""
+    memory = note(describe(history.memory, language)) if history.memory else ""
     return views.details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
 
 
@@ -186,8 +188,8 @@ def memory_tables(plan: Result, language: str) -> str:
     tuned = plan["tuned"]
     advice = t("training.memory_advice", language, **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
     parts = [
-        [cell(translate(name, language)), cell(gib(size)), cell(translate(text, language))]
-        for name, size, text in plan["parts"]
+        [cell(t(f"MemoryPart.{name}", language)), cell(gib(size)), cell(t(f"MemoryPart.{name}.meaning", language))]
+        for name, size in plan["parts"].items()
     ]
     return (
         f"<p><b class='{kind}'>{t(f'training.{verdict}', language)}</b></p>"
@@ -204,13 +206,18 @@ def device_line(device: Result, language: str) -> str:
     return t("training.device_cpu", language, memory=memory)
 
 
-def switch_hint(field: str, device: Result | None, effect: tuple[int, str] | None, language: str) -> str:
+def effect_of(change: Optimization, language: str) -> str:
+    """Return what an optimization changed; version 1.1 wrote a sentence."""
+    return translate(change.detail, language) if isinstance(change.detail, str) else describe(change.detail, language)
+
+
+def switch_hint(field: str, device: Result | None, effect: Optimization | None, language: str) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
     hint = device_hints(device).get(field, "training.here_any_device") if device else "training.detecting_device"
     html = note(t(hint, language))
     if effect:
-        changed = t("training.changed_in_run", language, count=effect[0])
-        html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(translate(effect[1], language))}</p>'
+        changed = t("training.changed_in_run", language, count=effect.changed)
+        html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(effect_of(effect, language))}</p>'
     return html
 
 

@@ -15,8 +15,8 @@ from utils.core.storage import make_folder, write_atomically
 from utils.studio import runs, training_checks
 from utils.studio.background_jobs import BackgroundJobs
 from utils.studio.downloads import give_consent
+from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding
-from utils.training.history import HistoryCache
 from utils.ui import views
 from utils.ui.i18n import t, translate
 from utils.ui.page import RAW_INPUTS, Advanced, PageContext, Panel, PanelRequest, notify, show_errors

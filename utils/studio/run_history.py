@@ -3,16 +3,21 @@
 A log may be a gigabyte. The reader keeps an offset and thinned curves for each run, so each call reads only new events.
 """
 
+import math
 import threading
 import time
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
-from utils.core.events import BLOCK, Event, as_integer, as_number, parse_line, read_block, tail_offset
+from utils.core.events import BLOCK, Event, parse_line, read_block, tail_offset
+from utils.core.facts import Fact, Optimization, Progress, Unrecognised, from_json
+from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved, LineProblem
+from utils.studio.facts import Ended, Started
 from utils.studio.runs import Run
+from utils.training import facts
 
 MAX_POINTS = 1500  # of a curve; more than a screen has pixels
 MAX_RUNS = 40  # that are kept in memory
@@ -34,6 +39,7 @@ EVALUATION = {
     "loss_without_ema": "eval_raw",
     "loss_other_languages": "eval_others",
 }
+PROBLEMS = (ClipNotEncoded, FeaturesRemoved, LineProblem)  # with clips or lines
 SCORES = ("intelligibility", "endings", "duration", "similarity", "composite")  # of spoken sentences, from 0 to 1
 
 Points = list[tuple[float, float]]
@@ -67,6 +73,10 @@ class Curve:
                 points.pop()
 
 
+def is_finite(value: float | None) -> TypeGuard[float]:
+    return value is not None and math.isfinite(value)
+
+
 def _mean(points: Points) -> tuple[float, float]:
     return (sum(step for step, _ in points) / len(points), sum(value for _, value in points) / len(points))
 
@@ -79,36 +89,26 @@ def smoothed(points: Points, weight: float) -> Iterable[tuple[float, float]]:
         yield step, total / influence
 
 
-@dataclass(frozen=True)
-class Sample:
-    """A sample sentence, spoken at a step."""
-
-    step: int
-    text: str
-    file: str
-    recording: str = ""  # the sentence as it was recorded, if the dataset has it
-
-
 @dataclass
 class RunHistory:
     """What a run has reported."""
 
     curves: dict[str, Curve] = field(default_factory=dict)  # by the names in TRAIN and EVALUATION
-    switches: dict[str, tuple[int, str]] = field(default_factory=dict)  # what each optimization changed, with details
-    active: dict[str, str] = field(default_factory=dict)  # the active optimizations, read from the live model
-    memory: str = ""  # the memory estimate
-    warnings: deque[str] = field(default_factory=lambda: deque(maxlen=20))
-    problems: deque[str] = field(default_factory=lambda: deque(maxlen=20))  # with clips or lines
+    switches: dict[str, Optimization] = field(default_factory=dict)  # what each optimization changed
+    active: dict[str, str | int] = field(default_factory=dict)  # the active optimizations, read from the live model
+    memory: facts.MemoryPlan | None = None
+    warnings: deque[Fact] = field(default_factory=lambda: deque(maxlen=20))
+    problems: deque[Fact] = field(default_factory=lambda: deque(maxlen=20))  # with clips or lines
     problem_count: int = 0
     excluded: int = 0  # clips
     used: dict[str, int] = field(default_factory=dict)  # clips of each list
-    samples: list[Sample] = field(default_factory=list)
+    samples: list[facts.Sample] = field(default_factory=list)
     step: int = 0
     saved: int = 0  # the newest step that a resume continues after
     total: int = 0
     seconds_left: float | None = None
-    phase: tuple[str, int, int] | None = None  # what is being prepared: part, done, total; None while training
-    latest: Event = field(default_factory=dict)  # the newest training event
+    phase: Progress | None = None  # what is being prepared; None while training
+    latest: facts.Train | None = None  # the newest update
     best: tuple[float, int] | None = None  # evaluation loss and its step
     read: float = 1.0  # share of the log
 
@@ -125,89 +125,81 @@ class RunHistory:
 
     def add(self, event: Event) -> None:
         """Add an event; unknown and damaged ones are ignored."""
-        match event.get("kind"):
-            case "train" | "evaluation" | "scores" | "resumed" | "sample" | "saved":
-                if (step := as_integer(event.get("step"))) is not None:
-                    self._add_step(step, event)
-            case "progress":
-                self._add_progress(event)
-            case "clips":
-                self._add_clips(event)
-            case "optimization":
-                if (changed := as_integer(event.get("changed"))) is not None:
-                    self.switches[str(event.get("name"))] = changed, str(event.get("detail") or "")
-            case "what_is_on":
-                if isinstance(parts := event.get("parts"), dict):
-                    self.active = {str(name): str(state) for name, state in parts.items()}
-            case kind:
-                self._add_message(kind, str(event.get("message") or ""))
+        fact = from_json(event)
+        match fact:
+            case facts.Train():
+                self._add_update(fact)
+            case facts.Evaluation():
+                self._add_evaluation(fact)
+            case facts.Scores():
+                self._add_points({name: name for name in SCORES}, fact)
+            case facts.Resumed():
+                self._cut(fact.step)
+            case facts.Saved():
+                self.saved = fact.step
+            case facts.Sample():
+                self.samples = [other for other in self.samples if other.file != fact.file] + [fact]
+            case Progress():
+                self._add_progress(fact)
+            case _:
+                self._add_start(fact)
 
-    def _add_message(self, kind: object, message: str) -> None:
-        match kind:
-            case "started":
-                self.problem_count, self.phase, self.latest = 0, None, {}
-                self.problems.clear()
-            case "memory_plan":
-                self.memory = message
-            case "warning":
-                self.warnings.append(message)
-            case "problem":
-                self.problem_count += 1
-                self.problems.append(message)
-            case "ended":
-                self.phase, self.seconds_left = None, None
+    def _add_start(self, fact: Fact) -> None:
+        match fact:
+            case facts.Clips():
+                self._add_clips(fact)
+            case Optimization():
+                self.switches[fact.name] = fact
+            case facts.WhatIsOn():
+                self.active = fact.parts
+            case facts.MemoryPlan() if fact.available:
+                self.memory = fact
+            case _:
+                self._add_other(fact)
 
-    def _add_step(self, step: int, event: Event) -> None:
-        match event["kind"]:
-            case "train":
-                if step <= self.step:
-                    self._cut(step - 1)  # the run was rolled back to a checkpoint
-                self.step, self.latest, self.phase = step, event, None
-                self.seconds_left = as_number(event.get("seconds_left"))
-                self._add_points(TRAIN, step, event)
-            case "evaluation":
-                self._add_evaluation(step, event)
-            case "scores":
-                self._add_points({name: name for name in SCORES}, step, event)
-            case "resumed":
-                self._cut(step)
-            case "saved":
-                self.saved = step
-            case "sample":
-                sample = Sample(step, *(str(event.get(name) or "") for name in ("text", "file", "recording")))
-                self.samples = [other for other in self.samples if other.file != sample.file] + [sample]
+    def _add_other(self, fact: Fact) -> None:
+        earlier = fact.name if isinstance(fact, Unrecognised) else ""  # a kind of version 1.1
+        if isinstance(fact, Started):
+            self.problem_count, self.phase, self.latest = 0, None, None
+            self.problems.clear()
+        elif isinstance(fact, Ended) or earlier == "ended":
+            self.phase, self.seconds_left = None, None
+        elif isinstance(fact, PROBLEMS) or earlier == "problem":
+            self.problem_count += 1
+            self.problems.append(fact)
+        elif fact.level == "warning" or earlier == "warning":
+            self.warnings.append(fact)
 
-    def _add_evaluation(self, step: int, event: Event) -> None:
+    def _add_update(self, fact: facts.Train) -> None:
+        if fact.step <= self.step:
+            self._cut(fact.step - 1)  # the run was rolled back to a checkpoint
+        self.step, self.latest, self.phase, self.seconds_left = fact.step, fact, None, fact.seconds_left
+        self._add_points(TRAIN, fact)
+
+    def _add_evaluation(self, fact: facts.Evaluation) -> None:
         for name in EVALUATION.values():
             if name in self.curves:
-                self.curves[name].cut(step - 1)
-        self._add_points(EVALUATION, step, event)
-        loss = as_number(event.get("loss"))
-        if step and loss is not None and (self.best is None or loss < self.best[0]):
-            self.best = loss, step
+                self.curves[name].cut(fact.step - 1)
+        self._add_points(EVALUATION, fact)
+        if fact.step and is_finite(fact.loss) and (self.best is None or fact.loss < self.best[0]):
+            self.best = fact.loss, fact.step
 
-    def _add_points(self, names: dict[str, str], step: int, event: Event) -> None:
+    def _add_points(self, names: dict[str, str], fact: facts.Train | facts.Evaluation | facts.Scores) -> None:
         for name, curve in names.items():
-            value = as_number(event.get(name))
-            if value is not None:
-                self.curves.setdefault(curve, Curve()).add(step, value)
+            if is_finite(value := getattr(fact, name)):
+                self.curves.setdefault(curve, Curve()).add(fact.step, value)
 
-    def _add_progress(self, event: Event) -> None:
-        done, total = as_integer(event.get("step")), as_integer(event.get("total"))
-        if done is None or not total:
-            return
-        if part := event.get("part"):
-            self.phase = str(part), done, total
-        else:
-            self.total, self.phase = total, None
+    def _add_progress(self, fact: Progress) -> None:
+        if fact.total and fact.part:
+            self.phase = fact
+        elif fact.total:
+            self.total, self.phase = fact.total, None
 
-    def _add_clips(self, event: Event) -> None:
-        used, split = as_integer(event.get("used")), str(event.get("split"))
-        if used is not None:
-            self.used[split] = used
-        if split == "train":
+    def _add_clips(self, fact: facts.Clips) -> None:
+        self.used[fact.split] = fact.used
+        if fact.split == "train":
             self.excluded = 0  # a resumed run reports it again
-        self.excluded += as_integer(event.get("aside")) or 0
+        self.excluded += fact.aside
 
     def _cut(self, last: int) -> None:
         """Remove everything after a step; the run continues from there."""

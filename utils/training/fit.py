@@ -1,0 +1,166 @@
+"""Train a model on prepared clips: ``fit`` is all that a program needs of the loop."""
+
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from torch import nn
+
+from utils.config import TrainConfig
+from utils.core.facts import Report, ShouldStop, ignore, never_stop
+from utils.dataset import metadata
+from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
+from utils.training.checkpoint_samples import CheckpointSamples
+from utils.training.clips import ClipLimits, FeatureSource
+from utils.training.data_loader import Update, UpdateLoader, eval_batches
+from utils.training.distribution import Ranks, make_accelerator
+from utils.training.ema import Ema
+from utils.training.facts import Loading, References, Resumed, WhatIsOn
+from utils.training.first_batch import FirstBatch
+from utils.training.loop import TrainingLoop
+from utils.training.metrics import Throughput, Tracker
+from utils.training.optimizations import TrainingOptimizer, UnslothStyleOptimizations
+from utils.training.optimizers import make_optimizer, make_schedule
+from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
+from utils.training.preparation import PreparedData, choose_clips, mix_clips
+from utils.training.references import Partners
+from utils.training.run_saver import RunSaver, Scorer
+from utils.training.step import Evaluator, TrainStep
+from utils.xtts import checkpoints
+
+
+class TrainResult(NamedTuple):
+    """Result of a run.
+
+    Attributes:
+        run: Folder of the run.
+        best: Folder of the best checkpoint on the evaluation clips; None if none was better than the base model.
+        updates: Updates done.
+        train_loss: Running mean of the audio loss.
+        eval_losses: Losses of the last evaluation.
+        seconds: Time trained, over all sessions.
+    """
+
+    run: Path
+    best: Path | None
+    updates: int
+    train_loss: float | None
+    eval_losses: dict[str, float]
+    seconds: float
+
+
+def fit(  # noqa: PLR0913  # all but four have defaults
+    gpt: nn.Module,
+    data: PreparedData,
+    config: TrainConfig,
+    folder: Path,
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
+    *,
+    ranks: Ranks | None = None,
+    samples: CheckpointSamples | None = None,
+    scorer: Scorer | None = None,
+    reported: int = 0,
+) -> TrainResult:
+    """Train coqui's GPT, from the last save in the folder if there is one.
+
+    Args:
+        gpt: The model, with its optimizations applied.
+        data: Its data, of ``prepare_data``.
+        config: Settings of the run.
+        folder: Folder of the run, for checkpoints, samples and the resume state.
+        report: Hears what happens.
+        should_stop: Is asked after each update; a stop raises ``StopRequested``.
+        ranks: This process among those that train together; by default it is the only one.
+        samples: What is spoken at each evaluation; by default the sentences of the settings.
+        scorer: Scores what is spoken; without one, the evaluation loss picks the best checkpoint.
+        reported: The last update that an earlier session reported.
+    """
+    optimizations = TrainingOptimizer(config)
+    ranks = ranks or Ranks(make_accelerator(config, optimizations.precision.dtype, folder))
+    samples = samples or CheckpointSamples(config, data.clips, folder, report)
+    tracker = Tracker(config, ranks.accelerator, folder, report)
+
+    # 1. The clips of every update.
+    limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
+    train_clips = choose_clips(data.features, data.clips.train, limits, "train", report)
+    eval_clips = choose_clips(data.features, data.clips.eval, limits, "eval", report)
+    train_clips, replay = mix_clips(config, train_clips, data.others, limits, report)
+    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count, train_clips.clips, replay)
+    report(References(**{name: round(share, 4) for name, share in plan.reference_shares().items()}))
+    total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
+    grid = compile_lengths(train_clips.lengths) if config.use_compile else ()
+    spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
+
+    # 2. The update: forward, backward, optimizer, average.
+    step = make_step(gpt, config, ranks, total, report)
+
+    def clip_names(update: Update) -> Iterator[str]:
+        return (train_clips.clips[number].audio for number in plan[update.number].clips.tolist())
+
+    step.clip_names = clip_names
+
+    # 3. What reads, evaluates and saves around it.
+    def batches_of(clips: FeatureSource) -> Callable[[], Iterator[PackedBatch]]:
+        heard = Partners(clips.clips, clips.lengths.frames).draw(0, 0) if plan.partners else None
+        return partial(eval_batches, clips, tokens, spec, heard)
+
+    others = {
+        clips.language: batches_of(choose_clips(features, clips.lists.eval, limits, f"eval {clips.language}", report))
+        for clips, features in data.others
+    }
+    evaluator = Evaluator(step.model, batches_of(eval_clips), ranks, config.text_loss_weight, step.ema, others)
+    saver = RunSaver(
+        folder=folder,
+        config=config,
+        report=report,
+        base=data.base,
+        dataset_hash=metadata.fingerprint(list(train_clips.clips)),
+        gpt=gpt,
+        step=step,
+        throughput=Throughput(total, processes=ranks.count, device=ranks.accelerator.device),
+        tokenizer=data.tokenizer,
+        per_epoch=len(plan),
+        samples=samples,
+        scorer=scorer,
+        reported=reported,
+    )
+    loader = make_loader(train_clips, plan, tokens, spec, config, report)
+    loop = TrainingLoop(saver, loader, evaluator, total, tracker.log, should_stop)
+
+    # 4. Train, and report what is really active.
+    active = optimizations.what_is_on(gpt)
+    report(WhatIsOn(active))
+    FirstBatch(step, lambda observed: report(WhatIsOn({**active, **observed})))
+    if saved := saver.restore():
+        loop.state = saved
+        report(Resumed(saved.update, loop.epoch))
+    loop.run()
+    tracker.close()
+    state = loop.state
+    best = checkpoints.checkpoint_folder(folder, state.best_update) if state.best_update else None
+    return TrainResult(folder, best, state.update, state.train_loss, state.eval_losses, loop.throughput.seconds)
+
+
+def make_step(gpt: nn.Module, config: TrainConfig, ranks: Ranks, total: int, report: Report = ignore) -> TrainStep:
+    """Move the model to its device, and put optimizer, schedule and average around it."""
+    device = ranks.accelerator.device
+    model = PackedGpt(gpt.to(device), config.label_smoothing)
+    optimizer, change = make_optimizer(model, config, device)
+    report(change)
+    schedule = make_schedule(optimizer, config.lr_scheduler, total, config.warmup_steps, config.warmup_share)
+    ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
+    return TrainStep(config, ranks, *ranks.prepare(model, optimizer), schedule, ema, report)
+
+
+def make_loader(
+    clips: FeatureSource, plan: UpdatePlan, tokens: SpecialTokens, spec: BatchSpec, config: TrainConfig, report: Report
+) -> UpdateLoader:
+    """Read the clips in worker processes, or in a thread where these would only take cores from the training."""
+    loading = UnslothStyleOptimizations().dataloader_settings()
+    workers = int(loading["num_workers"] or 0) if config.num_workers < 0 else config.num_workers
+    pinned = bool(loading["pin_memory"])
+    report(Loading(workers, pinned))
+    return UpdateLoader(clips, plan, tokens, spec, workers=workers, pin=pinned, ahead=loading["prefetch_factor"])

@@ -1,0 +1,180 @@
+"""Apply the configured optimizations to a model, and report which are active.
+
+Each optimization returns what it changed; ``what_is_on`` reads the live model.
+"""
+
+import os
+from collections.abc import Iterator
+from typing import Self
+
+import psutil
+import torch
+from torch import nn
+
+from utils.config import TrainConfig
+from utils.core.facts import Optimization
+from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.speedups import attention, blocks, dropout, freezing, gpu
+from utils.xtts import adapters
+from utils.xtts.device import Precision, choose_precision
+from utils.xtts.modules import CONDITIONING, GPT
+
+GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model
+
+
+def coqui_gpt(model: nn.Module) -> nn.Module:
+    """Find coqui's GPT: the model itself, or inside our PackedGpt, coqui's Xtts or GPTTrainer, or those in DDP."""
+    parts = dict(model.named_modules(remove_duplicate=False))
+    matches: list[nn.Module] = [parts[path] for path in GPT_PATHS if isinstance(parts.get(path), GPT)]
+    if not matches:
+        raise SettingRefusedError("model", SettingProblem.NO_GPT, type(model).__name__)
+    return matches[0]
+
+
+class TrainingOptimizer:
+    """Applies the optimizations of a configuration to a model.
+
+    Args:
+        config: Settings of the run.
+        device: Device of the model; by default the GPU of this process, or the CPU if there is none.
+    """
+
+    def __init__(self, config: TrainConfig, device: torch.device | str | None = None) -> None:
+        self.config = config
+        self.device = _this_device() if device is None else torch.device(device)
+        self.precision = choose_precision(self.device, wanted=config.enable_mixed_precision)
+
+    @classmethod
+    def from_config(cls, config: TrainConfig, device: torch.device | str | None = None) -> Self:
+        """Create an optimizer from the settings of a run."""
+        return cls(config, device)
+
+    def apply(self, model: nn.Module) -> dict[str, Optimization]:
+        """Apply every optimization; return by name what each one changed."""
+        return {change.name: change for change in self._changes(coqui_gpt(model))}
+
+    def optimize_model(self, model: nn.Module) -> dict[str, Optimization]:
+        """Alias of ``apply``."""
+        return self.apply(model)
+
+    def _changes(self, gpt: nn.Module) -> Iterator[Optimization]:
+        """Apply the optimizations; the order matters.
+
+        Adapters freeze everything else, so layers are frozen after them, or their adapters would be trained. Layers are
+        compiled last.
+        """
+        config = self.config
+        yield gpu.cap_memory(config.max_memory_fraction, self.device)
+        yield Optimization("enable_mixed_precision", int(self.precision.dtype != "no"), self.precision.reason)
+        yield gpu.use_tf32(self.device, enabled=config.enable_tf32)
+        if config.enable_lora:
+            yield self.apply_adapters(gpt)
+        if config.freeze_first_n_gpt_layers:
+            yield freezing.freeze_first_layers(gpt, config.freeze_first_n_gpt_layers)
+        if config.freeze_conditioning:
+            yield freezing.freeze_conditioning(gpt)
+        if config.enable_fused_gelu:
+            yield blocks.fuse_gelu(gpt)
+        yield self.configure_sdpa(gpt)
+        if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
+            yield dropout.use_byte_dropout(gpt)
+        if config.enable_grad_checkpoint:
+            yield self.apply_gradient_checkpointing(gpt)
+        if config.use_compile:
+            yield blocks.compile_blocks(gpt, self.device)
+
+    def get_mixed_precision_config(self) -> Precision:
+        """Return the precision for ``accelerate`` and the reason for it."""
+        return self.precision
+
+    def apply_adapters(self, model: nn.Module) -> Optimization:
+        """Add LoRA or DoRA adapters to the GPT-2 and freeze the rest, except the text embeddings."""
+        config = self.config
+        sizes = config.lora_rank, config.lora_alpha, config.lora_dropout
+        return adapters.add_lora(coqui_gpt(model), *sizes, config.lora_targets, dora=config.use_dora)
+
+    def configure_sdpa(self, model: nn.Module) -> Optimization:
+        """Use fused attention in GPT, conditioning encoder and perceiver, or unfused if it is off."""
+        implementation = attention.FUSED if self.config.enable_sdpa else attention.EAGER
+        return attention.use_attention(coqui_gpt(model), implementation)
+
+    def apply_gradient_checkpointing(self, model: nn.Module) -> Optimization:
+        """Checkpoint the layers of GPT and conditioning encoder."""
+        return blocks.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
+
+    def memory_statistics(self, model: nn.Module) -> dict[str, int]:
+        """Return parameter counts and the memory that the model and this process use."""
+        weights = list(model.parameters())
+        statistics = {
+            "parameters": sum(weight.numel() for weight in weights),
+            "trained_parameters": sum(weight.numel() for weight in weights if weight.requires_grad),
+            "weight_bytes": sum(weight.nbytes for weight in weights),
+            "gradient_bytes": sum(weight.grad.nbytes for weight in weights if weight.grad is not None),
+            "process_ram_bytes": psutil.Process().memory_info().rss,
+        }
+        if self.device.type == "cuda":
+            statistics["gpu_allocated_bytes"] = torch.cuda.memory_allocated(self.device)
+            statistics["gpu_reserved_bytes"] = torch.cuda.memory_reserved(self.device)
+            statistics["gpu_peak_bytes"] = torch.cuda.max_memory_allocated(self.device)
+        return statistics
+
+    def what_is_on(self, model: nn.Module) -> dict[str, str | int]:
+        """Report the active optimizations, read from the live model and torch instead of the settings."""
+        gpt = coqui_gpt(model)
+        parts = attention.report(gpt, self.device, self.precision.torch_dtype).items()
+        layers, encoder = blocks.checkpointed(gpt)
+        gpt2_layers = list(gpt.get_submodule("gpt.h").children())
+        conditioning = [weight for name in CONDITIONING for weight in gpt.get_submodule(name).parameters()]
+        return {
+            **{f"attention of {name}": f"{layers} x {kind} ({kernel})" for name, (layers, kind, kernel) in parts},
+            "checkpointed layers of gpt": layers,
+            "checkpointed layers of conditioning_encoder": encoder,
+            "compiled layers of gpt": blocks.compiled(gpt),
+            "frozen layers of gpt": sum(not any(w.requires_grad for w in block.parameters()) for block in gpt2_layers),
+            "frozen weights of conditioning": sum(not weight.requires_grad for weight in conditioning),
+            "adapted layers": sum(1 for _ in adapters.adapted_layers(gpt)),
+            "weights": ", ".join(sorted({str(weight.dtype) for weight in gpt.parameters()})),
+            "TF32": ", ".join(name for name, on in gpu.tf32_state().items() if on) or "off",
+        }
+
+
+class UnslothStyleOptimizations:
+    """Optimizations of the machine instead of the model: TF32, data loading and compilation.
+
+    Args:
+        device: Device of the training; by default the GPU of this process, or the CPU if there is none.
+        cores: CPU cores; by default those of this machine.
+    """
+
+    def __init__(self, device: torch.device | str | None = None, cores: int | None = None) -> None:
+        self.device = _this_device() if device is None else torch.device(device)
+        self.cores = cores or os.cpu_count() or 1
+
+    def enable_tf32(self) -> Optimization:
+        """Use TF32 in matrix products and convolutions if the GPU supports it."""
+        return gpu.use_tf32(self.device)
+
+    def dataloader_settings(self) -> dict[str, bool | int | None]:
+        """Return keywords for torch's DataLoader.
+
+        Features are memory-mapped, so on a CPU, worker processes would only take cores from the training. With a GPU,
+        two workers hide the reading if there are cores to spare.
+        """
+        on_gpu = self.device.type == "cuda"
+        workers = min(2, max(0, self.cores - 2)) if on_gpu else 0
+        return {
+            "num_workers": workers,
+            "pin_memory": on_gpu,
+            "persistent_workers": workers > 0,
+            "prefetch_factor": 4 if workers else None,
+        }
+
+    def compile_model(self, model: nn.Module, *, backend: blocks.Backend = "inductor") -> Optimization:
+        """Compile the layers of the GPT-2, each shape on first use."""
+        return blocks.compile_blocks(coqui_gpt(model), self.device, backend=backend)
+
+
+def _this_device() -> torch.device:
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
