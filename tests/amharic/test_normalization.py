@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 
 from utils.amharic.alphabet import ETHIOPIC, fold
 from utils.amharic.normalization import normalize, normalize_with_report, split_sentences
+from utils.amharic.romanized import decode_rows
 
 DATA = Path(__file__).parent.parent / "data"
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    for name in ("pairs", "more", "judge"):
+    for name in ("pairs", "more", "judge", "typed"):
         lines = (DATA / f"amharic_normalization_{name}.tsv").read_text(encoding="utf-8").splitlines()
         cells = [line.split("\t") for line in lines if line.strip() and not line.startswith("#")]
         yield from ((written, spoken) for _, written, spoken, _ in cells)
@@ -44,6 +45,40 @@ def test_collected_pairs(written: str, spoken: str) -> None:
 )
 def test_running_text(written: str, spoken: str) -> None:
     assert normalize(written) == spoken
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("ጽ/ማርያም", "ጽጌ ማርያም"), ("ሥ/ጊዮርጊስ", "ስነ ጊዮርጊስ"), ("ጥር 09/2014", "ጥር ዘጠኝ ሁለት ሺህ አስራ አራት"),
+        ("በ1999 እአአ", "በአንድ ሺህ ዘጠኝ መቶ ዘጠና ዘጠኝ እንደ አውሮፓውያን አቆጣጠር"), ("የዩሮ 2020", "የዩሮ ሁለት ሺህ ሃያ"),
+        ("251-911-223344", "ሁለት አምስት አንድ ዘጠኝ አንድ አንድ ሁለት ሁለት ሶስት ሶስት አራት አራት"), ("ኮቪድ–19", "ኮቪድ አስራ ዘጠኝ"),
+        ("12 Jan 2023", "አስራ ሁለት ጃንዋሪ ሁለት ሺህ ሃያ ሶስት"), ("XIX ክፍለ ዘመን", "አስራ ዘጠነኛው ክፍለ ዘመን"),
+        ("$5-$10", "ከአምስት እስከ አስር ዶላር"), ("1.000.000", "አንድ ሚሊዮን"), ('55" ቲቪ', "ሃምሳ አምስት ኢንች ቲቪ"), ("x²", "ኤክስ ስኩዌር"),
+        ("500 ሜባ", "አምስት መቶ ሜጋባይት"), ("CO₂", "ሲ ኦ ሁለት"), ("ሀ &amp; ለ", "ሀ እና ለ"), ("<b>ሰላም</b>", "ሰላም"),
+        ("ኘሮግራም", "ፕሮግራም"), ("ዘፍ. ፩፥፩", "ዘፍጥረት ምእራፍ አንድ ቁጥር አንድ"), ("$1.5M", "አንድ ነጥብ አምስት ሚሊዮን ዶላር"),
+    ],
+)  # fmt: skip
+def test_what_people_type_is_read_as_what_they_mean(written: str, spoken: str) -> None:
+    assert normalize(written) == spoken
+
+
+@pytest.mark.parametrize(
+    ("written", "spoken"),
+    [
+        ("Selam endet neh? guys", "ሰላም እንዴት ነህ? ጋይስ"), ("Selam new?", "ሰላም ነው?"), ("ke 3 seat behuala", "ከሶስት ሰአት በኋላ"),
+        ("Tikur Anbessa", "ጥቁር አንበሳ"), ("yene konjo", "የኔ ቆንጆ"),
+    ],
+)  # fmt: skip
+def test_amharic_in_latin_letters_is_decoded(written: str, spoken: str) -> None:
+    assert normalize(written) == spoken
+
+
+@pytest.mark.parametrize(
+    "english", ["The meeting is at the office", "New York Times", "he is a good man", "Real Madrid", "Arsenal", "wifi"]
+)
+def test_english_is_not_taken_for_amharic(english: str) -> None:
+    assert decode_rows(english) == english
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ BEFORE_DIGIT = re.compile(r"\s?[0-9]")
 ENDINGS = re.compile("(?:[ችቹቻውዋንምናስያኛ]|ዎች|ዎቹ|ታችን|ታቸው|ችን|ቸው|ነት){0,3}")
 MAX_STROKES = 5
 MORE_LETTER_NAMES = ("ደብልዩ", "ደብሊዩ", "ዩ", "ዜድ")
+SAINTS = (  # what follows the first part of a name: ገብረ ማርያም, ወልደ ሚካኤል, ኃይለ ሥላሴ
+    "ማርያም ሚካኤል ገብርኤል ጊዮርጊስ ሥላሴ መስቀል ሕይወት ዮሐንስ ጻድቅ እግዚአብሔር መድኅን ኢየሱስ ክርስቶስ አማኑኤል ወልድ ሃይማኖት ብርሃን ኪዳን ኪሮስ አረጋዊ ሰንበት ሩፋኤል "
+    "ዑራኤል ጴጥሮስ ጻዲቅ ዋህድ መንፈስ ማርቆስ አብ አምላክ ሰማዕት"
+)
 PREFIXES = ("እስከ", "እንደ", "ስለ", "ወደ", "በየ", "ከየ", "ለየ", "የ", "በ", "ከ", "ለ")
 
 
@@ -65,7 +69,8 @@ def expand(written: str) -> str:
         return _unknown(written, plain)
     for prefix in ("", *(prefix for prefix in PREFIXES if plain.startswith(prefix) and len(plain) > len(prefix))):
         rest = plain[len(prefix) :]
-        spoken = _whole(rest) or unit_words(rest) or _run_on(rest) or _name(rest)
+        spoken = _look_up("whole", rest) or _saint(rest) or _whole(rest)
+        spoken = spoken or unit_words(rest) or _run_on(rest) or _name(rest)
         if spoken:
             stop = "." if "/" in written and written.endswith(".") else ""  # with strokes, the dot ends the sentence
             return prefix + (spoken.removeprefix("የ") if prefix else spoken) + stop
@@ -114,6 +119,17 @@ def _name(plain: str) -> str:
     if not spoken or len(rest.rpartition(".")[2]) < 2:
         return ""
     return f"{spoken} {_whole(rest) or _name(rest) or rest.replace('.', ' ')}"
+
+
+def _saint(plain: str) -> str:
+    """Write out ገ/ማርያም: before the name of a saint, a letter stands for the first part of a person's name."""
+    first, _, rest = plain.partition(".")
+    return _name(plain) if fold(rest).startswith(_saints()) and _look_up("before", first) else ""
+
+
+@cache
+def _saints() -> tuple[str, ...]:
+    return tuple(fold(name) for name in SAINTS.split())
 
 
 def _unknown(written: str, plain: str) -> str:

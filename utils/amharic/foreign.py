@@ -17,6 +17,7 @@ ADDRESS = re.compile(
 DOMAIN = re.compile(
     r"(?<![\w.])[a-z0-9-]{2,64}(?:\.[a-z0-9-]{2,64}){0,5}\.(?:com|org|net|gov|edu|info|et)(?![\w])", re.IGNORECASE
 )
+COUNTRY = re.compile(r"\.[a-z]{2}(?=/|$)")
 INITIALS = re.compile(r"(?<![A-Za-z])(?:(?:[A-Z]\.){2,8}|[AaPp]\.[Mm]\.)")  # U.S.A., P.O., a.m.
 CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
 LONGEST_PREFIX = 5
@@ -52,6 +53,7 @@ def _spell_here(match: re.Match[str]) -> str:
 def spell_address(address: str) -> str:
     """Read a link or an e-mail address aloud: its words, and its signs by name."""
     address = re.sub(r"^https?://", "", address).rstrip("/.,;:!?)")
+    address = COUNTRY.sub(lambda match: match[0].upper(), address)  # spelled: ኢ ቲ
     pieces = re.findall(r"[A-Za-z]+|[0-9]+|.", address)
     return " " + " ".join(SIGNS.get(piece, piece) for piece in pieces if piece.isalnum() or piece in SIGNS) + " "
 

@@ -3,6 +3,7 @@
 A written text is split into sentences at ። ፡፡ ፧ ? ! . and line ends, never inside an abbreviation or a number.
 """
 
+import html
 import re
 import unicodedata
 from collections import Counter
@@ -11,8 +12,10 @@ from functools import cache
 from utils.amharic.abbreviations import expand_abbreviations
 from utils.amharic.alphabet import ETHIOPIC, fold
 from utils.amharic.foreign import spell_latin
+from utils.amharic.numbers import geez_to_digits, roman_value
 from utils.amharic.quantities import read_quantities
-from utils.amharic.tables import mapping
+from utils.amharic.romanized import decode_rows
+from utils.amharic.tables import mapping, rows
 
 # one sign for signs that look alike; the two combining marks of length say nothing that Amharic distinguishes
 ALIKE = str.maketrans({
@@ -20,15 +23,23 @@ ALIKE = str.maketrans({
     "\u2010": "-", "\u2011": "-", "\u2012": "-", "‘": "'", "’": "'", "`": "'", "´": "'",
     "“": '"', "”": '"', "«": '"', "»": '"',
     "„": '"', "‹": '"', "›": '"', "…": ".", "⁄": "/", "∕": "/", "\u00a0": " ", "\u2028": "\n", "\u2029": "\n",
+    "₀": "0", "₁": "1", "₂": "2", "₃": "3", "₄": "4", "₅": "5", "₆": "6", "₇": "7", "₈": "8", "₉": "9",
 })  # fmt: skip
 SPOKEN_MARKS = str.maketrans(
     {"።": ".", "፨": ".", "፠": " ", "፣": ",", "፥": ",", "፤": ";", "፦": ":", "፧": "?", "፡": " ", "—": ",", "–": ","}
+)
+MONTHS = "መስከረም ጥቅምት ኅዳር ህዳር ሕዳር ታኅሣሥ ታህሳስ ታኅሳስ ጥር የካቲት መጋቢት ሚያዝያ ሚያዚያ ግንቦት ሰኔ ሐምሌ ሃምሌ ሀምሌ ነሐሴ ነሀሴ ጳጉሜን ጳጉሜ"
+TYPED = re.compile("[0-9፩-፼<–—ኘA-Z]|እአአ|እኤአ|(?:^| )[የበከለ] ")
+ROMAN = re.compile(
+    rf"(?P<chapter>(?:ምዕራፍ|ክፍል|ጥራዝ)\s)?(?:(?<=[{ETHIOPIC}]\s)|(?<![^\s(]))(?P<roman>X{{0,3}}(?:IX|IV|V?I{{0,3}}))"
+    r"(?![A-Za-z.'’-])(?P<century>\s(?=ክፍለ|ክ[/.]\s?ዘ))?"
 )
 JOINTS = re.compile("[፡:]")
 SENTENCE = re.compile("[፡:]{2}")
 LIST = re.compile("[፡:]-(?![0-9])")
 BETWEEN_DIGITS = re.compile("(?<=[0-9])፡(?=[0-9])")
 PHRASES = (
+    (re.compile(r"(?<![0-9:])([0-9]{1,2}):([0-9])(?![0-9:])"), r"\1 ለ \2"),  # a score, or a ratio
     (re.compile(r"(?<=[0-9])\s?[xX*×]\s?(?=[0-9])"), " ሲባዛ በ"),
     (re.compile(r"(?<=[0-9])\s?÷\s?(?=[0-9])"), " ሲካፈል ለ"),
     (re.compile(r"(?<=[0-9])\s?\+\s?(?=[0-9])"), " ሲደመር "),
@@ -66,7 +77,38 @@ def normalize_with_report(text: str) -> tuple[str, Counter[str]]:
 
 
 def compose_unicode(text: str) -> str:
+    text = html.unescape(text) if "&" in text else text
     return unicodedata.normalize("NFC", text).translate(ALIKE)
+
+
+def read_typed_forms(text: str) -> str:
+    """Turn what people type into its usual form, by class: markup, dates, scales, numerals of other scripts."""
+    if not TYPED.search(text):
+        return text
+    text = geez_to_digits(ROMAN.sub(_read_roman, text))
+    for pattern, meaning in _typed_forms():
+        text = pattern.sub(meaning, text)
+    return text
+
+
+@cache
+def _typed_forms() -> list[tuple[re.Pattern[str], str]]:
+    months = "|".join(MONTHS.split())
+    return [
+        (
+            re.compile(pattern.replace("(M)", f"({months})").replace("E", ETHIOPIC)),
+            meaning.replace("∅", "").replace("␣", " "),
+        )
+        for _, pattern, meaning, _ in rows("typed_forms.tsv", columns=4)
+    ]
+
+
+def _read_roman(match: re.Match[str]) -> str:
+    """Read XIX ክፍለ ዘመን and ዮሐንስ IV as ranks, ምዕራፍ III as a number; a single letter only where it must be one."""
+    chapter, roman, century = match["chapter"], match["roman"], match["century"]
+    if not roman or (len(roman) == 1 and not chapter and not century):
+        return match[0]
+    return f"{chapter or ''}{roman_value(roman)}{'ኛው ' if century else '' if chapter else 'ኛ'}"
 
 
 def join_punctuation(text: str) -> str:
@@ -108,6 +150,8 @@ def tidy_spaces(text: str) -> str:
 
 STEPS = (
     compose_unicode,
+    decode_rows,
+    read_typed_forms,
     join_punctuation,
     expand_abbreviations,
     speak_sums,

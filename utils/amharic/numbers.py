@@ -10,6 +10,7 @@ SCALES = (10**15, 10**12, 10**9, 10**6, 10**3)
 HIGHEST_DIGITS = 18  # beyond a thousand quadrillion nobody says a number in words
 GEEZ = dict(zip("፩፪፫፬፭፮፯፰፱፲፳፴፵፶፷፸፹፺፻፼", (*range(1, 10), *range(10, 101, 10), 10_000), strict=True))
 GEEZ_NUMERAL = re.compile("[፩-፼]+")
+ROMAN = {"I": 1, "V": 5, "X": 10}
 LONGEST_GEEZ = 24  # letters; longer rows are no numeral
 
 
@@ -90,6 +91,11 @@ def same_consonant(left: str, right: str) -> bool:
 
 def geez_to_digits(text: str) -> str:
     return GEEZ_NUMERAL.sub(lambda match: geez_value(match[0]), text)
+
+
+def roman_value(numeral: str) -> int:
+    values = [ROMAN[letter] for letter in numeral]
+    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0], strict=True))
 
 
 def geez_value(numeral: str) -> str:

@@ -6,8 +6,8 @@ from functools import cache
 
 from utils.amharic.alphabet import ETHIOPIC
 from utils.amharic.numbers import (
+    HIGHEST_DIGITS,
     attach,
-    geez_to_digits,
     joined_before,
     joined_behind,
     one_by_one,
@@ -26,6 +26,7 @@ DECIMAL = f"{WHOLE}(?:\\.[0-9]+)?"
 SCALE = "(?:\\s?(?:ሺህ|ሺ|ሚሊዮን|ሚልዮን|ቢሊዮን|ቢልዮን|ትሪሊዮን|ትሪልዮን|million|billion))"
 SPACED_THOUSANDS = re.compile("(?<![0-9+])(?<![0-9+] )[1-9][0-9]{0,2}(?: [0-9]{3})*? 000(?![ -]?[0-9])")
 UNTIL = "\\s?[-–—]\\s?(?=[0-9])"
+ROUND = 6  # zeros at the end of a number that is no account
 LONGEST_PREFIX = 12
 LONGEST_ENDING = 4
 NEEDED = re.compile("[0-9፩-፼½⅓⅔¼¾⅕⅛]")
@@ -37,7 +38,7 @@ def read_quantities(text: str) -> str:
     text = OTHER_DIGIT.sub(lambda match: str(int(match[0])), text)
     if not NEEDED.search(text):
         return text
-    text = SPACED_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), geez_to_digits(text))
+    text = SPACED_THOUSANDS.sub(lambda match: match[0].replace(" ", ""), text)
     return _pattern().sub(_read, text)
 
 
@@ -80,6 +81,12 @@ def _from(match: Match) -> str:
 
 def _telephone(match: Match) -> str:
     return ("ፕላስ " if "+" in match[0] else "") + " ".join(map(one_by_one, re.findall("[0-9]+", match[0]))) + " "
+
+
+def _account(match: Match) -> str:
+    """Read a long row of digits one by one, as people read an account; a round number is a number."""
+    digits = match["account"]
+    return f"{number(digits) if digits.endswith('0' * ROUND) else one_by_one(digits)} "
 
 
 def _money(match: Match) -> str:
@@ -189,7 +196,20 @@ def number(written: str) -> str:
 # By the name of the group that a shape below ends with: is_date, is_clock, ...
 READERS: Mapping[str, Callable[[Match], str]] = {
     f"is{reader.__name__}": reader
-    for reader in (_date, _clock, _telephone, _money, _mixed, _ranks, _range, _score, _percent, _measure, _plain)
+    for reader in (
+        _date,
+        _clock,
+        _telephone,
+        _money,
+        _account,
+        _mixed,
+        _ranks,
+        _range,
+        _score,
+        _percent,
+        _measure,
+        _plain,
+    )
 }
 
 
@@ -207,9 +227,12 @@ def _pattern() -> re.Pattern[str]:
         r"(?P<until>\s?[-–—]\s?(?=[0-9]{1,2}:[0-5][0-9]))?",
         "is_telephone": r"\(?\+[0-9]{1,3}\)?(?:[ -]?[0-9]){6,12}(?![0-9])"
         r"|(?<![0-9])0(?=(?:[ /-]?[0-9]){8,9}(?![0-9]))[0-9]{1,3}(?:[ /-][0-9]{2,6}){1,4}(?![0-9])"
-        "|(?<![0-9])0[0-9]{8,9}(?![0-9])",
+        "|(?<![0-9])0[0-9]{8,9}(?![0-9])"
+        r"|(?<![0-9])251(?=(?:[ -]?[0-9]){9}(?![0-9]))(?:[ -]?[0-9]{1,9}){1,4}(?![0-9])"
+        r"|\(0[0-9]{1,3}\)(?:[ -]?[0-9]{2,4}){2,4}(?![0-9])",
         "is_money": rf"(?P<sign>{coins})\s?(?P<amount>{DECIMAL})(?:\s?[-–—]\s?(?P<most>{DECIMAL}))?(?P<scale>{SCALE}?)"
         rf"|(?P<sum>{DECIMAL})(?P<scale_before>{SCALE}?)\s?(?P<coin>{coins})(?:(?P<coin_end>[{ETHIOPIC}]{{0,6}})|(?![A-Za-z]))",
+        "is_account": rf"(?P<account>(?<![0-9.,])[0-9]{{10,{HIGHEST_DIGITS}}})(?![0-9.,%]|\s?(?:{SCALE}|{unit}))",
         "is_mixed": r"(?:(?P<mixed_whole>[0-9]+)(?:\s(?=[0-9])|\s?(?=[½-⅞¼¾])))?"
         "(?P<mixed>[½⅓⅔¼¾⅕⅛]|(?<![0-9/])[0-9]{1,6}/[0-9]{1,6}(?![0-9/]))"
         rf"(?:(?P<mixed_unit>\s?{unit})|(?P<mixed_end>[{ETHIOPIC}]{{0,6}}))",

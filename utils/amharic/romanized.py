@@ -1,0 +1,147 @@
+"""Amharic in Latin letters, as people chat (selam endet neh), back in its own.
+
+Latin letters leave open which t, k or s is meant, and e stands for three vowels. So every word is read in all ways,
+each with a cost, and the analyser of Amharic words chooses. Words in a row decide together whether they are Amharic.
+"""
+
+import heapq
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache, lru_cache
+
+from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES, fold, values
+from utils.amharic.analysis import readings
+from utils.amharic.lexicon import stems
+from utils.amharic.tables import mapping, rows
+
+ROW = re.compile(
+    r"(?<![A-Za-z@#./])[A-Za-z]+(?:['’][a-z]+)?(?:[ ,0-9]+[A-Za-z]+(?:['’][a-z]+)?)*(?![A-Za-z@/]|\.[a-z])"
+)
+WORD = re.compile("[A-Za-z]+(?:['’][a-z]+)?")
+CONSONANTS = {  # the codes that a spelling may mean, the likeliest first
+    "sh": "X", "ch": "cC", "gn": "N", "ny": "N", "zh": "Z", "ts": "S", "tz": "S", "ph": "f", "kh": "hk", "th": "tT",
+    "b": "b", "c": "kc", "d": "d", "f": "f", "g": "g", "h": "h", "j": "J", "k": "kK", "l": "l", "m": "m", "n": "n",
+    "p": "pP", "q": "K", "r": "r", "s": "sS", "t": "tT", "v": "v", "w": "w", "x": "XS", "y": "y", "z": "z",
+}  # fmt: skip
+VOWELS = {"a": "aE", "e": "EIe", "i": "Iie", "o": "o", "u": "uI", "ee": "ie", "ie": "e", "oo": "u", "ou": "u"}
+LABIAL = frozenset("kgqh")
+SEPARATE = frozenset({"gn", "ny", "ts", "th"})  # two letters, or one sound
+SLOT = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?")
+NEXT = 0.7  # cost of each meaning after the likeliest
+BEAM = 60  # ways to read a word that are kept
+LISTED = 9.0  # cost of a reading from which on the analyser knows no such word
+ENGLISH = 0.3  # share of the words in a row that only English has
+SHARE = 0.5  # of the words in a row that are Amharic
+LONGEST = 24  # letters of a word
+SURE = 5  # letters from which on a word by itself can be told from English
+
+
+def decode_rows(text: str) -> str:
+    """Write the rows of Latin words that are Amharic in Ethiopic letters."""
+    return ROW.sub(lambda match: _decode_row(match[0]), text)
+
+
+def _decode_row(row: str) -> str:
+    found = WORD.findall(row)
+    foreign = sum(word.lower() in _common() and word.lower() not in chat_words() for word in found)
+    if foreign > ENGLISH * len(found):
+        return row
+    decoded = {word: decode(word.lower()) for word in found if not is_english(word) and not word[1:].isupper()}
+    amharic = {word: best for word, best in decoded.items() if best}
+    known = [word for word in found if word in amharic]
+    if len(known) <= foreign or len(known) < SHARE * len(found):
+        return row
+    if len(known) == 1 and len(known[0]) < SURE and known[0].lower() not in chat_words():
+        return row
+    return WORD.sub(lambda match: amharic[match[0]] if match[0] in amharic else match[0], row)
+
+
+@cache
+def chat_words() -> dict[str, str]:
+    """Return frequent words with the spellings that people use for them."""
+    return {spelled: word for word, spellings in rows("chat_amharic.tsv", columns=2) for spelled in spellings.split()}
+
+
+def is_english(word: str) -> bool:
+    """Return whether a word is common in English, or a name that has its own entry."""
+    plain = word.lower()
+    listed = plain in mapping("english_words.tsv") or plain in mapping("latin_words.tsv")
+    return plain not in chat_words() and (listed or plain in _common())
+
+
+@cache
+def _common() -> frozenset[str]:
+    return frozenset(word for cells in rows("english_common.tsv", columns=1) for word in cells[0].split())
+
+
+@lru_cache(maxsize=4096)
+def decode(word: str) -> str:
+    """Return the likeliest word of Amharic that a spelling stands for; empty if the analyser knows none."""
+    if word in chat_words() or len(word) > LONGEST:
+        return chat_words().get(word, "")
+    best: tuple[float, str] | None = None
+    ways: Iterable[tuple[float, str]] = _ways(word)
+    if word.endswith("lew"):  # እወድሃለሁ is often written as it is said
+        ways = heapq.merge(ways, ((cost + NEXT, f"{codes[:-1]}hu") for cost, codes in _ways(word) if codes[-1] == "w"))
+    for cost, codes in ways:
+        if best and cost >= best[0]:
+            break  # the others cost more before they are even analysed
+        found = readings(codes, stems())
+        if found and found[0].cost < LISTED and (best is None or cost + found[0].cost < best[0]):
+            best = cost + found[0].cost, codes
+    return write(best[1]) if best else ""
+
+
+def _ways(word: str) -> list[tuple[float, str]]:
+    """Return the ways to read a spelling, the cheapest first."""
+    ways = [(0.0, "")]
+    for step in _steps(word):
+        longer = [(cost + more, codes + new) for cost, codes in ways for more, new in step]
+        ways = heapq.nsmallest(BEAM, longer)
+    return ways
+
+
+def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
+    """Yield for each letter or pair of letters what it may stand for, with its cost."""
+    place, before = 0, ""
+    while place < len(word):
+        pair = word[place : place + 2]
+        spelled = pair if pair in CONSONANTS or pair in VOWELS or (pair == "ua" and before in LABIAL) else word[place]
+        place += len(spelled)
+        if spelled == "ua":
+            step = [(0.0, "Wa"), (NEXT, "uHa"), (NEXT, "uwa")]
+        elif spelled in VOWELS:
+            step = _vowel(spelled, is_first=before not in CONSONANTS, is_last=place == len(word))
+        elif spelled in CONSONANTS:
+            step = [(NEXT * at, code) for at, code in enumerate(CONSONANTS[spelled])]
+            if spelled in SEPARATE:
+                step.append((1.0, "".join(CONSONANTS[letter][0] for letter in spelled)))
+            if word[place : place + len(spelled)] == spelled:  # written twice, said long
+                place += len(spelled)
+        else:
+            step = [(0.0, "H")]  # an apostrophe
+        before = spelled
+        yield step
+
+
+def _vowel(spelled: str, *, is_first: bool, is_last: bool) -> list[tuple[float, str]]:
+    """Return what a vowel may stand for; one without a consonant begins with a glottal stop, and ɨ ends no word."""
+    codes = [code for code in VOWELS[spelled] if not (is_last and code == "I")]
+    glottal = "H" if is_first else ""
+    return [(NEXT * at, glottal + code.replace("I", "")) for at, code in enumerate(codes)]
+
+
+def write(codes: str) -> str:
+    """Write codes in Ethiopic letters."""
+    letters, written, place = _letters(), [], 0
+    while place < len(codes):
+        length = next(length for length in (3, 2, 1) if codes[place : place + length] in letters)
+        written.append(letters[codes[place : place + length]])
+        place += length
+    return "".join(written)
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Return the usual letter of each consonant, alone and with each vowel."""
+    return {codes: fold(letter) for letter, codes in sorted(values().items(), reverse=True) if SLOT.fullmatch(codes)}
