@@ -190,7 +190,6 @@ FORMATS = (
     Format("base.json", f"{RUN}/{preparation.BASE_FILE}", read_base),
     Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", read_checkpoints, is_hashed=True),
     Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", read_checkpoints, is_hashed=True),
-    Format("best.json", f"{RUN}/{checkpoints.FOLDER}/{checkpoints.BEST}", read_checkpoints),
     Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", read_resume_state, is_hashed=True),
     Format("resume optimizer", f"{RESUME}/{resume_state.OPTIMIZER_TREE}", read_resume_state, is_hashed=True),
     Format("resume weights", f"{RESUME}/{resume_state.WEIGHTS}", read_resume_state, is_hashed=True),
@@ -268,7 +267,7 @@ def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
     about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), vocabulary_hash="v")
     checkpoints.write(folder, weights, replace(about, settings={"version": TINY}), fill=amharic.save)
-    checkpoints.mark_best(folder, STEP, 2.0)
+    checkpoints.mark_best(folder, STEP)
     optimizer = {"state": {0: {"step": torch.tensor(3.0), "exp_avg": torch.ones(8, 4)}}, "param_groups": [{"lr": 1e-3}]}
     random, extra = resume_state.capture_rng(), {"update": STEP, "samples": 12}
     snapshot = Snapshot(STEP, weights, optimizer, random=random, extra=extra)

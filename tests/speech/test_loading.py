@@ -91,7 +91,10 @@ def test_a_model_is_found_by_any_of_its_names(output: Path, named: str, path: st
 
 def test_without_a_best_checkpoint_the_newest_is_taken(output: Path, tmp_path: Path) -> None:
     run = shutil.copytree(output / RUN, tmp_path / "run")
-    (run / "checkpoints" / "best.json").unlink()
+    folder = run / "checkpoints" / "step_6"
+    manifest = folders.read_manifest(folder, "checkpoint.json")
+    manifest["about"]["was_best"] = False
+    folders.write_manifest(folder / "checkpoint.json", manifest)
     assert find_model(run).name == "step_9"
     (run / "checkpoints" / "step_9" / "model.safetensors").unlink()
     assert find_model(run).name == "step_6"

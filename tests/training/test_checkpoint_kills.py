@@ -73,7 +73,7 @@ def test_checkpoints_can_be_killed_wherever_they_touch_the_disk(tmp_path: Path) 
         reached.add(tuple(list_steps(run)))
         publish(run, 4)
         assert list_steps(run) == [4]
-        assert {path.name for path in (run / "checkpoints").iterdir()} == {"step_4", "best.json"}
+        assert {path.name for path in (run / "checkpoints").iterdir()} == {"step_4"}
     assert reached == {(2,), (3, 2), (3,)}
 
 

@@ -89,6 +89,22 @@ def test_pruning_keeps_the_newest_and_the_best(tmp_path: Path, keep: int, best: 
     assert sorted([*deleted, *left]) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("content", ['{"step": 2}', '{"step": 6}', '{"step": "2"}', "{"])
+def test_a_mark_of_1_1_that_may_have_changed_costs_no_checkpoint(content: str, tmp_path: Path) -> None:
+    write_steps(tmp_path, 1, 2, 3)
+    (tmp_path / "checkpoints" / "best.json").write_text(content, encoding="utf-8")
+    prune(tmp_path, keep=1)
+    assert find(tmp_path, 2)
+
+
+def test_a_rolled_back_run_has_its_earlier_best(tmp_path: Path) -> None:
+    write_steps(tmp_path, 1, 2, 3)
+    mark_best(tmp_path, 1)
+    mark_best(tmp_path, 3)
+    checkpoints.delete(find(tmp_path, 3))
+    assert checkpoints.best_step(tmp_path) == 1
+
+
 def test_a_checkpoint_is_found_by_step_newest_or_best(tmp_path: Path) -> None:
     write_steps(tmp_path, 1, 2, 3)
     with pytest.raises(CheckpointError) as caught:

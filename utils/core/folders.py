@@ -88,9 +88,13 @@ def write_folder(
             name = path.relative_to(new).as_posix()
             files[name] = {"size": path.stat().st_size, "sha256": digests.get(name) or hash_file(path)}
         content = {"format": FORMAT, "serial": serial, **about, "files": files}
-        content[DIGEST] = _digest(content)
-        write_atomically(new / manifest, json.dumps(content, indent=1, ensure_ascii=False))
+        write_manifest(new / manifest, content)
     return target
+
+
+def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
+    """Write what ``read_manifest`` has returned, or a new manifest, with its digest."""
+    write_atomically(path, json.dumps({**content, DIGEST: _digest(content)}, indent=1, ensure_ascii=False))
 
 
 def remove_folder(target: Path) -> None:

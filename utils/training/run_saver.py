@@ -174,7 +174,7 @@ class RunSaver:
                     folder = checkpoints.write(run, merged_state(self.gpt), self._info(state), self._write_extras)
                 self.report(facts.Checkpoint(state.update, str(folder), best))
             if best:
-                checkpoints.mark_best(run, state.update, state.best_loss)
+                checkpoints.mark_best(run, state.update)
             checkpoints.prune(run, keep=self.config.save_n_checkpoints)
         step.ranks.wait()
 

@@ -1,7 +1,7 @@
 """Checkpoints: one folder each, with half-precision weights and their metadata.
 
 ``checkpoints/step_N/`` holds ``model.safetensors`` (the weights under coqui's names, or only an adapter), the
-vocabulary with its text settings, and ``checkpoint.json``. ``checkpoints/best.json`` names the best checkpoint. Its
+vocabulary with its text settings, and ``checkpoint.json``, which also says whether it was the best so far. Its
 spoken samples are in ``samples/step_N/``.
 """
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER, SAMPLES = "checkpoints", "samples"
 RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/training/resume_state.py
-MODEL, MANIFEST, BEST = "model.safetensors", "checkpoint.json", "best.json"
+MODEL, MANIFEST = "model.safetensors", "checkpoint.json"
+BEST_1_1 = "best.json"  # of version 1.1, without a digest: the step of the best checkpoint
 WITHOUT_EMA = "model_without_ema.safetensors"  # beside averaged weights: those of the training itself
 ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, next to the merged weights or alone
 PREFIX = "step_"
@@ -55,6 +56,7 @@ class CheckpointInfo:
     base_fingerprint: str = ""
     vocabulary_hash: str = ""
     is_average: bool = False  # whether the weights are the moving average
+    was_best: bool = False  # whether no earlier checkpoint of the run was better
     settings: dict[str, Any] = field(default_factory=dict)  # of the run
 
 
@@ -122,10 +124,11 @@ def write(
 
 def list_checkpoints(run: Path) -> list[Checkpoint]:
     """List the checkpoints of a run, newest first; damaged ones have an ``error``."""
-    best = best_step(run)
     numbers = ((path, path.name.removeprefix(PREFIX)) for path in (run / FOLDER).glob(f"{PREFIX}*"))
     steps = {int(number): path for path, number in numbers if number.isdecimal()}
-    return [_read_checkpoint(steps[step], step, is_best=step == best) for step in sorted(steps, reverse=True)]
+    found = [_read_checkpoint(steps[step], step) for step in sorted(steps, reverse=True)]
+    best = next((each.step for each in found if each.info and each.info.was_best), None) or _best_of_1_1(run)
+    return [dataclasses.replace(each, is_best=each.step == best) for each in found]
 
 
 def find(run: Path, which: Which) -> Checkpoint:
@@ -142,27 +145,41 @@ def find(run: Path, which: Which) -> Checkpoint:
     raise CheckpointError(Path(run.name, str(which)), CheckpointProblem.NOT_FOUND, existing)
 
 
-def mark_best(run: Path, step: int, loss: float | None = None) -> None:
-    storage.make_folder(run / FOLDER)
-    storage.write_atomically(run / FOLDER / BEST, json.dumps({"step": step, "loss": loss}))
+def mark_best(run: Path, step: int) -> None:
+    """Note in a checkpoint that it is better than all earlier ones of its run."""
+    folder = checkpoint_folder(run, step)
+    manifest = folders.read_manifest(folder, MANIFEST)
+    manifest["about"]["was_best"] = True
+    folders.write_manifest(folder / MANIFEST, manifest)
 
 
 def best_step(run: Path) -> int | None:
     """Return the step of the best checkpoint, if one is marked."""
-    step = storage.read_object(run / FOLDER / BEST).get("step")  # if damaged, the next evaluation marks it again
+    return next((checkpoint.step for checkpoint in list_checkpoints(run) if checkpoint.is_best), None)
+
+
+def _best_of_1_1(run: Path) -> int | None:
+    step = storage.read_object(run / FOLDER / BEST_1_1).get("step")
     return step if isinstance(step, int) else None
 
 
 def prune(run: Path, keep: int) -> list[int]:
     """Delete all but the newest ``keep`` checkpoints (at least one) and the best; return the deleted steps.
 
-    Damaged checkpoints do not count and are not deleted.
+    Damaged checkpoints do not count and are not deleted. What version 1.1 marked as best has no digest: if nothing
+    confirms it, nothing is deleted, and the checkpoint with the lowest loss stays too.
     """
     folders.repair_all(run / FOLDER, MANIFEST)
     intact = [checkpoint for checkpoint in list_checkpoints(run) if not checkpoint.error]
+    spared = {checkpoint.step for checkpoint in intact if checkpoint.is_best}
+    if (run / FOLDER / BEST_1_1).exists() and not any(each.info and each.info.was_best for each in intact):
+        if not spared:
+            return []
+        losses = {each.info.eval_loss: each.step for each in intact if each.info and each.info.eval_loss is not None}
+        spared |= {losses[min(losses)]} if losses else set()
     deleted = []
     for checkpoint in intact[max(1, keep) :]:
-        if not checkpoint.is_best:
+        if checkpoint.step not in spared:
             with contextlib.suppress(StorageError):  # a program on Windows has it open; retried next time
                 delete(checkpoint)
                 deleted.append(checkpoint.step)
@@ -194,7 +211,7 @@ def read_state(folder: Path, kind: "torch.dtype | None" = None, weights: str = M
     return state
 
 
-def _read_checkpoint(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
+def _read_checkpoint(folder: Path, step: int) -> Checkpoint:
     info, error = None, ""
     try:
         info = INFO.validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
@@ -207,4 +224,4 @@ def _read_checkpoint(folder: Path, step: int, *, is_best: bool) -> Checkpoint:
         size = sum(path.stat().st_size for path in folder.iterdir())
     except OSError:  # it is being deleted
         size = 0
-    return Checkpoint(folder, step, info, size, is_best, error)
+    return Checkpoint(folder, step, info, size, error=error)
