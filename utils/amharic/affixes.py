@@ -71,9 +71,9 @@ def _lengths(known: Iterable[str], place: int) -> dict[str, tuple[int, ...]]:
 def _add(known: dict[str, dict[str, Ending]], ending: Ending) -> None:
     """Add an ending; two that sound alike after the same stems are one."""
     readings = known.setdefault(ending.marked.replace(":", "").replace("I", ""), {})
-    key = f"{ending.marked} {ending.cost}"
+    key = f"{ending.marked} {ending.cost} {ending.certain}"
     if other := readings.get(key):
-        ending = other._replace(kinds=other.kinds | ending.kinds, certain=max(other.certain, ending.certain))
+        ending = other._replace(kinds=other.kinds | ending.kinds)
     readings[key] = ending
 
 

@@ -22,7 +22,7 @@ _CONSONANT = re.compile(f"[{CONSONANT_CODES}]W?")
 _DIGIT = re.compile("([1-5])")
 _NEVER_LONG = "hH"
 _LEAST_CONSONANTS = 3
-_SHORT = 5.0
+_SHORT, _WEAK = 5.0, mask("Pa Pə")
 
 
 class Template(NamedTuple):
@@ -82,8 +82,9 @@ def _places(root: verbs.Root) -> tuple[verbs.Radical, ...]:
 def _templates(found: Counter[tuple[str, int]]) -> Iterator[Template]:
     total = found.total()
     for (codes, kinds), count in found.most_common():
-        # Two consonants say little: ገላ and ጎመ may be a noun or a verb of any class.
-        short = _SHORT * (skeleton(codes).count("C") < _LEAST_CONSONANTS)
+        # Two consonants, or three before a vowel, say little: ገላ, ጎመ and ከተማ may be a noun or a verb of any class.
+        least = _LEAST_CONSONANTS + (kinds & _WEAK != 0 and not codes.startswith("Has"))
+        short = _SHORT * (skeleton(codes).count("C") < least)
         yield Template(codes, kinds, math.log2(total / count) / 2 + short)
 
 
