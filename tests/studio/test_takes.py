@@ -101,4 +101,4 @@ def test_comparisons_started_at_the_same_time_have_their_own_folders(
     assert len(list(folder.parent.iterdir())) == 2
     config = SpeechConfig(model="x", seed=3, reference="me.wav")
     words = comparisons.evaluate_arguments(["a", "b"], folder, config, tmp_path)
-    assert words[:8] == ["evaluate", "--reference", "me.wav", "--seed", "3", "--checkpoints", "a", "b"]
+    assert words[:7] == ["--reference", "me.wav", "--seed", "3", "--checkpoints", "a", "b"]

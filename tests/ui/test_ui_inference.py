@@ -1,6 +1,5 @@
 """Behind the Inference tab: batches, job status, previews, what is shown, and the layout."""
 
-import threading
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,17 +10,20 @@ import torch
 
 from tests.studio.test_takes import spoken
 from utils.config import SpeechConfig
-from utils.core.errors import RunError
+from utils.core.errors import PathMissingError
+from utils.core.facts import error_to_json
 from utils.core.paths import TINY_MODEL, Project
 from utils.speech import precision
 from utils.speech.facts import Flag, FlagKind
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import Started
-from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
+from utils.studio.facts import Status
 from utils.studio.models import ListedModel, list_models
+from utils.studio.runs import Run, State
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t, translate
-from utils.ui.run_panel import job_status
+from utils.ui.page import PanelRequest
+from utils.ui.run_panel import task_status
 from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import picker_state
 from utils.ui.tabs.inference.tab import new_session
@@ -33,33 +35,20 @@ HTML = "<img src=x onerror=alert(1)>"
 
 
 @pytest.mark.parametrize(
-    ("result", "error", "box"),
-    [("file.zip", None, "success"), (None, None, "warning"), (None, RunError("It broke.", hint="Fix it."), "error")],
+    ("state", "shown"),
+    [
+        ({"status": Status.FINISHED}, '<div class="message success"'),
+        ({"status": Status.STOPPED}, '<div class="message warning"'),
+        ({"status": Status.FAILED, "error": error_to_json(PathMissingError("film.srt"))}, "film.srt does not exist."),
+        ({"status": Status.QUEUED}, 'data-act="stop"'),
+    ],
 )
-def test_status_of_a_job(result: object, error: Exception | None, box: str) -> None:
-    reported, released = threading.Event(), threading.Event()
-
-    def task(job: BackgroundJob) -> object:
-        job.report(2, 5, "packing" if error else "")
-        reported.set()
-        released.wait(10)
-        if error:
-            raise error
-        return result
-
-    job = BackgroundJob(task)
-    reported.wait(10)
-    html = job_status(job, "en")
-    assert ("packing" if error else "2 of 5") in html
-    assert '<progress max="5" value="2"' in html
-    assert "role=" not in html  # screen readers would announce each update
-    assert 'data-act="stop"' in html
-    released.set()
-    job.wait(10)
-    html = job_status(job, "en")
-    assert html.startswith(f'<div class="message {box}"')
-    assert str(error or result or "Stopped.") in html
-    assert "data-act" not in html
+def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> None:
+    run = Run(tmp_path / "runs" / "20260101-000000-export")
+    run.folder.mkdir(parents=True)
+    run.write_state(State("export", created=0.0, **state))
+    page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
+    assert shown in task_status("export", PanelRequest(page, "p", "en"), lambda _: "done")
 
 
 def test_a_stopped_take_says_so() -> None:
@@ -97,7 +86,7 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
     assert [(model.name, model.kind) for model in models] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
     project = Project(tmp_path / "p")
     page: Any = SimpleNamespace(session=new_session(tmp_path))
-    context = Context(page, BackgroundJobs(), None, None, None)  # type: ignore[arg-type]
+    context = Context(page, None, None, None)  # type: ignore[arg-type]
     checkpoints = [
         replace(models[0], kind="checkpoint", path=project.runs / name, is_best=name == "best")
         for name in ("newest", "best")

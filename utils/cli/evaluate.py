@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 from utils.cli.runs import add_output
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
-from utils.core import wording
+from utils.core import facts, wording
 from utils.core.batching import evenly_spaced
 from utils.core.errors import EXIT_INTERRUPTED, ConfigError
 from utils.core.events import Progress
-from utils.core.facts import Fact
+from utils.core.facts import Fact, Report, ShouldStop, never_stop, raise_if_stopped
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
@@ -48,6 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Evaluate in the foreground and print the report."""
+    return perform(arguments, print_progress, never_stop)
+
+
+def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldStop) -> int:
     config = read_flags(arguments, SpeechConfig)
     if arguments.checkpoints and config.model:
         raise ConfigError("Models are given with both --model and --checkpoints.", hint="Use --checkpoints only.")
@@ -74,11 +78,16 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.asr:
                 opened = open_recogniser(arguments.asr, config.language, warn, device=config.device)
                 recogniser = stack.enter_context(opened)
-            report = evaluate(models, sentences, folder, config, recogniser, print_progress)
+
+            def follow(progress: Progress) -> None:
+                report(facts.Progress(progress.step, progress.total, progress.part))
+                raise_if_stopped(should_stop)
+
+            found = evaluate(models, sentences, folder, config, recogniser, follow)
         except KeyboardInterrupt:
             print(f"{clear}Interrupted. Finished so far:\n\n{text(load(folder))}\n\n{folder}", flush=True)
             return EXIT_INTERRUPTED
-    print(f"{clear}{text(report)}\n\n{folder}")
+    print(f"{clear}{text(found)}\n\n{folder}")
     return 0
 
 
@@ -103,10 +112,7 @@ def warn(fact: Fact) -> None:
     print(wording.describe(fact), file=sys.stderr)
 
 
-def print_progress(progress: Progress) -> None:
+def print_progress(fact: Fact) -> None:
     """Print progress; on a terminal in one line."""
-    line = describe_progress({"part": progress.part, "step": progress.step, "total": progress.total})
-    if sys.stdout.isatty():
-        print(f"{CLEAR}{line}", end="", flush=True)
-    else:
-        print(f"{line} · {progress.message}".rstrip(" ·"), flush=True)
+    line = describe_progress(facts.to_json(fact))
+    print(*[f"{CLEAR}{line}"] if sys.stdout.isatty() else [line], end="" if sys.stdout.isatty() else "\n", flush=True)

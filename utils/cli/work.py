@@ -4,13 +4,18 @@ import argparse
 import contextlib
 import importlib
 import os
+import shlex
 from pathlib import Path
+from types import ModuleType
 
+from utils.config import read_yaml
+from utils.config.flags import with_hyphens
 from utils.core.facts import StopRequested
 from utils.core.paths import Project
-from utils.studio.facts import Status
+from utils.studio.facts import CommandFailedError, Status
 from utils.studio.job import GroupJob, Job
 from utils.studio.runs import Run, serve_queue
+from utils.studio.tasks import CommandConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,5 +34,18 @@ def run(arguments: argparse.Namespace) -> int:
     job = GroupJob(run, emits_events=os.environ.get("RANK") == "0") if arguments.member else Job(run)
     # the job has recorded an error; torchrun ends the other members only if this process ends with a traceback
     with contextlib.suppress(StopRequested if arguments.member else Exception), job:
-        command.work(job, command.CONFIG.load(run.config))
+        if "arguments" in read_yaml(run.config):
+            perform(command, CommandConfig.load(run.config), job)
+        else:
+            command.work(job, command.CONFIG.load(run.config))
     return 1 if run.read_state().status is Status.FAILED else 0
+
+
+def perform(command: ModuleType, config: CommandConfig, job: Job) -> None:
+    """Run a command of a task; what it prints is in the log of the run."""
+    parser = argparse.ArgumentParser(exit_on_error=False, allow_abbrev=False)
+    command.add_arguments(parser)
+    arguments = parser.parse_args(with_hyphens(shlex.split(config.arguments)))
+    reports = hasattr(command, "perform")
+    if code := command.perform(arguments, job.report, job.should_stop) if reports else command.run(arguments):
+        raise CommandFailedError(code, job.run.log)

@@ -7,31 +7,28 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import SpeechConfig
 from utils.core.errors import DataError, TextError
-from utils.core.events import Progress
+from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.session import RequestCancelledError, SpeechRequest, SpeechSession
 from utils.speech.subtitles import fit_to_cues
-from utils.speech.tasks import Started
 from utils.studio import takes
-from utils.studio.background_jobs import BackgroundJob
-from utils.studio.takes import RecordedTake, Take, TakeSentence
+from utils.studio.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
 if TYPE_CHECKING:
     from utils.speech.planning import SpeechPlan
     from utils.speech.synthesizer import Synthesizer
 
-T = TypeVar("T")
 FOLDER, TABLE = "batches", "list.csv"
+SUBTITLES = (".srt", ".vtt", ".ass", ".ssa")
 MAX_LINES = 10_000
 COLUMNS = ("number", "file", "text", "seconds", "seed", "flags", "fault")
 
@@ -44,15 +41,23 @@ class SpokenBatch(NamedTuple):
     failed: int = 0
 
 
-def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator[Started | Progress | RecordedTake]:
-    """Speak subtitles, each cue at its time; a task for ``SpeechSession`` whose last event is the take."""
+def dub(
+    model: "Synthesizer",
+    project: Project,
+    subtitles: Path,
+    config: SpeechConfig,
+    report: Report,
+    should_stop: ShouldStop,
+) -> Take:
+    """Speak subtitles, each cue at its time, and save the take."""
+    began = time.monotonic()
     cues, warnings = read_cues(subtitles)
     voice = model.voice(config.reference).name
-    yield Started(len(cues), model.model.name, voice)
     sounds = []
     for sound in model.speak_cues(cues, config):
+        raise_if_stopped(should_stop)
         sounds.append(sound)
-        yield Progress(len(sounds), len(cues))
+        report(Progress(len(sounds), len(cues)))
     timeline = fit_to_cues(cues, sounds)
     sentences = tuple(
         TakeSentence(
@@ -66,30 +71,7 @@ def dub(model: "Synthesizer", subtitles: Path, config: SpeechConfig) -> Iterator
     )
     settings, notes = config.model_dump(mode="json"), tuple(warnings)
     take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
-    yield RecordedTake(take, timeline.samples)
-
-
-def speak_subtitles(
-    job: BackgroundJob, session: SpeechSession, project: Project, path: Path, config: SpeechConfig
-) -> Take | None:
-    """Speak subtitles and save the take."""
-    began = time.monotonic()
-    recorded = _follow(job, session.submit(lambda model: dub(model, path, config), config))
-    if not isinstance(recorded, RecordedTake):
-        return None
-    return takes.save(project, replace(recorded.take, took=time.monotonic() - began), recorded.samples)
-
-
-def _follow(job: BackgroundJob, request: SpeechRequest[T]) -> T | None:
-    """Report the progress of a request in a job, and return its last event."""
-    last = None
-    with closing(request.events()) as events:
-        for event in events:
-            job.check()
-            if isinstance(event, Progress):
-                job.report(event.step, event.total)
-            last = event or last
-    return last
+    return takes.save(project, replace(take, took=time.monotonic() - began), timeline.samples)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -103,33 +85,27 @@ def read_lines(path: Path) -> list[str]:
 
 
 def speak_lines(
-    job: BackgroundJob,
-    session: SpeechSession,
+    model: "Synthesizer",
     project: Project,
     lines: Sequence[str],
     suffix: str,
     config: SpeechConfig,
-) -> SpokenBatch | None:
-    """Speak many texts into numbered files and pack them with a list."""
-
-    def task(model: "Synthesizer") -> Iterator[Progress | SpokenBatch]:
-        folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
-        rows: list[dict[str, object]] = []
-        try:
-            for row in _speak_rows(model, lines, folder, suffix, config):
-                rows.append(row)
-                yield Progress(len(rows), len(lines))
-            failed = sum(bool(row["fault"]) for row in rows)
-            yield SpokenBatch(_pack(folder, rows), len(rows) - failed, failed)
-        except (RequestCancelledError, GeneratorExit):  # stopped: pack what is done
-            if rows:
-                _pack(folder, rows)
-            raise
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-
-    result = _follow(job, session.submit(task, config))
-    return result if isinstance(result, SpokenBatch) else None
+    report: Report,
+    should_stop: ShouldStop,
+) -> SpokenBatch:
+    """Speak many texts into numbered files and pack them with a list; after a stop, those that are done."""
+    folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
+    rows: list[dict[str, object]] = []
+    try:
+        for row in _speak_rows(model, lines, folder, suffix, config):
+            rows.append(row)
+            report(Progress(len(rows), len(lines)))
+            raise_if_stopped(should_stop)
+    finally:
+        archive = _pack(folder, rows) if rows else folder
+        shutil.rmtree(folder, ignore_errors=True)
+    failed = sum(bool(row["fault"]) for row in rows)
+    return SpokenBatch(archive, len(rows) - failed, failed)
 
 
 def _speak_rows(

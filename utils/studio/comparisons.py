@@ -1,6 +1,5 @@
-"""Comparisons: several models speak the same sentences in a child process."""
+"""Comparisons: several models speak the same sentences."""
 
-import re
 import shlex
 import time
 from collections.abc import Sequence
@@ -10,27 +9,12 @@ from utils.config import SpeechConfig
 from utils.config.flags import command_line
 from utils.core.errors import ConfigError, DataError, TextError
 from utils.core.paths import Project, resolve_inside, validate_name
-from utils.core.processes import read_lines
 from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
-from utils.studio.background_jobs import BackgroundJob
 
 FOLDER, SENTENCES = "comparisons", "sentences.txt"
 MIN_MODELS, MAX_MODELS = 2, 4
 MAX_SENTENCES = 50
-PROGRESS_LINE = re.compile(r"(.+?) (\d+)/(\d+)(?: · .*)?")  # as evaluate prints it
-
-
-def compare(
-    job: BackgroundJob, project: Project, models: Sequence[str], text: str, config: SpeechConfig, output: Path
-) -> str:
-    """Let several models speak the same sentences, one model in memory at a time; return the comparison's name."""
-    folder = create_comparison(project, models, text)
-    arguments = evaluate_arguments(models, folder, config, output)
-    for line in read_lines(["-m", "utils", *arguments], check=job.check):
-        if match := PROGRESS_LINE.fullmatch(line):
-            job.report(int(match[2]), int(match[3]), match[1])
-    return folder.name
 
 
 def create_comparison(project: Project, models: Sequence[str], text: str) -> Path:
@@ -49,8 +33,8 @@ def create_comparison(project: Project, models: Sequence[str], text: str) -> Pat
 
 
 def evaluate_arguments(models: Sequence[str], folder: Path, config: SpeechConfig, output: Path) -> list[str]:
-    """Return the arguments of the command that makes the comparison."""
-    flags = shlex.split(command_line("evaluate", config.model_copy(update={"model": ""})))[3:]
+    """Return the arguments of the command ``evaluate`` that makes the comparison."""
+    flags = shlex.split(command_line("", config.model_copy(update={"model": ""})))[3:]
     checkpoints = ["--checkpoints", *dict.fromkeys(models)]
     return [*flags, *checkpoints, "--sentences", str(folder / SENTENCES), "--out", str(folder), "--output", str(output)]
 

@@ -110,3 +110,10 @@ class RunNameMissingError(RunError):
     """A command needs the name of a run."""
 
     action: str
+
+
+class CommandFailedError(RunError):
+    """A command of a task ended with an error code."""
+
+    code: int
+    log: Path

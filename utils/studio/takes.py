@@ -12,7 +12,6 @@ import shutil
 import time
 from collections import deque
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,7 +39,6 @@ from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import Started, speak
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
-from utils.studio.background_jobs import BackgroundJob
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
@@ -101,14 +99,6 @@ class RecordedTake(NamedTuple):
 
     take: Take
     samples: Samples
-
-
-class NewSentence(NamedTuple):
-    """A sentence of a take that was spoken again."""
-
-    take: str
-    number: int
-    spoken: tuple[Utterance, ...]
 
 
 def new_take(
@@ -232,29 +222,39 @@ def load_sentences(project: Project, take: Take) -> list[Utterance]:
     ]
 
 
-def speak_again(
-    job: BackgroundJob,
-    session: SpeechSession,
-    project: Project,
-    take: Take,
-    number: int,
-    text: str,
-    config: SpeechConfig,
-) -> NewSentence | None:
-    """Speak one sentence of a take again, with another seed and its text as edited."""
-    piece = take.pieces[number]
-    seed = (piece.seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
-    config = config.model_copy(update={"seed": seed, "reference": piece.reference or config.reference})
-    total, spoken = 1, list[Utterance]()
-    with closing(session.submit(lambda model: speak(model, text, config), config).events()) as events:
-        for event in events:
-            job.check()
-            total = event.total if isinstance(event, Started) else total
-            spoken += [event] if isinstance(event, Utterance) else []
-    if len(spoken) < total:
-        return None
-    audio.save(take_folder(project, take.name) / AGAIN, join(spoken), OUTPUT_RATE)
-    return NewSentence(take.name, number, tuple(spoken))
+class NewSentence:
+    """One sentence of a take that is spoken again by a session, with another seed and its text as edited."""
+
+    def __init__(
+        self, session: SpeechSession, project: Project, take: Take, number: int, text: str, config: SpeechConfig
+    ) -> None:
+        piece = take.pieces[number]
+        seed = (piece.seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
+        config = config.model_copy(update={"seed": seed, "reference": piece.reference or config.reference})
+        self.take, self.number = take.name, number
+        self.spoken: list[Utterance] = []
+        self.total = 1
+        self.error: Exception | None = None
+        self.is_running = True
+        self._file = take_folder(project, take.name) / AGAIN
+        self.request = session.submit(lambda model: speak(model, text, config), config, deliver=self._receive)
+
+    @property
+    def file(self) -> Path | None:
+        """The audio, once it is spoken."""
+        return self._file if not self.is_running and len(self.spoken) == self.total else None
+
+    def _receive(self, event: object) -> None:
+        match event:
+            case Started():
+                self.total = event.total
+            case Utterance():
+                self.spoken.append(event)
+            case None | Exception():
+                self.error = event
+                if event is None and len(self.spoken) == self.total:
+                    audio.save(self._file, join(self.spoken), OUTPUT_RATE)
+                self.is_running = False
 
 
 def replace_sentence(project: Project, take: Take, index: int, replacement: Sequence[Utterance]) -> Take:

@@ -1,19 +1,21 @@
-"""The runs of the open project: list, state, log, notes, and buttons for the selected run; and jobs of the page."""
+"""The runs of the open project: list, state, log, notes, and buttons for the selected run; and tasks."""
 
+import time
 from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
 import gradio as gr
 
+from utils.core import wording
 from utils.core.errors import AmharicTtsError
+from utils.core.events import read_tail
+from utils.core.facts import Progress
 from utils.core.paths import Project
-from utils.core.processes import read_lines
-from utils.studio import runs
-from utils.studio.background_jobs import BackgroundJob, BackgroundJobs
+from utils.studio import runs, tasks
 from utils.studio.facts import Outcome
 from utils.ui import views
-from utils.ui.i18n import describe_error, labels, t, translate
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 
 
@@ -123,37 +125,32 @@ def find(request: PanelRequest) -> runs.Run:
     return runs.find_run(request.project, request.fields.get("run"))
 
 
-def job_status(job: BackgroundJob | None, language: str, describe: Callable[[Any], str] = str) -> str:
-    """Show how far a job of the page is, with a button that stops it, or how it ended."""
-    if job is None:
+def working(sentence: str, seconds: float, language: str, done: int = 0, total: int = 0) -> str:
+    """Show how far something is, with a button that stops it."""
+    progress = views.progress(f"{sentence} · {views.duration(seconds, language)}", done, total)
+    return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
+
+
+def task_status(
+    kind: str, request: PanelRequest, describe: Callable[[runs.Run], str], *, shows_log: bool = False
+) -> str:
+    """Show how far the newest task of a kind is, or how it ended; its output too where that is the result."""
+    run, language = tasks.newest(kind, request.project), request.language
+    if run is None:
         return ""
-    if job.is_running:
-        message, step, total = translate(job.progress.message, language), job.progress.step, job.progress.total
-        if total and not message:
-            message = t("common.used_of_total", language, used=step, total=total)
-        sentence = f"{message or t('inference.getting_ready', language)} · {views.duration(job.seconds, language)}"
-        progress = views.progress(sentence, step, total)
-        return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
-    if job.error:
-        return views.error_box(job.error, language)
-    if job.result is None:
+    state = run.current_state()
+    if state.status in runs.ACTIVE | {runs.Status.QUEUED}:
+        told = next((fact for fact in reversed(views.newest_facts(run)) if isinstance(fact, Progress)), Progress())
+        sentence = wording.describe(told, language) if told.total else t("inference.getting_ready", language)
+        return working(sentence, time.time() - state.created, language, told.step, told.total)
+    output = f'<pre class="scroll log" tabindex="0">{escape(read_tail(run.log))}</pre>' if shows_log else ""
+    if state.status is runs.Status.FINISHED:
+        return views.message_box("success", describe(run)) + output
+    if state.status is runs.Status.STOPPED:
         return views.message_box("warning", t("inference.stopped", language))
-    return views.message_box("success", *describe(job.result).splitlines())
+    return views.message_box("error", state.reason(language)) + output
 
 
-def stop_action(jobs: BackgroundJobs, kind: str) -> dict[str, Any]:
-    """Return the action of the button in ``job_status``."""
-    return {"stop": lambda request: jobs.stop(request.name, kind)}
-
-
-def run_command(*arguments: str, result: object = None) -> Callable[[BackgroundJob], object]:
-    """Return a task that runs ``python -m utils <arguments>``; without a result, it is what the command printed."""
-
-    def task(job: BackgroundJob) -> object:
-        lines = []
-        for line in read_lines(["-m", "utils", *arguments], check=job.check):
-            lines.append(line)
-            job.report(message=line)
-        return result or "\n".join(lines)
-
-    return task
+def stop_action(kind: str) -> dict[str, Any]:
+    """Return the action of the button in ``task_status``."""
+    return {"stop": lambda request: tasks.stop(kind, request.project)}

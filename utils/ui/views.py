@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
-from utils.core.facts import Progress, Unrecognised, from_json
+from utils.core.facts import Fact, Progress, Unrecognised, from_json
 from utils.core.monitor import Reading
 from utils.core.wording import rows as phrases
 from utils.studio.progress import describe
@@ -225,6 +225,10 @@ def run_facts(run: Run, state: State, language: str) -> str:
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
     """Return the events in the last bytes of a log, whatever the size of the whole."""
     return read_events(run.events, tail_offset(run.events, size), size).events
+
+
+def newest_facts(run: Run) -> list[Fact]:
+    return [from_json(event) for event in newest_events(run)]
 
 
 def log(run: Run, language: str) -> str:

@@ -2,32 +2,32 @@
 
 import contextlib
 import re
+import shlex
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
 import gradio as gr
 
+from utils.config.flags import command_line
 from utils.core.errors import ConfigError, RunError
+from utils.core.events import read_tail
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
-from utils.studio import batch_speech, comparisons
-from utils.studio.background_jobs import BackgroundJob
-from utils.studio.batch_speech import SpokenBatch
+from utils.studio import batch_speech, comparisons, tasks
 from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import Panel, PanelRequest
-from utils.ui.run_panel import job_status, run_command, stop_action
+from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.inference.context import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import audio_player, cell, message_box, note, table
 
-FILE, COMPARISON, EXPORT = "file", "compare", "pack"  # kinds of jobs; one of each runs at a time
-SUBTITLES = [".srt", ".vtt", ".ass", ".ssa"]
+FILE, COMPARISON, MODEL, DATASET = "speak-file", "evaluate", "export", "dataset"  # commands
 MAX_ARCHIVES = 6  # offered for download
 
 
@@ -41,43 +41,38 @@ def archives(paths: Iterator[Path]) -> str:
     return views.downloads((path, f"{path.name} ({size / 1e6:.1f} MB)") for _, size, path in newest) if newest else ""
 
 
+def in_project(request: PanelRequest) -> list[str]:
+    """Return the flags that name the open project."""
+    return ["--project", request.name, "--output", str(request.page.output)]
+
+
 # --- files ---
 
 
 def build_file(context: Context) -> None:
     """Speak subtitles, each cue at its time, or a text file with one text per line into numbered files."""
-    types = [*SUBTITLES, ".txt"]
+    types = [*batch_speech.SUBTITLES, ".txt"]
     file = gr.File(label=t("inference.file"), file_types=types, file_count="single", height=120, elem_id="spoken-file")
 
     def speak(request: PanelRequest) -> None:
         path = uploaded_file(request, "file", t("inference.file_missing", request.language))
-        settings, project, suffix = config(request.fields), request.project, request.text("format")
-        lines = [] if path.suffix.lower() in SUBTITLES else batch_speech.read_lines(path)
+        settings, suffix = config(request.fields), request.text("format")
+        if path.suffix.lower() not in batch_speech.SUBTITLES:
+            batch_speech.read_lines(path)  # to refuse it at once
         if suffix not in FORMATS:
             raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
-
-        def task(job: BackgroundJob) -> object:
-            if lines:
-                return batch_speech.speak_lines(job, context.session, project, lines, suffix, settings)
-            return batch_speech.speak_subtitles(job, context.session, project, path, settings)
-
-        context.jobs.start(request.name, FILE, task)
+        words = [str(path), "--format", suffix, *in_project(request), *shlex.split(command_line("", settings))[3:]]
+        tasks.start(FILE, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
         language = request.language
-
-        def describe(result: object) -> str:
-            if isinstance(result, SpokenBatch):
-                return t("inference.batch_done", language, spoken=result.spoken, failed=result.failed)
-            return t("inference.subtitles_done", language)
-
         row = views.row(format_field(language, ".wav"), views.button("speak", t("inference.speak_file", language)))
-        status = job_status(context.jobs.get(request.name, FILE), language, describe)
+        status = task_status(FILE, request, lambda run: read_tail(run.log).strip())
         about = note(t("inference.file_about", language))
         return about + row + status + archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
 
     inputs = {"file": file, **context.inputs}
-    Panel(context.page, "file-panel", render, {"speak": speak, **stop_action(context.jobs, FILE)}, reads=inputs)
+    Panel(context.page, "file-panel", render, {"speak": speak, **stop_action(FILE)}, reads=inputs)
 
 
 # --- comparisons ---
@@ -88,13 +83,11 @@ def build_compare(context: Context) -> None:
     page = context.page
 
     def compare(request: PanelRequest) -> None:
-        project, settings, sentences = request.project, config(request.fields), request.text("sentences")
         paths = [str(model.path) for model in list_models(page.output) if request.fields.get(f"model-{model.path}")]
-
-        def task(job: BackgroundJob) -> str:
-            return comparisons.compare(job, project, paths, sentences, settings, page.output)
-
-        context.jobs.start(request.name, COMPARISON, task)
+        settings = config(request.fields)
+        folder = comparisons.create_comparison(request.project, paths, request.text("sentences"))
+        words = comparisons.evaluate_arguments(paths, folder, settings, page.output)
+        tasks.start(COMPARISON, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
         language, name = request.language, selected(request)
@@ -108,7 +101,7 @@ def build_compare(context: Context) -> None:
         html = note(hints[0]) + models + views.field(t("inference.comparison_sentences", language), text, hints[1])
         html += views.row(views.button("compare", t("inference.compare", language)))
         done = t("inference.comparison_ready", language)
-        html += job_status(context.jobs.get(request.name, COMPARISON), language, lambda _: done)
+        html += task_status(COMPARISON, request, lambda _: done)
         if not name:
             return html
         choices = [(each, each) for each in comparisons.names(request.project)]
@@ -116,7 +109,7 @@ def build_compare(context: Context) -> None:
         html += views.select_field("comparison", title, choices, hint, name, data_act="show")
         return html + report_html(comparisons.load_report(request.project, name), language)
 
-    actions = {"compare": compare, "show": lambda _: None, **stop_action(context.jobs, COMPARISON)}
+    actions = {"compare": compare, "show": lambda _: None, **stop_action(COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
 
 
@@ -159,37 +152,37 @@ def build_export(context: Context) -> None:
     """Export the selected model or the dataset as one archive."""
     page = context.page
 
-    def start(request: PanelRequest, name: str, command: Sequence[str], *flags: str) -> None:
+    def target(request: PanelRequest, name: str) -> str:
         make_folder(request.project.exports)
-        archive = request.project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}.zip"
-        target = str(archive.with_suffix("") if "--out" in command else archive)
-        task = run_command(*command, target, *flags, "--output", str(page.output), result=archive)
-        context.jobs.start(request.name, EXPORT, task)
+        return str(request.project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
     def export_model(request: PanelRequest) -> None:
         model = request.text("model")
         if not model:
             raise RunError("No model is selected.", hint="Select one at the top of this tab.")
         half = "--half" if request.fields.get("half") else "--no-half"
-        start(request, _archive_name(Path(model)), ["export", model, "--out"], "--zip", half)
+        words = [model, "--out", target(request, _archive_name(Path(model))), "--zip", half]
+        tasks.start(MODEL, [*words, "--output", str(page.output)], request.project)
 
     def export_dataset(request: PanelRequest) -> None:
-        start(request, "dataset", ["dataset", "export", "zip"], "--project", request.name)
+        words = ["export", "zip", f"{target(request, 'dataset')}.zip", *in_project(request)]
+        tasks.start(DATASET, words, request.project)
 
     def render(request: PanelRequest) -> str:
         language = request.language
-
-        def describe(archive: Path) -> str:
-            return t("inference.exported", language, name=archive.name)
-
+        done = t("inference.exported", language)
         half = escape(t("inference.half_precision", language))
         half = f'<label><input type="checkbox" name="half" checked> {half}</label>'
         buttons = views.buttons("inference", ("export_model", "export_dataset"), language)
         html = note(t("inference.export_about", language)) + views.row(half, buttons)
-        html += job_status(context.jobs.get(request.name, EXPORT), language, describe)
+        html += "".join(task_status(kind, request, lambda _: done) for kind in (MODEL, DATASET))
         return html + (archives(request.project.exports.glob("*.zip")) or note(t("inference.no_exports", language)))
 
-    actions = {"export_model": export_model, "export_dataset": export_dataset, **stop_action(context.jobs, EXPORT)}
+    def stop(request: PanelRequest) -> None:
+        for kind in (MODEL, DATASET):
+            tasks.stop(kind, request.project)
+
+    actions = {"export_model": export_model, "export_dataset": export_dataset, "stop": stop}
     Panel(page, "export-panel", render, actions, reads={"model": context.model})
 
 

@@ -11,7 +11,6 @@ import gradio as gr
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError, RunError
 from utils.speech.session import SpeechRequest, SpeechSession, Task
-from utils.studio.background_jobs import BackgroundJobs
 from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box
@@ -38,7 +37,6 @@ class Context:
     """What the parts of the tab share."""
 
     page: PageContext
-    jobs: BackgroundJobs  # continue when the visitor leaves
     model: gr.Dropdown
     reference: gr.Dropdown
     form: SettingsForm  # all other settings of speech

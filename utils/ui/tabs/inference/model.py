@@ -13,18 +13,15 @@ from utils.core.languages import find
 from utils.core.paths import Project
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
-from utils.studio.background_jobs import BackgroundJob
 from utils.studio.models import ListedModel, preferred_model, tokenizer_of
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
-from utils.ui.run_panel import job_status, stop_action
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
 from utils.xtts.tokenizer import Tokenizer
 
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
-SCORE = "score"  # kind of job
 MAX_CLIPS = 5  # of a voice
 
 
@@ -152,20 +149,12 @@ def build_voice(context: Context) -> None:
         added = [reference_clips.add(opened, Path(path)) for path in paths]
         return reference_clips.join_reference(added) if added else gr.skip()
 
-    def find_clips(request: PanelRequest) -> None:
-        candidates = reference_clips.candidates(request.project)
-
-        def task(job: BackgroundJob) -> list[reference_clips.ScoredClip]:
-            scored = []
-            for clip in reference_clips.score_clips(candidates):
-                scored.append(clip)
-                job.report(len(scored), len(candidates))
-            return sorted(scored, key=lambda clip: -clip.score)
-
-        context.jobs.start(request.name, SCORE, task)
+    def find_clips(request: PanelRequest) -> dict[Any, Any]:
+        scored = reference_clips.score_clips(reference_clips.candidates(request.project))
+        return {"scored": sorted(scored, key=lambda clip: -clip.score)}
 
     def use_clips(request: PanelRequest) -> dict[Any, Any]:
-        found = scored_clips(context, request)
+        found = scored_clips(request)
         chosen = [clip.path for number, clip in enumerate(found) if request.fields.get(f"clip-{number}")]
         return {picker: reference_clips.join_reference(chosen[:MAX_CLIPS])} if chosen else {}
 
@@ -174,7 +163,7 @@ def build_voice(context: Context) -> None:
         notify(t("inference.voice_saved", request.language, name=request.text("voice")))
         return {picker: reference}
 
-    actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save, **stop_action(context.jobs, SCORE)}
+    actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save}
     reads = {"reference": picker}
     with gr.Accordion(t("inference.own_voice"), open=False):
         with gr.Row():
@@ -187,14 +176,14 @@ def build_voice(context: Context) -> None:
             files = gr.File(label=t("inference.voice_files"), **types)
             types = {"sources": ["microphone"], "type": "filepath", "elem_id": "microphone", "buttons": []}
             recording = gr.Audio(label=t("inference.record_voice"), **types)
-        Panel(page, "voice-panel", lambda request: voice_html(context, request), actions, [picker], reads)
+        Panel(page, "voice-panel", voice_html, actions, [picker], reads)
     inputs = [page.project, page.language]
     events: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None}
     files.upload(add_clips, [files, *inputs], picker, api_name="use_voice", **events)
     recording.stop_recording(add_clips, [recording, *inputs], picker, api_visibility="private", **events)
 
 
-def voice_html(context: Context, request: PanelRequest) -> str:
+def voice_html(request: PanelRequest) -> str:
     """Offer the selected clips for listening, say how good they are, and let the voice be saved under a name."""
     language, reference = request.language, request.text("reference")
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
@@ -207,18 +196,16 @@ def voice_html(context: Context, request: PanelRequest) -> str:
         html += views.row(name, views.button("save_voice", t("inference.save_voice", language)))
     clips = [
         f'<label><input type="checkbox" name="clip-{number}"> {escape(clip.title)}</label>'
-        for number, clip in enumerate(scored_clips(context, request))
+        for number, clip in enumerate(scored_clips(request))
     ]
     if clips:
         boxes = f'<div class="scroll boxes" tabindex="0">{"".join(clips)}</div>'
         return html + boxes + views.row(views.button("use_clips", t("inference.use_clips", language)))
-    job = context.jobs.get(request.name, SCORE)
-    status = job_status(job, language) if job and (job.is_running or job.error) else ""
     button = views.button("find_clips", t("inference.find_clips", language))
-    return html + note(t("inference.dataset_clips_hint", language)) + views.row(button) + status
+    return html + note(t("inference.dataset_clips_hint", language)) + views.row(button)
 
 
-def scored_clips(context: Context, request: PanelRequest) -> list[reference_clips.ScoredClip]:
+def scored_clips(request: PanelRequest) -> list[reference_clips.ScoredClip]:
     """Return the clips of the dataset that suit as a voice, the best first, once they were looked for."""
-    job = context.jobs.get(request.name, SCORE)
-    return job.result if job and isinstance(job.result, list) else []
+    scored: list[reference_clips.ScoredClip] = request.fields.get("scored") or []
+    return scored

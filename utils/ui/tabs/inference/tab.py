@@ -9,7 +9,6 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.speech.session import Check, SpeechSession
 from utils.studio import takes
-from utils.studio.background_jobs import BackgroundJobs
 from utils.studio.loading import open_voice
 from utils.studio.models import list_models
 from utils.ui.i18n import t
@@ -40,7 +39,7 @@ def build(page: PageContext) -> gr.Tab:
                 side = gr.Column()
                 advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
         form = SettingsForm(SpeechConfig, GROUPS, "speech")
-        context = Context(page, BackgroundJobs(), model, reference, form)
+        context = Context(page, model, reference, form)
         with side:
             build_model(context)
             build_voice(context)

@@ -12,19 +12,17 @@ from utils.core.paths import Project
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import takes
-from utils.studio.background_jobs import BackgroundJob
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.i18n import labels, t, translate
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
-from utils.ui.run_panel import job_status, stop_action
+from utils.ui.run_panel import working
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
 MAX_TITLE = 60  # characters
 MAX_WARNINGS = 20
-AGAIN = "again"  # kind of job
 
 
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: gr.Audio) -> None:
@@ -72,7 +70,7 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: 
     )
 
     def render(request: PanelRequest) -> str:
-        return take_html(context, request) + history_html(request)
+        return take_html(request) + history_html(request)
 
     Panel(context.page, "takes", render, actions, [chosen, player, reused], {"take": chosen, **context.inputs})
     chosen.change(show_sound, [context.page.project, chosen], player, **RAW_INPUTS, **PRIVATE_EVENT)
@@ -94,7 +92,7 @@ def format_field(language: str, chosen: str) -> str:
     return views.select_field("format", t("inference.file_format", language), choices, chosen=chosen)
 
 
-def take_html(context: Context, request: PanelRequest) -> str:
+def take_html(request: PanelRequest) -> str:
     """Show the selected take: facts, files, and its sentences."""
     name, language = request.text("take"), request.language
     if name not in takes.names(request.project):
@@ -112,7 +110,7 @@ def take_html(context: Context, request: PanelRequest) -> str:
         "data_act": "sentence",
     }
     chooser = views.select_field("sentence", t("inference.take_sentences", language), choices, **options)
-    editor = sentence_html(context, request, take) if request.text("sentence") else ""
+    editor = sentence_html(request, take) if request.text("sentence") else ""
     sentences = views.details(t("inference.sentences", language), chooser + editor, "take-sentences")
     return facts_html(take, language) + row + sentences
 
@@ -185,30 +183,30 @@ def _shorten(text: str) -> str:
 def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
     """Return the actions that speak a sentence again and replace it."""
 
-    def again(request: PanelRequest) -> None:
+    def again(request: PanelRequest) -> dict[Any, Any]:
         take, text = takes.load(request.project, request.text("take")), request.text("sentence_text")
         number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
+        return {"new": NewSentence(context.session, request.project, take, number, text, settings)}
 
-        def task(job: BackgroundJob) -> NewSentence | None:
-            return takes.speak_again(job, context.session, request.project, take, number, text, settings)
-
-        context.jobs.start(request.name, AGAIN, task)
+    def stop(request: PanelRequest) -> None:
+        if isinstance(new := request.fields.get("new"), NewSentence):
+            new.request.cancel()
 
     def accept(request: PanelRequest) -> dict[Any, Any]:
-        result = _new_sentence(context, request, request.text("take"), request.text("sentence"))
-        if result is None:
+        new = _new_sentence(request, request.text("take"), request.text("sentence"))
+        if new is None or new.file is None:
             raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
-        take = takes.replace_sentence(request.project, takes.load(request.project, result.take), *result[1:])
+        take = takes.replace_sentence(request.project, takes.load(request.project, new.take), new.number, new.spoken)
         for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
                 path.unlink(missing_ok=True)
         sound = str(takes.take_folder(request.project, take.name) / takes.AUDIO)
         return {player: sound, "said": t("inference.sentence_replaced", request.language)}
 
-    return {"again": again, **stop_action(context.jobs, AGAIN), "accept": accept}
+    return {"again": again, "stop": stop, "accept": accept}
 
 
-def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
+def sentence_html(request: PanelRequest, take: Take) -> str:
     """Show one sentence: listen, edit, speak again, replace."""
     number, language = _sentence_number(take, request.text("sentence")), request.language
     piece, folder = take.pieces[number], takes.take_folder(request.project, take.name)
@@ -222,24 +220,25 @@ def sentence_html(context: Context, request: PanelRequest, take: Take) -> str:
     text = f"<textarea {views.attributes(**written)}>{escape(piece.reading.written)}</textarea>"
     html += views.field(t("inference.sentence_text", language), text, t("inference.sentence_text_hint", language))
     html += views.row(views.button("again", t("inference.speak_again", language), take=take.name))
-    job = context.jobs.get(request.name, AGAIN)
-    if job is None or job.is_running or job.error:
-        return html + job_status(job, language)
-    result = _new_sentence(context, request, take.name, number)
-    if result is None or result.spoken[0].sentence.seed == piece.seed:  # of another sentence, or replaced already
+    new = _new_sentence(request, take.name, number)
+    if new is None:
         return html
-    flags = [flag.text(language) for one in result.spoken for flag in one.flags]
-    player = audio_player(folder / takes.AGAIN, t("inference.new_version", language))
+    if new.is_running:
+        return html + working(t("inference.getting_ready", language), new.request.seconds, language)
+    if new.error:
+        return html + views.error_box(new.error, language)
+    if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
+        return html
+    flags = [flag.text(language) for one in new.spoken for flag in one.flags]
+    player = audio_player(new.file, t("inference.new_version", language))
     accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
     return html + message_box("warning", *flags) + views.row(player, accept)
 
 
-def _new_sentence(context: Context, request: PanelRequest, take: str, number: object) -> NewSentence | None:
-    """Return the sentence that was spoken again, if it is this one."""
-    job = context.jobs.get(request.name, AGAIN)
-    result = job.result if job else None
-    is_this = isinstance(result, NewSentence) and (result.take, str(result.number)) == (take, str(number))
-    return result if is_this and isinstance(result, NewSentence) else None
+def _new_sentence(request: PanelRequest, take: str, number: object) -> NewSentence | None:
+    """Return the sentence that is spoken again, if it is this one."""
+    new = request.fields.get("new")
+    return new if isinstance(new, NewSentence) and (new.take, str(new.number)) == (take, str(number)) else None
 
 
 def _sentence_number(take: Take, number: str) -> int:

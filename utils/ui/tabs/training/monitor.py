@@ -3,6 +3,7 @@
 import functools
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from html import escape
 from typing import Any
 
@@ -14,7 +15,6 @@ from utils.core.paths import Project
 from utils.core.processes import read_lines
 from utils.dataset.store import Store
 from utils.studio import runs, training_checks
-from utils.studio.background_jobs import BackgroundJob
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t, translate
@@ -43,9 +43,15 @@ MAX_SMOOTHING = 0.95
 
 
 @functools.cache
-def detect_device() -> BackgroundJob:
+def detect_device() -> "Future[dict[str, Any]]":
     """Ask for the device of this computer in the background, once."""
-    return BackgroundJob(lambda _: training_checks.ask("device"))
+    return ThreadPoolExecutor(1, "device").submit(training_checks.ask, "device")
+
+
+def known_device() -> dict[str, Any] | None:
+    """Return the device once it is known."""
+    future = detect_device()
+    return future.result() if future.done() and not future.exception() else None
 
 
 class TrainPanel(RunPanel):
@@ -175,11 +181,10 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
 
     @show_errors
     def effects(project: str, name: str | None, language: str) -> dict[str, Any]:
-        run, device = panel.selected(page.open(project), name), detect_device().result
+        run, device = panel.selected(page.open(project), name), known_device()
         switches = panel.histories.read(run).switches if run else {}
         hints = {
-            switch: render.switch_hint(switch, device, switches.get(switch), language)  # type: ignore[arg-type]
-            for switch in settings.SWITCHES
+            switch: render.switch_hint(switch, device, switches.get(switch), language) for switch in settings.SWITCHES
         }
         return gr.update() | {"effects": hints}
 
@@ -191,10 +196,9 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
 
 def start_state(project: Project, values: Mapping[str, object], language: str) -> dict[str, Any]:
     """Return whether a run can be started, and on which device."""
-    detected = detect_device()
-    device: Any = detected.result
-    if detected.error:
-        line = describe_error(detected.error, language)
+    device: Any = known_device()
+    if detect_device().done() and (error := detect_device().exception()):
+        line = describe_error(error, language)
     else:
         line = render.device_line(device, language) if device else t("training.detecting_device", language)
     blocked, active = settings.start_blocked(project, values, language), runs.active_run(project, settings.VERB)

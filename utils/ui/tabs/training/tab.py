@@ -9,24 +9,24 @@ import gradio as gr
 
 from utils.config import TrainConfig
 from utils.config.flags import command_line
-from utils.core.errors import AmharicTtsError, RunBusyError
+from utils.core.errors import AmharicTtsError
 from utils.core.paths import UPLOADS
 from utils.core.storage import make_folder, write_atomically
-from utils.studio import runs, training_checks
-from utils.studio.background_jobs import BackgroundJobs
+from utils.studio import runs, tasks, training_checks
 from utils.studio.downloads import give_consent
+from utils.studio.facts import RunActiveError
 from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.i18n import t, translate
 from utils.ui.page import RAW_INPUTS, Advanced, PageContext, Panel, PanelRequest, notify, show_errors
-from utils.ui.run_panel import job_status, run_command, stop_action
+from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_live, connect_effects, connect_monitor
 from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_settings, settings_error
 
-MEMORY_TEST = "memory_test"
+MEMORY_TEST = "memory-test"
 ACTIONS = ("check_dataset", "estimate_memory", "test_step", "show_command", "save_settings")
 
 
@@ -95,7 +95,6 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
 
 def build_checks(page: PageContext, settings: gr.HTML) -> None:
     """Lay out a button for each check, and what the last one found."""
-    jobs = BackgroundJobs()
 
     def action(check: Callable[[PanelRequest, TrainConfig], str]) -> Callable[[PanelRequest], dict[str, str]]:
         def act(request: PanelRequest) -> dict[str, str]:
@@ -107,9 +106,10 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
         return act
 
     def test_step(request: PanelRequest, config: TrainConfig) -> str:
-        if run := runs.active_run(request.project, VERB):
-            raise RunBusyError(f"{run.title} is running and would be measured too.", hint="Stop it first.")
-        jobs.start(request.name, MEMORY_TEST, run_command(*shlex.split(command_line("memory-test", config))[3:]))
+        if run := runs.active_run(request.project, VERB):  # which would be measured too
+            raise RunActiveError(run.name, request.name)
+        words = shlex.split(command_line("", config))[3:]
+        tasks.start(MEMORY_TEST, words, request.project, page.session.make_room)
         return ""
 
     checks = (check_dataset, estimate_memory, test_step, show_command, save_settings)
@@ -117,11 +117,12 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
     def show(request: PanelRequest) -> str:
         buttons = views.buttons("training", ACTIONS, request.language)
-        status = job_status(jobs.get(request.name, MEMORY_TEST), request.language)
+        done = t("training.step_tested", request.language)
+        status = task_status(MEMORY_TEST, request, lambda _: done, shows_log=True)
         return f'<div class="more">{views.row(buttons)}{status}{request.text("found")}</div>'
 
     options: dict[str, Any] = {"reads": {"settings": settings}, "show_progress": "minimal"}
-    Panel(page, "checks", show, actions | stop_action(jobs, MEMORY_TEST), **options)
+    Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), **options)
 
 
 def check_dataset(request: PanelRequest, config: TrainConfig) -> str:

@@ -1,0 +1,43 @@
+"""Tasks: commands that go on as runs when the page is closed."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from utils.core.paths import TINY_MODEL, Project
+from utils.studio import runs, tasks
+from utils.studio.runs import Run, Status
+
+pytestmark = pytest.mark.slow
+
+
+def ended(project: Project, kind: str) -> Run:
+    deadline = time.monotonic() + 120
+    while (run := tasks.newest(kind, project)) and run.current_state().status in runs.ACTIVE:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert run
+    return run
+
+
+def test_a_command_does_its_work_as_a_run(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    tasks.start("export", [str(TINY_MODEL), "--out", str(tmp_path / "out")], project)
+    assert ended(project, "export").current_state().status is Status.FINISHED
+    assert (tmp_path / "out" / "model.pth").is_file()
+
+
+def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    tasks.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
+    state = ended(project, "export").current_state()
+    assert (state.status, "nothing" in state.reason()) == (Status.FAILED, True)
+
+
+def test_only_the_newest_task_of_a_kind_is_kept(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    for _ in range(2):
+        tasks.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
+        ended(project, "export")
+    assert len(runs.list_runs(project)) == 1
