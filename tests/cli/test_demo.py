@@ -10,10 +10,10 @@ from utils.__main__ import main
 from utils.cli import demo
 from utils.cli.demo import PAGE
 from utils.config import TrainConfig
-from utils.core.errors import RunError
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.studio import projects
+from utils.studio.facts import ProjectError
 from utils.studio.sample_project import AUDIO_FILE, DATA, SUBTITLE_FILE
 
 
@@ -27,7 +27,7 @@ def test_the_recording_is_three_minutes_of_training_sentences_and_the_demo_speak
 
 def test_a_project_of_the_same_name_that_is_no_demonstration_is_left_alone(tmp_path: Path) -> None:
     own = projects.create(demo.NAME, tmp_path)
-    with pytest.raises(RunError, match="a project of your own"):
+    with pytest.raises(ProjectError, match="a project of your own"):
         demo.new_project(tmp_path)
     assert own.root.is_dir()
 

@@ -7,6 +7,7 @@ import pytest
 from utils.__main__ import main
 from utils.core import paths
 from utils.studio import runs
+from utils.studio.facts import Outcome
 from utils.xtts.facts import LicenceError
 from utils.xtts.hub import VARIABLE, licence_accepted, require_licence
 
@@ -23,9 +24,9 @@ def test_consent_is_there_when_the_run_begins(
 ) -> None:
     consent, consent_at_start = tmp_path / "settings" / "consent.json", []
 
-    def start(*_: object) -> runs.Run:
+    def start(*_: object) -> runs.Start:
         consent_at_start.append(licence_accepted(consent))
-        return runs.Run(tmp_path / "run")
+        return runs.Start(runs.Run(tmp_path / "run"), Outcome.STARTED)
 
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(paths, "LICENCE_CONSENT", consent)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from utils.config import SpeechConfig
-from utils.core.errors import AudioError, ConfigError, DataError, StorageError, TextError
+from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.tasks import Started
 from utils.speech.types import Sentence, Utterance
 from utils.studio import comparisons, takes
+from utils.studio.facts import InputError, Problem
 from utils.studio.takes import Take
 from utils.xtts.tokenizer import TokenizedText
 
@@ -78,17 +79,22 @@ def test_no_take_outside_the_project_can_be_named(tmp_path: Path, name: object) 
 
 def test_silence_is_not_saved(tmp_path: Path) -> None:
     silence = takes.new_take("speech", "", SpeechConfig(), Started(0, "m", "v"), [])
-    with pytest.raises(AudioError):
+    with pytest.raises(InputError):
         takes.save(Project(tmp_path), *silence)
 
 
 @pytest.mark.parametrize(
-    ("models", "text", "error"),
-    [(["a", "a"], "ሰላም", ConfigError), (list("abcde"), "ሰላም", ConfigError), (["a", "b"], " # ", TextError)],
+    ("models", "text", "problem"),
+    [
+        (["a", "a"], "ሰላም", Problem.NUMBER_OF_MODELS),
+        (list("abcde"), "ሰላም", Problem.NUMBER_OF_MODELS),
+        (["a", "b"], " # ", Problem.NO_SENTENCES),
+    ],
 )
-def test_invalid_comparison(tmp_path: Path, models: list[str], text: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
+def test_invalid_comparison(tmp_path: Path, models: list[str], text: str, problem: Problem) -> None:
+    with pytest.raises(InputError) as caught:
         comparisons.create_comparison(Project(tmp_path), models, text)
+    assert caught.value.problem is problem
 
 
 def test_comparisons_started_at_the_same_time_have_their_own_folders(

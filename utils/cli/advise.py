@@ -8,11 +8,10 @@ from pathlib import Path
 from utils.cli.runs import add_project
 from utils.config import TrainConfig
 from utils.core import monitor
-from utils.core.errors import DataError
 from utils.core.paths import project
 from utils.core.storage import write_atomically
-from utils.dataset.metadata import CREATE
 from utils.dataset.store import open_store
+from utils.studio.facts import InputError, Problem
 from utils.training.advice import Advice, TrainingData, advise, training_data
 
 
@@ -29,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
     gib = monitor.read_once(dataset).gpu_memory_total_gib if arguments.gpu_gib is None else arguments.gpu_gib
     data = training_data(open_store(dataset).folder, gib or None, arguments.version)
     if not data.clips:
-        raise DataError(f"{dataset} has no training clips.", hint=CREATE)
+        raise InputError(Problem.NO_TRAINING_CLIPS, str(dataset))
     advice = advise(data)
     if arguments.out:
         write_atomically(arguments.out, advice.config.to_yaml())

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.core import paths
-from utils.core.errors import DataError, VocabularyError
 from utils.dataset.metadata import header_seconds
 from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
+from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import UNKNOWN, Vocabulary
@@ -98,7 +98,7 @@ def read_rows(path: Path) -> list[TextRow]:
     clips, problems = read_listing(path)
     problems += [f"line {clip.line}: no text" for clip in clips if not clip.text]
     if problems:
-        raise DataError(f"{path}: {problems[0].rstrip('.')}.", hint="Correct the list.")
+        raise InputError(Problem.BAD_LIST, str(path), str(problems[0]).rstrip("."))
     return [TextRow(clip.line, clip.text, header_seconds(path.parent / clip.audio)) for clip in clips]
 
 
@@ -115,10 +115,7 @@ def published_vocabulary() -> Path:
     """Return the vocab.json of a downloaded base model."""
     files = sorted(paths.MODELS.glob("*/vocab.json"))
     if not files:
-        raise VocabularyError(
-            f"vocab.json is missing from {paths.MODELS}.",
-            hint="Give a vocab.json of XTTS v2 with --vocab, or a trained model with --model.",
-        )
+        raise InputError(Problem.NO_VOCABULARY, str(paths.MODELS))
     return files[-1]
 
 

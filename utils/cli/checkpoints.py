@@ -13,6 +13,7 @@ from utils.cli.runs import add_project
 from utils.core.errors import RunError
 from utils.core.paths import Project, project
 from utils.studio import runs
+from utils.studio.facts import RunNameMissingError
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
 
@@ -39,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "list":
         return show_list(opened, arguments.name)
     if not arguments.name:
-        raise RunError("No run given.", hint=f"Usage: python -m utils checkpoints {arguments.action} RUN STEP.")
+        raise RunNameMissingError(arguments.action)
     return ACTIONS[arguments.action](opened, arguments)
 
 

@@ -11,13 +11,13 @@ from utils.cli.runs import add_project
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
-from utils.core.errors import ConfigError
 from utils.core.paths import project
 from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
 from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
 from utils.dataset.facts import Reason
 from utils.dataset.store import load_dataset, open_store
+from utils.studio.facts import Problem, UsageError
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
 FILE_NAMES = "Audio files keep their names."
@@ -231,7 +231,7 @@ def rename(folder: Path, arguments: argparse.Namespace) -> int:
         return 0
     names = dict(arguments.speaker)
     if len(names) < len(arguments.speaker):
-        raise ConfigError("A speaker is renamed twice.", hint="Give each old name once.")
+        raise UsageError(Problem.RENAMED_TWICE)
     for old, count in editor.rename_speakers(folder, names).items():
         print(f"{old} renamed to {names[old]}: {count} clips.")
     return 0

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_output, follow
 from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
-from utils.core.errors import RunError
 from utils.core.events import iter_events
 from utils.core.facts import Fact, Optimization, from_json
 from utils.core.languages import AMHARIC
@@ -30,6 +29,7 @@ from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, runs, sample_project
+from utils.studio.facts import Problem, ProjectError
 from utils.studio.loading import open_voice
 from utils.studio.templates import render
 from utils.training.facts import Evaluation, Train
@@ -77,10 +77,7 @@ def new_project(output: Path) -> Project:
     """Create the project with its recording; an earlier demo goes to the trash."""
     if (earlier := output / NAME).exists():
         if not (Project(earlier).dataset / sample_project.UPLOADS / sample_project.AUDIO_FILE).is_file():
-            raise RunError(
-                f"{earlier} is a project of your own; the demo would replace it.",
-                hint="Choose another folder with --output, or rename your project.",
-            )
+            raise ProjectError(Problem.OWN_PROJECT, str(earlier))
         projects.delete(projects.find(NAME, output), output)
     return sample_project.create(output, NAME)
 

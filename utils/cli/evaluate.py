@@ -16,13 +16,14 @@ from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import facts, wording
 from utils.core.batching import evenly_spaced
-from utils.core.errors import EXIT_INTERRUPTED, ConfigError
+from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import Progress
 from utils.core.facts import Fact, Report, ShouldStop, never_stop, raise_if_stopped
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
 from utils.recognition.recognisers.isolated import open_recogniser
+from utils.studio.facts import Problem, UsageError
 from utils.studio.loading import open_voice
 from utils.studio.models import find_model
 from utils.studio.progress import CLEAR, describe_progress
@@ -54,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
 def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldStop) -> int:
     config = read_flags(arguments, SpeechConfig)
     if arguments.checkpoints and config.model:
-        raise ConfigError("Models are given with both --model and --checkpoints.", hint="Use --checkpoints only.")
+        raise UsageError(Problem.TWO_FLAGS, "--model", "--checkpoints")
     if arguments.count < 1:
-        raise ConfigError(f"--count must be at least 1, not {arguments.count}.")
+        raise UsageError(Problem.NO_COUNT, str(arguments.count))
     sentences = select_sentences(arguments, config)
     folder = arguments.out  # the same by default, so that nothing is measured twice
     if folder is None and arguments.project:

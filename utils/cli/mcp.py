@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 from utils.cli.runs import add_output
 from utils.config import SEPARATOR, DatasetConfig, SpeakerConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
-from utils.core.errors import AmharicTtsError, ConfigError, DataError
+from utils.core.errors import AmharicTtsError
 from utils.core.paths import project, resolve_inside
 from utils.core.storage import make_folder
 from utils.core.wording import describe
 from utils.studio import runs
+from utils.studio.facts import InputError, Problem, UsageError
 from utils.studio.loading import open_voice
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import mcp  # noqa: F401  # only to see whether it is there
     except ImportError as error:
-        raise ConfigError("The package mcp is not installed.", hint="Run: pip install mcp") from error
+        raise UsageError(Problem.NO_PACKAGE, "mcp") from error
     from utils.speech.session import SpeechSession
 
     config = SpeechConfig.parse(read_flags(arguments, CONFIG).model_dump())
@@ -93,7 +94,7 @@ class Tools:
         """Turn a recording, or a folder of recordings, into clips with text. Returns at once; see the tool status."""
         path = resolve_inside(self.folder, recordings)
         if not path.exists() or SEPARATOR in str(path):
-            raise DataError(f"There is no {recordings} in {self.folder}.", hint="Give a file or folder inside it.")
+            raise InputError(Problem.NO_RECORDING, recordings, str(self.folder))
         start = runs.start("prepare", DatasetConfig(inputs=str(path)), project(project_name, self.output))
         return describe(start.fact)
 
@@ -110,7 +111,7 @@ class Tools:
     def _reference(self, voice: str) -> str:
         """Return the voice itself, or the path of the audio file in the folder that it names."""
         if SEPARATOR in voice:
-            raise ConfigError("A voice must be one name or one file.")
+            raise UsageError(Problem.ONE_VOICE)
         path = resolve_inside(self.folder, voice or ".")
         return str(path) if path.is_file() else voice
 

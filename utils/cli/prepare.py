@@ -13,14 +13,14 @@ from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import read_flags
 from utils.core.addresses import is_url
-from utils.core.errors import ConfigError
 from utils.core.facts import raise_if_stopped
 from utils.core.paths import project
 from utils.dataset import sources
 from utils.dataset.corpora import CORPUS, HUB, note_corpus
-from utils.dataset.download import INSTALL, Access
+from utils.dataset.download import Access
 from utils.dataset.facts import CorpusUsed, Fetched, Found, NothingFoundError
 from utils.dataset.prepare import prepare
+from utils.studio.facts import Problem, UsageError
 from utils.studio.job import Job
 from utils.system import packages
 
@@ -37,9 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, CONFIG)
     recordings = list(dict.fromkeys([*arguments.recordings, *config.input_list()]))
     if not recordings:
-        raise ConfigError("No recordings are given.", hint="Usage: python -m utils prepare FILE_OR_FOLDER ...")
+        raise UsageError(Problem.NO_RECORDINGS)
     if invalid := [name for name in recordings if SEPARATOR in name]:
-        raise ConfigError(f"{invalid[0]!r} has a | in its name.", hint="Rename it, or give its folder.")
+        raise UsageError(Problem.SEPARATOR_IN_NAME, invalid[0])
     if any(map(is_url, recordings)):
         _offer_package("yt_dlp", "yt-dlp")
     cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
@@ -53,7 +53,7 @@ def _offer_package(module: str, package: str) -> None:
         return
     question = f"Links need the package {package}, which is not installed. Install it now? [y/N] "
     if not sys.stdin.isatty() or input(question).strip().lower() not in {"y", "yes"}:
-        raise ConfigError(f"Links need the package {package}, which is not installed.", hint=INSTALL)
+        raise UsageError(Problem.NO_PACKAGE, package)
     packages.install(package)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
-from utils.core.errors import EXIT_INTERRUPTED, TextError
+from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.storage import atomic_writer, make_folder
 from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
@@ -31,6 +31,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import Sentence, Utterance
+from utils.studio.facts import InputError, Problem
 from utils.studio.loading import open_voice
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def read_input(arguments: argparse.Namespace) -> str:
         return read_document(arguments.file)
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
-        raise TextError("The text is empty.", hint='Add the text: python -m utils speak "ሰላም".')
+        raise InputError(Problem.EMPTY_TEXT)
     return text
 
 

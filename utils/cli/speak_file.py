@@ -10,6 +10,7 @@ from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.core.paths import project
 from utils.media.encoding import format_of
 from utils.studio import batch_speech
+from utils.studio.loading import open_voice
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,13 +25,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldStop) -> int:
-    from utils.speech.synthesizer import Synthesizer
-
     config, opened = read_flags(arguments, SpeechConfig), project(arguments.project, arguments.output)
     format_of(Path(f"x{arguments.format}"))  # before the long work
     is_subtitles = arguments.file.suffix.lower() in batch_speech.SUBTITLES
     lines = [] if is_subtitles else batch_speech.read_lines(arguments.file)
-    model = Synthesizer.load(config.model, config.device, config.precision, output=arguments.output)
+    model = open_voice(config, arguments.output)
     if is_subtitles:
         take = batch_speech.dub(model, opened, arguments.file, config, report, should_stop)
         print(f"{take.name}: {take.seconds:.1f} s")

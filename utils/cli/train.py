@@ -10,12 +10,11 @@ from utils.cli.runs import add_following, add_output, start_and_follow
 from utils.config import TrainConfig
 from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
-from utils.core.errors import ConfigError
 from utils.core.events import read_events
 from utils.core.facts import StopRequested, from_json
 from utils.core.paths import OUTPUT, Project, project
 from utils.studio import runs
-from utils.studio.facts import Failed
+from utils.studio.facts import Failed, Problem, UsageError
 from utils.studio.job import GroupJob, Job
 from utils.studio.runs import Run
 from utils.training.errors import RunProblem, TrainingError
@@ -38,10 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Start the run and follow it; under torchrun, join the other processes."""
     is_named = arguments.project or arguments.output != OUTPUT
     if is_named and hasattr(arguments, "output_path"):
-        raise ConfigError(
-            "--output-path names the project folder, and so do --project and --output.",
-            hint="Use --project (with --output if it is elsewhere), or --output-path alone.",
-        )
+        raise UsageError(Problem.TWO_FLAGS, "--output-path", "--project/--output")
     config = read_flags(arguments, CONFIG)
     opened = project(arguments.project or "default", arguments.output) if is_named else config.project
     config = complete(config, opened)

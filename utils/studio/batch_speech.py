@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import SpeechConfig
-from utils.core.errors import DataError, TextError
+from utils.core.errors import TextError
 from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
@@ -20,6 +20,7 @@ from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.subtitles import fit_to_cues
 from utils.studio import takes
+from utils.studio.facts import InputError, Problem
 from utils.studio.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 
@@ -78,9 +79,9 @@ def read_lines(path: Path) -> list[str]:
     """Read a text file with one text per line."""
     lines = [line.strip() for line in read_any_encoding(path)[0].splitlines() if line.strip()]
     if not lines:
-        raise DataError(f"{path.name} contains no text.", hint="Write one text per line.")
+        raise InputError(Problem.NO_TEXT, path.name)
     if len(lines) > MAX_LINES:
-        raise DataError(f"{path.name} has {len(lines)} lines; the limit is {MAX_LINES}.", hint="Split the file.")
+        raise InputError(Problem.MANY_LINES, path.name, str(len(lines)))
     return lines
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from utils.config import SpeechConfig
 from utils.config.flags import command_line
-from utils.core.errors import ConfigError, DataError, TextError
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
+from utils.studio.facts import InputError, Problem
 
 FOLDER, SENTENCES = "comparisons", "sentences.txt"
 MIN_MODELS, MAX_MODELS = 2, 4
@@ -20,13 +20,12 @@ MAX_SENTENCES = 50
 def create_comparison(project: Project, models: Sequence[str], text: str) -> Path:
     """Create the folder of a comparison and write its sentences."""
     if not MIN_MODELS <= len(set(models)) <= MAX_MODELS:
-        hint = f"Choose {MIN_MODELS} to {MAX_MODELS} models."
-        raise ConfigError(f"{len(set(models))} models are selected.", hint=hint)
+        raise InputError(Problem.NUMBER_OF_MODELS, str(len(set(models))), f"{MIN_MODELS}-{MAX_MODELS}")
     lines = list(dict.fromkeys(line.strip().lstrip("#") for line in text.splitlines() if line.strip(" #")))
     if not lines:
-        raise TextError("There are no sentences to speak.", hint="Write one per line.")
+        raise InputError(Problem.NO_SENTENCES)
     if len(lines) > MAX_SENTENCES:
-        raise TextError(f"{len(lines)} sentences are too many.", hint=f"Use at most {MAX_SENTENCES}.")
+        raise InputError(Problem.MANY_SENTENCES, str(len(lines)), str(MAX_SENTENCES))
     folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
     write_atomically(folder / SENTENCES, "\n".join(lines) + "\n")
     return folder
@@ -51,5 +50,5 @@ def load_report(project: Project, name: object) -> EvaluationReport:
 def _folder(project: Project, name: object) -> Path:
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / JSON).is_file():
-        raise DataError(f"There is no comparison {name}.", hint="Choose another one, or compare models first.")
+        raise InputError(Problem.NO_COMPARISON, folder.name)
     return folder

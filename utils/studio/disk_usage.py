@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.errors import ConfigError
 from utils.core.folders import remove_folder
 from utils.core.paths import Project
 from utils.dataset.features import FOLDER as FEATURES
 from utils.studio import runs
-from utils.studio.facts import RunActiveError
+from utils.studio.facts import Problem, RunActiveError, UsageError
 from utils.xtts import checkpoints
 
 
@@ -86,7 +85,7 @@ def reclaimable(project: Project) -> dict[str, int]:
 def reclaim(project: Project, kind: str) -> int:
     """Delete files of one kind and return their bytes; raise while a run is active."""
     if kind not in RECLAIMABLE:
-        raise ConfigError(f"{kind!r} cannot be deleted.", hint=f"Choose one of {', '.join(RECLAIMABLE)}.")
+        raise UsageError(Problem.NOT_RECLAIMABLE, kind, ", ".join(RECLAIMABLE))
     if run := runs.active_run(project):
         raise RunActiveError(run.name, project.root.name)
     freed = 0

@@ -7,13 +7,12 @@ from typing import NamedTuple, get_args
 
 from utils.config import DownloadConfig
 from utils.core import paths
-from utils.core.errors import RunError, StorageError
 from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
 from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
 from utils.studio import runs
 from utils.studio.disk_usage import size_of
-from utils.studio.facts import RunActiveError
+from utils.studio.facts import InputError, Problem, RunActiveError
 from utils.studio.projects import downloads_project
 from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES, TINY
@@ -72,7 +71,7 @@ def licence_text() -> str:
         make_folder(paths.MODELS)
         found = file_info(LICENCE_FILE, "main")
         if found is None:
-            raise StorageError(f"The hub has no {LICENCE_FILE}.", hint="Read the licence where the model is published.")
+            raise InputError(Problem.NO_LICENCE_TEXT, LICENCE_FILE)
         download(found, paths.MODELS, lambda _: None)
     return read_text(path)
 
@@ -138,14 +137,14 @@ def cancel(output: Path) -> None:
 
 def _require(run: runs.Run | None) -> runs.Run:
     if run is None:
-        raise RunError("No download is running.", hint="Choose a version and press Download.")
+        raise InputError(Problem.NO_DOWNLOAD)
     return run
 
 
 def delete(version: str, output: Path) -> int:
     """Delete a base model and return its size; refused while any run is active, which may need it."""
     if version == TINY:
-        raise RunError(f"{version} is built in and cannot be deleted.", hint="Choose another version.")
+        raise InputError(Problem.BUILT_IN, version)
     folder = paths.resolve_inside(paths.MODELS, paths.validate_name(version))
     for name in paths.list_projects(output):
         if busy := runs.active_run(paths.project(name, output)):

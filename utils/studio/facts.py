@@ -3,7 +3,15 @@
 from enum import StrEnum
 from pathlib import Path
 
-from utils.core.errors import AmharicTtsError, RunBusyError, RunError
+from utils.core.errors import (
+    AmharicTtsError,
+    ConfigError,
+    DataError,
+    DownloadError,
+    RunBusyError,
+    RunError,
+    StorageError,
+)
 from utils.core.facts import Fact, Stop
 
 
@@ -117,3 +125,101 @@ class CommandFailedError(RunError):
 
     code: int
     log: Path
+
+
+class Problem(StrEnum):
+    """Why something that was asked of the studio is refused."""
+
+    NOT_A_REPORT = "not_a_report"
+    NO_LICENCE_TEXT = "no_licence_text"
+    NUMBER_OF_MODELS = "number_of_models"
+    NO_SENTENCES = "no_sentences"
+    MANY_SENTENCES = "many_sentences"
+    NO_COMPARISON = "no_comparison"
+    NO_ADAPTER = "no_adapter"
+    NOT_A_REPOSITORY = "not_a_repository"
+    NO_TOKEN = "no_token"  # noqa: S105
+    UPLOAD_FAILED = "upload_failed"
+    HOLDS_THE_MODEL = "holds_the_model"
+    NOT_A_FOLDER = "not_a_folder"
+    OTHER_FILES = "other_files"
+    NO_REFERENCE = "no_reference"
+    NO_SOUND = "no_sound"
+    NO_CLIPS_OF_VOICE = "no_clips_of_voice"
+    NO_DATASET = "no_dataset"
+    NO_READABLE_CLIP = "no_readable_clip"
+    EMPTY_FILE = "empty_file"
+    NOT_MEDIA = "not_media"
+    LIST_ALONE = "list_alone"
+    NO_PACKAGE = "no_package"
+    SEPARATOR_IN_NAME = "separator_in_name"
+    NO_MEDIA = "no_media"
+    NO_TEXT = "no_text"
+    MANY_LINES = "many_lines"
+    NO_PROJECT = "no_project"
+    PROJECT_EXISTS = "project_exists"
+    NOT_IN_TRASH = "not_in_trash"
+    NOT_MOVABLE = "not_movable"
+    NOT_RECLAIMABLE = "not_reclaimable"
+    NOTHING_SPOKEN = "nothing_spoken"
+    NO_TAKE = "no_take"
+    NO_DELETED_TAKE = "no_deleted_take"
+    DAMAGED_TAKE = "damaged_take"
+    NO_DOWNLOAD = "no_download"
+    BUILT_IN = "built_in"
+    RENAMED_TWICE = "renamed_twice"
+    NO_TRAINING_CLIPS = "no_training_clips"
+    NO_RECORDING = "no_recording"
+    ONE_VOICE = "one_voice"
+    BAD_LIST = "bad_list"
+    NO_VOCABULARY = "no_vocabulary"
+    EMPTY_TEXT = "empty_text"
+    OWN_PROJECT = "own_project"
+    TWO_FLAGS = "two_flags"
+    NO_COUNT = "no_count"
+    NO_MODEL = "no_model"
+    NO_RECORDINGS = "no_recordings"
+    NOT_SETTINGS = "not_settings"
+    NOT_A_NUMBER = "not_a_number"
+    NO_PRESET = "no_preset"
+    UNKNOWN_FORMAT = "unknown_format"
+    NO_FILE = "no_file"
+    NOT_UPLOADED = "not_uploaded"
+    NO_NEW_SENTENCE = "no_new_sentence"
+    NO_SENTENCE = "no_sentence"
+    NO_CLIP = "no_clip"
+    NOTHING_ENTERED = "nothing_entered"
+    NO_WORD = "no_word"
+    NO_TUNNEL = "no_tunnel"
+
+
+class InputError(DataError):
+    """A file, a text or a choice cannot be used."""
+
+    problem: Problem
+    name: str = ""
+    detail: str = ""
+
+
+class ProjectError(StorageError):
+    """A project or a folder cannot be used."""
+
+    problem: Problem
+    name: str = ""
+    detail: str = ""
+
+
+class UsageError(ConfigError):
+    """A command or the page was used wrongly."""
+
+    problem: Problem
+    name: str = ""
+    detail: str = ""
+
+
+class UploadError(DownloadError):
+    """A service of the internet could not be used."""
+
+    problem: Problem
+    name: str = ""
+    detail: str = ""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError
 from utils.core.events import iter_events
 from utils.core.facts import from_json
 from utils.core.languages import find
@@ -14,6 +14,7 @@ from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
 from utils.evaluation.results import METRICS
+from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
 from utils.studio.runs import Run
 from utils.studio.templates import render
@@ -129,9 +130,7 @@ def _evaluation(path: Path) -> dict[str, object]:
         rows = {str(name): dict(row) for name, row in report["summary"].items()}
         notes = [str(note) for note in report.get("notes", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path} is not a report: {error!r}.", hint="Choose a report.json written by evaluate."
-        ) from error
+        raise InputError(Problem.NOT_A_REPORT, str(path)) from error
     columns = [metric for metric in METRICS if any(row.get(metric.name) is not None for row in rows.values())]
     cells = {
         name: [f"{value:.3f}" if isinstance(value := row.get(column.name), int | float) else "" for column in columns]

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.core.errors import StorageError
 from utils.core.folders import remove_folder
 from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
 from utils.core.storage import (
@@ -25,7 +24,7 @@ from utils.core.storage import (
 )
 from utils.dataset.store import DATABASE, Store
 from utils.studio import runs
-from utils.studio.facts import RunActiveError
+from utils.studio.facts import Problem, ProjectError, RunActiveError
 
 TRASH, DOWNLOADS = ".trash", ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
@@ -78,8 +77,7 @@ def find(name: str, output: Path = OUTPUT) -> Project:
     """Return an existing project."""
     match = project(name, output)
     if not match.root.is_dir():
-        names = ", ".join(list_projects(output)) or "none yet"
-        raise StorageError(f"There is no project {match.root.name}.", hint=f"Projects: {names}.")
+        raise ProjectError(Problem.NO_PROJECT, match.root.name, ", ".join(list_projects(output)) or "–")
     return match
 
 
@@ -87,7 +85,7 @@ def _unused(name: str, output: Path) -> Project:
     """Return the project of a new name; raise when the name is taken."""
     new = project(name, output)
     if new.root.exists():
-        raise StorageError(f"A project named {new.root.name} already exists.", hint="Choose another name.")
+        raise ProjectError(Problem.PROJECT_EXISTS, new.root.name)
     return new
 
 
@@ -144,7 +142,7 @@ def restore(identifier: str, output: Path = OUTPUT) -> Project:
     """Restore a deleted project, with a number in its name when the name is taken."""
     deleted = {project.id: project for project in list_deleted(output)}
     if identifier not in deleted:
-        raise StorageError("This deleted project no longer exists.", hint="Choose another one.")
+        raise ProjectError(Problem.NOT_IN_TRASH)
     name, number = deleted[identifier].name, 2
     while (target := project(name, output)).root.exists():
         name, number = f"{deleted[identifier].name}-{number}", number + 1
@@ -184,9 +182,7 @@ def _move(source: Path, target: Path) -> None:
     try:
         retry_while_in_use(lambda: source.rename(target))
     except OSError as error:
-        raise StorageError(
-            f"{source} cannot be moved: {error.strerror}.", hint="Close programs that use its files and try again."
-        ) from error
+        raise ProjectError(Problem.NOT_MOVABLE, str(source), str(error.strerror)) from error
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from utils.core.errors import ConfigError, DownloadError, RunError, StorageError
 from utils.core.folders import replace_folder
 from utils.core.storage import atomic_writer, make_folder, require_space
+from utils.studio.facts import InputError, Problem, ProjectError, UploadError, UsageError
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.facts import ModelFileError, ModelProblem
@@ -33,10 +33,6 @@ ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same files make the same z
 READABLE = 0o100644 << 16
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105
 REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}")
-
-
-class UploadError(DownloadError):
-    """The upload to the hub failed."""
 
 
 class PublishOptions(NamedTuple):
@@ -98,10 +94,7 @@ def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions
     """Write only the adapter of a checkpoint with its vocabulary; the base model is needed to use it."""
     checkpoint = opened.checkpoint.folder if opened.checkpoint else None
     if checkpoint is None or not (checkpoint / ADAPTER).is_file():
-        raise RunError(
-            f"{opened.name} has no adapter.",
-            hint="Name a checkpoint of a run with enable_lora, or leave out --adapter.",
-        )
+        raise InputError(Problem.NO_ADAPTER, opened.name)
     _check_target(opened, folder)
     state = read_tensors(checkpoint / ADAPTER)
     _require_space(folder, sum(weight.nbytes for weight in state.values()), options)
@@ -127,7 +120,7 @@ def write_zip(folder: Path, archive: Path) -> Path:
 def write_ebook_zip(folder: Path, archive: Path) -> Path:
     """Pack a model as ebook2audiobook expects it: four files, without a folder."""
     if not (folder / REFERENCE_FILE).is_file():
-        raise RunError(f"{folder} has no {REFERENCE_FILE}.", hint="Export a model with a reference clip.")
+        raise InputError(Problem.NO_REFERENCE, str(folder))
     names = {name: name for name in (CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE)} | {REFERENCE_FILE: "ref.wav"}
     with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
         for name, packed_name in names.items():
@@ -138,13 +131,10 @@ def write_ebook_zip(folder: Path, archive: Path) -> Path:
 def require_token(repository: str) -> str:
     """Return the token to upload with; check it and the repository name before any work is done."""
     if not REPOSITORY.fullmatch(repository):
-        raise ConfigError(f"{repository!r} is not a repository name.", hint="Write it as owner/name.")
+        raise UsageError(Problem.NOT_A_REPOSITORY, repository)
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not token:
-        raise ConfigError(
-            f"Uploading needs a token: {TOKEN_VARIABLE} is not set.",
-            hint="Create a token with write access in your account settings on the hub.",
-        )
+        raise UsageError(Problem.NO_TOKEN, TOKEN_VARIABLE)
     return token
 
 
@@ -165,10 +155,8 @@ def push(folder: Path, repository: str, *, public: bool = False, endpoint: str |
         )
     except (HTTPError, InvalidURL, OSError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise UploadError(
-            f"Uploading to {repository} failed: {reason.replace(token, '…')}.",
-            hint=f"Check your connection and that the token in {TOKEN_VARIABLE} has write access.",
-        ) from None  # the cause may hold the token
+        told = reason.replace(token, "…")
+        raise UploadError(Problem.UPLOAD_FAILED, repository, told) from None  # the cause may hold the token
     return str(commit.commit_url)
 
 
@@ -177,12 +165,12 @@ def _check_target(opened: "LoadedModel", folder: Path) -> None:
     target = folder.resolve()
     sources = [opened.folder, *([opened.checkpoint.folder] if opened.checkpoint else [])]
     if any(source.resolve().is_relative_to(target) for source in sources):
-        raise StorageError(f"{folder} contains the model itself.", hint="Choose another folder with --out.")
+        raise ProjectError(Problem.HOLDS_THE_MODEL, str(folder))
     if target.exists() and not target.is_dir():
-        raise StorageError(f"{folder} is a file.", hint="Choose a folder with --out.")
+        raise ProjectError(Problem.NOT_A_FOLDER, str(folder))
     is_export = any((target / name).exists() for name in (MODEL_FILE, ADAPTER))
     if target.exists() and any(target.iterdir()) and not is_export:
-        raise StorageError(f"{folder} contains files other than a model.", hint="Choose a new folder with --out.")
+        raise ProjectError(Problem.OTHER_FILES, str(folder))
     make_folder(target.parent)
 
 

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from utils.config import SEPARATOR
 from utils.core.batching import evenly_spaced
-from utils.core.errors import AudioError, DataError
 from utils.core.folders import hash_file
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import cached_while_unchanged, link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
+from utils.studio.facts import InputError, Problem
 
 FOLDER = "voices"
 AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
@@ -36,7 +36,7 @@ class ScoredClip(NamedTuple):
 def add(project: Project, path: Path) -> Path:
     """Copy an audio file into the project; the same content is stored once."""
     if audio.duration(path) <= 0:
-        raise AudioError(f"{path.name} contains no audio.", hint="Choose another file, or record again.")
+        raise InputError(Problem.NO_SOUND, path.name)
     folder = project.root / FOLDER
     make_folder(folder)
     stem = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
@@ -66,7 +66,7 @@ def save_voice(project: Project, name: str, reference: str) -> str:
     folder = resolve_inside(project.root / FOLDER, validate_name(name.strip()))
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     if not paths or not all(path.is_file() for path in paths):
-        raise DataError("Only a voice made from audio files can be saved.", hint="Upload, record or select clips.")
+        raise InputError(Problem.NO_CLIPS_OF_VOICE)
     make_folder(folder)
     for number, path in enumerate(paths, 1):
         link_or_copy_atomically(path, folder / f"{number}{path.suffix.lower()}")
@@ -88,13 +88,13 @@ def candidates(project: Project) -> list[tuple[Path, str]]:
     path = project.dataset / FILES["train"]
     write_lists(project.dataset)
     if not path.is_file():
-        raise DataError("This project has no dataset yet.", hint="Create one in the Data tab, or upload a clip.")
+        raise InputError(Problem.NO_DATASET)
     rows = evenly_spaced(read_list(path), MAX_MEASURED)
     durations = [(row, header_seconds(row.path) or 0.0) for row in rows]
     suitable = [row for row, seconds in durations if MIN_SECONDS <= seconds <= MAX_SECONDS]
     readable = suitable or [row for row, seconds in durations if seconds]
     if not readable:
-        raise DataError("No clip of the dataset can be read.", hint="Check the dataset in the Data tab.")
+        raise InputError(Problem.NO_READABLE_CLIP)
     return [(row.path.resolve(), row.text) for row in evenly_spaced(readable, MAX_SCORED)]
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from utils.config import SpeechConfig
-from utils.core.errors import AudioError, DataError
+from utils.core.errors import DataError
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import (
     cached_while_unchanged,
@@ -39,6 +39,7 @@ from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import Started, speak
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
+from utils.studio.facts import InputError, Problem
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
@@ -150,7 +151,7 @@ class TakeRecorder:
 def save(project: Project, take: Take, samples: Samples) -> Take:
     """Write a take under a new name."""
     if not samples.size:
-        raise AudioError("Nothing was spoken, so there is nothing to save.", hint="Press Speak again.")
+        raise InputError(Problem.NOTHING_SPOKEN)
     return _write(project, replace(take, name=f"{timestamp_name(take.made)}-{secrets.token_hex(2)}"), samples)
 
 
@@ -158,7 +159,7 @@ def take_folder(project: Project, name: object) -> Path:
     """Return the folder of an existing take."""
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / METADATA).is_file():
-        raise DataError(f"Take {name} no longer exists.", hint="Choose another one.")
+        raise InputError(Problem.NO_TAKE, folder.name)
     return folder
 
 
@@ -288,7 +289,7 @@ def deleted(project: Project) -> list[Path]:
 def restore(project: Project) -> str:
     """Restore the take that was deleted last; return its name."""
     if not (folders := deleted(project)):
-        raise DataError("No deleted take can be restored.", hint="Only the most recent ones are kept.")
+        raise InputError(Problem.NO_DELETED_TAKE)
     name = folders[0].name.partition("~")[2]
     with storage_errors(folders[0]):
         folders[0].replace(project.root / FOLDER / name)
@@ -330,7 +331,5 @@ def _parse(path: Path) -> Take:
         for piece in data["pieces"]:
             piece["flags"] = list(map(Flag.read, piece.get("flags", ())))
         return TypeAdapter(Take).validate_python(data)
-    except OSError as error:
-        raise DataError(f"Cannot read {path}: {error.strerror}.", hint="Choose another take.") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"{path} is damaged.", hint="Delete this take.") from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(Problem.DAMAGED_TAKE, str(path)) from error

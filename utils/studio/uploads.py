@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError, PathMissingError, field_values
 from utils.core.folders import hash_file
 from utils.core.paths import RECORDINGS, Project, resolve_inside
 from utils.core.storage import (
@@ -40,6 +40,7 @@ from utils.dataset.sources import (
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_listing
 from utils.media import audio
+from utils.studio.facts import InputError, Problem
 
 INPUTS = "places.txt"
 UPLOADS, LISTS = "uploads", "lists"
@@ -157,8 +158,10 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
             check_upload(path, kind)
             names.append(_save_file(path, folder).name)
         except AmharicTtsError as error:
-            message, hint = (text.replace(str(path), path.name) for text in (error.message, error.hint))
-            errors.append(AmharicTtsError(message, hint=hint))  # without gradio's temporary path
+            for name, value in field_values(error).items():
+                if str(value) == str(path):
+                    setattr(error, name, path.name)  # without gradio's temporary folder
+            errors.append(error)
     if names:
         add_input(project, project_input(kind))
     return UploadResult(tuple(names), tuple(errors))
@@ -167,17 +170,16 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
 def check_upload(path: Path, kind: str) -> None:
     """Refuse a file that cannot be used."""
     if not path.stat().st_size:
-        raise DataError(f"{path.name} is empty.", hint="Choose another file.")
+        raise InputError(Problem.EMPTY_FILE, path.name)
     if is_media(path):
         audio.probe(path)
     elif is_subtitle(path):
         read_cues(path)
     elif not is_dataset(path):
         if path.suffix.lower() not in TRANSCRIPTS:
-            hint = "Use a common format such as .wav, .mp3, .mp4 or .srt."
-            raise DataError(f"{path.name} is not audio, video or subtitles.", hint=hint)
+            raise InputError(Problem.NOT_MEDIA, path.name)
     elif kind != LISTS:
-        raise DataError(f"{path.name} is a list of clips.", hint="Upload it together with its audio.")
+        raise InputError(Problem.LIST_ALONE, path.name)
     elif path.suffix.lower() not in TABLES:
         read_listing(path)
 
@@ -201,20 +203,20 @@ def preview(name: str) -> InputPreview:
     """Look at an input without decoding any audio."""
     if is_remote(name):
         if is_url(name) and not can_download():
-            raise DataError("The package yt-dlp is not installed.", hint="Install it with: pip install yt-dlp.")
+            raise InputError(Problem.NO_PACKAGE, "yt-dlp")
         return InputPreview(is_remote=True)
     path = Path(name).expanduser()
     if SEPARATOR in name:
-        raise DataError(f"{name!r} has a {SEPARATOR} in its name.", hint="Rename it, or enter its folder.")
+        raise InputError(Problem.SEPARATOR_IN_NAME, name)
     if not path.exists():
-        raise DataError(f"{name} does not exist.", hint="Check the spelling and the folder.")
+        raise PathMissingError(name)
     if is_dataset(path):
         return _preview_dataset(path)
     if not path.is_dir():
         return pair_files([path, *counterparts(path)])
     content = pair_files(_files_below(path))
     if not content.pairs:
-        raise DataError(f"{name} contains no audio or video.", hint="Choose another folder.")
+        raise InputError(Problem.NO_MEDIA, name)
     return content
 
 

@@ -23,6 +23,7 @@ from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, projects, runs
+from utils.studio.facts import Problem, UploadError
 from utils.ui import status_strip, views
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, toggle
@@ -290,8 +291,7 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
     try:
         address = networking.setup_tunnel(host, port, token, None, None)
     except Exception as error:
-        hint = "Check your connection, or start without --share."
-        raise DownloadError(f"There is no public link: {error}", hint=hint) from error
+        raise UploadError(Problem.NO_TUNNEL, detail=str(error)) from error
     is_own_server = networking.GRADIO_SHARE_SERVER_ADDRESS is not None
     return urlsplit(address)._replace(scheme="http" if is_own_server else "https")
 

@@ -12,8 +12,9 @@ from typing import Any, ParamSpec, TypeVar
 import gradio as gr
 
 from utils.core import paths
-from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.errors import AmharicTtsError
 from utils.speech.session import SpeechSession
+from utils.studio.facts import Problem, UsageError
 from utils.ui.i18n import LANGUAGES, describe_error, t
 from utils.ui.views import note
 
@@ -172,7 +173,7 @@ class PanelRequest:
         try:
             return float(self.text(name))
         except ValueError:
-            raise ConfigError(f"{self.text(name) or 'An empty field'} is not a number.", hint="Enter one.") from None
+            raise UsageError(Problem.NOT_A_NUMBER, self.text(name)) from None
 
 
 class Panel:

@@ -16,8 +16,8 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from utils.config import Config
-from utils.core.errors import ConfigError
 from utils.core.languages import canonical, known_languages
+from utils.studio.facts import Problem, UsageError
 from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, t
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -29,7 +29,7 @@ EDITS = "edits"  # of a value: how many edits the browser had made
 def values_of(value: object) -> dict[str, Any]:
     """Return the value of a form; a program may send anything."""
     if value is not None and not isinstance(value, Mapping):
-        raise ConfigError("The settings have to be a dict of values by name.", hint='Such as {"seed": 1}.')
+        raise UsageError(Problem.NOT_SETTINGS)
     return {name: content for name, content in (value or {}).items() if name != EDITS}
 
 

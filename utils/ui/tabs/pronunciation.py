@@ -1,8 +1,8 @@
 """What the model reads for a text, step by step and word by word, and the correction of a word's pronunciation."""
 
 from utils.amharic.explanation import Explanation, Word
-from utils.core.errors import TextError
 from utils.dataset.metadata import read_language
+from utils.studio.facts import InputError, Problem
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest, notify
 from utils.ui.views import button, cell, details, note, row, table, text_field
@@ -63,7 +63,7 @@ def fix(request: PanelRequest) -> None:
     """Store the correction in the project, and say how it sounds."""
     written, spoken, why = map(request.text, FIX_FIELDS)
     if not written.strip() or not spoken.strip():
-        raise TextError("A word or its pronunciation is missing.", hint="Fill in both fields.")
+        raise InputError(Problem.NO_WORD)
     project = request.project
     language = read_language(project.dataset)
     heard = add_pronunciation(project.pronunciations, written, spoken, why, language=language)

@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from utils.core import wording
-from utils.core.errors import DataError, RunBusyError
 from utils.core.paths import Project
 from utils.core.wording import rows as phrases
 from utils.dataset import editor
 from utils.dataset.editor import Edit
 from utils.dataset.store import Store, View
 from utils.studio import runs
+from utils.studio.facts import InputError, Problem, RunActiveError
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation
@@ -73,7 +73,7 @@ def _save_text(request: PanelRequest) -> None:
 def _selected(request: PanelRequest) -> list[str]:
     ticked = request.fields.get("ticked")
     if not isinstance(ticked, list) or not ticked:
-        raise DataError("No clip is selected.", hint="Select clips in the list first.")
+        raise InputError(Problem.NO_CLIP)
     return [str(name) for name in ticked]
 
 
@@ -85,10 +85,7 @@ def _reason(request: PanelRequest, name: str) -> str:
 
 def refuse_while_busy(project: Project) -> None:
     if run := runs.active_run(project, *WRITERS):
-        raise RunBusyError(
-            f"{run.name} of {project.root.name} is running, so clips cannot be changed now.",
-            hint="Stop it first, or wait until it ends.",
-        )
+        raise RunActiveError(run.name, project.root.name)
 
 
 def _edit_name(name: str, language: str) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
 from utils.dataset.sources import MEDIA
@@ -14,6 +14,7 @@ from utils.dataset.store import Store
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
 from utils.studio import runs, sample_project, uploads
+from utils.studio.facts import InputError, Problem
 from utils.ui import views
 from utils.ui.i18n import describe_error, t, translate
 from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
@@ -67,7 +68,7 @@ def _add(request: PanelRequest) -> Mapping[str, Any]:
     text, language = request.text("link").strip(), request.language
     try:
         if not text:
-            raise DataError("Nothing was entered.", hint="Enter a link, a folder or a file.")
+            raise InputError(Problem.NOTHING_ENTERED)
         names = uploads.split_inputs(text)
         found = "".join(dict.fromkeys(render.preview(uploads.preview(name), language) for name in names))
         uploads.add_input(request.project, text)

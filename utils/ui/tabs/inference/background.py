@@ -11,12 +11,12 @@ from pathlib import Path
 import gradio as gr
 
 from utils.config.flags import command_line
-from utils.core.errors import ConfigError, RunError
 from utils.core.events import read_tail
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.studio import batch_speech, comparisons, tasks
+from utils.studio.facts import Problem, UsageError
 from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import t
@@ -55,12 +55,12 @@ def build_file(context: Context) -> None:
     file = gr.File(label=t("inference.file"), file_types=types, file_count="single", height=120, elem_id="spoken-file")
 
     def speak(request: PanelRequest) -> None:
-        path = uploaded_file(request, "file", t("inference.file_missing", request.language))
+        path = uploaded_file(request, "file")
         settings, suffix = config(request.fields), request.text("format")
         if path.suffix.lower() not in batch_speech.SUBTITLES:
             batch_speech.read_lines(path)  # to refuse it at once
         if suffix not in FORMATS:
-            raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
+            raise UsageError(Problem.UNKNOWN_FORMAT, suffix, ", ".join(FORMATS))
         words = [str(path), "--format", suffix, *in_project(request), *shlex.split(command_line("", settings))[3:]]
         tasks.start(FILE, words, request.project, context.session.make_room)
 
@@ -159,7 +159,7 @@ def build_export(context: Context) -> None:
     def export_model(request: PanelRequest) -> None:
         model = request.text("model")
         if not model:
-            raise RunError("No model is selected.", hint="Select one at the top of this tab.")
+            raise UsageError(Problem.NO_MODEL)
         half = "--half" if request.fields.get("half") else "--no-half"
         words = [model, "--out", target(request, _archive_name(Path(model))), "--zip", half]
         tasks.start(MODEL, [*words, "--output", str(page.output)], request.project)

@@ -9,8 +9,8 @@ from typing import Any
 import gradio as gr
 
 from utils.config import SpeechConfig
-from utils.core.errors import ConfigError, RunError
 from utils.speech.session import SpeechRequest, SpeechSession, Task
+from utils.studio.facts import Problem, UsageError
 from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box
@@ -53,7 +53,7 @@ class Context:
     def submit(self, task: Task[Any], config: SpeechConfig, owner: str = "") -> SpeechRequest[Any]:
         """Queue a task; it cancels the one that is still running for the same owner."""
         if not config.model:
-            raise RunError("No model is selected.", hint="Select one in the list, or train one first.")
+            raise UsageError(Problem.NO_MODEL)
         return self.session.submit(task, config, owner=owner)
 
 
@@ -68,15 +68,15 @@ def visitor(request: gr.Request | None) -> str:
     return str(request.session_hash) if request is not None and request.session_hash else "program"
 
 
-def uploaded_file(request: PanelRequest, name: str, missing: str) -> Path:
+def uploaded_file(request: PanelRequest, name: str) -> Path:
     """Return an uploaded file, as gradio names it to handlers without preprocessing."""
     file = request.fields.get(name)
     named = file.get("path") if isinstance(file, dict) else file
     if not isinstance(named, str) or not named:
-        raise ConfigError(missing)
+        raise UsageError(Problem.NO_FILE)
     path = Path(named).resolve()
     if not path.is_relative_to(request.page.output.resolve()) or not path.is_file():
-        raise ConfigError(f"{path.name} was not uploaded to this page.", hint="Upload the file again.")
+        raise UsageError(Problem.NOT_UPLOADED, path.name)
     return path
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core.errors import ConfigError, RunError
 from utils.core.paths import Project
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import takes
+from utils.studio.facts import Problem, UsageError
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.i18n import labels, t, translate
@@ -80,7 +80,7 @@ def convert(request: PanelRequest) -> None:
     """Write the audio of a take in another format."""
     take, suffix = takes.load(request.project, request.text("take")), request.text("format")
     if suffix not in AUDIO_FORMATS:
-        raise ConfigError(f"Unknown audio format {suffix}.", hint=f"Choose {', '.join(FORMATS)}.")
+        raise UsageError(Problem.UNKNOWN_FORMAT, suffix, ", ".join(FORMATS))
     path = (takes.take_folder(request.project, take.name) / takes.AUDIO).with_suffix(suffix)
     if suffix != ".wav":
         tags = Tags(take.text[:80], take.model, take.voice)
@@ -195,7 +195,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
     def accept(request: PanelRequest) -> dict[Any, Any]:
         new = _new_sentence(request, request.text("take"), request.text("sentence"))
         if new is None or new.file is None:
-            raise ConfigError("No sentence has been spoken again yet.", hint="Select one and speak it again first.")
+            raise UsageError(Problem.NO_NEW_SENTENCE)
         take = takes.replace_sentence(request.project, takes.load(request.project, new.take), new.number, new.spoken)
         for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
@@ -243,5 +243,5 @@ def _new_sentence(request: PanelRequest, take: str, number: object) -> NewSenten
 
 def _sentence_number(take: Take, number: str) -> int:
     if not number.isdecimal() or int(number) >= len(take.pieces):
-        raise RunError("No sentence is selected.", hint="Select one in the list.")
+        raise UsageError(Problem.NO_SENTENCE)
     return int(number)

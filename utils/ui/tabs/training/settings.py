@@ -16,6 +16,7 @@ from utils.core.paths import CONFIGS, Project
 from utils.dataset import metadata
 from utils.studio import runs
 from utils.studio.downloads import needs_consent
+from utils.studio.facts import Problem, UsageError
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.i18n import choices, describe_problems, field_title, labels, t, translate
@@ -69,7 +70,7 @@ Values = Mapping[str, object]
 
 def load_preset(name: str) -> TrainConfig:
     if name not in PRESETS:
-        raise ConfigError(f"There is no preset {name!r}.", hint=f"Available presets: {', '.join(PRESETS)}.")
+        raise UsageError(Problem.NO_PRESET, name, ", ".join(PRESETS))
     return TrainConfig.load(CONFIGS / f"{name}.yaml")
 
 
