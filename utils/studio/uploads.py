@@ -161,6 +161,7 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
             for name, value in field_values(error).items():
                 if str(value) == str(path):
                     setattr(error, name, path.name)  # without gradio's temporary folder
+            error.args = tuple(str(value).replace(str(path), path.name) for value in error.args)
             errors.append(error)
     if names:
         add_input(project, project_input(kind))
