@@ -1,6 +1,7 @@
 """Start and stop the server: keys, addresses, a model that loads slowly or not at all, time limits and signals."""
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -11,10 +12,11 @@ import pytest
 
 from tests.server.fake_server import ENDLESS, SPEECH, Served, served
 from utils.config import ServeConfig
-from utils.core.errors import ConfigError
+from utils.core.errors import ConfigError, DiskFullError
 from utils.server.app import create_app
 from utils.server.auth import KEY_VARIABLE, api_key
 from utils.server.connections import bind, url
+from utils.server.schema import request_error
 from utils.server.service import SpeechService, speech_defaults
 from utils.speech.session import SpeechSession
 
@@ -57,6 +59,12 @@ def test_settings_of_the_server(tmp_path: Path) -> None:
         config = ServeConfig.parse({setting: str(tmp_path / "none")})
         with pytest.raises(ConfigError, match="none"):
             create_app(SpeechService(config, SpeechSession(lambda *_: pytest.fail("a model was loaded"))))
+
+
+@pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left on device"), DiskFullError(Path("a"), "x")])
+def test_a_full_disk_is_named(error: Exception) -> None:
+    answer = request_error(error)
+    assert (answer.status, answer.code, "full" in str(answer)) == (507, "disk_full", True)
 
 
 @pytest.mark.slow

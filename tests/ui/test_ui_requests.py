@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import re
+import shutil
 import socket
 import struct
 import tempfile
@@ -190,6 +191,15 @@ def test_uploads_are_saved_in_the_folder_of_the_projects(address: inside.Address
     _, response, _ = request(address, "/gradio_api/upload", "POST", body, Content_Type=kind)
     (uploaded,) = (output / ".uploads").rglob("evil.txt")
     assert str(uploaded) in response.decode()
+
+
+def test_an_upload_that_does_not_fit_on_the_disk_is_refused_with_a_sentence(
+    address: inside.Address, output: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("utils.server.page.SPARE", shutil.disk_usage(output).free)
+    kind = "multipart/form-data; boundary=x"
+    status, answer, _ = request(address, "/gradio_api/upload", "POST", b"--x--\r\n", Content_Type=kind)
+    assert (status, b"The disk is full" in answer) == (507, True)
 
 
 def test_other_sites_in_the_same_browser_are_refused(address: inside.Address) -> None:

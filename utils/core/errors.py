@@ -43,12 +43,14 @@ class Resource(StrEnum):
     MEMORY = "memory"
     FILES = "files"
     THREADS = "threads"
+    DISK = "disk"
 
 
 SHORTAGES = {  # by what Python, torch and the loader of libraries say when the system refuses them something
     "MemoryError|allocate memory|map segment|out of memory|create a primitive": Resource.MEMORY,
     "Too many open files": Resource.FILES,
     "start new thread": Resource.THREADS,
+    "No space left on device|Disk quota exceeded": Resource.DISK,
 }
 
 

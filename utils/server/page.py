@@ -4,6 +4,7 @@ import contextlib
 import hmac
 import re
 import secrets
+import shutil
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,8 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",  # no other site shows what is here
     "referrer-policy": "same-origin",
 }
-FILES, LOGIN = "/file=", "/login"
+FILES, LOGIN, UPLOAD = "/file=", "/login", "/gradio_api/upload"
+SPARE = 100 << 20  # bytes that an upload leaves free
 MAX_LOGIN = 1 << 14  # bytes
 MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
 ASSET = re.compile(r"/assets/[\w.-]+")
@@ -86,8 +88,9 @@ class PageGuard:
     this computer. A visitor needs the token, or a login with the password, which gradio checks.
     """
 
-    def __init__(self, app: ASGIApp, site: Site, *, token: str, gradio: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, app: ASGIApp, site: Site, *, output: Path, token: str, gradio: Any) -> None:  # noqa: ANN401
         self.app = app
+        self.output = output  # where uploads go
         self.site = site
         self.token = token  # empty when there is a password
         self.gradio = gradio  # its application, which knows who has logged in
@@ -119,7 +122,7 @@ class PageGuard:
 
     def refusal(self, scope: Scope) -> Response | None:
         """Return the response to a request that the application must not see."""
-        headers, path = Headers(scope=scope), scope["path"]
+        headers = Headers(scope=scope)
         foreign = self.site.foreign(scope)
         if foreign == "host":
             return PlainTextResponse("This page accepts requests for localhost only.", 403)
@@ -127,10 +130,18 @@ class PageGuard:
             return PlainTextResponse("Requests from other websites are not allowed.", 403)
         if len(headers.get("content-type", "")) > MAX_CONTENT_TYPE:
             return PlainTextResponse("The Content-Type header is too long.", 403)
-        if self.has_login(scope, headers):
-            return PlainTextResponse("Not found.", 404) if OFF.match(path) or ELSEWHERE.search(path) else None
+        return self._refused_page(scope, headers) if self.has_login(scope, headers) else self._refused_stranger(scope)
+
+    def _refused_page(self, scope: Scope, headers: Headers) -> Response | None:
+        path = scope["path"]
+        if path.rstrip("/") == UPLOAD and not self._has_space(headers):
+            return PlainTextResponse("The disk is full. Free some space, then upload again.", 507)
+        return PlainTextResponse("Not found.", 404) if OFF.match(path) or ELSEWHERE.search(path) else None
+
+    def _refused_stranger(self, scope: Scope) -> Response | None:
         if self.token:
             return self._enter(scope)
+        path = scope["path"]
         is_public = PUBLIC.fullmatch(path) if scope["method"] in {"GET", "HEAD"} else path.rstrip("/") == LOGIN
         return None if is_public else PlainTextResponse("Log in first.", 401)
 
@@ -141,6 +152,12 @@ class PageGuard:
             return self._is_token(cookies.get(cookie_name(scope)) or bearer(headers))
         sent = (cookies.get(f"access-token-{kind}{self.gradio.cookie_id}") for kind in ("", "unsecure-"))
         return any(token in self.gradio.tokens for token in sent)
+
+    def _has_space(self, headers: Headers) -> bool:
+        """Tell whether the disk has room for an upload, and a little more for the runs."""
+        length = headers.get("content-length", "0")
+        free = shutil.disk_usage(self.output).free
+        return not length.isdecimal() or int(length[:20]) + SPARE < free
 
     def _enter(self, scope: Scope) -> Response:
         """Store the token of the address in a cookie; the address that the browser then shows is without it."""

@@ -1,5 +1,6 @@
 """What a client may send, and the errors it gets, both in the shape of OpenAI's speech API."""
 
+import errno
 import logging
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from pydantic import Field, create_model, field_validator
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
 from utils.config.facts import Rule, broken
-from utils.core.errors import AmharicTtsError, ConfigError, TextError
+from utils.core.errors import AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
 from utils.media.stretching import MAX_SPEED, MIN_SPEED
@@ -57,21 +58,29 @@ class RequestError(AmharicTtsError):
 
 def request_error(error: Exception) -> RequestError:
     """Turn any error into one for the client; the details of internal errors go to the log only."""
+    known = error if isinstance(error, RequestError) else _known(error)
+    if known is not None:
+        return known
+    logger.error("A request failed.", exc_info=error)
+    is_ours = isinstance(error, AmharicTtsError)
+    message = _without_folders(str(error)) if is_ours else "Internal server error; see the log of the server."
+    return RequestError(500, "speech_failed" if is_ours else "server_error", message)
+
+
+def _known(error: Exception) -> RequestError | None:
+    """Return what a client is told of an error that may well happen."""
     match error:
-        case RequestError():
-            return error
         case TimeoutError():
             return RequestError(504, "timeout", "The text was not spoken within the time limit of a request.")
         case QueueFullError():
             return RequestError(429, "rate_limit_exceeded", str(error), retry_after=error.retry_after)
         case SessionClosedError():
             return RequestError(503, "stopping", "The server is shutting down.")
+        case DiskFullError() | NoSpaceError() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            return RequestError(507, "disk_full", "The disk of the server is full.")
         case TextError() | ConfigError():
             return RequestError(400, "invalid_value", _without_folders(str(error)))
-    logger.error("A request failed.", exc_info=error)
-    is_ours = isinstance(error, AmharicTtsError)
-    message = _without_folders(str(error)) if is_ours else "Internal server error; see the log of the server."
-    return RequestError(500, "speech_failed" if is_ours else "server_error", message)
+    return None
 
 
 def _without_folders(message: str) -> str:

@@ -244,7 +244,9 @@ def launch(
     )
     blocks.has_launched = True  # else gradio copies any file that a visitor names to where visitors can read it
     token = "" if who else page_token(output)
-    server = BackgroundServer(server_config(PageGuard(app, site, token=token, gradio=app.routes[-1].app)))
+    server = BackgroundServer(
+        server_config(PageGuard(app, site, output=output, token=token, gradio=app.routes[-1].app))
+    )
     page = ServedPage(blocks, server, port, url(NAMES_OF_ALL.get(host, host), port), token)
     server.start(listener)
     if share:
