@@ -104,17 +104,6 @@ def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) 
     assert optimizer().apply(small_gpt())["enable_mixed_precision"].changed == 0
 
 
-def test_memory_is_counted_on_the_live_model() -> None:
-    gpt, switches = small_gpt(), optimizer(freeze_conditioning=True)
-    switches.optimize_model(gpt)
-    held = switches.memory_statistics(gpt)
-    assert held["weight_bytes"] == 4 * held["parameters"]
-    assert 0 < held["trained_parameters"] < held["parameters"]
-    assert (held["gradient_bytes"], held["process_ram_bytes"] > 2**20) == (0, True)
-    gpt.mel_head.weight.grad = torch.zeros_like(gpt.mel_head.weight)
-    assert switches.memory_statistics(gpt)["gradient_bytes"] == gpt.mel_head.weight.nbytes
-
-
 @pytest.mark.parametrize(
     ("device", "cores", "workers", "pinned"), [("cpu", 16, 0, False), ("cuda", 2, 0, True), ("cuda", 8, 2, True)]
 )
@@ -122,7 +111,6 @@ def test_loading_fits_the_machine(device: str, cores: int, workers: int, pinned:
     settings = UnslothStyleOptimizations(device, cores).dataloader_settings()
     assert settings["num_workers"] == workers
     assert settings["pin_memory"] == pinned
-    assert settings["persistent_workers"] == (workers > 0)
     data: Any = range(4)
     torch.utils.data.DataLoader(data, **settings)  # type: ignore[arg-type]  # torch accepts them together
 

@@ -14,7 +14,7 @@ from utils.core import paths
 from utils.core.errors import ChildError, explain
 from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.facts import Report, ShouldStop, StopRequested, raise_if_stopped
-from utils.core.monitor import idle_gpu_warning
+from utils.core.monitor import watch_gpu
 from utils.core.paths import Project
 from utils.core.processes import read_lines
 from utils.core.storage import write_atomically
@@ -141,7 +141,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     scorer = make_scorer(config, data.clips.folder, report) if config.score_sentences else None
     reported = last_update(run)
     try:
-        with idle_gpu_warning(report):
+        with watch_gpu(report):
             result = fit(
                 gpt,
                 data,

@@ -105,10 +105,13 @@ def test_the_memory_of_child_processes_is_counted() -> None:
 def test_an_idle_gpu_is_reported_once() -> None:
     warnings: list[object] = []
     nvml = FakeNvml(nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=12))
-    with monitor.idle_gpu_warning(warnings.append, seconds=0.001, readings=3, nvml=nvml):
+    with monitor.watch_gpu(warnings.append, seconds=0.001, readings=3, nvml=nvml):
         while not warnings:
             time.sleep(0.001)
-    assert warnings == [monitor.GpuIdle(12.0)]
+    (use,) = warnings[1:]
+    assert warnings[0] == monitor.GpuIdle(12.0)
+    assert isinstance(use, monitor.GpuUse)
+    assert (use.percent, use.readings >= 3) == (12.0, True)
     assert nvml.calls[-1] == ("nvmlShutdown",)
 
 
@@ -116,6 +119,6 @@ def test_an_idle_gpu_is_reported_once() -> None:
 def test_a_busy_gpu_no_gpu_and_a_short_run_are_not_reported(load: int, seconds: float, refused: str) -> None:
     warnings: list[object] = []
     nvml = FakeNvml(refused, nvmlDeviceGetUtilizationRates=SimpleNamespace(gpu=load))
-    with monitor.idle_gpu_warning(warnings.append, seconds=seconds, readings=2, nvml=nvml):
+    with monitor.watch_gpu(warnings.append, seconds=seconds, readings=2, nvml=nvml):
         time.sleep(0.05)
-    assert warnings == []
+    assert not [fact for fact in warnings if isinstance(fact, monitor.GpuIdle)]

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import psutil
 
-from utils.core.facts import Report, WarningFact
+from utils.core.facts import Fact, Report, WarningFact
 
 T = TypeVar("T")
 GIB = 2**30
@@ -28,6 +28,14 @@ class GpuIdle(WarningFact):
     """The GPU waits for something most of the time."""
 
     percent: float
+
+
+class GpuUse(Fact):
+    """How busy the GPU was: the mean of its load, and the most memory in use."""
+
+    percent: float
+    memory_gib: float
+    readings: int
 
 
 @dataclass(frozen=True)
@@ -90,6 +98,10 @@ class GpuMonitor:
     def __init__(self, nvml: Any = None) -> None:  # noqa: ANN401 - nvidia-ml-py ships no types
         self._handle: Any = None
         self._open = False
+        self._watch: threading.Thread | None = None
+        self._ended = threading.Event()
+        self._loads: list[float] = []
+        self._memory = 0.0
         if nvml is None:
             with contextlib.suppress(ImportError):
                 nvml = importlib.import_module("pynvml")
@@ -118,6 +130,31 @@ class GpuMonitor:
             except self._nvml.NVMLError as error:
                 logger.debug("NVML did not shut down: %s", error)
 
+    def start_monitoring(
+        self, seconds: float = WATCH_SECONDS, on_reading: Callable[["GpuMonitor"], object] = lambda _: None
+    ) -> None:
+        """Read the load and the memory every so many seconds, in another thread; without a GPU it ends at once."""
+
+        def watch() -> None:
+            while (load := self.percent()) is not None and not self._ended.wait(seconds):
+                self._loads.append(load)
+                used = self.query("nvmlDeviceGetMemoryInfo", lambda memory: float(memory.used / GIB))
+                self._memory = max(self._memory, used or 0.0)
+                on_reading(self)
+
+        self._watch = threading.Thread(target=watch, name="gpu-monitor", daemon=True)
+        self._watch.start()
+
+    def stop_monitoring(self) -> None:
+        self._ended.set()
+        if self._watch:
+            self._watch.join()
+
+    def get_summary_report(self) -> GpuUse | None:
+        """Return what was read so far; None if nothing was."""
+        loads = self._loads
+        return GpuUse(sum(loads) / len(loads), self._memory, len(loads)) if loads else None
+
     def percent(self) -> float | None:
         return self.query("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu))
 
@@ -131,31 +168,28 @@ class GpuMonitor:
 
 
 @contextlib.contextmanager
-def idle_gpu_warning(
+def watch_gpu(
     report: Report,
     *,
     seconds: float = WATCH_SECONDS,
     readings: int = WATCH_READINGS,
     nvml: Any = None,  # noqa: ANN401 - nvidia-ml-py ships no types
 ) -> Iterator[None]:
-    """Warn once, from another thread, if the GPU is mostly idle while the block runs; without a GPU nothing happens.
+    """Report how busy the GPU was while the block ran; without a GPU nothing happens.
 
-    The load is the mean of so many readings, so many seconds apart.
+    If it is mostly idle by the mean of the first readings, so many seconds apart, a warning comes at once.
     """
-    ended = threading.Event()
 
-    def watch() -> None:
-        loads: list[float] = []
-        with GpuMonitor(nvml) as gpu:
-            while (load := gpu.percent()) is not None and len(loads) < readings and not ended.wait(seconds):
-                loads.append(load)
-        if len(loads) == readings and (mean := sum(loads) / readings) < IDLE_PERCENT:
-            report(GpuIdle(mean))
+    def warn(gpu: GpuMonitor) -> None:
+        use = gpu.get_summary_report()
+        if use and use.readings == readings and use.percent < IDLE_PERCENT:
+            report(GpuIdle(use.percent))
 
-    thread = threading.Thread(target=watch, name="idle-gpu", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+    with GpuMonitor(nvml) as gpu:
+        gpu.start_monitoring(seconds, warn)
+        try:
+            yield
+        finally:
+            gpu.stop_monitoring()
+            if use := gpu.get_summary_report():
+                report(use)

@@ -14,6 +14,7 @@ from typing import Any, TypeGuard
 
 from utils.core.events import BLOCK, Event, parse_line, read_block, tail_offset
 from utils.core.facts import Fact, Optimization, Progress, Unrecognised, from_json
+from utils.core.monitor import GpuUse
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved, LineProblem
 from utils.studio.facts import Ended, Started
 from utils.studio.runs import Run
@@ -97,6 +98,7 @@ class RunHistory:
     switches: dict[str, Optimization] = field(default_factory=dict)  # what each optimization changed
     active: dict[str, str | int] = field(default_factory=dict)  # the active optimizations, read from the live model
     memory: facts.MemoryPlan | None = None
+    gpu: GpuUse | None = None  # of the newest session
     warnings: deque[Fact] = field(default_factory=lambda: deque(maxlen=20))
     problems: deque[Fact] = field(default_factory=lambda: deque(maxlen=20))  # with clips or lines
     problem_count: int = 0
@@ -154,6 +156,8 @@ class RunHistory:
                 self.active = fact.parts
             case facts.MemoryPlan() if fact.available:
                 self.memory = fact
+            case GpuUse():
+                self.gpu = fact
             case _:
                 self._add_other(fact)
 

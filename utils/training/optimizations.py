@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 from typing import Self
 
-import psutil
 import torch
 from torch import nn
 
@@ -42,6 +41,7 @@ class TrainingOptimizer:
     def __init__(self, config: TrainConfig, device: torch.device | str | None = None) -> None:
         self.config = config
         self.device = _this_device() if device is None else torch.device(device)
+        self.machine = UnslothStyleOptimizations(self.device)
         self.precision = choose_precision(self.device, wanted=config.enable_mixed_precision)
 
     @classmethod
@@ -66,7 +66,7 @@ class TrainingOptimizer:
         config = self.config
         yield gpu.cap_memory(config.max_memory_fraction, self.device)
         yield Optimization("enable_mixed_precision", int(self.precision.dtype != "no"), self.precision.reason)
-        yield gpu.use_tf32(self.device, enabled=config.enable_tf32)
+        yield self.machine.enable_tf32(enabled=config.enable_tf32)
         if config.enable_lora:
             yield self.apply_adapters(gpt)
         if config.freeze_first_n_gpt_layers:
@@ -81,7 +81,7 @@ class TrainingOptimizer:
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)
         if config.use_compile:
-            yield blocks.compile_blocks(gpt, self.device)
+            yield self.machine.compile_model(gpt)
 
     def get_mixed_precision_config(self) -> Precision:
         """Return the precision for ``accelerate`` and the reason for it."""
@@ -101,22 +101,6 @@ class TrainingOptimizer:
     def apply_gradient_checkpointing(self, model: nn.Module) -> Optimization:
         """Checkpoint the layers of GPT and conditioning encoder."""
         return blocks.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
-
-    def memory_statistics(self, model: nn.Module) -> dict[str, int]:
-        """Return parameter counts and the memory that the model and this process use."""
-        weights = list(model.parameters())
-        statistics = {
-            "parameters": sum(weight.numel() for weight in weights),
-            "trained_parameters": sum(weight.numel() for weight in weights if weight.requires_grad),
-            "weight_bytes": sum(weight.nbytes for weight in weights),
-            "gradient_bytes": sum(weight.grad.nbytes for weight in weights if weight.grad is not None),
-            "process_ram_bytes": psutil.Process().memory_info().rss,
-        }
-        if self.device.type == "cuda":
-            statistics["gpu_allocated_bytes"] = torch.cuda.memory_allocated(self.device)
-            statistics["gpu_reserved_bytes"] = torch.cuda.memory_reserved(self.device)
-            statistics["gpu_peak_bytes"] = torch.cuda.max_memory_allocated(self.device)
-        return statistics
 
     def what_is_on(self, model: nn.Module) -> dict[str, str | int]:
         """Report the active optimizations, read from the live model and torch instead of the settings."""
@@ -150,9 +134,9 @@ class UnslothStyleOptimizations:
         self.device = _this_device() if device is None else torch.device(device)
         self.cores = cores or os.cpu_count() or 1
 
-    def enable_tf32(self) -> Optimization:
-        """Use TF32 in matrix products and convolutions if the GPU supports it."""
-        return gpu.use_tf32(self.device)
+    def enable_tf32(self, *, enabled: bool = True) -> Optimization:
+        """Use TF32 in matrix products and convolutions if the GPU supports it, or turn it off."""
+        return gpu.use_tf32(self.device, enabled=enabled)
 
     def dataloader_settings(self) -> dict[str, bool | int | None]:
         """Return keywords for torch's DataLoader.
@@ -165,7 +149,6 @@ class UnslothStyleOptimizations:
         return {
             "num_workers": workers,
             "pin_memory": on_gpu,
-            "persistent_workers": workers > 0,
             "prefetch_factor": 4 if workers else None,
         }
 

@@ -98,7 +98,7 @@ def fixed_tokenizer(
     if not (folder / VOCABULARY_FILE).exists():
         make_folder(folder)
         tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, overrides)
-        tokenizer.with_languages(others).save(folder)
+        tokenizer.with_languages(others).renewed().save(folder)
     loaded = Tokenizer.load(folder)
     loaded.refuse_older_front_end()
     return loaded

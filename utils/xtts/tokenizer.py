@@ -100,6 +100,14 @@ class Tokenizer:
         if self.settings and (pack := self.pack(self.settings.language)).version > self.settings.front_end_version:
             raise FrontEndVersionError(pack.name, self.settings.front_end_version, pack.version)
 
+    def renewed(self) -> "Tokenizer":
+        """Return a tokenizer for a training that begins, which learns the front end of today."""
+        if self.settings is None:
+            return self
+        pack = self.pack(self.settings.language)
+        changes = {"front_end": fingerprint(pack), "front_end_version": pack.version}
+        return Tokenizer(self.vocabulary, self.settings.model_copy(update=changes))
+
     def with_pronunciations(self, overrides: Mapping[str, str]) -> "Tokenizer":
         """Return a tokenizer that has these pronunciations too, and stores them."""
         if self.settings is None or overrides.items() <= self.settings.overrides.items():

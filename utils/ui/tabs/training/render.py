@@ -106,7 +106,7 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
     changed = views.table(titles, [map(cell, effect) for effect in effects], classes="stack") if effects else ""
     parts = [(cell(name), cell(str(state))) for name, state in history.active.items()]
     active = views.table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
-    memory = note(describe(history.memory, language)) if history.memory else ""
+    memory = "".join(note(describe(fact, language)) for fact in (history.memory, history.gpu) if fact)
     return views.details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
 
 
