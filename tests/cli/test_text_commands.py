@@ -11,7 +11,7 @@ from utils.__main__ import main
 from utils.cli.check_text import read_rows
 from utils.core import paths
 from utils.core.errors import DataError
-from utils.dataset.existing_datasets import is_dataset
+from utils.dataset.text_files import read_listing
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 
@@ -116,4 +116,4 @@ def test_a_few_sentences_hold_every_sound_and_become_a_clip_list(tmp_path: Path,
     assert header == "audio_file|text|speaker_name"
     assert first.startswith("prompt_001.wav|")
     assert first.endswith("|አበበ")
-    assert is_dataset(path)
+    assert read_listing(path).clips[0].audio == "prompt_001.wav"

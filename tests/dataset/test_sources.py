@@ -61,9 +61,10 @@ def test_subtitles_are_paired_by_name_without_language(tmp_path: Path, files: st
 @pytest.mark.parametrize(("language", "text"), [("am", "ሰላም"), ("English", "hello")])
 def test_subtitles_in_the_requested_language_are_read(tmp_path: Path, language: str, text: str) -> None:
     files = write_files(tmp_path, "film.mp4 film.en.srt film.am.srt")
-    (recording,) = find_recordings([files], language=language).recordings
+    scan = find_recordings([files], language=language)
+    (recording,) = scan.recordings
     assert recording.cues[0].text.startswith(text)
-    assert ["another language" in str(warning) for warning in recording.warnings] == [True]
+    assert ["another language" in str(problem.reason) for problem in scan.problems] == [True]
 
 
 @pytest.mark.parametrize(("text", "warning"), [(ENGLISH, "Ethiopic"), (AMHARIC.replace("00:00:00", "01:00:00"), "1 h")])
@@ -137,7 +138,7 @@ def test_pipes_and_devices_named_like_recordings_are_reported_without_being_open
     scan = find_recordings([tmp_path, tmp_path / "metadata.csv", "/dev/zero"], language="am")
     assert cues_by_file(scan, tmp_path) == {"a.wav": 0}
     reported = {problem.path.name for problem in scan.problems if "pipe or a device" in str(problem.reason)}
-    assert reported == {"b.wav", "a.srt", "metadata.csv", "zero.mp3", "zero"}
+    assert reported == {"b.wav", "a.srt", "metadata.csv", "t.parquet", "zero.mp3", "zero"}
     with pytest.raises(AudioError, match="pipe or a device"):
         audio.duration(tmp_path / "b.wav")
 

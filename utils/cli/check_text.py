@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from utils.core import paths
 from utils.dataset.metadata import header_seconds
+from utils.dataset.readers.facts import LineFault, LineUnreadable
 from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
 from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
@@ -96,7 +97,7 @@ def read_rows(path: Path) -> list[TextRow]:
     if not find_columns(lines[0].split("|")):
         return [TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     clips, problems = read_listing(path)
-    problems += [f"line {clip.line}: no text" for clip in clips if not clip.text]
+    problems += [LineUnreadable(clip.line, LineFault.NO_TEXT, clip.audio) for clip in clips if not clip.text]
     if problems:
         raise InputError(Problem.BAD_LIST, str(path), str(problems[0]).rstrip("."))
     return [TextRow(clip.line, clip.text, header_seconds(path.parent / clip.audio)) for clip in clips]

@@ -20,6 +20,9 @@ from utils.dataset.corpora import CORPUS, HUB, note_corpus
 from utils.dataset.download import Access
 from utils.dataset.facts import CorpusUsed, Fetched, Found, NothingFoundError
 from utils.dataset.prepare import prepare
+from utils.dataset.readers.collection import hold_back
+from utils.dataset.readers.facts import NoClipsError
+from utils.dataset.statistics import account
 from utils.studio.facts import Problem, UsageError
 from utils.studio.job import Job
 from utils.system import packages
@@ -83,11 +86,16 @@ def work(job: Job, config: DatasetConfig) -> None:
         on_progress=report_download,
         access=Access(config.cookies, config.proxy),
         hours=config.hours,
+        columns=config.columns,
     )
+    for note in scan.notes:
+        job.report(note)
+    if not config.replace_texts:
+        scan = hold_back(scan)
     if not scan.recordings:
         raise NothingFoundError(scan.problems[:5])
     job.report(Found(len(scan.recordings), len(scan.problems)))
-    prepare(
+    contents = prepare(
         scan.recordings,
         project.dataset,
         config,
@@ -96,3 +104,5 @@ def work(job: Job, config: DatasetConfig) -> None:
         problems=scan.problems,
         pronunciations=project.pronunciations,
     )
+    if not contents.kept:
+        raise NoClipsError(project.root.name, account(contents).total.excluded)

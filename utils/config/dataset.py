@@ -35,6 +35,17 @@ class DatasetConfig(Config):
         0.0, "Hours", "Read this many hours of a corpus or of each hub dataset; 0 = all of it.", ge=0, le=100_000
     )
     language: Language = setting("am", "Language", "Language spoken in the recordings.")
+    columns: Text = setting(
+        "",
+        "Columns of lists",
+        "Which column holds what, as in audio=Datei,text=Satz (also speaker, start, end, duration); blank = by name "
+        "or content.",
+    )
+    replace_texts: bool = setting(
+        False,
+        "Transcribe despite unused texts",
+        "Transcribe recordings without text even if a text of the inputs could not be used and may be theirs.",
+    )
     cookies: Text = setting("", "Cookies", "The cookies.txt file of a browser, for links that require a login.")
     proxy: Proxy = setting("", "Proxy", "Proxy for links, such as socks5://127.0.0.1:1080; blank = the system proxy.")
     speaker: Text = setting("speaker", "Default speaker name", "Used for recordings without a speaker name.")

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError
@@ -44,6 +44,13 @@ class Clip:
         return dataclasses.replace(self, status="excluded", reason=reason, note=note)
 
 
+class Turn(NamedTuple):
+    """A stretch of a recording in which one of several speakers talks."""
+
+    span: Span
+    speaker: str
+
+
 @dataclass(frozen=True, slots=True)
 class Recording:
     """One audio or video file, and the text that came with it."""
@@ -53,6 +60,7 @@ class Recording:
     text: str = ""  # of the whole file, if known
     cues: tuple[Cue, ...] = ()  # from subtitles, in order, without overlap, within the recording
     warnings: tuple[Fact, ...] = ()  # what was changed or left out of the text
+    turns: tuple[Turn, ...] = ()  # if there are several speakers
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +82,7 @@ class ScanResult:
 
     recordings: tuple[Recording, ...] = ()
     problems: tuple[Bad, ...] = ()
+    notes: tuple[Fact, ...] = ()  # how the inputs were understood
 
     @staticmethod
     def joined(parts: Iterable["ScanResult"]) -> "ScanResult":
@@ -81,6 +90,7 @@ class ScanResult:
         return ScanResult(
             tuple(recording for part in parts for recording in part.recordings),
             tuple(problem for part in parts for problem in part.problems),
+            tuple(dict.fromkeys(note for part in parts for note in part.notes)),
         )
 
 

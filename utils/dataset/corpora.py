@@ -9,10 +9,8 @@ import fnmatch
 import json
 import re
 import shutil
-import tarfile
 import tomllib
 import urllib.request
-import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -24,18 +22,20 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DataError, DownloadError
 from utils.core.storage import make_folder, read_object, write_atomically
 from utils.dataset.clip import Recording, ScanResult, said
-from utils.dataset.existing_datasets import TABLES, read_dataset, read_table_parts
-from utils.dataset.facts import Bad
+from utils.dataset.readers.archives import unpack_into
+from utils.dataset.readers.folder import ARCHIVES, TABLES
+from utils.dataset.readers.registry import read_folder, read_table
 from utils.dataset.text_files import LISTS
 from utils.media import audio
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
+    from utils.dataset.facts import Bad
+
 TABLE = Path(__file__).parent / "data" / "corpora.toml"
 HUB, CORPUS = "hf:", "corpus:"
 CONVERTED = "refs/convert/parquet"  # where the hub keeps a copy of a dataset as tables
-ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
 SPLITS = ("train", "valid", "dev", "test")  # in this order
 MODEL_RATE = 22_050  # Hz: below it the voice lacks its upper octave
 USED = "corpora.json"  # in the dataset folder: what a model card has to name
@@ -157,7 +157,7 @@ def _read_hub(name: str, workspace: Path, speaker: str, on_progress: OnProgress)
                 path = Path(api.hf_hub_download(repository, file, repo_type="dataset", revision=revision))
             on_progress(file, 1.0)
             if has_tables:
-                yield from read_table_parts(path, workspace, speaker=speaker)
+                yield from read_table(path, workspace, speaker)
             else:
                 _place(path, folder, file)
         if not has_tables:
@@ -252,7 +252,7 @@ def _configured(card: dict[str, Any], configuration: str) -> list[str]:
 def _read_archive(url: str, workspace: Path, speaker: str, on_progress: OnProgress) -> ScanResult:
     name = url.rpartition("/")[2]
     folder = workspace / re.sub(r"\W+", "-", name)
-    archive = folder / name
+    archive = folder / f".{name}"  # hidden from the readers
     if not archive.is_file():
         make_folder(folder)
         _fetch(url, archive, on_progress)
@@ -285,68 +285,12 @@ def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
 def _place(path: Path, folder: Path, name: str) -> None:
     """Put a list or a recording into a folder, or unpack an archive there, unless that was done."""
     target = folder / name
+    make_folder(target.parent)
     if not name.endswith(ARCHIVES):
-        make_folder(target.parent)
         if not target.exists():
             shutil.copyfile(path, target)
         return
     done = target.with_name(f".{target.name}.unpacked")
-    if done.is_file():
-        return
-    make_folder(target.parent)
-    try:
-        if name.endswith(".zip"):
-            with zipfile.ZipFile(path) as packed:  # leaves out .. and absolute names by itself
-                packed.extractall(target.parent)  # noqa: S202
-        else:
-            with tarfile.open(path) as packed_tar:
-                packed_tar.extractall(target.parent, filter="data")
-    except (tarfile.TarError, zipfile.BadZipFile, EOFError, OSError) as error:
-        raise DataError(f"{path} cannot be unpacked: {error}.", hint="Delete it and start again.") from error
-    done.touch()
-
-
-def read_folder(folder: Path, speaker: str) -> ScanResult:
-    """Read an unpacked corpus: in the layout of Kaldi, of FLEURS, or with lists as other programs write them."""
-    if kaldi := sorted(path.parent for path in folder.rglob("wav.scp")):
-        return ScanResult.joined(_read_kaldi(part, folder, speaker) for part in kaldi)
-    lists = [path for path in folder.rglob("*") if path.is_file() and path.suffix.lower() in LISTS]
-    if not lists:
-        return ScanResult((), (Bad(folder, "There is no list of the recordings in this corpus."),))
-    files = _audio_by_stem(folder)
-    rows = [line.split("\t") for path in lists for line in path.read_text(encoding="utf-8").splitlines()]
-    if texts := {Path(row[1]).stem: row[2] for row in rows if len(row) == FLEURS_COLUMNS and row[0].isdecimal()}:
-        return _of_texts(texts, {}, files, folder, speaker)
-    return ScanResult.joined(read_dataset(path, speaker=speaker) for path in sorted(lists))
-
-
-FLEURS_COLUMNS = 7  # id, file, written text, normalized text, letters, samples, gender; without a header
-
-
-def _read_kaldi(part: Path, folder: Path, speaker: str) -> ScanResult:
-    """Read ``text`` and ``utt2spk``; the audio has the name of its utterance, wherever it lies."""
-
-    def table(name: str) -> dict[str, str]:
-        path = part / name
-        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-        cells = (line.split(maxsplit=1) for line in lines)
-        return {row[0]: row[1] for row in cells if len(row) > 1}
-
-    return _of_texts(table("text"), table("utt2spk"), _audio_by_stem(folder), part, speaker)
-
-
-def _audio_by_stem(folder: Path) -> dict[str, Path]:
-    return {path.stem: path for path in folder.rglob("*") if path.suffix.lower() in {".wav", ".flac", ".mp3"}}
-
-
-def _of_texts(
-    texts: dict[str, str], speakers: dict[str, str], files: dict[str, Path], folder: Path, speaker: str
-) -> ScanResult:
-    recordings = tuple(
-        Recording(files[name].resolve(), speakers.get(name, speaker), " ".join(text.split()))
-        for name, text in texts.items()
-        if name in files
-    )
-    missing = len(texts) - len(recordings)
-    problems = (Bad(folder, f"{missing} listed recordings are missing."),) if missing else ()
-    return ScanResult(recordings, problems)
+    if not done.is_file():
+        unpack_into(path, target.parent)
+        done.touch()

@@ -1,5 +1,6 @@
 """Read the text of a book: EPUB, Word (.docx), Markdown or plain text. Headings become lines that begin with #."""
 
+import html
 import posixpath
 import re
 import zipfile
@@ -8,10 +9,14 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
-from utils.core.errors import DataError
+from utils.dataset.readers.archives import foreign
+from utils.dataset.readers.facts import FileFault, ForeignFileError
 from utils.dataset.text_files import read_any_encoding
 
 MAX_BYTES = 10 << 20  # of what is unpacked: a text is smaller, a decompression bomb is not
+MAX_TAG = 1 << 16  # characters, with all its attributes
+LONG_TAG = re.compile(rf"<[A-Za-z/][^<>]{{{MAX_TAG}}}")
+CDATA = re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>")
 BREAK = "\0"  # between paragraphs
 BLOCKS = frozenset({"p", "div", "li", "br", "tr", "blockquote", "section", "td", "dt", "dd", "w:p", "w:br", "w:tab"})
 HEADING = re.compile(r"h[1-6]")
@@ -24,13 +29,10 @@ def read_document(path: Path) -> str:
     readers = {".epub": _epub, ".docx": _docx}
     if not (reader := readers.get(path.suffix.lower())):
         return read_any_encoding(path)[0]
-    try:
-        with zipfile.ZipFile(path) as archive:
-            text = "\n\n".join(filter(None, reader(archive)))
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise DataError(f"{path} cannot be read: {error}.", hint="Save it again, or as plain text.") from error
+    with foreign(path), zipfile.ZipFile(path) as archive:
+        text = "\n\n".join(filter(None, reader(archive)))
     if not text:
-        raise DataError(f"{path} has no text.", hint="If its pages are images, it needs character recognition first.")
+        raise ForeignFileError(path, FileFault.NO_TEXT)
     return text
 
 
@@ -65,8 +67,15 @@ def _attributes(xml: str, tag: str) -> list[dict[str, str]]:
             if name.rpartition(":")[2] == tag:
                 found.append({key: value or "" for key, value in attrs})
 
-    Elements().feed(xml)
+    Elements().feed(_checked(xml))
     return found
+
+
+def _checked(markup: str) -> str:
+    """Refuse tags of absurd length, and turn CDATA into text, which the parser would leave out."""
+    if LONG_TAG.search(markup):
+        raise ValueError(f"a tag has more than {MAX_TAG:,} characters")
+    return CDATA.sub(lambda section: html.escape(section[1]), markup)
 
 
 class _Text(HTMLParser):
@@ -80,7 +89,7 @@ class _Text(HTMLParser):
     @classmethod
     def of(cls, document: str) -> str:
         parser = cls()
-        parser.feed(f"{document}<br>")  # close() takes hours for a megabyte of tags that do not end
+        parser.feed(f"{_checked(document)}<br>")  # close() takes hours for a megabyte of tags that do not end
         lines = (" ".join(paragraph.split()) for paragraph in "".join(parser.parts).split(BREAK))
         return "\n\n".join(line for line in lines if line.strip("# "))
 

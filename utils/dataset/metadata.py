@@ -279,7 +279,7 @@ def _problem(stored: object) -> Fact:
 
 def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Clip]:
     listing = read_listing(path)
-    problems += [LineProblem(path, 0, LineIssue.UNREADABLE_LIST, problem) for problem in listing.problems]
+    problems += [LineProblem(path, 0, LineIssue.UNREADABLE_LIST, str(problem)) for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
         clip = _listed_clip(path.parent, name)
@@ -311,7 +311,7 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
     texts: dict[tuple[str, str], Row] = {}
     for file in list_files(path):
         listing = read_listing(file)
-        yield from (LineProblem(file, 0, LineIssue.UNREADABLE_LIST, problem) for problem in listing.problems)
+        yield from (LineProblem(file, 0, LineIssue.UNREADABLE_LIST, str(problem)) for problem in listing.problems)
         if not listing.clips:
             yield LineProblem(file, 1, LineIssue.EMPTY_LIST)
         for row in (Row(file, *clip) for clip in listing.clips):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
 
 logger = logging.getLogger(__name__)
+BORDER = 0.2  # seconds that a turn may reach into the clip of another speaker
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
 
 ClipAudio = tuple[Clip, Samples]  # a clip and its audio at ``RATE``
@@ -103,8 +104,16 @@ def _cut(
 
 
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
+    """Make a clip; one in which several speakers talk is excluded."""
     start, end = (round(1000 * time) for time in (cue.span.start, cue.span.end))
-    return Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, recording.speaker, cue.text)
+    speakers = list(dict.fromkeys(turn.speaker for turn in recording.turns if _overlap(turn.span, cue.span) > BORDER))
+    speaker = speakers[0] if speakers else recording.speaker
+    clip = Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, speaker, cue.text)
+    return clip.excluded(Reason.ANOTHER_SPEAKER, ", ".join(speakers)) if len(speakers) > 1 else clip
+
+
+def _overlap(one: Span, other: Span) -> float:
+    return min(one.end, other.end) - max(one.start, other.start)
 
 
 def _transcribed(

@@ -67,6 +67,14 @@ def read_cues(path: Path) -> tuple[list[Cue], list[str]]:
     return cues, [f"{path.name}: {warning}" for warning in warned]
 
 
+def tidy_cues(cues: Sequence[Cue]) -> tuple[list[Cue], list[str]]:
+    """Return cues, which are in order, without those that cannot be used and without overlaps; and what was changed."""
+    warned: list[str] = []
+    tidy = _drop(cues, lambda cue: not cue.text, "Without text", warned.append)
+    tidy = _drop(tidy, lambda cue: cue.span.seconds <= 0, "Skipped, because they end before they start", warned.append)
+    return _end_overlaps(tidy, warned.append), warned
+
+
 def fit_to_recording(cues: list[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
     """Shift cues by whole hours where that fits, and drop those after the end of the recording, with a warning."""
     warned: list[str] = []

@@ -1,22 +1,22 @@
 """Text files and clip lists as people write them.
 
 A text may be UTF-8, UTF-16, a Windows code page, or decoded with the wrong one. A list may be separated by commas, tabs
-or pipes, with or without a header; ``AudioFinder`` locates the files that it names, only in its folder.
+or pipes, with or without a header, or consist of JSON objects.
 """
 
 import codecs
+import contextlib
 import csv
-import os
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from utils.core.errors import DataError, StorageError
-from utils.core.paths import resolve_inside
+from utils.core.facts import Fact
 from utils.core.storage import parse_json
+from utils.dataset.readers.facts import EncodingRepaired, FileFault, ForeignFileError, LineFault, LineUnreadable
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -43,12 +43,12 @@ TEXT = (
     "raw_transcription raw_text utterance".split()
 )
 SPEAKER = "speaker_name speaker_id speaker client_id reader voice".split()
+TIMES = ("start start_time offset begin onset".split(), "end end_time stop offset_end".split(), "duration dur".split())
 JSON_LINES = frozenset({".jsonl", ".ndjson", ".json"})  # one object per line, as NeMo writes manifest.json
 LISTS = frozenset({".csv", ".tsv", ".jsonl", ".ndjson"})
 SEPARATORS = "|\t,;"
 MAX_NAME_WORDS = 3  # a longer third column is the text again, not a speaker
-AUDIO_SUFFIXES = (".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a", ".webm")  # a list may leave them out
-FOLDERS = ("", "wavs", "wav", "clips", "audio", "audios", "data")  # where the files of a list may be
+MAX_LINES = 3_000_000  # of a list; a corpus of 10,000 hours has as many
 
 
 def read_any_encoding(path: Path) -> tuple[str, list[str]]:
@@ -58,10 +58,10 @@ def read_any_encoding(path: Path) -> tuple[str, list[str]]:
     """
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise DataError(f"{path} is larger than {MAX_BYTES // 1_000_000} MB, too large for a list or subtitles.")
+            raise ForeignFileError(path, FileFault.TOO_LARGE, f"{MAX_BYTES // 1_000_000} MB")
         raw = path.read_bytes()
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.") from error
+        raise ForeignFileError(path, FileFault.UNREADABLE, str(error.strerror)) from error
     decoded, warnings = _decode(raw)
     text = decoded
     for _ in range(3):  # text can be decoded wrongly several times in a row
@@ -132,65 +132,113 @@ class Listing(NamedTuple):
     """The usable lines of a list, and what is wrong with the others."""
 
     clips: list[ListedClip]
-    problems: list[str]
+    problems: list[Fact]
 
 
 class Columns(NamedTuple):
     """The positions of the columns; None if there is no such column."""
 
-    audio: int
+    audio: int | None
     text: int
     speaker: int | None = None
     other_text: int | None = None  # used where the text column is empty
+    start: int | None = None
+    end: int | None = None
+    duration: int | None = None
 
 
 Line = tuple[int, list[str]]  # its number and its cells
 
 
+class Table(NamedTuple):
+    """The lines of a list, all with the same number of cells, and what is wrong with the others."""
+
+    names: list[str]  # of the columns; those of an object, or the first line, which may be a header
+    lines: list[Line]  # without the header if one was recognised, or there are objects
+    problems: list[Fact]
+    is_named: bool  # the names are certain
+
+
 def read_listing(path: Path) -> Listing:
     """Read a list; a line with another number of cells than the rest is a problem and left out."""
     text, warnings = read_any_encoding(path)
+    table = parse_table(text, path)
+    columns = find_columns(table.names) if table.is_named else guess_columns([cells for _, cells in table.lines])
+    if columns is None or columns.audio is None:
+        raise ForeignFileError(path, FileFault.NO_COLUMNS, ", ".join(table.names))
+    clips = [
+        ListedClip(line, cells[columns.audio].strip(), text_of(cells, columns), cell_of(cells, columns.speaker))
+        for line, cells in table.lines
+    ]
+    return Listing(clips, [*map(EncodingRepaired, warnings), *table.problems])
+
+
+def text_of(cells: Sequence[str], columns: Columns) -> str:
+    """Return the text of a line; where its column is empty, that of the other one."""
+    return cell_of(cells, columns.text) or cell_of(cells, columns.other_text)
+
+
+def cell_of(cells: Sequence[str], column: int | None) -> str:
+    return "" if column is None or column >= len(cells) else " ".join(cells[column].split())
+
+
+def parse_table(text: str, path: Path) -> Table:
+    """Parse a list of objects or of lines with cells."""
+    if text.count("\n") > MAX_LINES:
+        raise ForeignFileError(path, FileFault.MANY_LINES, f"{MAX_LINES:,}")
     if path.suffix.lower() in JSON_LINES:
-        clips, problems = _read_json_lines(text)
-        return Listing(clips, [*warnings, *problems])
+        return _parse_objects(text)
     lines, problems = _split_cells(text)
     if max((len(cells) for _, cells in lines), default=0) < 2:
-        raise DataError(f"{path} has no line with two or more columns.", hint="Each line is: file|text|speaker.")
-    columns = find_columns(lines[0][1])
-    if columns:
-        width, lines = len(lines[0][1]), lines[1:]
-    else:
-        width = Counter(len(cells) for _, cells in lines if len(cells) > 1).most_common(1)[0][0]
-    problems += [f"line {line}: {len(cells)} cells instead of {width}" for line, cells in lines if len(cells) != width]
-    lines = [(line, cells) for line, cells in lines if len(cells) == width]
-    columns = columns or _guess_columns([cells for _, cells in lines])
-    clips = []
-    for line, cells in lines:
-        written = cells[columns.text]
-        if not written.strip() and columns.other_text is not None:
-            written = cells[columns.other_text]
-        speaker = "" if columns.speaker is None else cells[columns.speaker].strip()
-        clips.append(ListedClip(line, cells[columns.audio].strip(), " ".join(written.split()), speaker))
-    return Listing(clips, [*warnings, *problems])
+        raise ForeignFileError(path, FileFault.NO_COLUMNS)
+    names = lines[0][1]
+    is_named = find_columns(names) is not None
+    width = len(names) if is_named else Counter(len(c) for _, c in lines if len(c) > 1).most_common(1)[0][0]
+    lines = lines[1:] if is_named else lines
+    problems += [
+        LineUnreadable(line, LineFault.CELLS, f"{len(cells)}/{width}") for line, cells in lines if len(cells) != width
+    ]
+    return Table(names, [(line, cells) for line, cells in lines if len(cells) == width], problems, is_named)
 
 
-def _read_json_lines(text: str) -> tuple[list[ListedClip], list[str]]:
-    """Read one object per line, with the keys that the columns of other lists have."""
-    clips, problems = [], []
+def _parse_objects(text: str) -> Table:
+    """Read one object per line, a list of objects, or an object of texts by file."""
+    rows: list[tuple[int, dict[str, Any]]] = []
+    problems: list[Fact] = []
+    for number, value in _json_values(text):
+        if isinstance(value, dict) and value:
+            rows.append((number, {str(key): _plain_cell(cell) for key, cell in value.items()}))
+        else:
+            problems.append(LineUnreadable(number, LineFault.OBJECT))
+    names = list(dict.fromkeys(name for _, row in rows for name in row))
+    return Table(
+        names, [(number, [row.get(name, "") for name in names]) for number, row in rows], problems, is_named=True
+    )
+
+
+def _json_values(text: str) -> Iterator[tuple[int, object]]:
+    """Yield the objects of a file with their lines, or their numbers in a list."""
+    if text.lstrip()[:1] in {"[", "{"}:
+        with contextlib.suppress(ValueError):
+            whole = parse_json(text)
+            if isinstance(whole, dict):
+                lists = [value for value in whole.values() if isinstance(value, list)]
+                texts = (
+                    whole and all(isinstance(value, str) for value in whole.values()) and not find_columns(list(whole))
+                )
+                objects = [{"key": name, "value": value} for name, value in whole.items()] if texts else [whole]
+                whole = lists[0] if len(lists) == 1 else objects
+            yield from enumerate(whole, start=1)
+            return
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        values = json_object(line)
-        if not (columns := find_columns(list(values))):
-            problems.append(f"line {number}: not an object with the path of the audio and a text")
-            continue
-        cells = [value.get("path") if isinstance(value, dict) else value for value in values.values()]
-        audio, written, other, speaker = (
-            "" if at is None or cells[at] is None else " ".join(str(cells[at]).split())
-            for at in (columns.audio, columns.text, columns.other_text, columns.speaker)
-        )
-        clips.append(ListedClip(number, audio, written or other, speaker))
-    return clips, problems
+        if line.strip():
+            yield number, json_object(line)
+
+
+def _plain_cell(value: object) -> str:
+    if isinstance(value, dict):
+        value = value.get("path")
+    return "" if value is None or isinstance(value, list) else " ".join(str(value).split())
 
 
 def json_object(line: str) -> dict[str, object]:
@@ -205,13 +253,14 @@ def json_object(line: str) -> dict[str, object]:
 def find_columns(header: Sequence[str]) -> Columns | None:
     """Find the columns by name; None if there is no column for audio or text."""
     names = [name.strip().casefold() for name in header]
-    audio, text, speaker = ([names.index(name) for name in known if name in names] for known in (AUDIO, TEXT, SPEAKER))
-    if not audio or not text:
+    known = ([names.index(name) for name in group if name in names] for group in (AUDIO, TEXT, SPEAKER, *TIMES))
+    audio, text, speaker, start, end, duration = ([*found, None, None] for found in known)
+    if audio[0] is None or text[0] is None:
         return None
-    return Columns(audio[0], text[0], speaker[0] if speaker else None, text[1] if len(text) > 1 else None)
+    return Columns(audio[0], text[0], speaker[0], text[1], start[0], end[0], duration[0])
 
 
-def _guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
+def guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
     """Guess the columns without a header: file, text, then the speaker or (LJSpeech) the normalized text."""
     third = [cells[2] for cells in rows if len(cells) > 2]
     if not third:
@@ -224,7 +273,7 @@ def _guess_columns(rows: Sequence[Sequence[str]]) -> Columns:
     return Columns(0, 2, other_text=1)
 
 
-def _split_cells(text: str) -> tuple[list[Line], list[str]]:
+def _split_cells(text: str) -> tuple[list[Line], list[Fact]]:
     """Split the lines at the separator that most of them share; also return the problems."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     sample = [line for _, line in lines[:1000]]
@@ -236,12 +285,12 @@ def _split_cells(text: str) -> tuple[list[Line], list[str]]:
         return list(_read_csv(text.split("\n"), separator)), []
     except csv.Error:  # a quotation mark is not closed: find the line
         good: list[Line] = []
-        problems = []
+        problems: list[Fact] = []
         for number, line in lines:
             try:
                 good += [(number, cells) for _, cells in _read_csv([line], separator)]
             except csv.Error:
-                problems.append(f"line {number}: a quotation mark is not closed")
+                problems.append(LineUnreadable(number, LineFault.QUOTE))
         return good, problems
 
 
@@ -260,44 +309,3 @@ def _unquote(cell: str) -> str:
     if len(cell) >= 2 and cell[0] == cell[-1] == '"' and '"' not in inner.replace('""', ""):
         return inner.replace('""', '"')
     return cell
-
-
-class AudioFinder:
-    """Finds the files that a list in a folder names; each folder is read once, because lists are long."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.root = folder.resolve()
-        self.names: dict[Path, dict[str, str]] = {}
-
-    def find(self, written: str) -> Path:
-        """Return the file that a list names; raise if it is missing or outside the folder."""
-        if not written or "\0" in written:
-            raise DataError("no audio file is given.")
-        name = Path(written.replace("\\", "/"))
-        is_outside, key = not (self.root / name).resolve().is_relative_to(self.root), name_key(name.name)
-        for folder in FOLDERS:
-            parent = self.root / folder / name.parent
-            if parent not in self.names:
-                self.names[parent] = _file_names(parent)
-            names = self.names[parent]
-            for suffix in ("", *AUDIO_SUFFIXES):
-                if (real := names.get(name.name + suffix) or names.get(key + suffix)) is None:
-                    continue
-                try:
-                    return resolve_inside(self.root, parent / real)
-                except StorageError:  # a link that leads elsewhere
-                    is_outside = True
-        if is_outside:
-            raise DataError(f"{name} is outside the folder of the list.", hint="Copy the audio files next to the list.")
-        raise DataError(f"no such audio file: {written}.", hint=f"Paths are relative to {self.folder}.")
-
-
-def _file_names(folder: Path) -> dict[str, str]:
-    """Map the names in a folder, and their keys without case and accent coding, to the names on disk."""
-    try:
-        with os.scandir(folder) as entries:
-            names = sorted(entry.name for entry in entries if entry.is_file())
-    except OSError:  # no such folder
-        return {}
-    return {name_key(name): name for name in names} | {name: name for name in names}

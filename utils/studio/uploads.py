@@ -26,19 +26,13 @@ from utils.core.storage import (
 )
 from utils.dataset import voice_recordings
 from utils.dataset.corpora import CORPUS, HUB
-from utils.dataset.existing_datasets import TABLES, is_dataset, read_dataset
-from utils.dataset.sources import (
-    TRANSCRIPTS,
-    SubtitleFile,
-    counterparts,
-    is_media,
-    is_subtitle,
-    is_transcript,
-    pair,
-    transcript_of,
-)
+from utils.dataset.facts import Bad
+from utils.dataset.readers import subtitle_files, transcripts
+from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
+from utils.dataset.readers.folder import Folder, is_archive, is_media
+from utils.dataset.readers.registry import is_readable
+from utils.dataset.sources import counterparts, find_recordings, is_subtitle, is_transcript
 from utils.dataset.subtitles import read_cues
-from utils.dataset.text_files import read_listing
 from utils.media import audio
 from utils.studio.facts import InputError, Problem
 
@@ -52,7 +46,7 @@ class MediaPair(NamedTuple):
     """A media file and where its text comes from."""
 
     media: Path
-    subtitles: tuple[SubtitleFile, ...] = ()  # the best one in the language of the dataset is used
+    subtitles: tuple[Path, ...] = ()  # the best one in the language of the dataset is used
     has_transcript: bool = False  # there is a text file for it
 
 
@@ -137,10 +131,15 @@ def kind_of(name: str) -> str:
         "link": lambda: is_remote(name),
         "recording": lambda: is_media(path),
         "subtitles": lambda: is_subtitle(path),
-        "list": lambda: is_dataset(path),
         "folder": path.is_dir,
+        "list": lambda: is_list(path),
     }
     return next((kind for kind, matches in kinds.items() if matches()), "text")
+
+
+def is_list(path: Path) -> bool:
+    """Return whether a file is a list, an archive or another text that is read with the files beside it."""
+    return path.is_file() and is_readable(path) and not is_subtitle(path) and not is_transcript(path)
 
 
 def can_download() -> bool:
@@ -176,13 +175,11 @@ def check_upload(path: Path, kind: str) -> None:
         audio.probe(path)
     elif is_subtitle(path):
         read_cues(path)
-    elif not is_dataset(path):
-        if path.suffix.lower() not in TRANSCRIPTS:
-            raise InputError(Problem.NOT_MEDIA, path.name)
-    elif kind != LISTS:
-        raise InputError(Problem.LIST_ALONE, path.name)
-    elif path.suffix.lower() not in TABLES:
-        read_listing(path)
+    elif is_list(path):
+        if kind != LISTS and not is_archive(path):
+            raise InputError(Problem.LIST_ALONE, path.name)
+    elif not is_transcript(path):
+        raise InputError(Problem.NOT_MEDIA, path.name)
 
 
 def list_uploads(project: Project, kind: str = UPLOADS) -> list[Path]:
@@ -211,26 +208,41 @@ def preview(name: str) -> InputPreview:
         raise InputError(Problem.SEPARATOR_IN_NAME, name)
     if not path.exists():
         raise PathMissingError(name)
-    if is_dataset(path):
-        return _preview_dataset(path)
-    if not path.is_dir():
-        return pair_files([path, *counterparts(path)])
-    content = pair_files(_files_below(path))
-    if not content.pairs:
-        raise InputError(Problem.NO_MEDIA, name)
-    return content
+    if path.is_file() and (is_media(path) or is_subtitle(path) or is_transcript(path)):
+        siblings = sorted(other for other in path.parent.iterdir() if other.is_file())
+        return pair_files([path, *counterparts(path, siblings)])
+    scan = find_recordings([path], language="am")
+    layouts = {note.layout for note in scan.notes if isinstance(note, LayoutFound)}
+    if layouts <= {subtitle_files.NAME, transcripts.NAME} and path.is_dir() and not has_packed(scan.problems):
+        content = pair_files(_files_below(path))
+        if not content.pairs:
+            raise InputError(Problem.NO_MEDIA, name)
+        return content
+    problems = [problem for problem in scan.problems if not isinstance(problem.reason, NotOnDisk)]
+    notes = [str(note) for note in scan.notes if not isinstance(note, LayoutFound | AudioWithoutText)]
+    return InputPreview(
+        clips=sum(bool(recording.text or recording.cues) for recording in scan.recordings),
+        problems=(*notes, *(f"{problem.path.name}: {problem.reason}" for problem in problems)),
+        has_tables=has_packed(scan.problems),
+    )
+
+
+def has_packed(problems: Iterable[Bad]) -> bool:
+    """Return whether audio is inside archives or tables, which are unpacked when the input is prepared."""
+    return any(isinstance(problem.reason, NotOnDisk) for problem in problems)
 
 
 def pair_files(files: Iterable[Path]) -> InputPreview:
     """Pair media and subtitles as a preparation does."""
-    files = list(files)
-    media = [path for path in files if is_media(path)]
-    subtitles, unmatched = pair(media, filter(is_subtitle, files))
-    texts = [path for path in files if is_transcript(path)]
+    folder = Folder({path: path for path in files})
+    subtitles = folder.partners(listed := list(filter(is_subtitle, folder.texts)))
+    texts = folder.partners(list(filter(is_transcript, folder.texts)))
+    with_text = {audio for media, _ in texts.values() for audio in media}
     pairs = [
-        MediaPair(path, tuple(subtitles.get(path, ())), transcript_of(path, media, texts) is not None) for path in media
+        MediaPair(path, tuple(text for text, (media, _) in subtitles.items() if path in media), path in with_text)
+        for path in folder.media
     ]
-    return InputPreview(tuple(pairs), tuple(unmatched))
+    return InputPreview(tuple(pairs), tuple(path for path in listed if path not in subtitles))
 
 
 @cached_while_unchanged(1024)
@@ -249,15 +261,6 @@ def count_lines(path: Path) -> int:
         return len(read_cues(path)[0])
     except AmharicTtsError:
         return 0
-
-
-def _preview_dataset(path: Path) -> InputPreview:
-    files = [path] if path.is_file() else [file for file in path.iterdir() if file.is_file()]
-    if not any(is_dataset(file) and file.suffix.lower() not in TABLES for file in files):
-        return InputPreview(has_tables=True)
-    result = read_dataset(path)
-    problems = tuple(f"{problem.path.name}: {problem.reason}" for problem in result.problems)
-    return InputPreview(clips=len(result.recordings), problems=problems)
 
 
 def _files_below(root: Path) -> list[Path]:

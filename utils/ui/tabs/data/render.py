@@ -88,11 +88,11 @@ def meanings(found: InputPreview, language: str) -> dict[Path, tuple[str, str]]:
     for pair in found.pairs[:MAX_ROWS]:
         text = t("data.its_text_file" if pair.has_transcript else "data.speech_recognition", language)
         if pair.subtitles:
-            lines = uploads.count_lines(pair.subtitles[0].path)
-            text = t("data.subtitle_lines", language, count=lines, name=pair.subtitles[0].path.name)
+            lines = uploads.count_lines(pair.subtitles[0])
+            text = t("data.subtitle_lines", language, count=lines, name=pair.subtitles[0].name)
         known[pair.media] = f"{minutes(uploads.length_of(pair.media), language)} · {text}", ""
         for file in pair.subtitles:
-            known[file.path] = t("data.subtitles_of", language, name=pair.media.name), ""
+            known[file] = t("data.subtitles_of", language, name=pair.media.name), ""
     return known | dict.fromkeys(found.unmatched[:MAX_ROWS], (t("data.no_matching_media", language), "warn"))
 
 

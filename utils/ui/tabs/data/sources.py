@@ -9,7 +9,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
-from utils.dataset.sources import MEDIA
+from utils.dataset.readers.folder import ARCHIVES, MEDIA
 from utils.dataset.store import Store
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
@@ -23,12 +23,12 @@ from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import VERB, read_settings
 from utils.ui.views import button, error_box, message_box, note, row, text_field
 
-LISTS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")  # a dataset, with its audio
+LISTS = ".csv .tsv .json .jsonl .list .data .textgrid .eaf .ctm .lab .epub .docx .parquet .arrow".split()
 SCRIPT = Path(__file__).with_name("sources.js")
 
 
 def build_sources(page: PageContext) -> None:
-    suffixes = sorted([*MEDIA, *SUBTITLES, *LISTS, ".txt"])
+    suffixes = sorted([*MEDIA, *SUBTITLES, *LISTS, *(f".{suffix.rpartition('.')[2]}" for suffix in ARCHIVES), ".txt"])
     options: dict[str, Any] = {"file_count": "multiple", "file_types": suffixes, "height": 130}
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
     actions = {"add": _add, "remove": _remove, "sample": _use_sample}
@@ -56,7 +56,7 @@ def _render(request: PanelRequest) -> str:
 
 def _upload(request: PanelRequest, files: list[str]) -> Mapping[str, Any]:
     """Store files; with a list among them they are a dataset of their own."""
-    kind = uploads.LISTS if any(file.lower().endswith(LISTS) for file in files) else uploads.UPLOADS
+    kind = uploads.LISTS if any(uploads.is_list(Path(file)) for file in files) else uploads.UPLOADS
     saved = uploads.save_uploads(request.project, files, kind)
     added = render.understood(saved.names, request.language)
     errors = (describe_error(error, request.language) for error in saved.errors)

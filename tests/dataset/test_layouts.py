@@ -1,0 +1,151 @@
+"""Any folder in: the texts of common layouts are found, and what is not used is named."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.layouts import LAYOUTS, TEXTS, Layout, audio, clips, lines, pack_zip, write
+from utils.dataset.clip import Recording, ScanResult
+from utils.dataset.readers.collection import hold_back
+from utils.dataset.readers.facts import TextMightExist, TextNotUsed
+from utils.dataset.sources import find_recordings
+
+
+def scan_of(folder: Path, workspace: Path, columns: str = "") -> ScanResult:
+    return find_recordings([folder], language="am", workspace=workspace, columns=columns)
+
+
+def text_of(recording: Recording) -> str:
+    return recording.text or " ".join(cue.text for cue in recording.cues)
+
+
+def check(scan: ScanResult, layout: Layout) -> None:
+    found = {recording.path.stem: text_of(recording) for recording in scan.recordings}
+    if "" in layout.expected:  # audio inside a table has no name
+        assert sorted(found.values()) == sorted(TEXTS.values())
+    else:
+        assert found == dict(layout.expected)
+    assert {bool(recording.cues) for recording in scan.recordings} == {layout.is_timed}
+    assert {recording.speaker for recording in scan.recordings} == set(layout.speakers)
+    reasons = [f"{problem.path.name}: {problem.reason}" for problem in scan.problems]
+    assert len(reasons) == len(layout.problems), reasons
+    assert all(part in reason for part, reason in zip(layout.problems, reasons, strict=True)), reasons
+
+
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_every_layout_is_read_with_its_texts(tmp_path: Path, layout: Layout) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    layout.build(folder)
+    check(scan_of(folder, tmp_path / "workspace"), layout)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[::4], ids=lambda layout: layout.name)
+def test_a_layout_is_read_out_of_a_zip(tmp_path: Path, layout: Layout) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    layout.build(folder)
+    path = pack_zip(folder, tmp_path / "in.zip")
+    shutil.rmtree(folder)
+    check(scan_of(path, tmp_path / "workspace"), layout)
+
+
+def test_no_clip_of_a_preparation_is_left_silently_without_text(tmp_path: Path) -> None:
+    clips(tmp_path)
+    write(tmp_path, "notes.xyz", lines("{text}"))
+    scan = scan_of(tmp_path, tmp_path / "workspace")
+    held = hold_back(scan)
+    assert [problem.reason for problem in scan.problems] == [TextNotUsed(scan.problems[0].reason.why)]  # type: ignore[union-attr]
+    assert not held.recordings
+    assert sum(isinstance(problem.reason, TextMightExist) for problem in held.problems) == len(TEXTS)
+
+
+def test_columns_may_be_named_by_the_person(tmp_path: Path) -> None:
+    clips(tmp_path)
+    write(tmp_path, "list.csv", ["a;b;c", *lines("{name}.wav;falsch falsch falsch falsch;{text}")])
+    scan = scan_of(tmp_path, tmp_path / "workspace", "audio=a,text=b")
+    assert {recording.text for recording in scan.recordings} == {"falsch falsch falsch falsch"}
+    assert {text_of(each) for each in scan_of(tmp_path, tmp_path).recordings} == set(TEXTS.values())
+
+
+def rename_column(folder: Path) -> None:
+    for path in folder.rglob("*.csv"):
+        text = path.read_text(encoding="utf-8")
+        path.write_text(
+            text.replace("audio_file", "ፋይል").replace("text", "ጽሑፍ").replace("speaker_name", "ማን"), encoding="utf-8"
+        )
+
+
+def lose_a_recording(folder: Path) -> None:
+    media = [
+        path for path in sorted(folder.rglob("*")) if path.suffix in {".wav", ".flac", ".mp3", ".opus", ".mkv", ".mp4"}
+    ]
+    if media:
+        media[0].unlink()
+
+
+def write_stray(folder: Path) -> None:
+    write(folder, "more/stray.txt", "ይህ ጽሑፍ የማንም አይደለም")
+
+
+def mix_in_another_layout(folder: Path) -> None:
+    (folder / "mixed").mkdir()
+    for name in ("m1", "m2"):
+        audio(folder, f"mixed/{name}.wav")
+        write(folder, f"mixed/{name}.txt", "ሌላ አቀማመጥ ነው")
+
+
+def recode(encoding: str, newline: str = "\n") -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                try:
+                    text = path.read_bytes().decode("utf-8")
+                except UnicodeDecodeError:
+                    continue
+                path.write_bytes(text.replace("\n", newline).encode(encoding))
+
+    return change
+
+
+def name_in_ethiopic(folder: Path) -> None:
+    for path in sorted(folder.rglob("*"), key=lambda path: -len(path.parts)):
+        path.rename(path.with_name(path.name.replace("s1", "ሰላም").replace("talk", "ንግግር").replace("film", "ፊልም")))
+
+
+CHANGES = {
+    "renamed columns": rename_column,
+    "a recording is missing": lose_a_recording,
+    "a stray text": write_stray,
+    "two layouts": mix_in_another_layout,
+    "BOM": recode("utf-8-sig"),
+    "CRLF": recode("utf-8", "\r\n"),
+    "UTF-16": recode("utf-16"),
+    "Ethiopic names": name_in_ethiopic,
+}
+
+
+def texts_below(folder: Path) -> set[str]:
+    """Return the sentences that are somewhere in the files of a folder, as a person would find them."""
+    found = set()
+    for path in folder.rglob("*"):
+        raw = path.read_bytes() if path.is_file() else b""
+        decoded = raw.decode("utf-16" if raw[:2] in {b"\xff\xfe", b"\xfe\xff"} else "utf-8", "ignore")
+        plain = " ".join(decoded.split())
+        found |= {text for text in (*TEXTS.values(), "ይህ ጽሑፍ የማንም አይደለም", "ሌላ አቀማመጥ ነው") if text in plain}
+    return found
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+def test_no_text_disappears_in_silence(tmp_path: Path, layout: Layout, change: str) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    layout.build(folder)
+    CHANGES[change](folder)
+    scan = scan_of(folder, tmp_path / "workspace")
+    used = " ".join(map(text_of, scan.recordings))
+    unused = {text for text in texts_below(folder) if text not in used}
+    assert not unused or scan.problems, unused

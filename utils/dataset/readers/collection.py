@@ -1,0 +1,205 @@
+"""From rows to recordings, and the account of every text: used, or named with the reason.
+
+The first source that gives a recording a text is used; readers are asked in the order of their confidence. Another
+source may say the same; one that says something else is named.
+"""
+
+import contextlib
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from utils.core.errors import AudioError
+from utils.dataset.clip import Recording, ScanResult, Turn, abbreviate, said
+from utils.dataset.facts import Bad
+from utils.dataset.readers.facts import (
+    AudioNotListed,
+    AudioWithoutText,
+    EncodingRepaired,
+    LayoutFound,
+    LineFault,
+    LinesRepeated,
+    LineUnreadable,
+    ListedAudioMissing,
+    TextMightExist,
+    TextNotUsed,
+    TextsConflict,
+    Unused,
+)
+from utils.dataset.readers.folder import Folder
+from utils.dataset.readers.protocol import Item, Match, Note, Reader, Row, Spare
+from utils.dataset.subtitles import fit_to_recording, tidy_cues
+from utils.media import audio
+from utils.recognition.spans import Cue
+
+if TYPE_CHECKING:
+    from utils.core.facts import Fact
+
+WHOLE = 0.95  # of a recording: the times of its only row are its own
+LETTERS = re.compile(r"[^\W_]+")
+NAMES = 5  # in a fact about many files
+HOLDS_BACK = frozenset({Unused.UNKNOWN, Unused.NO_AUDIO, Unused.CHAPTERS})
+
+
+class Collection:
+    """What the readers of a folder found."""
+
+    def __init__(self, folder: Folder, speaker: str) -> None:
+        self.folder, self.speaker = folder, speaker
+        self.rows: dict[Path, dict[Path, list[Row]]] = defaultdict(lambda: defaultdict(list))  # by audio and source
+        self.problems: list[Bad] = []
+        self.notes: list[Fact] = []
+        self.warnings: dict[Path, list[Fact]] = defaultdict(list)
+        self.spare: dict[Path, Fact] = {}
+        self.lists: dict[Path, set[Path]] = {}  # the audio of each list
+        self.claimed: set[Path] = set()
+        self.used: set[Path] = set()
+
+    def add_match(self, reader: Reader, match: Match) -> None:
+        """Read the files of a match that no surer reader has read."""
+        files = [path for path in match.files if path not in self.claimed]
+        if not files:
+            return
+        self.claimed.update(files, match.others)
+        self.used.update(match.others)
+        self.notes.append(LayoutFound(reader.NAME, match.reason, len(files)))
+        self.lists |= {path: set() for path in files if reader.IS_LIST}
+        for item in reader.read(self.folder, files):
+            self.add(item)
+
+    def add(self, item: Item) -> None:
+        if isinstance(item, Bad):
+            self.problems.append(item)
+        elif isinstance(item, Spare):
+            self.spare[item.audio] = item.fact
+        elif isinstance(item, Note):
+            if item.audio in self.folder.texts:
+                self.notes.append(item.fact)
+            else:
+                self.warnings[item.audio].append(item.fact)
+        else:
+            self._add_row(item)
+
+    def result(self) -> ScanResult:
+        recordings = [recording for path in self.rows if (recording := self._recording(path))]
+        order = {path: number for number, path in enumerate(self.folder.media)}
+        recordings.sort(key=lambda each: order.get(each[0], len(order)))
+        recordings += self._without_text()
+        self._name_unused()
+        self.notes += dict.fromkeys(self.spare.values())
+        return ScanResult(tuple(each for _, each in recordings), tuple(self.problems), tuple(self.notes))
+
+    def _add_row(self, row: Row) -> None:
+        found = row.audio if isinstance(row.audio, Path) else self.folder.locate(row.audio, row.source)
+        if found is None:
+            name = str(row.audio)
+            self.add(Bad(row.source, ListedAudioMissing(row.line, name, self.folder.why_missing(name, row.source))))
+            return
+        self.rows[found][row.source].append(row._replace(text=" ".join(row.text.split())))
+        if row.source in self.lists:
+            self.lists[row.source].add(found)
+
+    def _recording(self, path: Path) -> tuple[Path, Recording]:
+        """Make a recording of the rows of its first source with a text, and compare the others."""
+        sources = sorted(self.rows[path].items(), key=lambda pair: not any(row.text for row in pair[1]))
+        (source, rows), *others = sources
+        self.used.add(source)
+        used = _words(rows)
+        for other, unused in others:
+            if not (said_there := _words(unused)) or said_there == used:
+                self.used.add(other)
+            elif not any(bad.path == other for bad in self.problems):
+                self.add(Bad(other, TextNotUsed(Unused.OTHER_TEXT, source.name)))
+        file = self.folder.files.get(path, path)
+        speakers = list(dict.fromkeys(row.speaker for row in rows if row.speaker))
+        speaker = speakers[0] if speakers else self.speaker
+        timed = [row for row in rows if row.span]
+        if source in self.lists and self._is_whole(file, timed):
+            timed = []
+        if not timed:
+            text = self._text(path, source, rows)
+            return path, Recording(file, speaker, text, warnings=tuple(self.warnings[path]))
+        warnings = self.warnings[path]
+        cues, more = tidy_cues(sorted((Cue(row.span, row.text) for row in timed), key=lambda cue: cue.span.start))  # type: ignore[arg-type]
+        with contextlib.suppress(AudioError):  # reported when the audio itself is needed
+            cues, late = fit_to_recording(cues, audio.duration(file))
+            more = [*more, *late]
+        warnings += [said(f"{source.name}: {warning}") for warning in more]
+        turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span] if len(speakers) > 1 else []
+        return path, Recording(file, speaker, "", tuple(cues), tuple(warnings), tuple(turns))
+
+    def _is_whole(self, file: Path, rows: list[Row]) -> bool:
+        """Return whether the only times are those of the whole file, or of a recording of which the file is a part."""
+        if len(rows) == 1 and (span := rows[0].span):
+            with contextlib.suppress(AudioError):
+                seconds = audio.duration(file)
+                return span.seconds >= WHOLE * seconds or span.start >= seconds
+        return False
+
+    def _text(self, path: Path, source: Path, rows: list[Row]) -> str:
+        """Return the text of a whole recording, and report lines that repeat or contradict it."""
+        first = next((row for row in rows if row.text), rows[0])
+        if not first.text:
+            self.add(Bad(source, LineUnreadable(first.line, LineFault.NO_TEXT, path.name)))
+        different = [row.text for row in rows if row.text and row.text != first.text]
+        if different:
+            self.add(Bad(path, TextsConflict(first.text, different[0])))
+        elif len(rows) > 1:
+            self.add(Bad(source, LinesRepeated(len(rows) - 1, (path.name,))))
+        return first.text
+
+    def _without_text(self) -> list[tuple[Path, Recording]]:
+        """Return the recordings that nothing gives a text to; those beside a list that leaves them out are not used."""
+        silent = [path for path in self.folder.media if path not in self.rows and path not in self.spare]
+        for source, named in self.lists.items():
+            if not named:
+                continue
+            scope = Path(
+                os.path.commonpath([source.parent, *(path.parent for path in named if path in self.folder.files)])
+            )
+            if beside := [path for path in silent if path.is_relative_to(scope)]:
+                silent = [path for path in silent if path not in set(beside)]
+                names = tuple(path.name for path in beside[:NAMES])
+                self.add(Bad(scope, AudioNotListed(len(beside), names)))
+        if silent:
+            self.notes.append(AudioWithoutText(len(silent), tuple(path.name for path in silent[:NAMES])))
+        return [
+            (path, Recording(self.folder.files[path], self.speaker, warnings=tuple(self.warnings[path])))
+            for path in silent
+        ]
+
+    def _name_unused(self) -> None:
+        """Name every text that was not used, and what was repaired in those that were."""
+        named = {bad.path for bad in self.problems}
+        for path in self.folder.texts:
+            if path not in self.used and path not in named:
+                is_known = path in self.claimed or path.suffix.lower() in {".srt", ".vtt", ".ass", ".txt", ".lab"}
+                why = Unused.NO_AUDIO if is_known else Unused.UNKNOWN
+                self.problems.append(Bad(path, TextNotUsed(why)))
+            elif path in self.used:
+                repaired = self.folder.warnings.get(path, [])
+                self.problems += [Bad(path, EncodingRepaired(detail)) for detail in repaired]
+
+
+def hold_back(scan: ScanResult) -> ScanResult:
+    """Leave out the recordings without text while a text was not used: it may be theirs, and no machine replaces it."""
+    unused = [
+        bad.path.name for bad in scan.problems if (isinstance(bad.reason, TextNotUsed) and bad.reason.why in HOLDS_BACK)
+    ]
+    if not unused:
+        return scan
+    names = abbreviate(dict.fromkeys(unused))
+    ready = tuple(each for each in scan.recordings if each.text or each.cues)
+    held = (Bad(each.path, TextMightExist(names)) for each in scan.recordings if each not in set(ready))
+    return ScanResult(ready, (*scan.problems, *held), scan.notes)
+
+
+def _words(rows: list[Row]) -> list[str]:
+    return [word.casefold() for row in rows for word in LETTERS.findall(row.text)]
+
+
+def by_confidence(found: Iterator[tuple[Reader, Match]]) -> list[tuple[Reader, Match]]:
+    return sorted(found, key=lambda pair: -pair[1].confidence)

@@ -1,0 +1,60 @@
+"""Label Studio: tasks with the transcripts that people gave them, of whole recordings or of regions."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from utils.core.storage import parse_json
+from utils.dataset.facts import Bad
+from utils.dataset.readers.facts import LineFault, LineUnreadable
+from utils.dataset.readers.folder import Folder
+from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.recognition.spans import Span
+
+NAME = "Label Studio"
+IS_LIST = True
+
+
+def recognise(folder: Folder) -> Match | None:
+    files = folder.texts_with(".json")
+    return matched(0.95, [path for path in files if '"annotations"' in folder.text(path) and tasks(folder.text(path))])
+
+
+def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
+    for path in files:
+        for number, task in enumerate(tasks(folder.text(path)), start=1):
+            data = task.get("data") or {}
+            audio = next((str(data[key]) for key in ("audio", "url", "path") if key in data), "")
+            audio = audio or next((value for value in data.values() if isinstance(value, str)), "")
+            accepted = [each for each in task.get("annotations") or [] if not each.get("was_cancelled")]
+            rows = list(_rows(path, number, audio, accepted[-1].get("result") or [])) if accepted else []
+            if not rows:
+                yield Bad(path, LineUnreadable(number, LineFault.NO_TEXT, audio))
+            yield from rows
+
+
+def tasks(text: str) -> list[Mapping[str, Any]]:
+    """Return the tasks of an export; none of any other JSON."""
+    try:
+        values = parse_json(text)
+    except ValueError:
+        return []
+    is_export = isinstance(values, list) and all(isinstance(value, dict) and "annotations" in value for value in values)
+    return values if is_export else []
+
+
+def _rows(path: Path, number: int, audio: str, results: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield the texts of a task; the label of a region may be its speaker."""
+    labels = {each.get("id"): found for each in results if (found := (each.get("value") or {}).get("labels"))}
+    for each in results:
+        value = each.get("value") or {}
+        text = value.get("text")
+        written = " ".join(map(str, text)) if isinstance(text, list) else str(text or "")
+        if not written.strip():
+            continue
+        start, end = value.get("start"), value.get("end")
+        has_times = isinstance(start, (int, float)) and isinstance(end, (int, float))
+        speaker = labels.get(each.get("id")) or []
+        is_speaker = len(speaker) == 1 and str(speaker[0]).casefold() not in {"speech", "noise", "voice"}
+        span = Span(float(start), float(end)) if has_times and start is not None and end is not None else None
+        yield Row(path, audio, written, str(speaker[0]) if is_speaker else "", span, number)

@@ -1,0 +1,75 @@
+"""What a reader is: it recognises a layout by its files, and reads rows of audio and text from them.
+
+Each layout is a module of the same shape, in the table of ``registry``::
+
+    NAME = "Kaldi"
+    IS_LIST = True  # names many recordings; audio beside them that it does not name is not used
+    def recognise(folder: Folder) -> Match | None: ...
+    def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]: ...
+
+A reader finds nothing on the disk itself: it asks the ``Folder``. What it does not yield is found by ``collection``,
+which names every text that was not used.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from utils.core.facts import Fact
+from utils.dataset.facts import Bad
+from utils.dataset.readers.folder import Folder
+from utils.recognition.spans import Span
+
+
+class Match(NamedTuple):
+    """The files of a layout in a folder, and by which it was recognised."""
+
+    confidence: float  # between 0 and 1; of two readers of a file, the surer one reads it
+    reason: str  # the names that gave it away
+    files: tuple[Path, ...]  # with text
+    others: tuple[Path, ...] = ()  # that belong to it and have no text to speak
+
+
+class Row(NamedTuple):
+    """The text of a recording, or of a part of it."""
+
+    source: Path  # the file with the text
+    audio: Path | str  # found already, or as it is written there
+    text: str
+    speaker: str = ""
+    span: Span | None = None  # of the whole recording if none
+    line: int = 0
+
+
+class Note(NamedTuple):
+    """Something to know about a recording."""
+
+    audio: Path
+    fact: Fact
+
+
+class Spare(NamedTuple):
+    """Audio that is left out on purpose, such as the second microphone."""
+
+    audio: Path
+    fact: Fact
+
+
+Item = Row | Note | Spare | Bad
+
+
+class Reader(Protocol):
+    """A module that reads a layout."""
+
+    NAME: str
+    IS_LIST: bool
+
+    def recognise(self, folder: Folder) -> Match | None: ...
+
+    def read(self, folder: Folder, files: Sequence[Path]) -> Iterator[Item]: ...
+
+
+def matched(confidence: float, files: Sequence[Path], others: Sequence[Path] = ()) -> Match | None:
+    """Return a match of these files, if there are any."""
+    names = ", ".join(dict.fromkeys(path.name for path in files[:3]))
+    return Match(confidence, names, tuple(files), tuple(others)) if files else None

@@ -1,0 +1,128 @@
+"""All readers, and how a folder is read: whatever brought the files here, they are read in the same way."""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from utils.core.errors import AmharicTtsError
+from utils.dataset.clip import ScanResult
+from utils.dataset.facts import Bad
+from utils.dataset.readers import (
+    arrow_tables,
+    audacity,
+    books,
+    ctm,
+    elan,
+    festvox,
+    fleurs,
+    kaldi,
+    label_studio,
+    librispeech,
+    libritts,
+    numbered_lines,
+    praat,
+    subtitle_files,
+    tables,
+    transcripts,
+    vctk,
+    whisper_json,
+)
+from utils.dataset.readers.archives import unpack
+from utils.dataset.readers.collection import Collection, by_confidence
+from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
+from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media
+from utils.media.facts import AudioFileError, AudioProblem
+
+if TYPE_CHECKING:
+    from utils.dataset.readers.protocol import Reader
+
+READERS = cast(
+    "tuple[Reader, ...]",
+    (
+        *(kaldi, fleurs, librispeech, libritts, vctk, festvox, label_studio),
+        *(praat, elan, ctm, audacity, arrow_tables, subtitle_files, whisper_json),
+        *(tables, numbered_lines, transcripts, books),
+    ),
+)
+DEPTH = 3  # of archives inside archives
+
+
+def read_files(folder: Folder, speaker: str) -> ScanResult:
+    """Read files with the reader that is surest of each."""
+    collection = Collection(folder, speaker)
+    found = ((reader, match) for reader in READERS if (match := reader.recognise(folder)))
+    for reader, match in by_confidence(found):
+        collection.add_match(reader, match)
+    return collection.result()
+
+
+def read_folder(root: Path, speaker: str, workspace: Path | None = None, language: str = "am") -> ScanResult:
+    """Read all files below a folder."""
+    problems: list[Bad] = []
+    files = find_files(root, workspace, problems)
+    scan = read_files(Folder(files, language=language, workspace=workspace), speaker)
+    return ScanResult(scan.recordings, (*problems, *scan.problems), scan.notes)
+
+
+def read_table(path: Path, workspace: Path, speaker: str) -> Iterator[ScanResult]:
+    """Read a table of a published dataset a few rows at a time, so that the caller can stop."""
+    folder = Folder({path: path}, workspace=workspace)
+    for batch in arrow_tables.batches(path):
+        collection = Collection(folder, speaker)
+        collection.used.add(path)
+        for item in arrow_tables.read_batches(folder, path, [batch]):
+            collection.add(item)
+        yield collection.result()
+
+
+def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: int = DEPTH) -> dict[Path, Path]:
+    """Return the files below a folder by their places, and those in its archives."""
+    found: dict[Path, Path] = {}
+    unreadable: list[OSError] = []
+    for walked, folders, names in os.walk(root, onerror=unreadable.append):
+        folder = Path(walked)
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__MACOSX")
+        files = sorted(folder / name for name in names if not name.startswith("."))
+        if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
+            problems.append(Bad(folder, InputUnusable(FolderFault.NAMED_AS_AUDIO)))
+        add_files(found, files, problems)
+    problems += [
+        Bad(Path(str(error.filename)), InputUnusable(FolderFault.UNREADABLE, str(error.strerror)))
+        for error in unreadable
+    ]
+    for path in [path for path in found if is_archive(path)]:
+        found |= find_in_archive(path, found.pop(path), workspace, problems, depth)
+    return found
+
+
+def add_files(found: dict[Path, Path], paths: Iterable[Path], problems: list[Bad]) -> None:
+    """Add files by their places; a pipe waits for a writer, and a device may never end."""
+    for path in paths:
+        if path.is_file():
+            found[path] = path.resolve()
+        elif path.exists() and (is_media(path) or path.suffix):
+            problems.append(Bad(path, AudioFileError(path, AudioProblem.PIPE)))
+        elif not path.exists():
+            problems.append(Bad(path, InputUnusable(FolderFault.MISSING)))
+
+
+def find_in_archive(
+    place: Path, file: Path, workspace: Path | None, problems: list[Bad], depth: int = DEPTH
+) -> dict[Path, Path]:
+    """Unpack an archive, and return its files below its own place."""
+    if workspace is None or not depth:
+        problems.append(Bad(place, NotOnDisk()))
+        return {}
+    try:
+        unpacked = unpack(file, workspace)
+    except AmharicTtsError as error:
+        problems.append(Bad(place, error))
+        return {}
+    inside = find_files(unpacked, workspace, problems, depth - 1)
+    return {place / path.relative_to(unpacked): real for path, real in inside.items()}
+
+
+def is_readable(path: Path) -> bool:
+    """Return whether a file may be a text, list, table or document for one of the readers."""
+    return has_text(path, path) or is_archive(path)

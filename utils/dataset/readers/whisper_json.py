@@ -1,0 +1,51 @@
+"""JSON beside its recording: of Whisper, WhisperX and other recognisers, or the samples of WebDataset."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from utils.dataset.readers.folder import Folder
+from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.dataset.readers.timed import partner
+from utils.dataset.text_files import SPEAKER, TEXT, json_object
+from utils.recognition.spans import Span
+
+NAME = "JSON beside audio"
+IS_LIST = False
+
+
+def recognise(folder: Folder) -> Match | None:
+    files = (path for path in folder.texts_with(".json") if partner(folder, path))
+    return matched(0.75, [path for path in files if _has_text(json_object(folder.text(path)))])
+
+
+def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
+    for path in files:
+        values, audio = json_object(folder.text(path)), partner(folder, path)
+        if audio is None:
+            continue
+        speaker = next((str(values[name]) for name in SPEAKER if values.get(name)), "")
+        segments = _segments(values)
+        for segment in segments:
+            start, end = float(segment["start"]), float(segment["end"])
+            yield Row(path, audio, str(segment["text"]), str(segment.get("speaker") or speaker), Span(start, end))
+        if not segments:
+            text = next((str(values[name]) for name in TEXT if values.get(name)), "")
+            yield Row(path, audio, text, speaker)
+
+
+def _has_text(values: Mapping[str, object]) -> bool:
+    return bool(_segments(values)) or any(isinstance(values.get(name), str) for name in TEXT)
+
+
+def _segments(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    segments = values.get("segments")
+    if not isinstance(segments, list):
+        return []
+    return [
+        each
+        for each in segments
+        if isinstance(each, dict)
+        and "text" in each
+        and all(isinstance(each.get(k), (int, float)) for k in ("start", "end"))
+    ]
