@@ -48,7 +48,7 @@ def test_lists_and_plain_texts_are_read_with_lines_and_lengths(tmp_path: Path) -
     assert read_rows(tmp_path / "text") == [(1, "ሰላም", None), (3, "ቡና", None)]
 
 
-@pytest.mark.parametrize(("line", "problem"), [("b.wav||x", "line 3: no text"), ("b.wav|ሰላም", "line 3: 2 cells")])
+@pytest.mark.parametrize(("line", "problem"), [("b.wav||x", "line 3: no text"), ("b.wav|ሰላም", "line 3: 2/3 cells")])
 def test_a_line_that_training_would_skip_is_named(tmp_path: Path, line: str, problem: str) -> None:
     (tmp_path / "metadata.csv").write_text(f"audio_file|text|speaker_name\na.wav|ሰላም|x\n{line}\n", encoding="utf-8")
     with pytest.raises(DataError, match=problem):

@@ -76,7 +76,7 @@ def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None
     [
         ("broken.wav", b"RIFF no sound at all", "cannot be decoded"),
         ("empty.mp3", b"", "is empty"),
-        ("notes.docx", b"PK", "not audio"),
+        ("photo.jpg", b"\xff\xd8\xff\x00\x01\x02", "not audio"),
         ("metadata.csv", b"a|b\n", "together with its audio"),
         ("odd.srt", b"no cues in here", "odd.srt"),
     ],

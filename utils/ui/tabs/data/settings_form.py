@@ -25,7 +25,7 @@ from utils.ui.views import message_box
 VERB = "prepare"
 GROUPS = {
     "": "language",
-    "data.links": "corpus hours cookies proxy",
+    "data.links": "corpus hours columns replace_texts cookies proxy",
     "data.transcription": "speaker recogniser recogniser_model second_model check_texts device compute_type",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
