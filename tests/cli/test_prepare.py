@@ -102,7 +102,7 @@ def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_
     assert dataset("validate", "--vocab", vocabulary) == 0
     assert "0 problems." in capsys.readouterr().out
     assert dataset("validate", "--max-seconds", "1") == 1
-    assert re.search(r"metadata_train.csv:2: wavs/\S+ \(\d, capsys.readouterr().out)
+    assert re.search(r"metadata_train.csv:2: wavs/\S+ \(\d", capsys.readouterr().out)
     assert dataset("stats") == 0
     text = capsys.readouterr().out
     assert "recordings           3" in text
