@@ -9,7 +9,8 @@ import pytest
 from tests.dataset.recordings import Known, generated, recording
 from utils.core.facts import WarningFact
 from utils.media.audio import Samples, resample
-from utils.recognition.facts import BandLimited, NoiseFloor, Reverberant
+from utils.recognition.facts import BandLimited, Hum, NoiseFloor, Offset, Reverberant
+from utils.recognition.levels import measure
 from utils.recognition.signal_checks import find_problems, plateau_share
 
 
@@ -40,9 +41,21 @@ def beside_a_fan(samples: Samples) -> Samples:
     return (samples + noise).astype(np.float32)
 
 
+def on_the_mains(samples: Samples) -> Samples:
+    times = np.arange(samples.size) / 16_000
+    return (samples + np.std(samples) * np.sin(2 * np.pi * 50 * times)).astype(np.float32)
+
+
+def with_an_offset(samples: Samples) -> Samples:
+    return samples + np.float32(4 * np.std(samples))
+
+
 @pytest.mark.parametrize(
     ("change", "problem"),
-    [(as_it_is, None), (on_the_telephone, BandLimited), (in_a_hall, Reverberant), (beside_a_fan, NoiseFloor)],
+    [
+        *((as_it_is, None), (on_the_telephone, BandLimited), (in_a_hall, Reverberant), (beside_a_fan, NoiseFloor)),
+        *((on_the_mains, Hum), (with_an_offset, Offset)),
+    ],
 )
 def test_each_loss_is_reported_with_its_value(
     change: Callable[[Samples], Samples], problem: type[WarningFact] | None, talk: Known, tmp_path: Path
@@ -60,3 +73,12 @@ def test_a_plateau_is_clipping_at_any_level(gain: float, talk: Known) -> None:
     resampled = resample(resample(clipped, 16_000, 44_100), 44_100, 24_000)
     assert plateau_share(clipped) > 0.002
     assert plateau_share(resampled) > 0.002
+
+
+@pytest.mark.parametrize("change", [on_the_mains, with_an_offset])
+def test_what_lies_below_the_voice_is_no_noise(change: Callable[[Samples], Samples], talk: Known) -> None:
+    measured = measure(change(talk.samples), 16_000, talk.utterances, "")
+    assert measured.snr_db is not None
+    assert measured.snr_db > 20
+    assert measured.clipping is not None
+    assert measured.clipping < 0.0005

@@ -20,7 +20,7 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
-from utils.recognition import levels, signal_checks, vad
+from utils.recognition import levels, rumble, signal_checks, vad
 from utils.recognition.facts import RecognitionError
 from utils.recognition.levels import Scores
 from utils.recognition.recognisers import RATE as ASR_RATE
@@ -145,7 +145,8 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
         return clip.excluded(Reason.NO_SOUND), samples
     measured = levels.measure(samples, RATE, _within(speech, clip.span), clip.text)
     known = {name: value for name, value in dataclasses.asdict(clip.scores).items() if value is not None}
-    samples = audio.centred(samples)
+    is_humming = rumble.hum(samples, RATE)[0] > signal_checks.HUM_BELOW_VOICE
+    samples = rumble.steadied(samples, RATE) if is_humming else audio.centred(samples)
     if settings.normalise_loudness:
         samples = levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)

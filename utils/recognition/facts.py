@@ -24,6 +24,19 @@ class NoiseFloor(WarningFact):
     decibels: float
 
 
+class Hum(WarningFact):
+    """There is sound below the voice, as from the mains; it is removed from the clips."""
+
+    hertz: float
+    decibels: float  # below the rest
+
+
+class Offset(WarningFact):
+    """The recorder added a constant, which is removed from the clips."""
+
+    deviations: float
+
+
 class RecogniserChange(StrEnum):
     """What runs a recogniser instead."""
 

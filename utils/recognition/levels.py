@@ -8,6 +8,7 @@ import numpy as np
 
 from utils.media.audio import Samples
 from utils.media.loudness import loudness
+from utils.recognition.rumble import steadied
 from utils.recognition.signal_checks import plateau_share
 from utils.recognition.spans import Span
 
@@ -36,16 +37,27 @@ NOT_MEASURED = Scores()
 
 
 def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> Scores:
-    """Measure a clip before its loudness is changed; its speech is in seconds from its first sample."""
+    """Measure a clip before its loudness is changed; its speech is in seconds from its first sample.
+
+    What lies below the voice is no noise. Clipping is measured with it, because a filter would bend the plateaus.
+    """
     seconds = samples.size / rate
+    voice = steadied(samples, rate)
     spoken = sum(max(0.0, min(seconds, span.end) - max(0.0, span.start)) for span in speech)
     return Scores(
         speech_ratio=min(1.0, spoken / seconds) if seconds else 0.0,
-        snr_db=signal_to_noise(samples, rate, speech),
-        clipping=max(float(np.mean(np.abs(samples) >= FULL_SCALE)), plateau_share(samples)) if samples.size else 0.0,
-        loudness_lufs=loudness(samples, rate),
+        snr_db=signal_to_noise(voice, rate, speech),
+        clipping=clipping(samples),
+        loudness_lufs=loudness(voice, rate),
         chars_per_second=letters(text) / seconds if text and seconds else None,
     )
+
+
+def clipping(samples: Samples) -> float:
+    """Return the share of samples at full scale, or on a plateau of the sound without its offset."""
+    if not samples.size:
+        return 0.0
+    return max(float(np.mean(np.abs(samples) >= FULL_SCALE)), plateau_share(samples - samples.mean()))
 
 
 def letters(text: str) -> int:

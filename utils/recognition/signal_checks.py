@@ -13,7 +13,8 @@ import numpy.typing as npt
 from utils.core.facts import WarningFact
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.recognition.facts import BandLimited, NoiseFloor, Reverberant
+from utils.recognition import rumble
+from utils.recognition.facts import BandLimited, Hum, NoiseFloor, Offset, Reverberant
 from utils.recognition.spans import Span
 
 Floats = npt.NDArray[np.float64]
@@ -28,6 +29,8 @@ NOISE_BELOW_SPEECH = 22.0  # dB
 WIDTH, BINS = 1024, 50  # of a spectrum; of a histogram of levels, 2 % of the peak each
 PLATEAU_FROM = 0.7  # of the peak: a clipped sound that was resampled or stored with loss overshoots its plateau
 PLATEAU_RATIO = 4.0  # how many more samples the plateau has than the levels below it
+HUM_BELOW_VOICE = -15.0  # dB against the rest of the sound
+OFFSET = 0.3  # of the deviation of the sound
 DECAY_FRAMES = 6  # 60 ms
 MIN_DECAYS = 8
 SILENCE = 1e-12
@@ -39,6 +42,13 @@ def find_problems(path: Path, speech: Sequence[Span]) -> list[WarningFact]:
         return []
     excerpts = _excerpts(path, speech)
     warnings: list[WarningFact] = []
+    whole = np.concatenate(excerpts)
+    level, hertz = rumble.hum(whole, RATE)
+    if level > HUM_BELOW_VOICE:
+        warnings.append(Hum(hertz, -level))
+    if (shift := max(map(rumble.offset, excerpts))) > OFFSET:
+        warnings.append(Offset(shift))
+    excerpts = [rumble.steadied(samples, RATE) for samples in excerpts]
     if (band := band_limit(np.concatenate(excerpts))) < TELEPHONE_HZ:
         warnings.append(BandLimited(band))
     if (decay := reverberation(excerpts)) is not None and decay > REVERBERANT_SECONDS:
