@@ -5,7 +5,6 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,14 +13,13 @@ from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
 from utils.__main__ import main
 from utils.config import SpeechConfig
 from utils.core.errors import DataError
+from utils.core.facts import Fact, Progress, Stop, StopRequested
 from utils.evaluation.evaluate import Candidate, evaluate
+from utils.evaluation.facts import NoteReason, ReportNote
 from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 from utils.speech.facts import Flag, FlagKind
-
-if TYPE_CHECKING:
-    from utils.core.events import Progress
 
 TEXTS = [
     "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",
@@ -35,11 +33,12 @@ CONFIG = SpeechConfig()
 
 def test_models_are_measured(tmp_path: Path) -> None:
     good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=(Flag(FlagKind.LONG, 4.0, 20),))
-    steps: list[Progress] = []
+    facts: list[Fact] = []
     models = [candidate("good", good), candidate("slow", slow)]
-    report = evaluate(models, SENTENCES, tmp_path, CONFIG, on_progress=steps.append)
+    report = evaluate(models, SENTENCES, tmp_path, CONFIG, report=facts.append)
+    steps = [fact for fact in facts if isinstance(fact, Progress)]
     assert [step.step for step in steps] == [0, 1, 2, 3, 4, 4, 5, 6, 7, 8]
-    assert (steps[-1].message, steps[-1].total) == (TEXTS[-1], 8)
+    assert (steps[-1].part, steps[-1].total) == ("slow", 8)
     first, second = summary(report.of("good")), summary(report.of("slow"))
     assert first["duration_error"] == pytest.approx(0.0, abs=0.06)
     assert second["duration_error"] == pytest.approx(1.0, abs=0.06)
@@ -48,7 +47,8 @@ def test_models_are_measured(tmp_path: Path) -> None:
     assert first["real_time_factor"] == pytest.approx(0.5)
     assert first["cer"] is None
     assert [result.checkpoint for result in report.utterances[:4]] == ["slow"] * 4
-    assert [note.partition(":")[0] for note in report.notes[:2]] == ["CER and WER are empty", "MCD is empty"]
+    assert report.notes[:2] == (ReportNote(NoteReason.NO_RECOGNISER), ReportNote(NoteReason.NO_RECORDINGS))
+    assert load(tmp_path).notes == report.notes
 
 
 def test_transcripts_are_compared_and_no_model_is_loaded_again_for_them(tmp_path: Path) -> None:
@@ -62,7 +62,7 @@ def test_transcripts_are_compared_and_no_model_is_loaded_again_for_them(tmp_path
     by_text = {result.text: result for result in report.utterances}
     assert by_text[TEXTS[0]].cer == 0
     assert (by_text[TEXTS[1]].cer or 0) > 0.5
-    assert not any("CER" in note for note in report.notes)
+    assert ReportNote(NoteReason.NO_RECOGNISER) not in report.notes
     later = evaluate(models, SENTENCES, tmp_path, CONFIG)  # without a recogniser the transcripts are still used
     assert summary(later.of("one"))["cer"] == summary(report.of("one"))["cer"]
 
@@ -72,7 +72,9 @@ def test_transcripts_survive_a_recogniser_that_fails(tmp_path: Path) -> None:
     recogniser = FakeRecogniser(TEXTS[0], fails_after=10)
     report = evaluate([candidate("one", FakeModel())], many, tmp_path, CONFIG, recogniser)
     assert sum(result.cer is not None for result in report.utterances) == 8
-    assert any("incomplete" in note and "out of memory" in note for note in report.notes)
+    (note,) = [note for note in report.notes if isinstance(note, ReportNote) and note.detail]
+    assert note.reason is NoteReason.NOT_TRANSCRIBED
+    assert "out of memory" in note.detail
 
 
 def test_only_other_settings_are_measured_again(tmp_path: Path) -> None:
@@ -102,6 +104,14 @@ def test_an_interrupted_evaluation_leaves_a_report_and_continues(tmp_path: Path)
     assert model.spoken[4:] == [report.utterances[0].text]
 
 
+def test_a_request_to_stop_leaves_a_report(tmp_path: Path) -> None:
+    spoken: list[Fact] = []
+    stop = lambda: Stop.SAVE if len(spoken) > 2 else Stop.NO  # noqa: E731
+    with pytest.raises(StopRequested):
+        evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path, CONFIG, None, spoken.append, stop)
+    assert load(tmp_path).missing == 2
+
+
 def test_a_sentence_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     sentences = [*SENTENCES, EvaluationSentence("ለምን?", "am")]
     report = evaluate([candidate("one", FakeModel())], sentences, tmp_path, CONFIG)
@@ -126,7 +136,7 @@ def test_similarity_by_different_speaker_encoders_is_not_compared(tmp_path: Path
     models = [candidate("one", FakeModel()), candidate("two", FakeModel(encoder="another"))]
     report = evaluate(models, SENTENCES, tmp_path, CONFIG)
     assert all(result.similarity is None for result in report.utterances)
-    assert any("speaker encoders" in note for note in report.notes)
+    assert ReportNote(NoteReason.OTHER_ENCODERS) in report.notes
 
 
 @pytest.fixture(scope="module")
@@ -208,7 +218,7 @@ def test_a_recogniser_that_cannot_be_loaded_leaves_its_column_empty(
 ) -> None:
     fake(one=FakeModel())
     assert command(tmp_path, "--sentences", texts, "--asr", str(tmp_path / "nothing" / "here")) == 0
-    assert "CER and WER are empty: " in capsys.readouterr().out
+    assert "CER and WER are empty" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

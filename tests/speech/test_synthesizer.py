@@ -3,6 +3,7 @@
 import gc
 import weakref
 from collections.abc import Sequence
+from itertools import count
 
 import numpy as np
 import pytest
@@ -12,14 +13,15 @@ from tests.speech import amharic_model
 from tools.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
+from utils.core.facts import Fact, Stop, StopRequested
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
 from utils.speech import synthesizer as module
-from utils.speech.facts import FlagKind
+from utils.speech.facts import FlagKind, SentenceSpoken
 from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
-from utils.speech.synthesizer import Synthesizer, best_takes, max_codes, open_voice
+from utils.speech.synthesizer import Synthesizer, best_takes, max_codes, open_voice, speak
 from utils.speech.types import Generation, Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 
@@ -100,6 +102,21 @@ def test_single_settings_are_validated(model: Synthesizer) -> None:
     assert slow.seconds == pytest.approx(model.speak("ሰላም", PLAIN).seconds / 0.8, rel=0.02)
     with pytest.raises(ConfigError, match="speed"):
         model.speak("ሰላም", PLAIN, speed=9)
+
+
+def test_a_request_to_stop_is_noticed_within_a_sentence(model: Synthesizer) -> None:
+    asked = count(1)
+    with pytest.raises(StopRequested):
+        speak(model, TEXT, PLAIN, should_stop=lambda: Stop.NOW if next(asked) > 3 else Stop.NO)
+    assert next(asked) < 10
+
+
+def test_each_sentence_is_reported(model: Synthesizer) -> None:
+    facts: list[Fact] = []
+    speech = speak(model, TEXT, PLAIN, facts.append)
+    reported = [(fact.number, fact.total, fact.text) for fact in facts if isinstance(fact, SentenceSpoken)]
+    assert reported == [(1, 2, "ሰላም ለዓለም።"), (2, 2, "እንዴት ነህ?")]
+    assert np.array_equal(speech.samples, model.speak(TEXT, PLAIN).samples)
 
 
 def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:

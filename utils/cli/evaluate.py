@@ -17,8 +17,7 @@ from utils.config.flags import add_flags, read_flags
 from utils.core import facts, wording
 from utils.core.batching import evenly_spaced
 from utils.core.errors import EXIT_INTERRUPTED
-from utils.core.events import Progress
-from utils.core.facts import Fact, Report, ShouldStop, never_stop, raise_if_stopped
+from utils.core.facts import Fact, Report, ShouldStop, never_stop
 from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
@@ -79,12 +78,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
             if arguments.asr:
                 opened = open_recogniser(arguments.asr, config.language, warn, device=config.device)
                 recogniser = stack.enter_context(opened)
-
-            def follow(progress: Progress) -> None:
-                report(facts.Progress(progress.step, progress.total, progress.part))
-                raise_if_stopped(should_stop)
-
-            found = evaluate(models, sentences, folder, config, recogniser, follow)
+            found = evaluate(models, sentences, folder, config, recogniser, report, should_stop)
         except KeyboardInterrupt:
             print(f"{clear}Interrupted. Finished so far:\n\n{text(load(folder))}\n\n{folder}", flush=True)
             return EXIT_INTERRUPTED

@@ -21,9 +21,10 @@ import torch
 
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError
-from utils.core.events import Progress
+from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.storage import make_folder
 from utils.evaluation import report as reports
+from utils.evaluation.facts import NoteReason, ReportNote
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.results import EvaluatedUtterance, ResultsLog, digest, file_digest
@@ -44,10 +45,8 @@ WAVS = "wavs"
 BATCH = 8  # clips transcribed at a time
 ENCODER_RATE = 16_000  # of the speaker encoder
 NOT_SETTINGS = {"model", "reference", "language"}  # part of the model and the sentence instead
-NO_RECOGNISER = "no recogniser was given; add one, for example --asr large-v3"
 
 Vector = npt.NDArray[np.float32]
-OnProgress = Callable[[Progress], object]
 
 
 class EvaluatedModel:
@@ -143,7 +142,8 @@ def evaluate(
     folder: Path,
     config: SpeechConfig,
     recogniser: Recogniser | None = None,
-    on_progress: OnProgress = lambda _: None,
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
 ) -> EvaluationReport:
     """Evaluate models and write a report; earlier measurements in the folder are reused.
 
@@ -156,31 +156,34 @@ def evaluate(
         for candidate in models
         for sentence in sentences
     ]
-    not_transcribed = NO_RECOGNISER
+    missing: ReportNote | None = ReportNote(NoteReason.NO_RECOGNISER)  # why there are no transcripts
     with closing(ResultsLog(folder)) as log:
         try:
-            _speak_all(log, tasks, config, on_progress)
+            _speak_all(log, tasks, config, report, should_stop)
             if recogniser:
-                not_transcribed = _transcribe(log, tasks, recogniser, on_progress)
+                missing = _transcribe(log, tasks, recogniser, report, should_stop)
         finally:
             name = recogniser.name if recogniser else next(iter(log.recognisers({task.key for task in tasks})), "")
-            report = _report(log, tasks, name, settings, not_transcribed)
-            reports.save(report)
-    return report
+            written = _report(log, tasks, name, settings, missing)
+            reports.save(written)
+    return written
 
 
-def _speak_all(log: ResultsLog, tasks: Sequence[_Task], config: SpeechConfig, on_progress: OnProgress) -> None:
+def _speak_all(
+    log: ResultsLog, tasks: Sequence[_Task], config: SpeechConfig, report: Report, should_stop: ShouldStop
+) -> None:
     """Let every model speak the sentences that have no measurement yet."""
     missing = [task for task in tasks if log.utterance(task.key) is None]
     total, done = len(tasks), len(tasks) - len(missing)
     for candidate, group in groupby(missing, key=lambda task: task.candidate):
-        on_progress(Progress(done, total, f"{candidate.name}: loading"))
+        report(Progress(done, total, candidate.name))
         with candidate.load() as model:
             log.add_encoder(candidate.fingerprint, model.encoder)
             for task in group:
+                raise_if_stopped(should_stop)
                 log.add(_speak(model, task, log.folder, config))
                 done += 1
-                on_progress(Progress(done, total, candidate.name, task.sentence.text))
+                report(Progress(done, total, candidate.name))
 
 
 def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
@@ -247,7 +250,9 @@ def _save_audio(samples: Samples, folder: Path, utterance: EvaluatedUtterance) -
     return path.as_posix()
 
 
-def _transcribe(log: ResultsLog, tasks: Sequence[_Task], recogniser: Recogniser, on_progress: OnProgress) -> str:
+def _transcribe(
+    log: ResultsLog, tasks: Sequence[_Task], recogniser: Recogniser, report: Report, should_stop: ShouldStop
+) -> ReportNote | None:
     """Transcribe speech and recordings that have no transcript yet; return why some have none, if so."""
     name = recogniser.name
     clips = {}
@@ -262,18 +267,19 @@ def _transcribe(log: ResultsLog, tasks: Sequence[_Task], recogniser: Recogniser,
         for language, group in groupby(missing, key=lambda clip: clip[0]):
             same = list(group)
             for start in range(0, len(same), BATCH):
-                on_progress(Progress(start, len(same), f"{name}: transcribing"))
+                raise_if_stopped(should_stop)
+                report(Progress(start, len(same), name))
                 batch = same[start : start + BATCH]
                 samples = [audio.load(path, RECOGNISER_RATE) for _, _, path in batch]
                 for (_, key, _), transcript in zip(batch, recogniser.transcribe(samples, language), strict=True):
                     log.add_transcript(key, name, transcript.text)
     except RecognitionError as error:
-        return f"{name} could not transcribe all clips: {error}"
-    return ""
+        return ReportNote(NoteReason.NOT_TRANSCRIBED, detail=f"{name}: {error}")
+    return None
 
 
 def _report(
-    log: ResultsLog, tasks: Sequence[_Task], recogniser: str, settings: dict[str, Any], not_transcribed: str
+    log: ResultsLog, tasks: Sequence[_Task], recogniser: str, settings: dict[str, Any], unheard: ReportNote | None
 ) -> EvaluationReport:
     results = []
     for task in tasks:
@@ -299,7 +305,7 @@ def _report(
         folder=log.folder,
         utterances=tuple(sorted(results, key=reports.badness, reverse=True)),
         checkpoints=tuple(dict.fromkeys(task.candidate.name for task in tasks)),
-        notes=tuple(_notes(results, missing, "" if complete else not_transcribed, encoders)),
+        notes=tuple(_notes(results, missing, None if complete else unheard, encoders)),
         recording_error_rates=_recording_error_rates(log, tasks, recogniser),
         settings=settings | {"recogniser": recogniser},
         missing=missing,
@@ -318,20 +324,19 @@ def _recording_error_rates(log: ResultsLog, tasks: Sequence[_Task], recogniser: 
 
 
 def _notes(
-    results: Sequence[EvaluatedUtterance], missing: int, not_transcribed: str, encoders: set[str]
-) -> Iterator[str]:
+    results: Sequence[EvaluatedUtterance], missing: int, unheard: ReportNote | None, encoders: set[str]
+) -> Iterator[ReportNote]:
     """Say what is missing from the report and why."""
     if missing:
-        yield f"{missing} sentences are not spoken yet. Run the same command again to continue."
-    if not_transcribed:
-        partly = any(result.transcript is not None for result in results)
-        yield f"CER and WER are {'incomplete' if partly else 'empty'}: {not_transcribed}."
+        yield ReportNote(NoteReason.UNFINISHED, missing)
+    if unheard:
+        yield unheard
     if results and not any(result.recording for result in results):
-        yield "MCD is empty: there are no recordings of these sentences. Length is compared with the usual pace."
+        yield ReportNote(NoteReason.NO_RECORDINGS)
     if any(result.flags for result in results):
-        yield "A flag marks something unusual, not necessarily an error; errors may also go unflagged."
+        yield ReportNote(NoteReason.FLAGS)
     if len(encoders) > 1:
-        yield "Voice is empty: the models have different speaker encoders, so their values cannot be compared."
+        yield ReportNote(NoteReason.OTHER_ENCODERS)
 
 
 def _identity(sentence: EvaluationSentence) -> str:

@@ -8,8 +8,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from utils.core.errors import DataError
+from utils.core import wording
+from utils.core.facts import Fact, Unrecognised, from_json, to_json
 from utils.core.storage import read_json, write_atomically
+from utils.evaluation.facts import EvaluationError, SentencesProblem
 from utils.evaluation.metrics import compare
 from utils.evaluation.results import METRICS, EvaluatedUtterance
 
@@ -28,7 +30,7 @@ class EvaluationReport:
     folder: Path  # of the report and the audio
     utterances: tuple[EvaluatedUtterance, ...]  # worst first
     checkpoints: tuple[str, ...]  # names of the models, in the order given
-    notes: tuple[str, ...] = ()  # sentences that explain the numbers
+    notes: tuple[Fact, ...] = ()  # that explain the numbers
     recording_error_rates: dict[str, float] = field(default_factory=dict)  # means: the best a model can reach
     settings: dict[str, Any] = field(default_factory=dict)  # of speech
     missing: int = 0  # sentences not spoken yet, because the evaluation was interrupted
@@ -64,7 +66,7 @@ def save(report: EvaluationReport) -> None:
         "differences": [
             asdict(gap) | {"metric": gap.metric.name, "sentence": str(gap)} for gap in compare(report.utterances)
         ],
-        "notes": report.notes,
+        "notes": list(map(to_json, report.notes)),
         "settings": report.settings,
         "missing": report.missing,
         "utterances": [
@@ -93,13 +95,18 @@ def load(folder: Path) -> EvaluationReport:
             folder,
             tuple(map(EvaluatedUtterance.parse, data["utterances"])),
             tuple(data["checkpoints"]),
-            tuple(data["notes"]),
+            tuple(map(read_note, data["notes"])),
             data["recording_error_rates"],
             data["settings"],
             data["missing"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{path} cannot be read: {error!r}.", hint="Run the evaluation again.") from error
+        raise EvaluationError(str(path), SentencesProblem.NO_REPORT, repr(error)) from error
+
+
+def read_note(stored: str | dict[str, Any]) -> Fact:
+    """Read a note; version 1.1 stored a sentence."""
+    return Unrecognised("note", stored) if isinstance(stored, str) else from_json(stored)
 
 
 def text(report: EvaluationReport) -> str:
@@ -109,7 +116,7 @@ def text(report: EvaluationReport) -> str:
         _by_voice(report),
         list(map(str, compare(report.utterances))),
         ["Worst first:", *map(_line, worst)] if worst else [],
-        [f"Note: {note}" for note in report.notes],
+        [f"Note: {wording.describe(note)}" for note in report.notes],
     ]
     return "\n\n".join("\n".join(lines) for lines in parts if lines)
 

@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from utils.core import languages
 from utils.core.batching import evenly_spaced
-from utils.core.errors import DataError
 from utils.dataset.metadata import FILES, HEADER, Row, header_seconds, read_list
 from utils.dataset.prompts import choose
 from utils.dataset.text_files import read_any_encoding
+from utils.evaluation.facts import EvaluationError, SentencesProblem
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for
 
@@ -44,8 +44,7 @@ def built_in_sentences(language: str) -> list[EvaluationSentence]:
     if code == languages.AMHARIC.code:
         texts = (*SHORT, *LONG, *texts, *choose(PROMPTS))
     if not texts:
-        name = languages.find(code).name
-        raise DataError(f"There are no built-in sentences in {name}.", hint="Give a text file with --sentences.")
+        raise EvaluationError(languages.find(code).name, SentencesProblem.NO_BUILT_IN)
     return [EvaluationSentence(text, code) for text in dict.fromkeys(texts)]
 
 
@@ -53,13 +52,13 @@ def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
     """Read a text file with one sentence per line, or a metadata list with its recordings."""
     code = languages.canonical(language)
     if not path.is_file():
-        raise DataError(f"{path} does not exist.", hint="Give a text file with one sentence per line.")
+        raise EvaluationError(str(path), SentencesProblem.MISSING)
     lines = [line.strip() for line in read_any_encoding(path)[0].split("\n")]
     if lines[0] == HEADER:
         return sentences_from_clips(path, code)
     texts = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
     if not texts:
-        raise DataError(f"{path} has no sentences.", hint="Write one sentence per line.")
+        raise EvaluationError(str(path), SentencesProblem.EMPTY)
     return [EvaluationSentence(text, code) for text in texts]
 
 
@@ -69,10 +68,10 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     At most ``count`` clips are read, spread evenly over the list.
     """
     if not path.is_file():
-        raise DataError(f"{path} does not exist.", hint="Create a dataset with: python -m utils prepare.")
+        raise EvaluationError(str(path), SentencesProblem.NO_DATASET)
     rows = evenly_spaced([row for row in read_list(path) if row.text and row.path.is_file()], count)
     if not rows:
-        raise DataError(f"{path} has no usable clips.", hint="Check it with: python -m utils dataset validate.")
+        raise EvaluationError(str(path), SentencesProblem.NO_CLIPS)
     train = path.parent / FILES["train"]
     others = read_list(train) if train.is_file() and train != path else []
     references = {speaker: _references(speaker, [*others, *rows]) for speaker in {row.speaker for row in rows}}

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
+from utils.core.facts import ShouldStop, raise_if_stopped
 from utils.speech.network import DecoderNetwork
 from utils.speech.steps import DecodingStep, StepResult
 from utils.speech.types import Generation, Sentence
@@ -48,8 +49,8 @@ class Row:
 class DecodingRequest:
     """The sentences of one caller, in one voice; closing it frees their rows within a step."""
 
-    def __init__(self, batch: "Batch", prompt: Tensor, config: SpeechConfig) -> None:
-        self.batch, self.prompt, self.config = batch, prompt, config
+    def __init__(self, batch: "Batch", prompt: Tensor, config: SpeechConfig, should_stop: ShouldStop) -> None:
+        self.batch, self.prompt, self.config, self.should_stop = batch, prompt, config, should_stop
         self.waiting: deque[Row] = deque()
         self.finished: deque[Generation] = deque()
         self.error: Exception | None = None
@@ -145,6 +146,7 @@ class Batch:
             requests = list(self.requests)
         for request in requests:
             try:
+                raise_if_stopped(request.should_stop)
                 request.context.run(self.decoder.on_step)
             except Exception as error:  # noqa: BLE001  # raised in the thread of the request
                 request.error = error

@@ -7,6 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from utils.config import SpeechConfig
+from utils.core.facts import ShouldStop, never_stop
 from utils.speech.batching import Batch, DecodingRequest
 from utils.speech.network import DecoderNetwork
 from utils.speech.types import Generation, Sentence
@@ -19,9 +20,9 @@ class Decoder(DecoderNetwork):
         super().__init__(*arguments, **settings)
         self.batch = Batch(self)
 
-    def request(self, prompt: Tensor, config: SpeechConfig) -> DecodingRequest:
+    def request(self, prompt: Tensor, config: SpeechConfig, should_stop: ShouldStop = never_stop) -> DecodingRequest:
         """Open a request for sentences of one voice; ``prompt`` has its conditioning latents, (1, 32, dim)."""
-        return DecodingRequest(self.batch, prompt, config)
+        return DecodingRequest(self.batch, prompt, config, should_stop)
 
     def generate(self, sentences: Sequence[Sentence], prompt: Tensor, config: SpeechConfig) -> list[Generation]:
         """Generate sentences together."""

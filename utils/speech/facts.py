@@ -7,6 +7,7 @@ from typing import Any
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError, RunError, SpeedupError, TextError
+from utils.core.facts import Fact
 
 
 class FlagKind(StrEnum):
@@ -52,6 +53,16 @@ class Flag:
 
     def __str__(self) -> str:
         return self.text()
+
+
+class SentenceSpoken(Fact):
+    """A sentence is complete."""
+
+    number: int
+    total: int
+    text: str
+    seconds: float
+    flags: tuple[FlagKind, ...] = ()
 
 
 class UnreadableTextError(TextError):

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from utils.config import SpeechConfig
+from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer, normalized
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
@@ -20,6 +21,7 @@ from utils.media.stretching import Stretcher, stretch
 from utils.recognition.spans import Cue
 from utils.speech import guards, voices
 from utils.speech.decoder import Decoder
+from utils.speech.facts import SentenceSpoken
 from utils.speech.guards import SpeechLimits
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.speech.planning import SpeechPlan, plan
@@ -86,9 +88,11 @@ class Synthesizer:
             for plan in plans:
                 yield self.join(list(islice(utterances, len(plan.sentences))), config, plan.notes)
 
-    def utterances(self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS) -> Generator[Utterance, None, None]:
+    def utterances(
+        self, text: str | SpeechPlan, config: SpeechConfig = DEFAULTS, should_stop: ShouldStop = never_stop
+    ) -> Generator[Utterance, None, None]:
         """Speak a text and yield each sentence in its order; closing the iterator stops the work."""
-        return self._speak(self.plan(text, config).sentences, config, {})
+        return self._speak(self.plan(text, config).sentences, config, {}, should_stop)
 
     def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
         """Join utterances with the pauses between them."""
@@ -139,10 +143,14 @@ class Synthesizer:
         yield normalizer.finish()
 
     def _speak(
-        self, sentences: Iterable[Sentence], config: SpeechConfig, timings: dict[str, float]
+        self,
+        sentences: Iterable[Sentence],
+        config: SpeechConfig,
+        timings: dict[str, float],
+        should_stop: ShouldStop = never_stop,
     ) -> Generator[Utterance, None, None]:
         voice = self.voice(config.reference)
-        with closing(self.decoder.request(voice.prompt, config)) as request:
+        with closing(self.decoder.request(voice.prompt, config, should_stop)) as request:
 
             def next_sound() -> tuple[Generation, Samples]:
                 with _timed(timings, "decoding"):
@@ -192,6 +200,23 @@ def open_voice(
     loaded = loaded.conditioning_only()
     free_memory()
     return Synthesizer(loaded, decoder, vocoder, choice, caches.voices)
+
+
+def speak(
+    voice: Synthesizer,
+    text: str,
+    settings: SpeechConfig = DEFAULTS,
+    report: Report = ignore,
+    should_stop: ShouldStop = never_stop,
+) -> Speech:
+    """Speak a text of any length; a request to stop is noticed at the next code of the model."""
+    plan, spoken = voice.plan(text, settings), list[Utterance]()
+    with closing(voice.utterances(plan, settings, should_stop)) as utterances:
+        for each in utterances:
+            spoken.append(each)
+            kinds = tuple(flag.kind for flag in each.flags)
+            report(SentenceSpoken(len(spoken), len(plan.sentences), each.sentence.text, each.seconds, kinds))
+    return voice.join(spoken, settings, plan.notes)
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ from pathlib import Path
 import gradio as gr
 
 from utils.config.flags import command_line
+from utils.core import wording
 from utils.core.events import read_tail
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
@@ -130,7 +131,7 @@ def report_html(report: EvaluationReport, language: str) -> str:
     medians = [cell(t("inference.real_time_factor", language), classes="mark")]
     medians += [cell(_factor(summary(report.of(name))["real_time_factor"])) for name in report.checkpoints]
     titles = [t("inference.sentence", language), *report.checkpoints]
-    return table(titles, [*rows, medians]) + "".join(note(text) for text in report.notes)
+    return table(titles, [*rows, medians]) + "".join(note(wording.describe(each, language)) for each in report.notes)
 
 
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
