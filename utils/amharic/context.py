@@ -19,7 +19,6 @@ _BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn"
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
-_GERUND = mask("G*")
 _THIRD = mask("Iy* Jy* P* G*")
 _RELATIVE = ("yEm:", "m")
 _ANIMATE = frozenset({"person", "animal"})
@@ -115,10 +114,9 @@ def _ordered(found: list[Reading], place: Place) -> tuple[list[Reading], str]:
 def _phrase(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a reading that a fixed phrase asks for."""
     for codes, side, neighbours in _phrases().get(place.neighbour(0), ()):
-        if reading.codes.replace("I", "") == codes:
-            around = {"after": [place.neighbour(-1)], "before": [place.neighbour(1)], "end": [place.end and "end"]}
-            if not neighbours.isdisjoint(around.get(side, place.words)):
-                return 6
+        around = {"after": [place.neighbour(-1)], "before": [place.neighbour(1)]}.get(side, place.words)
+        if reading.codes.replace("I", "") == codes and not neighbours.isdisjoint(around):
+            return 6
     return 0
 
 
@@ -157,11 +155,11 @@ def _is_finite(reading: Reading) -> bool:
 
 
 def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
-    """Return a bonus for a finite verb at the end of a sentence, where Amharic has it, and a malus elsewhere."""
+    """Return a bonus for a finite verb at the end of a sentence, more behind an object, and a malus elsewhere."""
     if not _is_finite(reading):
         return 0
     if place.is_last:
-        return 1.5 if place.chosen else 0
+        return (1.5 + 1.2 * _object(place)) if place.chosen else 0
     is_inside = not place.after.strip() and reading.kinds & _PERFECTIVE and place.neighbour(1)[:2] not in {"Ha", "bl"}
     return -1.2 if is_inside and place.chosen else -2.5 * bool(is_inside)
 
@@ -186,7 +184,8 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     others = {other.entry.pos for other in found}
     if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
         return 0
-    if _object(place):
+    has_object_suffix = reading.ending.marked.endswith(("wal", "tal", "N:al"))
+    if has_object_suffix or _object(place):
         return -2.5 if pos == "passive" else 0
     if reading.kinds & _INFINITIVE:
         return _voice_of_infinitive(pos, place)
@@ -208,13 +207,11 @@ def _voice_of_infinitive(pos: str, place: Place) -> float:
 
 
 def _object(place: Place) -> bool:
-    return any(reading.ending.marked.endswith("n") and reading.kinds & ~_COMMAND for reading in place.chosen)
-
-
-def _of_object(reading: Reading, place: Place, _: list[Reading]) -> float:
-    """Return a bonus for an active verb behind its object."""
-    is_verb = reading.entry.pos == "active" and reading.kinds & VERB and (place.is_last or reading.kinds & _GERUND)
-    return 1.2 if is_verb and _object(place) else 0
+    """Return whether an object stands before the word: a noun or a relative clause in -ን."""
+    return any(
+        reading.ending.marked.endswith("n") and (reading.kinds & NOUN or reading.prefix.marked[:1] == "y")
+        for reading in place.chosen
+    )
 
 
 def _is_animate(reading: Reading) -> bool:
@@ -234,5 +231,4 @@ _RULES: dict[str, _Rule] = {
     "imperfective before ነበር": _before_was,
     "command": _command,
     "active or passive": _voice,
-    "behind an object": _of_object,
 }

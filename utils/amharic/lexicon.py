@@ -103,22 +103,12 @@ def _with_contexts(key: str, codes: str, kind: str, source: str, word: str) -> I
     cost = _COSTS.get(kind, 0.0)
     codes = _BEFORE_N.sub("I", codes)
     last = key[-1]
-    kinds = "V" if last in VOWEL_CODES else "C"
-    if kind in _CLOSED:
-        kinds += " closed"
-    yield key, Entry(codes, mask(kinds), cost, source, word, kind)
+    yield key, Entry(codes, mask("V" if last in VOWEL_CODES else "C"), cost, source, word, kind)
     if last in {"a", "e"} and codes[-1] == last and kind not in _CLOSED and len(key) > 3:
         yield key[:-1], Entry(codes[:-1], mask("-" + last), cost, source, word, kind)
 
 
 def _add(known: dict[str, tuple[Entry, ...]], key: str, entry: Entry) -> None:
     others = known.get(key, ())
-    for place, other in enumerate(others):
-        if other.codes == entry.codes and other.cost <= entry.cost:
-            if other.kinds | entry.kinds == other.kinds:
-                return
-            if other.cost == entry.cost and other.source == entry.source:
-                merged = other._replace(kinds=other.kinds | entry.kinds)
-                known[key] = (*others[:place], merged, *others[place + 1 :])
-                return
-    known[key] = (*others, entry)
+    if not any(other[:2] == entry[:2] and other.cost <= entry.cost for other in others):
+        known[key] = (*others, entry)
