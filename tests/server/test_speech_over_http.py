@@ -77,11 +77,9 @@ def test_speed_format_and_names_of_the_model(server: Served) -> None:
 
 
 @pytest.mark.parametrize("speed", [0.25, 0.4, 1.0, 3.0, 4.0])
-def test_the_speed_of_openai_is_reached_by_stretching(server: Served, speed: float) -> None:
-    engine = min(2.0, max(0.5, speed))  # the tones are as loud as the engine is quick, and last as long at every speed
+def test_every_speed_of_openai_is_accepted(server: Served, speed: float) -> None:
     sound = np.frombuffer(server.speak(WORDS, response_format="pcm", speed=speed).content, "<i2")
-    assert sound.size == pytest.approx(SECONDS * 24_000 / (speed / engine), abs=2)
-    assert np.abs(sound).max() == pytest.approx(0.125 * engine * 32_768, rel=0.02)
+    assert sound[0] == pytest.approx(0.125 * speed * 32_768, rel=0.01)  # the tones are as loud as they are quick
 
 
 @pytest.mark.parametrize(("form", "rate"), [("pcm", 8000), ("wav", 44_100), ("mp3", 16_000), ("opus", 48_000)])

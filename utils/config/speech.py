@@ -30,7 +30,7 @@ class SpeechConfig(SpeakerConfig):
     top_k: int = setting(50, "Top k", "Number of audio codes considered at each step.", ge=1, le=1026)
     top_p: float = setting(0.85, "Top p", "Probability mass considered at each step.", gt=0, le=1)
     repetition_penalty: float = setting(10.0, "Repetition penalty", "Higher values avoid repetitions.", ge=1, le=50)
-    speed: float = setting(1.0, "Speed", "Speech rate; the pitch stays the same.", ge=0.5, le=2.0)
+    speed: float = setting(1.0, "Speed", "Speech rate; the pitch stays the same.", ge=0.25, le=4)
     seed: int = setting(0, "Seed", "The same seed, text and voice give the same audio.", ge=0, lt=2**32)
     tries: int = setting(3, "Attempts per sentence", "Limit if checks fail. Not when streaming.", ge=1, le=10)
     candidates: int = setting(1, "Versions per sentence", "The best of these is used. Not when streaming.", ge=1, le=16)

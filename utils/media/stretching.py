@@ -8,7 +8,7 @@ import numpy as np
 from utils.media.audio import Samples
 from utils.media.facts import SpeedError
 
-MIN_SPEED, MAX_SPEED = 0.5, 2.0
+MIN_SPEED, MAX_SPEED = 0.25, 4.0
 HOP = 0.015  # seconds between windows in the output; a window is two hops long
 REACH = 0.009  # seconds that a window may move to either side; both cover a period of the lowest voice (55 Hz)
 SILENCE = 1e-14  # energy of a window
@@ -23,7 +23,7 @@ def stretch(samples: Samples, rate: int, speed: float) -> Samples:
 class Stretcher:
     """Changes the speed of a sound that arrives in parts; the parts returned, joined, equal ``stretch`` of the whole.
 
-    The speed is from 0.5 to 2.0. At 1.0 the samples pass unchanged.
+    The speed is from 0.25 to 4. At 1.0 the samples pass unchanged.
     """
 
     def __init__(self, rate: int, speed: float) -> None:

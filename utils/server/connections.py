@@ -76,8 +76,8 @@ class Server(uvicorn.Server):
     """A server that stops without a traceback of each response that it cancels."""
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().shutdown(sockets)
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+        await super().shutdown(sockets)
 
 
 class BackgroundServer(Server):

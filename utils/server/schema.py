@@ -16,7 +16,6 @@ from utils.config.facts import Rule, broken
 from utils.core.errors import AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
-from utils.media.stretching import MAX_SPEED, MIN_SPEED
 from utils.speech.facts import QueueFullError, SessionClosedError
 from utils.studio.reference_clips import named_voices
 
@@ -109,7 +108,6 @@ class SpeechBody(Config):
         description="Send audio while the text is being spoken. false sends a complete file at the end, with its "
         "duration in the header; suspicious sentences are then retried.",
     )
-    speed: float = Field(1.0, ge=0.25, le=4, title="Speed", description="Speech rate; the pitch stays the same.")
     sample_rate: int = Field(
         OUTPUT_RATE, ge=8000, le=48_000, title="Sample rate", description="Samples per second of the audio."
     )
@@ -126,14 +124,9 @@ class SpeechBody(Config):
     def name_of_voice(cls, voice: object) -> object:
         return voice.get("id") if isinstance(voice, dict) else voice
 
-    @property
-    def stretching(self) -> float:
-        """Return the part of the speed that is beyond what the engine does."""
-        return self.speed / min(MAX_SPEED, max(MIN_SPEED, self.speed))
-
     def speech_config(self, base: SpeechConfig, reference: str) -> SpeechConfig:
         """Return the speech settings; those that the request leaves out are the server's."""
-        settings = {name: getattr(self, name) for name in SETTINGS} | {"speed": self.speed / self.stretching}
+        settings = {name: getattr(self, name) for name in SETTINGS}
         return SpeechConfig.parse(base.model_dump() | settings | {"reference": reference}, source="the request")
 
 
@@ -141,8 +134,7 @@ def body_model(base: SpeechConfig) -> type[SpeechBody]:
     """Make the schema of a request, with the settings of SpeechConfig and the defaults of this server."""
     fields: dict[str, Any] = {}
     for name in SETTINGS:
-        source = SpeechBody if name in SpeechBody.model_fields else SpeechConfig  # the bounds of the first are wider
-        field = source.model_fields[name]
+        field = SpeechConfig.model_fields[name]
         default = Field(getattr(base, name), title=field.title, description=field.description)
         fields[name] = (field.rebuild_annotation(), default)
     return cast(

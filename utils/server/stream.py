@@ -21,7 +21,6 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.media.stretching import Stretcher
 from utils.server.metrics import Counters
 from utils.server.schema import RequestError, SpeechBody, request_error
 from utils.speech.session import SpeechSession
@@ -107,7 +106,7 @@ class AudioStream:
         whole = not self.body.stream
         sound = self._sentences(model) if whole else model.stream(self.body.input, self._config)
         with closing(sound):
-            changed = resample(stretched(self._count(sound), self.body.stretching), self.body.sample_rate)
+            changed = resample(self._count(sound), self.body.sample_rate)
             yield from filter(None, encode(changed, self.body.response_format, self.body.sample_rate, whole=whole))
 
     def _count(self, sound: Iterable[Samples]) -> Iterator[Samples]:
@@ -121,13 +120,6 @@ class AudioStream:
                 self.flagged += bool(sentence.flags)
                 yield sentence.samples
                 yield silence(sentence.pause)
-
-
-def stretched(sound: Iterable[Samples], speed: float) -> Iterator[Samples]:
-    """Speak faster or slower than the engine does."""
-    stretcher = Stretcher(OUTPUT_RATE, speed)
-    yield from map(stretcher.push, sound)
-    yield stretcher.finish()
 
 
 def resample(sound: Iterable[Samples], rate: int) -> Iterator[Samples]:

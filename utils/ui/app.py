@@ -247,7 +247,7 @@ def launch(
     server = BackgroundServer(
         server_config(PageGuard(app, site, output=output, token=token, gradio=app.routes[-1].app))
     )
-    page = ServedPage(blocks, server, port, url(NAMES_OF_ALL.get(host, host), port), token)
+    page = ServedPage(server, port, url(NAMES_OF_ALL.get(host, host), port), token)
     server.start(listener)
     if share:
         try:
@@ -263,7 +263,6 @@ def launch(
 class ServedPage:
     """A page that answers."""
 
-    blocks: gr.Blocks
     server: BackgroundServer
     port: int
     url: str
@@ -276,7 +275,6 @@ class ServedPage:
         return f"{self.url}/?token={self.token}" if self.token else self.url
 
     def close(self) -> None:
-        self.blocks.is_running = False  # ends open streams
         self.server.close()
 
     def wait(self) -> None:
