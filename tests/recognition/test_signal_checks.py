@@ -43,7 +43,7 @@ def beside_a_fan(samples: Samples) -> Samples:
 
 def on_the_mains(samples: Samples) -> Samples:
     times = np.arange(samples.size) / 16_000
-    return (samples + np.std(samples) * np.sin(2 * np.pi * 50 * times)).astype(np.float32)
+    return np.asarray(samples + np.std(samples) * np.sin(2 * np.pi * 50 * times), np.float32)
 
 
 def with_an_offset(samples: Samples) -> Samples:

@@ -7,6 +7,7 @@ that no wrong text is believed because it was learnt by heart.
 import contextlib
 import dataclasses
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -16,7 +17,7 @@ import torch
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
+from utils.core.facts import Progress, Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.clip import Clip, Recording
 from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked
@@ -48,6 +49,7 @@ LESSONS = 24  # of one recording, if it is too short for such long ones
 LESSON_SECONDS = 1800.0  # at most, of the clips that are learnt from
 MIN_LESSON_SECONDS = 120.0  # less is not learnt from
 CLEAR = (0.03, 0.25)  # shares of wrong texts and words that may be missed without learning
+PROGRESS_SECONDS = 0.5  # between two reports of progress
 LONG_SENTENCE = 20  # words; a text without punctuation is divided
 
 
@@ -197,10 +199,10 @@ def learn(
     units = units_of(settings.language, pronunciations)
     sources = [saved.folder / f"{number}.safetensors" for number in (0, 1)] if saved else [EMBEDDED] * 2
     models = [load_recogniser(path, units) for path in sources]
-    lessons = list(_lessons(recordings, models, units, settings, should_stop))
+    lessons = list(_lessons(recordings, models, units, settings, report, should_stop))
     limits = _limits(lessons, models, units)
     if not saved and not _is_clear(limits) and sum(lesson.seconds for lesson in lessons) >= MIN_LESSON_SECONDS:
-        learnt = _adapted(models, lessons, units, should_stop)
+        learnt = _adapted(models, lessons, units, report, should_stop)
         better = _limits(lessons, learnt, units)
         if better and (limits is None or better.missed + better.missed_words < limits.missed + limits.missed_words):
             models, limits = learnt, better
@@ -219,7 +221,11 @@ def _is_clear(limits: Limits | None) -> bool:
 
 
 def _adapted(
-    models: Sequence[PhoneRecogniser], lessons: Sequence[Lesson], units: Units, should_stop: ShouldStop
+    models: Sequence[PhoneRecogniser],
+    lessons: Sequence[Lesson],
+    units: Units,
+    report: Report,
+    should_stop: ShouldStop,
 ) -> list[PhoneRecogniser]:
     """Let each recogniser learn from the clips that the other one judges."""
     examples: list[tuple[int, Example]] = []
@@ -227,7 +233,7 @@ def _adapted(
         spoken = tuple(unit for word in units.words(lesson.text) for unit in word.units)
         examples.append((lesson.side, (log_mels(lesson.samples), spoken)))
     return [
-        adapt(model, [example for side, example in examples if side != number], should_stop, number)
+        adapt(model, [example for side, example in examples if side != number], should_stop, report, seed=number)
         for number, model in enumerate(models)
     ]
 
@@ -242,12 +248,16 @@ def _lessons(
     models: Sequence[PhoneRecogniser],
     units: Units,
     settings: DatasetConfig,
+    report: Report,
     should_stop: ShouldStop,
 ) -> Iterator[Lesson]:
     """Yield the subtitles and sentences of the recordings, in an order that is random but always the same."""
-    total = 0.0
-    for recording, content in sorted(recordings, key=lambda pair: pair[1]):
+    total, reported = 0.0, 0.0
+    for number, (recording, content) in enumerate(sorted(recordings, key=lambda pair: pair[1])):
         raise_if_stopped(should_stop)
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            reported = time.monotonic()
+            report(Progress(number, len(recordings), "check_texts"))
         with contextlib.suppress(AmharicTtsError):  # reported when the recording is processed
             for lesson in _lessons_of(recording, content, models, units, settings):
                 yield lesson

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from utils.core.facts import ShouldStop, never_stop, raise_if_stopped
+from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.recognition.phone_recogniser import HOP, RATE, STRIDE, PhoneRecogniser
 
 Example = tuple[Tensor, tuple[int, ...]]  # log-mels, and the units that are spoken
@@ -22,7 +22,12 @@ PASSES = (4, 40)
 
 
 def adapt(
-    model: PhoneRecogniser, examples: Sequence[Example], should_stop: ShouldStop = never_stop, seed: int = 0
+    model: PhoneRecogniser,
+    examples: Sequence[Example],
+    should_stop: ShouldStop = never_stop,
+    report: Report = ignore,
+    *,
+    seed: int = 0,
 ) -> PhoneRecogniser:
     """Return a copy of the recogniser that has learnt from clips.
 
@@ -52,6 +57,7 @@ def adapt(
                 torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
                 optimizer.step()
         schedule.step()
+        report(Progress(number + 1, passes, "learn_voice"))
         if number >= TRUSTING * passes:
             limit = float(last.quantile(1 - DROPPED))
     return model.eval()
