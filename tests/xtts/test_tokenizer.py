@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import VocabularyError
 from utils.core.paths import ROOT
-from utils.xtts.facts import FrontEndVersionError
+from utils.xtts.facts import FrontEndChanged, FrontEndVersionError
 from utils.xtts.files import SETTINGS_FILE
 from utils.xtts.language_packs import TEXT_MODES, AmharicPack, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -79,7 +79,9 @@ def test_settings_travel_with_the_model_and_another_front_end_is_noticed(base: V
     assert "ɡənːa" in loaded.tokenize("ገና ነው", "am").model_text
     path = tmp_path / SETTINGS_FILE
     path.write_text(json.dumps(json.loads(path.read_text()) | {"front_end": "0" * 16}), encoding="utf-8")
-    assert "0" * 16 in Tokenizer.load(tmp_path).notices[0]
+    (notice,) = Tokenizer.load(tmp_path).notices
+    assert isinstance(notice, FrontEndChanged)
+    assert notice.trained == "0" * 16
     path.write_text('{"mode": "klingon"}', encoding="utf-8")
     with pytest.raises(VocabularyError, match=r"text\.json cannot be read"):
         Tokenizer.load(tmp_path)

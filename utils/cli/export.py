@@ -7,6 +7,7 @@ import argparse
 from pathlib import Path
 
 from utils.cli.runs import add_output
+from utils.core import wording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     merge = not arguments.half and not arguments.adapter and (path / ADAPTER).is_file()
     opened = open_model(path, arguments.base, arguments.output, merge=merge)
     for notice in opened.notices:
-        print(f"Notice: {notice}")
+        print(f"Notice: {wording.describe(notice)}")
     options = PublishOptions(
         half=arguments.half,
         for_training=arguments.for_training,

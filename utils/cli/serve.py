@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from utils.config import ServeConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
+from utils.core import wording
 from utils.studio.loading import open_voice
 
 if TYPE_CHECKING:
@@ -35,6 +36,6 @@ def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     """Load the model and print its notices."""
     model = open_voice(config, on_step=check)
     for notice in model.model.notices:
-        print(f"Notice: {notice}")
+        print(f"Notice: {wording.describe(notice)}")
     print(f"{model.model.name} is ready.", flush=True)
     return model

@@ -21,6 +21,7 @@ import numpy as np
 
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
+from utils.core import wording
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.storage import atomic_writer, make_folder
 from utils.dataset.documents import read_document
@@ -79,7 +80,7 @@ def load(config: SpeechConfig) -> "Synthesizer":
     precision = synthesizer.precision
     log(f"{synthesizer.model.name}, GPT in {precision.gpt_reason}; vocoder in {precision.vocoder_reason}")
     for notice in synthesizer.model.notices:
-        log(notice)
+        log(wording.describe(notice))
     return synthesizer
 
 
@@ -151,7 +152,7 @@ def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int
         write_captions(arguments.captions, captions(speech))
     if arguments.chapters:
         write_chapters(arguments.chapters, marks)
-    for message in (*speech.notes, *doubtful(done)):
+    for message in (*map(wording.describe, speech.notes), *doubtful(done)):
         log(message)
     print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
     if interrupted:

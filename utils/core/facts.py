@@ -143,8 +143,10 @@ def to_json(fact: Fact) -> Json:
     return {"kind": fact.kind, **level, **{name: _plain(value) for name, value in field_values(fact).items()}}
 
 
-def from_json(event: Mapping[str, Any]) -> Fact:
-    """Return the fact that was written; one whose kind or fields are not known is ``Unrecognised``."""
+def from_json(event: Mapping[str, Any] | str) -> Fact:
+    """Return the fact that was written; a sentence, or a kind or fields that are not known, become ``Unrecognised``."""
+    if isinstance(event, str):
+        return Unrecognised("note", event)
     kind = KINDS.get(str(event.get("kind")))
     if kind is not None:
         values = {name: _typed(event[name], type_) for name, type_ in kind.fields.items() if name in event}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from utils.core import wording
-from utils.core.facts import Fact, Unrecognised, from_json, to_json
+from utils.core.facts import Fact, from_json, to_json
 from utils.core.storage import read_json, write_atomically
 from utils.evaluation.facts import EvaluationError, SentencesProblem
 from utils.evaluation.metrics import compare
@@ -95,18 +95,13 @@ def load(folder: Path) -> EvaluationReport:
             folder,
             tuple(map(EvaluatedUtterance.parse, data["utterances"])),
             tuple(data["checkpoints"]),
-            tuple(map(read_note, data["notes"])),
+            tuple(map(from_json, data["notes"])),
             data["recording_error_rates"],
             data["settings"],
             data["missing"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise EvaluationError(str(path), SentencesProblem.NO_REPORT, repr(error)) from error
-
-
-def read_note(stored: str | dict[str, Any]) -> Fact:
-    """Read a note; version 1.1 stored a sentence."""
-    return Unrecognised("note", stored) if isinstance(stored, str) else from_json(stored)
 
 
 def text(report: EvaluationReport) -> str:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError, RunError, SpeedupError, TextError
-from utils.core.facts import Fact
+from utils.core.facts import Fact, WarningFact
 
 
 class FlagKind(StrEnum):
@@ -63,6 +64,23 @@ class SentenceSpoken(Fact):
     text: str
     seconds: float
     flags: tuple[FlagKind, ...] = ()
+
+
+class CharactersSkipped(Fact):
+    """Characters without a sound were left out."""
+
+    characters: str  # with the lines that they are on
+
+
+class StreamNotChecked(Fact):
+    """Streamed audio is heard before it could be checked."""
+
+
+class WeightsMissing(WarningFact):
+    """A model has no weights of this name, so random numbers are used instead."""
+
+    folder: Path
+    name: str
 
 
 class UnreadableTextError(TextError):

@@ -20,9 +20,11 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from utils.core.errors import DamagedError
+from utils.core.facts import Fact
 from utils.core.folders import hash_file, read_manifest
 from utils.core.languages import find
 from utils.core.storage import read_json
+from utils.speech.facts import WeightsMissing
 from utils.xtts import checkpoints, files
 from utils.xtts.base_models import find_files, link_files
 from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
@@ -72,7 +74,7 @@ class LoadedModel:
     fingerprint: str  # hash that identifies the model
     languages: tuple[str, ...]  # codes of the languages it speaks
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata: run, step, losses and the like
-    notices: tuple[str, ...] = ()  # messages for the user
+    notices: tuple[Fact, ...] = ()  # messages for the user
     checkpoint: Checkpoint | None = None
     reference: Path | None = None  # audio of its default voice
 
@@ -203,7 +205,7 @@ def _load_folder(path: Path, companions: Companions, *, as_stored: bool) -> Load
     named = path.parent if path.name == "ready" else path
     name = path.stem if path.is_file() else named.name
     opened = _with_vocoder(folder, gpt, tokenizer, name, model_fingerprint(folder), files.read_about(folder))
-    notices = [f"{folder} has no weights {name}; random numbers are used instead." for name in missing]
+    notices = [WeightsMissing(folder, name) for name in missing]
     return dataclasses.replace(opened, notices=(*notices, *opened.notices))
 
 

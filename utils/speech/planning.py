@@ -16,8 +16,9 @@ from typing import NamedTuple
 from utils.config import SpeechConfig
 from utils.core import languages
 from utils.core.errors import TextError
+from utils.core.facts import Fact
 from utils.dataset.clip import abbreviate
-from utils.speech.facts import LineError, NothingToSpeakError, UnreadableTextError
+from utils.speech.facts import CharactersSkipped, LineError, NothingToSpeakError, UnreadableTextError
 from utils.speech.types import Sentence
 from utils.xtts.language_packs import LanguagePack
 from utils.xtts.tokenizer import TokenizedText, Tokenizer
@@ -64,7 +65,7 @@ class SpeechPlan(NamedTuple):
     """A text that is ready to be spoken."""
 
     sentences: tuple[Sentence, ...]
-    notes: tuple[str, ...]  # what was left out, for the user
+    notes: tuple[Fact, ...]  # what was left out, for the user
 
 
 class UnspeakableText(NamedTuple):
@@ -107,7 +108,7 @@ def plan(text: str, tokenizer: Tokenizer, config: SpeechConfig) -> SpeechPlan:
         replace(part.spoken, seed=(config.seed + number) % 2**32, pause=_pause(part, following, config))
         for number, (part, following) in enumerate(zip_longest(parts, parts[1:]))
     )
-    notes = (f"Skipped because it cannot be spoken: {_list_characters(problems)}.",) if problems else ()
+    notes = (CharactersSkipped(_list_characters(problems)),) if problems else ()
     return SpeechPlan(sentences, notes)
 
 

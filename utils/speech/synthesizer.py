@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from utils.config import SpeechConfig
-from utils.core.facts import Report, ShouldStop, ignore, never_stop
+from utils.core.facts import Fact, Report, ShouldStop, ignore, never_stop
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer, normalized
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
@@ -94,7 +94,7 @@ class Synthesizer:
         """Speak a text and yield each sentence in its order; closing the iterator stops the work."""
         return self._speak(self.plan(text, config).sentences, config, {}, should_stop)
 
-    def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[str, ...] = ()) -> Speech:
+    def join(self, utterances: Sequence[Utterance], config: SpeechConfig, notes: tuple[Fact, ...] = ()) -> Speech:
         """Join utterances with the pauses between them."""
         placed = (replace(each, start=start) for each, start in zip(utterances, start_times(utterances), strict=True))
         return Speech(tuple(placed), join(utterances), self.voice(config.reference).name, config.seed, notes=notes)

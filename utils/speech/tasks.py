@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import SpeechConfig
+from utils.core.facts import Fact
 from utils.media.audio import Samples
+from utils.speech.facts import StreamNotChecked
 from utils.speech.planning import SpeechPlan, split_speakers
 from utils.speech.types import Utterance, silence
 
@@ -23,7 +25,7 @@ class Started:
     total: int
     model: str
     voice: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def plan_parts(model: "Synthesizer", text: str, config: SpeechConfig, voices: Ma
     return tuple(parts)
 
 
-def _started(model: "Synthesizer", parts: Sequence[Part], *notes: str) -> Started:
+def _started(model: "Synthesizer", parts: Sequence[Part], *notes: Fact) -> Started:
     names = dict.fromkeys(model.voice(part.config.reference).name for part in parts)
     total = sum(len(part.plan.sentences) for part in parts)
     planned = (note for part in parts for note in part.plan.notes)
@@ -70,8 +72,7 @@ def stream(
 ) -> Iterator[Started | Samples | Utterance]:
     """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
     parts = plan_parts(model, text, config, voices or {})
-    unchecked = "Streamed audio is not checked automatically, so suspicious sentences are not retried."
-    yield _started(model, parts, unchecked)
+    yield _started(model, parts, StreamNotChecked())
     for sentence, own in [(sentence, part.config) for part in parts for sentence in part.plan.sentences]:
         chunks: list[Samples] = [silence(0)]
         with closing(model.stream_sentence(sentence, own)) as sound:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.config import SpeechConfig
+from utils.core.facts import Fact
 from utils.media.audio import Samples, faded
 from utils.media.encoding import Chapter, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
@@ -93,7 +94,7 @@ class Speech:
     voice: str  # name of the voice
     seed: int  # seed of the request
     timings: dict[str, float] = field(default_factory=dict)  # seconds of planning, decoding, vocoding, total
-    notes: tuple[str, ...] = ()  # what was left out of the text
+    notes: tuple[Fact, ...] = ()  # what was left out of the text
 
     @property
     def seconds(self) -> float:

@@ -14,7 +14,6 @@ from utils.core.paths import Project
 from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
-from utils.evaluation.report import read_note
 from utils.evaluation.results import METRICS
 from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
@@ -130,7 +129,7 @@ def _evaluation(path: Path) -> dict[str, object]:
     try:
         report = read_json(path)
         rows = {str(name): dict(row) for name, row in report["summary"].items()}
-        notes = [wording.describe(read_note(note)) for note in report.get("notes", [])]
+        notes = [wording.describe(from_json(note)) for note in report.get("notes", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise InputError(Problem.NOT_A_REPORT, str(path)) from error
     columns = [metric for metric in METRICS if any(row.get(metric.name) is not None for row in rows.values())]

@@ -21,6 +21,7 @@ from pydantic import TypeAdapter
 
 from utils.config import SpeechConfig
 from utils.core.errors import DataError
+from utils.core.facts import from_json, to_json
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import (
     cached_while_unchanged,
@@ -77,7 +78,7 @@ class Take:
     voice: str
     settings: dict[str, Any]  # all settings of speech
     pieces: tuple[TakeSentence, ...]
-    notes: tuple[str, ...] = ()  # for the listener
+    notes: tuple[Any, ...] = ()  # facts for the listener
     took: float = 0.0  # seconds of computing
     seconds: float = 0.0
     made: float = field(default_factory=time.time)
@@ -320,7 +321,8 @@ def _write(project: Project, take: Take, samples: Samples) -> Take:
     make_folder(folder)
     take = replace(take, seconds=samples.size / OUTPUT_RATE)
     audio.save(folder / AUDIO, samples, OUTPUT_RATE)
-    write_atomically(folder / METADATA, json.dumps({"format": FORMAT, **asdict(take)}, ensure_ascii=False, indent=1))
+    stored = {"format": FORMAT, **asdict(take), "notes": list(map(to_json, take.notes))}
+    write_atomically(folder / METADATA, json.dumps(stored, ensure_ascii=False, indent=1))
     return take
 
 
@@ -330,6 +332,7 @@ def _parse(path: Path) -> Take:
         data = read_json(path)
         for piece in data["pieces"]:
             piece["flags"] = list(map(Flag.read, piece.get("flags", ())))
+        data["notes"] = list(map(from_json, data.get("notes", ())))
         return TypeAdapter(Take).validate_python(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(Problem.DAMAGED_TAKE, str(path)) from error

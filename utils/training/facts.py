@@ -40,12 +40,6 @@ class Aside(Fact):
     codes: int = 0
 
 
-class ModelNotice(WarningFact):
-    """Something about the base model that may change the result."""
-
-    notice: str
-
-
 class Clips(Fact):
     """How many clips of a list are used."""
 

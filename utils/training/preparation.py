@@ -260,7 +260,7 @@ def prepare_data(
     languages = [other.language for other in others]
     tokenizer = fixed_tokenizer(config, run, base, (clip.text for clip in clips.train), languages, overrides)
     for notice in tokenizer.notices:
-        report(facts.ModelNotice(notice))
+        report(notice)
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
 
     def encode(lists: ClipLists, language: str) -> Features:

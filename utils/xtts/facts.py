@@ -13,7 +13,7 @@ from utils.core.errors import (
     TextError,
     VocabularyError,
 )
-from utils.core.facts import Fact
+from utils.core.facts import Fact, WarningFact
 
 
 class ModelProblem(StrEnum):
@@ -154,6 +154,14 @@ class ModelSwitchError(SpeedupError):
 
     problem: AdapterProblem
     detail: str = ""
+
+
+class FrontEndChanged(WarningFact):
+    """A model was trained with another version of the text front end, so words may differ."""
+
+    front_end: str
+    trained: str
+    now: str
 
 
 class LicenceError(AmharicTtsError):

@@ -9,17 +9,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from utils.core import languages
 from utils.core.storage import write_atomically
-from utils.xtts.facts import FrontEndVersionError, VocabularyFileError, VocabularyProblem
+from utils.xtts.facts import FrontEndChanged, FrontEndVersionError, VocabularyFileError, VocabularyProblem
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
 from utils.xtts.pronunciations import NONE, overrides
 from utils.xtts.vocabulary import SPACE, UNKNOWN, Vocabulary, learn_subwords
+
+if TYPE_CHECKING:
+    from utils.core.facts import Fact
 
 SUBWORDS = 2000  # reported best for Ethiopic letters; 5,000 was worse
 PROBE = 4  # longer sentences, in multiples of the character limit, are split before they are tokenized
@@ -67,7 +70,7 @@ class Tokenizer:
         self.vocabulary = vocabulary
         self.settings = settings  # of the added language; None for a published model
         self.mode: TextMode = settings.mode if settings else "latin"
-        self.notices: tuple[str, ...] = ()  # warnings about a loaded model
+        self.notices: tuple[Fact, ...] = ()  # warnings about a loaded model
         self.pronunciations: Path | None = None  # file with those that are added to the model's own
         self._packs: dict[str, tuple[dict[str, str], LanguagePack]] = {}
 
@@ -91,8 +94,7 @@ class Tokenizer:
         tokenizer.pronunciations = pronunciations
         pack = tokenizer.pack(settings.language)
         if (pack.name, current := fingerprint(pack)) != (settings.pack, settings.front_end):
-            other = f"another {settings.pack} text front end ({settings.front_end}, now {current})"
-            tokenizer.notices = (f"This model was trained with {other}; words may differ.",)
+            tokenizer.notices = (FrontEndChanged(settings.pack, settings.front_end, current),)
         return tokenizer
 
     def refuse_older_front_end(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import gradio as gr
 
 from utils.config import SEPARATOR
+from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.paths import Project
@@ -119,7 +120,9 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
         "common.in_use": t("inference.users_now", language, count=users) if users else "",
     }
     known = {name: value for name, value in rows.items() if value}
-    return cards(known, language) + message_box("warning", *model.notices, aloud=False)
+    return cards(known, language) + message_box(
+        "warning", *(wording.describe(notice, language) for notice in model.notices), aloud=False
+    )
 
 
 def describe_reading(tokenizer: Tokenizer, language: str) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 import gradio as gr
 
+from utils.core import wording
 from utils.core.paths import Project
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
@@ -14,7 +15,7 @@ from utils.studio import takes
 from utils.studio.facts import Problem, UsageError
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
-from utils.ui.i18n import labels, t, translate
+from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import working
 from utils.ui.tabs.inference.context import Context, config
@@ -131,7 +132,7 @@ def facts_html(take: Take, language: str) -> str:
     html += message_box("warning", *warnings[:MAX_WARNINGS], *hidden)
     if not warnings and take.kind == "speech" and not take.unfinished:
         html += message_box("success", t("inference.checks_passed", language), aloud=False)
-    return html + "".join(note(translate(text, language)) for text in take.notes)
+    return html + "".join(note(wording.describe(each, language)) for each in take.notes)
 
 
 def history_html(request: PanelRequest) -> str:
