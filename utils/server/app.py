@@ -21,8 +21,9 @@ from utils.core.errors import AmharicTtsError
 from utils.server import wyoming_protocol, xtts_api
 from utils.server.auth import AuthMiddleware, api_key
 from utils.server.connections import Server, bind, server_config, url
+from utils.server.facts import Fault, RequestError
 from utils.server.origins import Site, trusted_networks
-from utils.server.schema import RequestError, SpeechBody, request_error
+from utils.server.schema import SpeechBody, error_response, request_error
 from utils.server.service import SpeechService
 from utils.server.stream import EVENT_STREAM, MEDIA_TYPES, respond
 from utils.speech.facts import SessionClosedError
@@ -128,7 +129,7 @@ def _add_speech(app: FastAPI, service: SpeechService) -> None:
         """Speak a text."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":  # a form on any web site could send other types
-            raise RequestError(415, "not_json", "Send JSON, with the header 'Content-Type: application/json'.")
+            raise RequestError(Fault.NOT_JSON)
         strict = request.headers.get(STRICT, "").lower() in {"1", "true"}
         return await respond(service.open(await request.body(), strict=strict), request)
 
@@ -187,9 +188,8 @@ def _documentation(schema: type[SpeechBody]) -> dict[str, Any]:
 
 async def _not_found(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    messages = {404: "Unknown path; see /docs.", 405: "Method not allowed; see /docs."}
-    return RequestError(status, "not_found", messages.get(status, "The request failed.")).response()
+    return error_response(RequestError(Fault.NOT_FOUND if status < 500 else Fault.SERVER_ERROR), status)
 
 
 async def _failed(_request: Request, error: Exception) -> Response:
-    return request_error(error).response()
+    return error_response(request_error(error))

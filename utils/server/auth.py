@@ -14,35 +14,29 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import is_loopback
-from utils.core.errors import ConfigError
+from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
 from utils.server.origins import Site
-from utils.server.schema import RequestError
+from utils.server.schema import error_response
 
 KEY_VARIABLE = "AMHARIC_TTS_API_KEY"
 MIN_KEY_LENGTH = 16
 PUBLIC_PATHS = frozenset({"/health", "/ready"})
-BODY_SECONDS = 30.0
+BODY_SECONDS = 30
 DRAIN_BYTES, DRAIN_SECONDS = 8 << 20, 2.0  # read of a refused request, so that its client gets to read the response
 FIRST_DELAY, MAX_DELAY = 0.25, 8.0  # seconds before a login that follows failed ones
 MAX_CLIENTS = 1000  # whose failed logins are remembered
 FREE_FAILURES, SECONDS_BETWEEN = 10, 0.5  # of all addresses together: after ten failed logins, two a second
 MAX_WAITING = 4  # logins of a client, which wait their turn even after it has disconnected
 MAX_WAITING_IN_ALL = 20
-HINT = 'Create one: python -c "import secrets; print(secrets.token_urlsafe(32))"'
 
 
 def api_key(file: str, host: str, *, proxies: bool = False) -> str:
     """Return the API key; empty when none is set and none is needed, as other computers cannot send requests."""
     key = _read(Path(file)) if file else os.environ.get(KEY_VARIABLE, "").strip()
     if not key and (proxies or not is_loopback(host)):
-        raise ConfigError(
-            f"Other computers can reach {host}, and no API key is set.",
-            hint=f"Set {KEY_VARIABLE}, or give a file with --api-key-file. {HINT}",
-        )
+        raise ServerSettingError(ServerProblem.NO_KEY, host)
     if key and (len(key) < MIN_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key):
-        raise ConfigError(
-            f"The API key must have at least {MIN_KEY_LENGTH} letters or digits, without spaces.", hint=HINT
-        )
+        raise ServerSettingError(ServerProblem.WEAK_KEY)
     return key
 
 
@@ -50,9 +44,9 @@ def _read(path: Path) -> str:
     try:
         key = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"Cannot read the API key from {path}: {error}.", hint="See --api-key-file.") from error
+        raise ServerSettingError(ServerProblem.UNREADABLE_KEY, str(path), str(error)) from error
     if not key:
-        raise ConfigError(f"The API key file {path} is empty.", hint=HINT)
+        raise ServerSettingError(ServerProblem.EMPTY_KEY, str(path))
     return key
 
 
@@ -77,7 +71,7 @@ class AuthMiddleware:
             self._check(scope, Headers(scope=scope))
             received = await read_body(scope, receive, self.max_bytes)
         except RequestError as error:
-            await error.response()(scope, receive, send)
+            await error_response(error)(scope, receive, send)
             return
         if received is not None:
             await self.app(scope, received, send)
@@ -86,14 +80,13 @@ class AuthMiddleware:
         """Refuse requests of other web sites, and those without the key."""
         foreign = self.site.foreign(scope)
         if foreign == "host":
-            raise RequestError(403, "wrong_host", "This server accepts requests to localhost only.")
+            raise RequestError(Fault.WRONG_HOST)
         if foreign == "origin":
-            raise RequestError(403, "wrong_origin", "Requests from other websites are not allowed.")
+            raise RequestError(Fault.WRONG_ORIGIN)
         is_preflight = headers.get("origin") in self.site.origins and scope["method"] == "OPTIONS"
         is_public = not self.key or is_preflight or scope["path"] in PUBLIC_PATHS
         if not is_public and not hmac.compare_digest(digest(bearer(headers)), self.key):
-            message = "Send the API key in the header 'Authorization: Bearer KEY'."
-            raise RequestError(401, "invalid_api_key", message)
+            raise RequestError(Fault.INVALID_API_KEY)
 
 
 async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> Receive | None:
@@ -111,10 +104,9 @@ async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> Receive |
                 body += message.get("body", b"")
                 if is_too_large or len(body) > max_bytes:
                     await _drain(receive, more=more)
-                    raise RequestError(413, "too_large", f"The request is larger than {max_bytes:,} bytes.")
+                    raise RequestError(Fault.TOO_LARGE, limit=max_bytes)
     except TimeoutError as error:
-        reason = f"The request took more than {BODY_SECONDS:g} seconds to arrive."
-        raise RequestError(408, "too_slow", reason) from error
+        raise RequestError(Fault.TOO_SLOW, limit=BODY_SECONDS) from error
     return _replay(bytes(body), receive)
 
 

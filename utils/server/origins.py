@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from utils.core.addresses import is_loopback
-from utils.core.errors import ConfigError
+from utils.server.facts import ServerProblem, ServerSettingError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -31,8 +31,7 @@ def trusted_networks(names: Iterable[str]) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(name) for name in names)
     except ValueError as error:
-        hint = "Give an address such as 10.0.0.2, or a network such as 10.0.0.0/24."
-        raise ConfigError(f"The trusted proxy is not an address: {error}.", hint=hint) from error
+        raise ServerSettingError(ServerProblem.PROXY, reason=str(error)) from error
 
 
 @dataclass

@@ -15,10 +15,10 @@ from starlette.requests import cookie_parser
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from utils.core.errors import ConfigError
 from utils.server.auth import LoginThrottle, bearer, digest, read_body
+from utils.server.facts import RequestError, ServerProblem, ServerSettingError
 from utils.server.origins import Site
-from utils.server.schema import RequestError
+from utils.server.schema import error_response
 
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
@@ -56,7 +56,7 @@ def credentials(auth: str, *, exposed: bool) -> Credentials | None:
         return Credentials("amharic", secrets.token_urlsafe(12), generated=True) if exposed else None
     user, _, password = auth.partition(":")
     if not user or not password:
-        raise ConfigError("--auth must have the form user:password.", hint="Separate user and password with a colon.")
+        raise ServerSettingError(ServerProblem.LOGIN)
     return Credentials(user, password)
 
 
@@ -114,7 +114,7 @@ class PageGuard:
             try:
                 receive_again = await read_body(scope, receive, MAX_LOGIN)
             except RequestError as error:
-                handler = error.response()
+                handler = error_response(error)
             else:
                 handler, receive = self.throttle, receive_again or receive
         reply = refusing_errors(send_with_headers) if EVENT.match(scope["path"]) else send_with_headers

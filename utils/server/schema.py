@@ -16,6 +16,7 @@ from utils.config.facts import Rule, broken
 from utils.core.errors import AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
+from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
 from utils.speech.facts import QueueFullError, SessionClosedError
 from utils.studio.reference_clips import named_voices
 
@@ -33,53 +34,38 @@ FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  
 logger = logging.getLogger(__name__)
 
 
-class RequestError(AmharicTtsError):
-    """A request that gets an error as its response."""
+def error_body(error: RequestError) -> dict[str, Mapping[str, str | None]]:
+    """Return the JSON of a response."""
+    kind = "server_error" if error.status >= 500 else "invalid_request_error"
+    return {"error": {"message": str(error), "type": kind, "param": error.param or None, "code": error.fault.value}}
 
-    def __init__(self, status: int, code: str, message: str, *, param: str = "", retry_after: int = 0) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code  # one word for programs
-        self.param = param  # the field of the request that is wrong
-        self.retry_after = retry_after  # seconds after which trying again makes sense; 0 if it does not
 
-    def body(self) -> dict[str, Mapping[str, str | None]]:
-        """Return the JSON of the response."""
-        kind = "server_error" if self.status >= 500 else "invalid_request_error"
-        return {"error": {"message": str(self), "type": kind, "param": self.param or None, "code": self.code}}
-
-    def response(self) -> JSONResponse:
-        headers = {"Retry-After": str(self.retry_after)} if self.retry_after else {}
-        if self.status == 401:
-            headers["WWW-Authenticate"] = "Bearer"
-        return JSONResponse(self.body(), self.status, headers)
+def error_response(error: RequestError, status: int = 0) -> JSONResponse:
+    headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
+    if error.fault is Fault.INVALID_API_KEY:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse(error_body(error), status or error.status, headers)
 
 
 def request_error(error: Exception) -> RequestError:
     """Turn any error into one for the client; the details of internal errors go to the log only."""
-    known = error if isinstance(error, RequestError) else _known(error)
-    if known is not None:
-        return known
-    logger.error("A request failed.", exc_info=error)
-    is_ours = isinstance(error, AmharicTtsError)
-    message = _without_folders(str(error)) if is_ours else "Internal server error; see the log of the server."
-    return RequestError(500, "speech_failed" if is_ours else "server_error", message)
-
-
-def _known(error: Exception) -> RequestError | None:
-    """Return what a client is told of an error that may well happen."""
     match error:
+        case RequestError():
+            return error
         case TimeoutError():
-            return RequestError(504, "timeout", "The text was not spoken within the time limit of a request.")
+            fault = Fault.TIMEOUT
         case QueueFullError():
-            return RequestError(429, "rate_limit_exceeded", str(error), retry_after=error.retry_after)
+            return RequestError(Fault.RATE_LIMIT, retry_after=error.retry_after)
         case SessionClosedError():
-            return RequestError(503, "stopping", "The server is shutting down.")
+            fault = Fault.STOPPING
         case DiskFullError() | NoSpaceError() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            return RequestError(507, "disk_full", "The disk of the server is full.")
+            fault = Fault.DISK_FULL
         case TextError() | ConfigError():
-            return RequestError(400, "invalid_value", _without_folders(str(error)))
-    return None
+            fault = Fault.INVALID_VALUE
+        case _:
+            logger.error("A request failed.", exc_info=error)
+            fault = Fault.SPEECH_FAILED if isinstance(error, AmharicTtsError) else Fault.SERVER_ERROR
+    return RequestError(fault, detail=_without_folders(str(error)) if isinstance(error, AmharicTtsError) else "")
 
 
 def _without_folders(message: str) -> str:
@@ -147,9 +133,9 @@ def json_object(content: bytes) -> dict[str, object]:
     try:
         values = parse_json(content)
     except ValueError as error:
-        raise RequestError(400, "invalid_json", "The body is not valid JSON.") from error
+        raise RequestError(Fault.INVALID_JSON) from error
     if not isinstance(values, dict):
-        raise RequestError(400, "invalid_json", "The body must be a JSON object.")
+        raise RequestError(Fault.INVALID_JSON)
     return values
 
 
@@ -164,11 +150,10 @@ def read_body(
     known = {name: value for name, value in sent.items() if name in model.model_fields}
     body = model.parse(sent if strict else known, source="the request")
     if len(body.input) > max_characters:
-        message = f"The text has {len(body.input):,} characters; the limit is {max_characters:,}."
-        raise RequestError(400, "text_too_long", message, param="input")
+        raise RequestError(Fault.TEXT_TOO_LONG, count=len(body.input), limit=max_characters, param="input")
     if body.response_format == "opus" and body.sample_rate not in OPUS_RATES:
-        message = f"opus has no sample rate of {body.sample_rate}; use one of {', '.join(map(str, OPUS_RATES))}."
-        raise RequestError(400, "invalid_value", message, param="sample_rate")
+        detail = f"opus has no sample rate of {body.sample_rate}; use one of {', '.join(map(str, OPUS_RATES))}."
+        raise RequestError(Fault.INVALID_VALUE, detail, param="sample_rate")
     return body, sorted(sent.keys() - known.keys())
 
 
@@ -181,7 +166,7 @@ class VoiceFolder:
 
     def __init__(self, folder: Path | None) -> None:
         if folder is not None and not folder.is_dir():
-            raise ConfigError(f"{folder} is not a folder.", hint="Give the voices folder with --voices.")
+            raise ServerSettingError(ServerProblem.VOICES, str(folder))
         self.folder = folder
 
     def references(self, model_voices: Sequence[str]) -> dict[str, str]:
@@ -195,6 +180,6 @@ class VoiceFolder:
             name = DEFAULT_VOICE
         if name not in references:
             first = ", ".join(list(references)[:8])
-            message = f"Unknown voice {name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
-            raise RequestError(400, "unknown_voice", message, param="voice")
+            detail = f"{name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
+            raise RequestError(Fault.UNKNOWN_VOICE, detail, param="voice")
         return references[name]

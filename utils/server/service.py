@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from utils.config import ServeConfig, SpeechConfig
+from utils.server.facts import Fault, RequestError
 from utils.server.metrics import Counters
-from utils.server.schema import RequestError, VoiceFolder, body_model, read_body
+from utils.server.schema import VoiceFolder, body_model, read_body
 from utils.server.stream import AudioStream
 from utils.speech.session import SpeechSession
 
@@ -44,8 +45,7 @@ class SpeechService:
         body, ignored = read_body(content, self.schema, self.config.longest_text, strict=strict)
         known_voices = self._model_voices()
         if len(self.open_streams) >= self.config.clients:
-            message = f"{len(self.open_streams)} requests are open."
-            raise RequestError(429, "rate_limit_exceeded", message, retry_after=1)
+            raise RequestError(Fault.RATE_LIMIT, retry_after=1)
         speech = body.speech_config(self.defaults, self._voices.reference(body.voice, known_voices))
         stream = AudioStream(self.session, body, speech, self.config.seconds, self.open_streams, self.counters)
         stream.ignored = ignored
@@ -53,6 +53,5 @@ class SpeechService:
 
     def _model_voices(self) -> tuple[str, ...]:
         if self.session.loaded is None:
-            message = "The model is still loading; try again in a few seconds."
-            raise RequestError(503, "loading", message, retry_after=LOADING_RETRY_SECONDS)
+            raise RequestError(Fault.LOADING, retry_after=LOADING_RETRY_SECONDS)
         return self.session.loaded.synthesizer.voices()

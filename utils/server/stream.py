@@ -21,8 +21,9 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.server.facts import Fault, RequestError
 from utils.server.metrics import Counters
-from utils.server.schema import RequestError, SpeechBody, request_error
+from utils.server.schema import SpeechBody, error_body, error_response, request_error
 from utils.speech.session import SpeechSession
 from utils.speech.types import silence
 
@@ -90,7 +91,7 @@ class AudioStream:
                 yield _event({"type": "speech.audio.delta", "audio": base64.b64encode(chunk).decode()})
             yield _event({"type": "speech.audio.done", "usage": self.usage()})
         except Exception as error:  # noqa: BLE001  # sent as an event
-            yield _event({"type": "error", **request_error(error).body()})
+            yield _event({"type": "error", **error_body(request_error(error))})
 
     def usage(self) -> dict[str, int]:
         """Count what OpenAI calls tokens: the characters of the text, and the audio codes that were spoken."""
@@ -155,7 +156,7 @@ async def respond(stream: AudioStream, request: Request) -> Response:
         if isinstance(error, Exception):
             answer = request_error(error)
             stream.counters.count(answer.status)
-            return answer.response()
+            return error_response(answer)
         raise
     stream.counters.count(200)
     stream.counters.count_first_audio(asyncio.get_running_loop().time() - stream.started)
@@ -188,7 +189,7 @@ async def _first_chunk(stream: AudioStream, request: Request) -> bytes:
         if not chunk.done():
             chunk.cancel()
     if not chunk.done():
-        raise RequestError(408, "gone", "The client has disconnected.")
+        raise RequestError(Fault.GONE)
     return chunk.result()
 
 

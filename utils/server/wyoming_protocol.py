@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from utils.core import VERSION
-from utils.core.errors import ConfigError
 from utils.media.rates import OUTPUT_RATE
-from utils.server.schema import RequestError, request_error
+from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
+from utils.server.schema import request_error
 from utils.server.service import SpeechService
 
 if TYPE_CHECKING:
@@ -28,13 +28,13 @@ SENTENCE_END = re.compile(r"(?<=[።፧፨])\s*|(?<=[.!?…])\s+|\n+")
 def parse_address(address: str) -> "AsyncServer":
     """Make a server for an address such as tcp://127.0.0.1:10200."""
     if importlib.util.find_spec("wyoming") is None:
-        raise ConfigError("The package wyoming is not installed.", hint="Run: pip install wyoming")
+        raise ServerSettingError(ServerProblem.NO_WYOMING)
     from wyoming.server import AsyncServer
 
     try:
         return AsyncServer.from_uri(address)
     except ValueError as error:
-        raise ConfigError(f"wyoming: {error}.", hint="Use an address like tcp://127.0.0.1:10200.") from error
+        raise ServerSettingError(ServerProblem.WYOMING_ADDRESS, address, str(error)) from error
 
 
 async def start(server: "AsyncServer", service: SpeechService) -> None:
@@ -54,13 +54,13 @@ async def start(server: "AsyncServer", service: SpeechService) -> None:
             except Exception as error:  # noqa: BLE001  # sent to the client
                 self.conversation = None
                 problem = request_error(error)
-                await self.write_event(Error(str(problem), problem.code).event())
+                await self.write_event(Error(str(problem), problem.fault.value).event())
             return True
 
     try:
         await server.start(Handler)
     except OSError as error:
-        raise ConfigError(f"wyoming: {error.strerror}.", hint="Choose another address or port.") from error
+        raise ServerSettingError(ServerProblem.WYOMING_PORT, reason=str(error.strerror)) from error
 
 
 class Conversation:
@@ -89,7 +89,7 @@ class Conversation:
         elif SynthesizeChunk.is_type(event.type):  # a Synthesize meanwhile is the same text once more, for old servers
             sentences, self.text = complete_sentences(self.text + SynthesizeChunk.from_event(event).text)
             if len(self.text) > self.service.config.longest_text:
-                raise RequestError(400, "text_too_long", "A sentence is longer than the longest text of this server.")
+                raise RequestError(Fault.TEXT_TOO_LONG, count=len(self.text), limit=self.service.config.longest_text)
             await self._speak(sentences)
         elif SynthesizeStop.is_type(event.type):
             text, self.text = self.text, None

@@ -10,7 +10,8 @@ from fastapi.responses import Response
 from utils.amharic.alphabet import ETHIOPIC
 from utils.config import SpeechConfig
 from utils.core.languages import AMHARIC, find
-from utils.server.schema import RequestError, json_object
+from utils.server.facts import Fault, RequestError
+from utils.server.schema import json_object
 from utils.server.service import SpeechService
 from utils.server.stream import respond
 from utils.xtts.language_packs import pack_for
@@ -96,9 +97,7 @@ def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
     async def switch_model(request: Request) -> dict[str, str]:
         name = str(json_object(await request.body()).get("model_name", ""))
         if name != service.config.name:
-            raise RequestError(
-                400, "model_not_found", f"This server has only {service.config.name}.", param="model_name"
-            )
+            raise RequestError(Fault.MODEL_NOT_FOUND, service.config.name, param="model_name")
         return {"message": "Model is loaded"}
 
     @app.post("/set_output")
@@ -106,8 +105,7 @@ def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
     @app.post("/tts_to_file")
     async def refuse_folders() -> None:
         """Clients choose no folders and files of the computer of the server."""
-        message = "Folders are set when the server starts; see --voices. For a file, send the text to /tts_to_audio."
-        raise RequestError(403, "not_allowed", message)
+        raise RequestError(Fault.NOT_ALLOWED)
 
 
 def _number(name: str, value: object) -> float:
@@ -115,5 +113,5 @@ def _number(name: str, value: object) -> float:
     try:
         number = float(str(value))
     except ValueError as error:
-        raise RequestError(400, "invalid_value", f"{name} must be a number.", param=name) from error
+        raise RequestError(Fault.INVALID_VALUE, f"{name} must be a number.", param=name) from error
     return int(number) if name == "top_k" and number.is_integer() else number
