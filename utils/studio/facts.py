@@ -3,6 +3,13 @@
 from enum import StrEnum
 from pathlib import Path
 
+# What runs have stored is read back as what it was only where its class is known.
+import utils.dataset.facts
+import utils.recognition.facts
+import utils.speech.facts
+import utils.training.errors
+import utils.training.facts
+import utils.xtts.facts  # noqa: F401
 from utils.core.errors import (
     AmharicTtsError,
     ConfigError,
