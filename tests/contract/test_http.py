@@ -5,7 +5,7 @@ import wave
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from tests.server.fake_server import served

@@ -35,7 +35,7 @@ from utils.xtts.tokenizer import Tokenizer
 CODES = torch.arange(0, 1000, 25)
 PUBLISHED_FILES = {
     "model.pth", "config.json", "vocab.json", "text.json", "speakers_xtts.pth", "reference.wav", "about.json",
-    "README.md",
+    "files.json", "README.md",
 }  # fmt: skip
 
 

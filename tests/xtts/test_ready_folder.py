@@ -135,7 +135,7 @@ def test_a_disk_that_fills_up_leaves_the_old_model(
 
 @pytest.mark.parametrize("after", ["old gone", "both there"])
 def test_a_kill_between_the_two_renames_is_repaired_by_the_next_call(tmp_path: Path, after: str) -> None:
-    folder, before = tmp_path / "ready", tmp_path / ".ready.before"
+    folder, before = tmp_path / "ready", tmp_path / ".ready.old-1"
     before.mkdir()
     (before / "model.pth").write_text("old")
     (before / "mine.txt").write_text("mine")

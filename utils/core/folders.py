@@ -22,6 +22,7 @@ from typing import Any
 from utils.core.errors import Damage, DamagedError, FileDamagedError, UndeletableError
 from utils.core.storage import (
     PARTIAL,
+    cached_while_unchanged,
     make_folder,
     read_json,
     require_space,
@@ -83,13 +84,21 @@ def write_folder(
     require_space(target, needed)
     serial = 1 + int(read_manifest(target, manifest)["serial"]) if has_previous else 1
     with replace_folder(target) as new:
-        digests, files = fill(new), {}
-        for path in _flush(new):  # before the manifest, which says that they are complete
-            name = path.relative_to(new).as_posix()
-            files[name] = {"size": path.stat().st_size, "sha256": digests.get(name) or hash_file(path)}
-        content = {"format": FORMAT, "serial": serial, **about, "files": files}
-        write_manifest(new / manifest, content)
+        seal(new, manifest, about, fill(new), serial)
     return target
+
+
+def seal(
+    folder: Path, manifest: str, about: Mapping[str, Any], digests: Mapping[str, str] | None = None, serial: int = 1
+) -> None:
+    """Write the manifest of a folder that is complete, with the size and the SHA-256 of each file."""
+    files = {}
+    for path in _flush(folder):  # before the manifest, which says that they are complete
+        name = path.relative_to(folder).as_posix()
+        if name != manifest:
+            digest = (digests or {}).get(name) or hash_file(path)
+            files[name] = {"size": path.stat().st_size, "sha256": digest}
+    write_manifest(folder / manifest, {"format": FORMAT, "serial": serial, **about, "files": files})
 
 
 def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
@@ -142,11 +151,23 @@ def newest_complete(target: Path, manifest: str) -> Path | None:
 
 def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
     """Read the manifest of a folder and check the sizes of its files."""
-    path = folder / manifest
+    about = read_signed_manifest(folder / manifest)
+    for name, file in about["files"].items():
+        try:
+            actual = (folder / name).stat().st_size
+        except OSError as error:
+            raise FileDamagedError(folder / name, Damage.MISSING) from error
+        if actual != file["size"]:
+            raise FileDamagedError(folder / name, Damage.SIZE)
+    return about
+
+
+def read_signed_manifest(path: Path) -> dict[str, Any]:
+    """Read a manifest without looking at its files."""
     try:
         about = read_json(path)
         version, files = about["format"], about["files"].items()
-        sizes = {name: int(file["size"]) for name, file in files if file["sha256"]}
+        is_complete = all(file["sha256"] and int(file["size"]) >= 0 for _, file in files)
         int(about["serial"])
         digest = about.pop(DIGEST, None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
@@ -154,15 +175,8 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         raise FileDamagedError(path, Damage.MISSING if is_missing else Damage.UNREADABLE) from error
     if version != FORMAT:
         raise FileDamagedError(path, Damage.FORMAT)
-    if digest != _digest(about):
+    if not is_complete or digest != _digest(about):
         raise FileDamagedError(path)
-    for name, size in sizes.items():
-        try:
-            actual = (folder / name).stat().st_size
-        except OSError as error:
-            raise FileDamagedError(folder / name, Damage.MISSING) from error
-        if actual != size:
-            raise FileDamagedError(folder / name, Damage.SIZE)
     return dict(about)
 
 
@@ -184,6 +198,12 @@ def hash_file(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise FileDamagedError(path, Damage.UNREADABLE) from error
+
+
+@cached_while_unchanged(1024)
+def hash_once(path: Path) -> str:
+    """Hash a file again only when its size or time has changed."""
+    return hash_file(path)
 
 
 def _swap(new: Path, target: Path) -> None:

@@ -10,6 +10,7 @@ import secrets
 import shutil
 import sys
 import time
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
@@ -100,6 +101,14 @@ def cached_while_unchanged(maxsize: int) -> Callable[[F], F]:
         return cast("F", call)
 
     return decorate
+
+
+@cached_while_unchanged(256)
+def verify_archive(path: Path) -> None:
+    """Compare the content of a zip archive, such as a .pth file, with its checksums, once per size and time."""
+    with zipfile.ZipFile(path) as archive:
+        if damaged := archive.testzip():
+            raise zipfile.BadZipFile(f"Bad CRC-32 for file {damaged!r}")
 
 
 def file_version(path: Path) -> tuple[int, int]:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from utils.core.folders import replace_folder
+from utils.core.folders import replace_folder, seal
 from utils.core.storage import atomic_writer, make_folder, require_space
 from utils.studio.facts import InputError, Problem, ProjectError, UploadError, UsageError
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.facts import ModelFileError, ModelProblem
-from utils.xtts.files import CONFIG_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE, REFERENCE_FILE, VOCABULARY_FILE
+from utils.xtts.files import CONFIG_FILE, DIGESTS_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE, REFERENCE_FILE, VOCABULARY_FILE
 from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.portable import alias_of, portable, with_alias
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
@@ -86,6 +86,7 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
         shutil.rmtree(model)
         if options.safetensors:
             write_tensors(new / SAFETENSORS_FILE, _unshared(read_state_dict(new / MODEL_FILE)))
+        seal(new, DIGESTS_FILE, {})  # before the card, which people edit
         (new / CARD).write_text(card, encoding="utf-8")
     return _published(folder, before, options)
 

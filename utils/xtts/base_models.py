@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
+from utils.core.folders import hash_once
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_atomically
 from utils.xtts.facts import ModelFileError, ModelProblem, UnreachableError
@@ -132,8 +133,10 @@ class VerifiedFiles:
         write_atomically(self.folder / VERIFIED_FILE, json.dumps(self.files, indent=2))
 
     def _size_and_time(self, name: str) -> list[object]:
-        stat = (self.folder / name).stat()
-        return [stat.st_size, stat.st_mtime_ns]
+        path = self.folder / name
+        stat = path.stat()
+        # the tensors have checksums, which are compared when they are read
+        return [stat.st_size, stat.st_mtime_ns, "" if path.suffix == ".pth" else hash_once(path)]
 
 
 def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:

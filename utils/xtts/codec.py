@@ -19,6 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from utils.core.storage import verify_archive
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
 from utils.xtts.facts import ModelFileError, ModelProblem
@@ -148,6 +149,8 @@ def read_tensors_only(path: Path) -> object:
     """Read a .pth that contains only tensors, stored uncompressed."""
     try:
         if not _is_compressed(path):
+            if zipfile.is_zipfile(path):
+                verify_archive(path)
             return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
         raise ModelFileError(path, ModelProblem.MISSING) from error

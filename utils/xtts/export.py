@@ -12,7 +12,7 @@ from torch import Tensor
 
 from utils.core import languages
 from utils.core.errors import DiskFullError
-from utils.core.folders import replace_folder
+from utils.core.folders import replace_folder, seal
 from utils.core.storage import link_or_copy, read_json, require_space
 from utils.media import audio
 from utils.media.rates import RATE
@@ -22,6 +22,7 @@ from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError,
 from utils.xtts.files import (
     ABOUT_FILE,
     CONFIG_FILE,
+    DIGESTS_FILE,
     DVAE_FILE,
     MEL_FILE,
     MODEL_FILE,
@@ -38,7 +39,16 @@ from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import START, STOP, Vocabulary
 
 SHARED = (SPEAKERS_FILE, DVAE_FILE, MEL_FILE)  # copied from the base, for its voices and for further training
-EXPORTED_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, SETTINGS_FILE, REFERENCE_FILE, ABOUT_FILE, *SHARED)
+EXPORTED_FILES = (
+    MODEL_FILE,
+    CONFIG_FILE,
+    VOCABULARY_FILE,
+    SETTINGS_FILE,
+    REFERENCE_FILE,
+    ABOUT_FILE,
+    DIGESTS_FILE,
+    *SHARED,
+)
 DUPLICATES = ("gpt_inference.", "gpt.wte.")  # second names of the same weights
 
 
@@ -122,6 +132,7 @@ def write_ready(
             (new / REFERENCE_FILE).write_bytes(voice.read_bytes())
         elif voice.is_file():
             audio.save(new / REFERENCE_FILE, audio.load(voice, RATE), RATE)
+        seal(new, DIGESTS_FILE, {})
     return folder
 
 

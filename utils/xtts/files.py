@@ -4,6 +4,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+from utils.core.errors import Damage, FileDamagedError
+from utils.core.folders import hash_once, read_signed_manifest
 from utils.core.storage import read_json, read_object
 
 MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
@@ -11,6 +13,7 @@ DVAE_FILE, MEL_FILE, SPEAKERS_FILE = "dvae.pth", "mel_stats.pth", "speakers_xtts
 SETTINGS_FILE = "text.json"  # how text of the added language is processed
 REFERENCE_FILE = "reference.wav"  # the default voice
 ABOUT_FILE = "about.json"  # where a fine-tuned model comes from
+DIGESTS_FILE = "files.json"  # size and digest of each file of an exported model; version 1.1 wrote none
 
 REQUIRED_FILES = (CONFIG_FILE, VOCABULARY_FILE)  # needed beside the weights
 HUB_FILES = (MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE, DVAE_FILE, MEL_FILE, SPEAKERS_FILE)
@@ -29,6 +32,24 @@ def looks_complete(path: Path) -> bool:
             return zipfile.is_zipfile(path) or file.read(1) == PICKLE
     except (OSError, ValueError):
         return False
+
+
+def verify_folder(folder: Path) -> None:
+    """Compare the files of an exported model with their digests, once per size and time.
+
+    Those in .pth files are compared with the checksums inside when they are read. A folder without digests is of
+    version 1.1 or of another program.
+    """
+    if not (folder / DIGESTS_FILE).is_file():
+        return
+    for name, file in read_signed_manifest(folder / DIGESTS_FILE)["files"].items():
+        path = folder / name
+        if not path.is_file():  # what is needed is missed by whoever reads it
+            continue
+        if path.stat().st_size != file["size"]:
+            raise FileDamagedError(path, Damage.SIZE)
+        if path.suffix != ".pth" and hash_once(path) != file["sha256"]:
+            raise FileDamagedError(path)
 
 
 def read_about(folder: Path) -> dict[str, Any]:

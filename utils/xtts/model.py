@@ -21,9 +21,9 @@ from torch import Tensor, nn
 
 from utils.core.errors import shortage
 from utils.core.paths import TINY_MODEL
-from utils.core.storage import read_json
+from utils.core.storage import read_json, verify_archive
 from utils.xtts.facts import ModelFileError, ModelProblem
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, read_about
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, read_about, verify_folder
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def _unpickle(path: Path) -> object:
     """Unpickle a file with tensors, plain values and coqui's config, without running code."""
     try:
         mapped = zipfile.is_zipfile(path)  # torch's older format cannot be mapped
+        if mapped:
+            verify_archive(path)
         try:
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
         except pickle.UnpicklingError:  # published XTTS v2 files contain an XttsConfig
@@ -210,6 +212,7 @@ def read_config(folder: Path) -> "XttsConfig":
     from TTS.tts.configs.xtts_config import XttsArgs, XttsConfig
 
     path = folder / CONFIG_FILE
+    verify_folder(folder)
     try:
         data = read_json(path)
         args = data["model_args"]
