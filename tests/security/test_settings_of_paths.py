@@ -25,9 +25,9 @@ READ = {
 # Paths that are written: the page fills them in itself, and whatever it was sent instead is not used.
 WRITTEN = {"DownloadConfig.models", "TrainConfig.output_path"}
 WORDS = {
-    "DatasetConfig.language", "DatasetConfig.proxy",
+    "DatasetConfig.columns", "DatasetConfig.language", "DatasetConfig.proxy",
     "DatasetConfig.speaker", "ServeConfig.host", "ServeConfig.name", "ServeConfig.origins",
-    "ServeConfig.wyoming", "SpeechConfig.language",
+    "ServeConfig.trusted_proxies", "ServeConfig.wyoming", "SpeechConfig.language",
     "TrainConfig.language", "TrainConfig.sample_texts",
 }  # fmt: skip
 
