@@ -92,6 +92,7 @@ def test_the_likelier_of_two_homographs_is_chosen(written: str, phones: str) -> 
         ("እንሂድ እንነግራለን", "ɨnːɨhid ɨnːɨnəɡralːən"),
         ("የሄደችው የሄደችውን", "jəhedət͡ʃːɨw jəhedət͡ʃːɨwn"),
         ("ያልለበሰ አልላኩም", "jalːəbːəsə alːakumː"),  # ል before ል is one long consonant
+        ("ሠርቻለሁ ሰብሬያለሁ", "sərɨt͡ʃːalːəhu səbɨrːejalːəhu"),
         ("አለ አለው የለም አይደለም", "alːə alːəw jəlːəm ajdəlːəm"),
     ],
 )
