@@ -1,18 +1,24 @@
-"""Report phrases of the page without a translation, and translations that nothing uses.
+"""Report facts and errors without wording, phrases without a translation, and phrases that nothing uses.
 
 Run it as ``python -m tools.translations``. It reports only; it never fails.
 """
 
 import ast
+import importlib
+import pkgutil
 import sys
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 
+import utils
 from utils.config import Config, DatasetConfig, DownloadConfig, SpeechConfig, TrainConfig
+from utils.core.errors import ERRORS
+from utils.core.facts import KINDS, Unrecognised
 from utils.core.paths import ROOT
-from utils.core.wording import TABLES, Row, read_table
+from utils.core.wording import TABLES, Row, read_table, rows
 from utils.studio.page_settings import PageSettings
-from utils.ui.i18n import GAP, field_area
+from utils.ui.i18n import field_area
 
 CONFIGS: tuple[type[Config], ...] = (
     TrainConfig,
@@ -21,36 +27,48 @@ CONFIGS: tuple[type[Config], ...] = (
     DownloadConfig,
     PageSettings,
 )
-FROM_BELOW = {"errors", "terms"}  # tables whose English is written below the page
-PYDANTIC = "should be"  # its own messages
+
+
+MISSING = "no translation"
 
 
 def main() -> None:
     """Print the report."""
     texts = set(_texts(ROOT / "utils"))
-    whole = "\n".join(texts)
     fields = set(_field_ids())
-    for table in sorted((TABLES / "page").glob("*.tsv")):
+    for table in sorted(TABLES.rglob("*.tsv")):
         for row in read_table(table):
-            if problem := _problem(row, table.stem, texts, whole, fields):
+            is_page = table.parent.name == "page"
+            if problem := _page_problem(row, table.stem, texts, fields) if is_page else "" if row.amharic else MISSING:
                 sys.stdout.write(f"{table.name}: {row.id}: {problem}\n")
             fields.discard(row.id)
     for name in sorted(fields):
-        sys.stdout.write(f"fields.tsv: {name}: no translation\n")
+        sys.stdout.write(f"fields.tsv: {name}: {MISSING}\n")
+    for name in sorted({*_wordings()} - rows().keys()):
+        sys.stdout.write(f"{name}: no wording\n")
 
 
-def _problem(row: Row, table: str, texts: set[str], whole: str, fields: set[str]) -> str:
+def _page_problem(row: Row, table: str, texts: set[str], fields: set[str]) -> str:
     if not row.amharic:
-        return "no translation"
+        return MISSING
     if table == "fields":
         return "" if row.id in fields else "no such field"
-    if table in FROM_BELOW:
-        parts = (part for part in GAP.split(row.english) if len(part) > 3)
-        known = row.id == "errors.internal" or PYDANTIC in row.english or all(part in whole for part in parts)
-        return "" if known else f"not in the code: {row.english}"
     prefixes = (text for text in texts if text.endswith(("_", ".")) and "." in text)  # f"status.{...}"
     is_used = row.id in texts or row.id.removesuffix("_hint") in texts or row.id.startswith(tuple(prefixes))
     return "" if is_used else "not used"
+
+
+def _wordings() -> Iterator[str]:
+    """Yield the ids of all facts and errors, and of the members of the enumerations in their fields."""
+    for module in pkgutil.walk_packages(utils.__path__, "utils."):
+        if module.name.endswith((".facts", ".errors", ".schema")):
+            importlib.import_module(module.name)
+    for kind in [*KINDS.values(), *(kind for kind in ERRORS.values() if kind.fields)]:
+        if kind.__subclasses__() or kind is Unrecognised:
+            continue
+        yield kind.__name__
+        enums = (each for each in kind.fields.values() if isinstance(each, type) and issubclass(each, Enum))
+        yield from (f"{enum.__name__}.{member.value}" for enum in enums for member in enum)
 
 
 def _texts(folder: Path) -> Iterator[str]:

@@ -18,7 +18,7 @@ from utils.studio import comparisons, downloads, reference_clips, takes
 from utils.studio.facts import RunActiveError
 from utils.studio.models import tokenizer_of
 from utils.studio.runs import find_run
-from utils.ui.i18n import describe_error, t, translate
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import show_errors
 
 ROWS = [row for table in (TABLES / "page").glob("*.tsv") for row in read_table(table)]
@@ -77,7 +77,6 @@ def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> No
     busy = RunActiveError("20260101-train", "የአበበ")
     assert describe_error(busy, "en") == str(busy)
     assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት፣ ወይም እስኪያልቅ ይጠብቁ።"
-    assert translate("", "am") == ""
     untranslated = DataError("The moon is full.", hint="Wait two weeks.")
     assert describe_error(untranslated, "am") == f"The moon is full. {CURE} Wait two weeks."
     assert "ZeroDivisionError: by zero" in describe_error(ZeroDivisionError("by zero"), "en")

@@ -13,6 +13,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
 from utils.core.paths import TINY_MODEL, Project
+from utils.core.wording import describe
 from utils.speech import precision
 from utils.speech.facts import Flag, FlagKind
 from utils.speech.preview import TextPreview
@@ -21,7 +22,7 @@ from utils.studio.facts import Status
 from utils.studio.models import ListedModel, list_models
 from utils.studio.runs import Run, State
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
-from utils.ui.i18n import t, translate
+from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
 from utils.ui.run_panel import task_status
 from utils.ui.tabs.inference.context import Context
@@ -72,7 +73,7 @@ def test_texts_do_not_become_html() -> None:
 def test_the_reason_for_a_precision_is_said_in_amharic(tmp_path: Path) -> None:
     requested, measured = precision.choose("cpu", "fp32"), precision.choose("cpu", path=tmp_path / "precision.json")
     for choice in (requested, requested.for_model(torch.nn.Linear(1, 1)), measured):
-        assert translate(choice.gpt_reason, "am") != choice.gpt_reason
+        assert describe(choice.gpt_reason, "am") != describe(choice.gpt_reason)
 
 
 @pytest.mark.slow

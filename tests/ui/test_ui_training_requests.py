@@ -18,7 +18,8 @@ from tests.ui import auditing, inside
 from utils.config import TrainConfig
 from utils.config.flags import flag
 from utils.core.paths import ROOT, UPLOADS, Project
-from utils.studio import runs, training_checks
+from utils.core.wording import text
+from utils.studio import runs
 from utils.studio.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training import settings
@@ -65,12 +66,14 @@ def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(
     path = tmp_path / "bad.yaml"
     path.write_text("{", encoding="utf-8")
     problems, *_ = client.predict(handle_file(path), "en", api_name="/load_settings")
-    assert "not valid YAML" in problems
+    assert "read as settings" in problems
 
 
 def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> None:
     findings = check(blocks, "check_dataset", max_text_length=10)
-    assert all(text in findings for text in (training_checks.LITTLE_DATA, training_checks.LONG_TEXTS))
+    assert all(
+        shown in findings for shown in (text("DatasetCheck.training.cure"), text("DatasetCheck.long_texts.cure"))
+    )
     assert t("training.it_fits", "en") in check(blocks, "estimate_memory")
 
 

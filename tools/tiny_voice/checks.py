@@ -19,6 +19,7 @@ from tools.tiny_voice.speakers import SAMPLE_SPEAKER, SPEAKERS, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
+from utils.core.wording import describe
 from utils.evaluation.evaluate import EvaluatedModel, Vector
 from utils.evaluation.metrics import Cepstra, mel_cepstra, mel_cepstral_distance, warped_distance
 from utils.media import audio
@@ -84,7 +85,7 @@ def measure(folder: Path, settings: Checks, progress: Progress) -> dict[str, Any
         "empty": sum(one.is_empty for one in said),
         "mcd_db": round(float(np.mean(distances)), 2) if distances else None,
         "real_time_factor": round(factor, 3),
-        "computed_in": [model.precision.gpt_reason, model.precision.vocoder_reason],
+        "computed_in": [describe(model.precision.gpt_reason), describe(model.precision.vocoder_reason)],
     }
 
 

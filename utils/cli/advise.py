@@ -10,6 +10,7 @@ from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.paths import project
 from utils.core.storage import write_atomically
+from utils.core.wording import describe
 from utils.dataset.store import open_store
 from utils.studio.facts import InputError, Problem
 from utils.training.advice import Advice, TrainingData, advise, training_data
@@ -44,8 +45,8 @@ def render(data: TrainingData, advice: Advice) -> str:
     device = f"{data.gpu_gib:.0f} GiB GPU" if data.gpu_gib else "no GPU"
     lines = [
         f"{data.minutes:.0f} minutes, {data.clips} clips, {data.speakers} speakers; {device}",
-        f"{advice.promise} [{advice.promise_source}]",
-        *advice.gaps,
+        f"{describe(advice.promise)} [{advice.promise_source}]",
+        *map(describe, advice.gaps),
         f"\nNearest preset: configs/{advice.preset}.yaml\n",
     ]
     rows = [(item.setting, str(item.value), item.reason, f"[{item.source}]") for item in advice.recommendations]

@@ -24,6 +24,7 @@ from utils.config.flags import add_flags, read_flags
 from utils.core import wording
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.storage import atomic_writer, make_folder
+from utils.core.wording import describe
 from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
 from utils.media.audio import Samples
@@ -78,7 +79,8 @@ def load(config: SpeechConfig) -> "Synthesizer":
     """Load the model and report what it computes with."""
     synthesizer = open_voice(config)
     precision = synthesizer.precision
-    log(f"{synthesizer.model.name}, GPT in {precision.gpt_reason}; vocoder in {precision.vocoder_reason}")
+    gpt, vocoder = describe(precision.gpt_reason), describe(precision.vocoder_reason)
+    log(f"{synthesizer.model.name}, GPT in {precision.gpt}: {gpt}; vocoder in {precision.vocoder}: {vocoder}")
     for notice in synthesizer.model.notices:
         log(wording.describe(notice))
     return synthesizer

@@ -85,7 +85,7 @@ def cure(error: BaseException, language: str = "en") -> str:
 
 def explain(error: AmharicTtsError, language: str = "en") -> str:
     """Return what happened and how to fix it."""
-    message, advice = describe(error, language), cure(error, language)
+    message, advice = describe(error, language), cure(error, language) or error.hint
     label = f"{text('common.cure', language)}፦ " if language == "am" and advice else ""
     return f"{message} {label}{advice}".rstrip()
 

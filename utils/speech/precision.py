@@ -23,9 +23,11 @@ from torch.nn import functional
 
 from utils.core.errors import StorageError
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
+from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, PrecisionProblem
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
+from utils.xtts.facts import PrecisionReason, PrecisionWhy
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +48,8 @@ class PrecisionChoice:
     device: str  # "cpu" or "cuda"
     gpt: Precision
     vocoder: Precision
-    gpt_reason: str
-    vocoder_reason: str
+    gpt_reason: PrecisionReason
+    vocoder_reason: PrecisionReason
 
     def for_model(self, gpt: nn.Module) -> "PrecisionChoice":
         """Return fp32 for a small model on a processor, where fewer bytes save little.
@@ -58,7 +60,7 @@ class PrecisionChoice:
         size = sum(4 * weight.numel() for weight in gpt.parameters())
         if self.device != "cpu" or size > SMALL_BYTES:
             return self
-        reason = f"fp32: this model is small ({size >> 20} MB)"
+        reason = PrecisionReason(PrecisionWhy.SMALL_MODEL, f"{size >> 20} MB")
         return PrecisionChoice(self.device, "fp32", "fp32", reason, reason)
 
 
@@ -87,16 +89,16 @@ def choose(
     if precision != "auto":
         require("gpt", precision, device, capability)
     requested = cast("Precision", precision)
+    asked = PrecisionReason(PrecisionWhy.REQUESTED)
     if precision not in ("auto", "int8"):
-        return PrecisionChoice(device, requested, requested, f"{precision}: requested", f"{precision}: requested")
+        return PrecisionChoice(device, requested, requested, asked, asked)
     if torch.device(device).type == "cuda":
         best = choose_precision(device, capability=capability)
         name: Precision = "fp32" if best.dtype == "no" else best.dtype
-        reason = f"{name}: {best.reason.partition(';')[0]}"
-        return PrecisionChoice(device, name, name, reason, reason)
+        return PrecisionChoice(device, name, name, best.reason, best.reason)
     measured = measurement(path)
     vocoder, vocoder_reason = _fastest(measured.vocoder, measured.date)
-    gpt, reason = (requested, "int8: requested") if precision == "int8" else _fastest(measured.gpt, measured.date)
+    gpt, reason = (requested, asked) if precision == "int8" else _fastest(measured.gpt, measured.date)
     return PrecisionChoice(device, gpt, vocoder, reason, vocoder_reason)
 
 
@@ -108,7 +110,7 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         if precision == "int8":
             raise PrecisionError(precision, PrecisionProblem.CPU_ONLY)
         if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
-            raise PrecisionError(precision, PrecisionProblem.GPU_LACKS, best.reason)
+            raise PrecisionError(precision, PrecisionProblem.GPU_LACKS, describe(best.reason))
     elif precision == "fp16":
         raise PrecisionError(precision, PrecisionProblem.SLOW)
     elif precision == "bf16" and not computes_bf16(part):
@@ -169,14 +171,14 @@ def multiplies_bf16() -> bool:
     return seconds["fp32"] / seconds["bf16"] > EMULATED
 
 
-def _fastest(seconds: Seconds, date: str) -> tuple[Precision, str]:
+def _fastest(seconds: Seconds, date: str) -> tuple[Precision, PrecisionReason]:
     """Return the fastest precision, which is fp32 unless another one is clearly faster, and the reason."""
     gains = {name: seconds["fp32"] / each for name, each in seconds.items() if name != "fp32"}
     best = max(gains, key=lambda name: gains[name], default=None)
     if best and gains[best] >= MIN_GAIN:
-        return best, f"{best}: {gains[best]:.1f}x faster than fp32 here, measured {date}"
-    others = ", ".join(f"{name} {gain:.1f}x" for name, gain in gains.items()) or "no other precision"
-    return "fp32", f"fp32: nothing else is clearly faster here ({others}), measured {date}"
+        return best, PrecisionReason(PrecisionWhy.FASTER, f"{gains[best]:.1f}", date)
+    others = ", ".join(f"{name} {gain:.1f}x" for name, gain in gains.items()) or "–"
+    return "fp32", PrecisionReason(PrecisionWhy.NOTHING_FASTER, others, date)
 
 
 def _products(precision: Precision) -> Callable[[], object]:

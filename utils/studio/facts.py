@@ -230,3 +230,29 @@ class UploadError(DownloadError):
     problem: Problem
     name: str = ""
     detail: str = ""
+
+
+class DatasetCheck(StrEnum):
+    """What is checked of a dataset before it is trained on."""
+
+    TRAINING = "training"
+    EVALUATION = "evaluation"
+    LONG_CLIPS = "long_clips"
+    LONG_TEXTS = "long_texts"
+    UNKNOWN_SYMBOLS = "unknown_symbols"
+    KNOWN_SYMBOLS = "known_symbols"
+    NO_VOCABULARY = "no_vocabulary"
+    INVALID_LINES = "invalid_lines"
+    LANGUAGE = "language"
+
+
+class DatasetFinding(Fact):
+    """What a check found: how many, how much in hours or minutes, the longest in seconds, and which."""
+
+    check: DatasetCheck
+    verdict: str
+    count: int
+    amount: float = 0.0
+    longest: float = 0.0
+    names: tuple[str, ...] = ()
+    detail: str = ""

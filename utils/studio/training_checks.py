@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig, read_yaml
-from utils.core import paths, wording
+from utils.core import paths
 from utils.core.errors import AmharicTtsError, ConfigError
+from utils.core.facts import error_from_json, error_to_json, to_json
 from utils.core.languages import canonical
 from utils.core.paths import Project
 from utils.core.processes import query
 from utils.dataset import metadata
+from utils.studio.facts import DatasetCheck, DatasetFinding
 from utils.studio.runs import Run
 from utils.xtts.files import TINY, VOCABULARY_FILE
 
@@ -33,12 +35,6 @@ TIMEOUT = 900.0  # seconds; for a check of 50,000 clips
 MAX_NAMED = 5  # clips that a finding names
 
 LITTLE_HOURS = 2.0  # below it, configs/small_dataset.yaml is recommended
-LITTLE_DATA = "This is a small dataset. Choose the preset for under 2 hours, or record more."
-LONG_CLIPS = "They are excluded. Raise the maximum clip length, or segment the recordings again."
-LONG_TEXTS = "They are excluded. Raise the maximum text length, or segment the recordings again."
-UNKNOWN = "Write these characters as words, or turn on Amharic G2P."
-NO_VOCABULARY = "It is downloaded with the model when training first starts. Check again then."
-INVALID_LINES = "These lines are skipped. Correct the metadata or create the dataset again."
 
 HALF, WIDE = 2, 4  # bytes of a number in checkpoints and in the resume state
 PUBLISHED = 441_018_563  # parameters of XTTS v2's GPT
@@ -61,8 +57,8 @@ def ask(name: str, **arguments: object) -> Result:
 def read_result(output: str) -> Result:
     """Read the last line that the child printed; raise the error in it."""
     result = json.loads(output.strip().splitlines()[-1])
-    if (error := result.get("error")) is not None:
-        raise AmharicTtsError(str(error), hint=str(result.get("hint", "")))
+    if "error" in result:
+        raise error_from_json(result)
     return dict(result)
 
 
@@ -172,63 +168,47 @@ def plan(config: dict[str, object]) -> Result:
 
 
 def check(config: dict[str, object], project: str) -> Result:
-    """Return findings about the dataset of a run, each as name, verdict, detail and cure."""
+    """Return findings about the dataset of a run."""
     settings = TrainConfig.parse(config, source="The form")
     clips = metadata.read_clips(settings, Project(Path(project)).dataset)
     hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
     hours /= 60
     longest = max(clip.span.seconds for clip in clips.clips)
-    too_long = [clip for clip in clips.clips if clip.span.seconds > settings.max_audio_length]
+    little = "warn" if hours < LITTLE_HOURS else "pass"
     findings = [
-        _finding(
-            "Training clips",
-            f"{len(clips.train)} clips, {hours:.2f} hours, longest {longest:.1f} s",
-            LITTLE_DATA if hours < LITTLE_HOURS else "",
-        ),
-        _finding("Evaluation clips", f"{len(clips.eval)} clips, {minutes:.1f} minutes"),
-        _count("Clips that are too long", too_long, LONG_CLIPS),
+        DatasetFinding(DatasetCheck.TRAINING, little, len(clips.train), hours, longest),
+        DatasetFinding(DatasetCheck.EVALUATION, "pass", len(clips.eval), minutes),
+        _named(DatasetCheck.LONG_CLIPS, [x for x in clips.clips if x.span.seconds > settings.max_audio_length]),
         *_token_findings(settings, clips.train, clips.clips, Project(Path(project))),
     ]
     if clips.problems:
-        problems = f"{len(clips.problems)}: {' '.join(map(wording.describe, clips.problems[:MAX_NAMED]))}"
-        findings.append(_finding("Invalid lines", problems, INVALID_LINES))
+        lines = tuple(map(str, clips.problems[:MAX_NAMED]))
+        findings.append(DatasetFinding(DatasetCheck.INVALID_LINES, "warn", len(clips.problems), names=lines))
     there = metadata.read_language(clips.folder)
     if canonical(there) != settings.language:
-        detail = f"The dataset language is {there}, but {settings.language} is selected."
-        findings.append(_finding("Language", detail, "Choose the language of the recordings."))
-    return {"findings": findings}
+        findings.append(DatasetFinding(DatasetCheck.LANGUAGE, "warn", 1, detail=there))
+    return {"findings": [to_json(finding) for finding in findings]}
 
 
-def _finding(name: str, detail: str, cure: str = "", verdict: str = "warn") -> tuple[str, str, str, str]:
-    return name, verdict if cure else "pass", detail, cure
-
-
-def _count(name: str, clips: Sequence["Clip"], cure: str) -> tuple[str, str, str, str]:
-    return _finding(name, f"{len(clips)}: {_names(clips)}", cure) if clips else _finding(name, "none")
-
-
-def _names(clips: Sequence["Clip"]) -> str:
-    return ", ".join(clip.audio for clip in clips[:MAX_NAMED])
+def _named(check: DatasetCheck, clips: Sequence["Clip"], detail: str = "", verdict: str = "warn") -> DatasetFinding:
+    names = tuple(clip.audio for clip in clips[:MAX_NAMED])
+    return DatasetFinding(check, verdict if clips else "pass", len(clips), names=names, detail=detail)
 
 
 def _token_findings(
     config: TrainConfig, train: Sequence["Clip"], clips: Sequence["Clip"], project: Project
-) -> list[tuple[str, str, str, str]]:
-    name = "Characters without a token ([UNK])"
+) -> list[DatasetFinding]:
     tokenizer, missing = _tokenizer(config, train, project)
     if tokenizer is None:
-        return [_finding(name, f"Not checked: {missing} does not exist yet.", NO_VOCABULARY)]
+        return [DatasetFinding(DatasetCheck.NO_VOCABULARY, "warn", 1, detail=missing)]
     texts = [(clip, tokenizer.tokenize(clip.text, config.language)) for clip in clips]
-    lacking = [clip for clip, text in texts if text.unknown]
+    most = max((len(text.ids) for _, text in texts), default=0)
+    symbols = DatasetFinding(DatasetCheck.KNOWN_SYMBOLS, "pass", most)
+    if lacking := [clip for clip, text in texts if text.unknown]:
+        unknown = " ".join(dict.fromkeys(symbol for _, text in texts for symbol in text.unknown))
+        symbols = _named(DatasetCheck.UNKNOWN_SYMBOLS, lacking, unknown, "fail")
     long = [clip for clip, text in texts if len(text.ids) > config.max_text_length]
-    if lacking:
-        symbols = " ".join(dict.fromkeys(symbol for _, text in texts for symbol in text.unknown))
-        detail, cure = f"{symbols} in {len(lacking)} clips: {_names(lacking)}", UNKNOWN
-        unknown = _finding(name, detail, cure, "fail")
-    else:
-        most = max((len(text.ids) for _, text in texts), default=0)
-        unknown = _finding(name, f"none; the longest text has {most} tokens")
-    return [unknown, _count("Texts that are too long", long, LONG_TEXTS)]
+    return [symbols, _named(DatasetCheck.LONG_TEXTS, long)]
 
 
 def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -> tuple["Tokenizer | None", str]:
@@ -256,7 +236,7 @@ def main(arguments: list[str]) -> int:
     try:
         result = QUERIES[arguments[0]](**json.load(sys.stdin))
     except AmharicTtsError as error:
-        result = {"error": error.message, "hint": error.hint}
+        result = error_to_json(error)
     sys.stdout.write(f"\n{json.dumps(result, ensure_ascii=False)}\n")
     return 0
 

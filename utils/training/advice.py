@@ -14,6 +14,7 @@ from utils.core import languages
 from utils.core.languages import AMHARIC
 from utils.dataset.metadata import read_language
 from utils.dataset.store import Store
+from utils.training.facts import Gap, Promise
 
 NOT_MEASURED = "not measured"
 UPSTREAM = "upstream's recipe"
@@ -21,10 +22,10 @@ NEW_LANGUAGE = "XTTSv2-Finetuning-for-New-Languages"
 TIERS = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # presets by GiB
 BATCHES = ((60, 16), (600, 32), (3000, 64), (math.inf, 252))  # minutes of data, clips per step
 PROMISES = (  # up to so many minutes
-    (30, "A voice that resembles the speaker; many words will be wrong.", NOT_MEASURED),
-    (300, "A new language was not learned well from 5 h in 3 epochs; expect wrong and missing words.", NEW_LANGUAGE),
-    (3000, "38 h of 2 speakers lowered the word error rate by 30 %.", "NileTTS, arXiv 2602.15675"),
-    (math.inf, "For a new language, others report about 100 h and several dozen speakers.", NEW_LANGUAGE),
+    (30, Promise.RESEMBLES, NOT_MEASURED),
+    (300, Promise.FEW_HOURS, NEW_LANGUAGE),
+    (3000, Promise.TENS_OF_HOURS, "NileTTS, arXiv 2602.15675"),
+    (math.inf, Promise.HUNDRED_HOURS, NEW_LANGUAGE),
 )
 FULL_GIB = 11.0  # below it, the weights, gradients and moments of the full model do not fit
 UPDATES = 3000  # wanted at least, within the bounds of the epochs
@@ -67,9 +68,9 @@ class Advice:
 
     preset: str
     recommendations: list[Recommendation]
-    promise: str
+    promise: Promise
     promise_source: str
-    gaps: list[str]  # what would improve the result more than any setting
+    gaps: list[Gap]  # what would improve the result more than any setting
 
     @property
     def config(self) -> TrainConfig:
@@ -143,12 +144,12 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
     )
 
 
-def _missing(data: TrainingData) -> Iterator[str]:
+def _missing(data: TrainingData) -> Iterator[Gap]:
     if data.gpu_gib is None and data.version != "tiny":
-        yield "Without a GPU, training XTTS v2 takes weeks. Rent one, or use the tiny base model to learn the steps."
+        yield Gap.NO_GPU
     if data.minutes < 120:
-        yield "More clean speech helps more than any setting: 30 h clean beat 500 h of mixed quality (F5-TTS#817)."
+        yield Gap.MORE_SPEECH
     if data.speakers == 1 and data.minutes > 3000:
-        yield "For a new language, others report several dozen speakers."
+        yield Gap.MORE_SPEAKERS
     if data.longest < 10:
-        yield "No clip is over 10 s: add longer ones, or join neighbours with: python -m utils dataset lengths --add."
+        yield Gap.LONGER_CLIPS

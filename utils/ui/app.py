@@ -25,7 +25,7 @@ from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, projects, runs
 from utils.studio.facts import Problem, UploadError
 from utils.ui import status_strip, views
-from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t, translate
+from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
 from utils.ui.tabs.data import tab as data
@@ -53,7 +53,7 @@ KEEP_PROJECT = """() => (
   {__type__: "update", ...(window.amharicProject && {value: window.amharicProject})})"""
 
 CSS, SCRIPT = (Path(__file__).with_name(name) for name in ("page.css", "page.js"))
-GRADIO_WORDS = ("Drop File Here", "Drop Audio Here", "- or -", "Click to Upload", "Error", "Warning", "Info")
+GRADIO_WORDS = ("drop_file", "drop_audio", "or", "click_upload", "error", "warning", "info")  # that it shows itself
 # System fonts only, so nothing is downloaded: Ethiopic fonts of Linux, Windows, SIL and macOS after a Latin one.
 ETHIOPIC = ("Noto Sans Ethiopic", "Nyala", "Ebrima", "Abyssinica SIL", "Kefa")
 
@@ -220,7 +220,7 @@ def launch(
     threading.Thread(target=empty_trash, name="empty-trash", daemon=True).start()
     listener = bind(host, port, PORTS_TRIED)
     port = listener.getsockname()[1]
-    words = json.dumps({word: translate(word, "am") for word in GRADIO_WORDS}, ensure_ascii=False)
+    words = json.dumps({t(f"gradio.{key}", "en"): t(f"gradio.{key}", "am") for key in GRADIO_WORDS}, ensure_ascii=False)
     app = gr.mount_gradio_app(
         FastAPI(openapi_url=None),
         blocks,

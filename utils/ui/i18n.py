@@ -4,9 +4,7 @@ Every phrase has a stable id and stands in ``utils/wording``. The English of a s
 description; the table has only its translation, under an id such as ``train.num_epochs.title``.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from typing import Any, Literal
 
 from utils.config import Config
@@ -16,9 +14,6 @@ from utils.core.errors import AmharicTtsError
 from utils.core.wording import rows as phrases
 
 LANGUAGES = {"en": "English", "am": "አማርኛ"}
-GAP = re.compile(r"\{[^{}]*\}")
-SENTENCE_END = re.compile(r"(?<=[.!?]) ")
-MIN_LITERAL = 10  # characters outside the gaps, below which a pattern would match almost anything
 
 
 class Phrase(str):
@@ -103,13 +98,9 @@ def describe_error(error: BaseException, language: str) -> str:
     """Return an error with its hint; an exception of another kind is an internal error."""
     if not isinstance(error, AmharicTtsError):
         return t("errors.internal", language, what=f"{type(error).__name__}: {error}")
-    if language == "en":
-        return str(error)
-    if isinstance(error, InvalidSettingsError):
+    if isinstance(error, InvalidSettingsError) and language != "en":  # without where they are from
         return "; ".join(describe_problems(error, language))
-    message = translate(wording.describe(error, language), language)
-    cure = wording.cure(error, language) or translate(error.hint, language)
-    return f"{message} {t('common.cure', language)}፦ {cure}" if cure else message
+    return wording.explain(error, language)
 
 
 def describe_problems(error: AmharicTtsError, language: str) -> list[str]:
@@ -117,37 +108,3 @@ def describe_problems(error: AmharicTtsError, language: str) -> list[str]:
     if not isinstance(error, InvalidSettingsError):
         return [describe_error(error, language)]
     return [wording.describe(problem, language) for problem in error.problems]
-
-
-def translate(text: str, language: str) -> str:
-    """Translate text that was written in English below the page; return it as it is when no table has it."""
-    if language == "en":
-        return text
-    for end in SENTENCE_END.finditer(text):  # perhaps an error with its cure
-        parts = text[: end.start()], text[end.end() :]
-        translated = [_translate_whole(part) for part in parts]
-        if all(other != part for part, other in zip(parts, translated, strict=True)):
-            return " ".join(translated)
-    return _translate_whole(text)
-
-
-def _translate_whole(text: str) -> str:
-    for pattern, gaps, translation in _patterns():
-        if match := pattern.fullmatch(text):
-            values = dict(zip(gaps, match.groups(), strict=True))
-            return GAP.sub(lambda gap, values=values: values[gap[0]], translation)  # type: ignore[misc]
-    return _translations().get(text, text)
-
-
-@cache
-def _translations() -> dict[str, str]:
-    return {row.english: row.amharic for row in phrases().values() if row.english}
-
-
-@cache
-def _patterns() -> list[tuple[re.Pattern[str], list[str], str]]:
-    """Return the phrases with gaps as patterns, the most literal first."""
-    rows = [(GAP.split(english), GAP.findall(english), amharic) for english, amharic in _translations().items()]
-    rows = [row for row in rows if row[1] and len("".join(row[0])) >= MIN_LITERAL]
-    rows.sort(key=lambda row: -len("".join(row[0])))
-    return [(re.compile("(.+?)".join(map(re.escape, parts)), re.DOTALL), gaps, other) for parts, gaps, other in rows]

@@ -1,6 +1,5 @@
 """HTML of the shared parts of the page, made from plain values; does not import gradio."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from html import escape
@@ -12,11 +11,10 @@ from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Fact, Progress, Unrecognised, from_json
 from utils.core.monitor import Reading
-from utils.core.wording import rows as phrases
 from utils.studio.progress import describe
 from utils.studio.runs import ACTIVE, Run, State, Status
 from utils.system.doctor import Finding
-from utils.ui.i18n import describe_error, t, translate
+from utils.ui.i18n import describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
@@ -242,16 +240,9 @@ def log(run: Run, language: str) -> str:
 def event_line(event: Event, language: str) -> str:
     """Return an event as a sentence."""
     fact = from_json(event)
-    if not isinstance(fact, (Unrecognised, Progress)):
-        return wording.describe(fact, language)
-    key = "event.step" if event["kind"] == "progress" and not event.get("part") else f"event.{event['kind']}"
-    if key not in phrases():
-        return translate(str(event.get("message") or describe(event)), language)
-    values = defaultdict[str, object](lambda: "–")
-    for name, value in event.items():
-        values[name] = short(value) if isinstance(value, float) else translate(str(value), language)
-    values["status"] = t(f"status.{event.get('status')}", language)
-    return t(key, language).format_map(values).strip()
+    if isinstance(fact, Progress) and not fact.part:
+        return t("common.step_of", language, step=fact.step, total=fact.total)
+    return describe(event) if isinstance(fact, Unrecognised) else wording.describe(fact, language)
 
 
 def clock(event: Event) -> str:

@@ -11,7 +11,7 @@ from typing import Literal
 
 import torch
 
-from utils.xtts.facts import GpuMissingError
+from utils.xtts.facts import GpuMissingError, PrecisionReason, PrecisionWhy
 
 BF16_CAPABILITY = (8, 0)  # Ampere: the first GPUs that multiply bf16
 FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
@@ -32,7 +32,7 @@ class Precision:
     """A precision of matrix products and the reason for it. The weights are always float32."""
 
     dtype: Literal["bf16", "fp16", "no"]  # ``mixed_precision`` of accelerate
-    reason: str
+    reason: PrecisionReason
 
     @property
     def torch_dtype(self) -> torch.dtype:
@@ -53,24 +53,24 @@ def choose_precision(
     """
     kind = torch.device(device)
     if not wanted:
-        return Precision("no", "mixed precision is off")
+        return Precision("no", PrecisionReason(PrecisionWhy.OFF))
     if kind.type == "cuda":
         return _choose_on_gpu(capability or torch.cuda.get_device_capability(kind))
     if kind.type != "cpu":
-        return Precision("no", f"half precision on {kind.type} is not tested here")
+        return Precision("no", PrecisionReason(PrecisionWhy.UNTESTED, kind.type))
     flags = processor_flags() if processor is None else processor
     if supported := [flag for flag in BF16_FLAGS if flag in flags]:
-        return Precision("bf16", f"this CPU supports bf16 ({supported[0]})")
-    return Precision("no", f"this CPU does not support bf16 (neither {' nor '.join(BF16_FLAGS)})")
+        return Precision("bf16", PrecisionReason(PrecisionWhy.CPU_BF16, supported[0]))
+    return Precision("no", PrecisionReason(PrecisionWhy.CPU_LACKS_BF16, " / ".join(BF16_FLAGS)))
 
 
 def _choose_on_gpu(capability: tuple[int, int]) -> Precision:
-    name = f"compute capability {capability[0]}.{capability[1]}"
+    version = f"{capability[0]}.{capability[1]}"
     if capability >= BF16_CAPABILITY:
-        return Precision("bf16", f"{name} supports bf16")
+        return Precision("bf16", PrecisionReason(PrecisionWhy.GPU_BF16, version))
     if capability >= FP16_CAPABILITY:
-        return Precision("fp16", f"{name} supports fp16 but not bf16; gradients are scaled")
-    return Precision("no", f"{name} is below 7.0 and has no fast half precision")
+        return Precision("fp16", PrecisionReason(PrecisionWhy.GPU_FP16, version))
+    return Precision("no", PrecisionReason(PrecisionWhy.GPU_LACKS_HALF, version))
 
 
 def processor_flags() -> frozenset[str]:

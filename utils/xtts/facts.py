@@ -201,3 +201,27 @@ class BaseModelReady(Fact):
 
     version: str
     folder: Path
+
+
+class PrecisionWhy(StrEnum):
+    """Why a precision was chosen."""
+
+    OFF = "off"
+    UNTESTED = "untested"
+    CPU_BF16 = "cpu_bf16"
+    CPU_LACKS_BF16 = "cpu_lacks_bf16"
+    GPU_BF16 = "gpu_bf16"
+    GPU_FP16 = "gpu_fp16"
+    GPU_LACKS_HALF = "gpu_lacks_half"
+    SMALL_MODEL = "small_model"
+    REQUESTED = "requested"
+    FASTER = "faster"
+    NOTHING_FASTER = "nothing_faster"
+
+
+class PrecisionReason(Fact):
+    """Why a precision was chosen; the detail is what was found of the device, or measured."""
+
+    why: PrecisionWhy
+    detail: str = ""
+    date: str = ""

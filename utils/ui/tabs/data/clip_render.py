@@ -18,7 +18,7 @@ from utils.dataset.store import ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.ui import views
-from utils.ui.i18n import describe_error, t, translate
+from utils.ui.i18n import describe_error, t
 from utils.ui.tabs import pronunciation
 from utils.ui.views import attributes, button, cell, file_url, note, row, select_field, text_field
 from utils.xtts.language_packs import AmharicPack
@@ -151,7 +151,7 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
 
     ``draft`` is the text as it stands in the box; ``busy`` says why nothing can be changed now.
     """
-    split = translate(clip.split, language) if clip.split else t("data.no_split", language)
+    split = t(f"data.{clip.split}", language) if clip.split else t("data.no_split", language)
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
     about = "" if clip.reason is Reason.OTHER else clip.note
     status = ": ".join(filter(None, (_status(clip, language), about)))

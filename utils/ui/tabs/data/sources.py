@@ -16,7 +16,7 @@ from utils.media import audio
 from utils.studio import runs, sample_project, uploads
 from utils.studio.facts import InputError, Problem
 from utils.ui import views
-from utils.ui.i18n import describe_error, t, translate
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
@@ -159,7 +159,7 @@ def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
     take = voice_recordings.save_take(request.project, request.text("sentence"), audio.load(path, rate), rate)
     uploads.add_input(request.project, uploads.project_input(uploads.TAKES))
     saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-    warning = message_box("warning", translate(take.warning, language))
+    warning = message_box("warning", t("data.too_loud", language) if take.warning else "")
     return {"is_saved": True, "take": message_box("success", saved) + warning}
 
 

@@ -12,11 +12,12 @@ from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.paths import Project
+from utils.core.wording import describe
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
 from utils.studio.models import ListedModel, preferred_model, tokenizer_of
 from utils.ui import views
-from utils.ui.i18n import describe_error, t, translate
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
@@ -104,7 +105,8 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
     if loaded.gpu_gib > 0.005:
         memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu', language)})"
     took = t("inference.loaded_in", language, seconds=f"{loaded.seconds:.1f}")
-    sound = f"{t('inference.sound', language)} {translate(precision.vocoder_reason, language)}"
+    gpt, vocoder = (describe(reason, language) for reason in (precision.gpt_reason, precision.vocoder_reason))
+    sound = f"{t('inference.sound', language)} {precision.vocoder}: {vocoder}"
     about = model.about
     training = [str(about["run"])] if about.get("run") else []
     if about.get("step") is not None:
@@ -113,7 +115,7 @@ def _card(loaded: ActiveModel, users: int, language: str) -> str:
         training.append(t("common.evaluation_loss", language, loss=f"{loss:.4f}"))
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
-        "inference.computes_on": f"{precision.device} · GPT {translate(precision.gpt_reason, language)} · {sound}",
+        "inference.computes_on": f"{precision.device} · GPT {precision.gpt}: {gpt} · {sound}",
         "inference.input": describe_reading(model.tokenizer, language),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
         "common.training": " · ".join(training),

@@ -12,12 +12,11 @@ import gradio as gr
 from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import Project
-from utils.core.processes import read_lines
 from utils.dataset.store import Store
-from utils.studio import runs, training_checks
+from utils.studio import runs, tasks, training_checks
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.ui import views
-from utils.ui.i18n import describe_error, labels, t, translate
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import (
     PRIVATE_EVENT,
     RAW_INPUTS,
@@ -29,17 +28,18 @@ from utils.ui.page import (
     notify,
     show_errors,
 )
-from utils.ui.run_panel import RunPanel, find
+from utils.ui.run_panel import RunPanel, find, stop_action, task_status
 from utils.ui.settings_form import SettingsForm
 from utils.ui.status_strip import next_button
 from utils.ui.tabs.training import render, settings
 from utils.ui.tabs.training.render import CHARTS
-from utils.ui.views import gigabytes, message_box, note
+from utils.ui.views import gigabytes, note
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 
 MAIN_CHARTS = ("training.loss_audio", "training.evaluation_loss", "training.scores")
 MAX_SMOOTHING = 0.95
+PROMOTE = "checkpoints"  # kind of the task that makes one the finished model
 
 
 @functools.cache
@@ -68,7 +68,13 @@ class TrainPanel(RunPanel):
     @property
     def actions(self) -> dict[str, Any]:
         resume = self._action(functools.partial(runs.resume, before=self.page.session.make_room), "runs.started")
-        return {**super().actions, "resume": resume, "reuse": self._reuse, "export": self._export}
+        return {
+            **super().actions,
+            "resume": resume,
+            "reuse": self._reuse,
+            "export": self._export,
+            **stop_action(PROMOTE),
+        }
 
     def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
         history = self.histories.read(run)
@@ -97,7 +103,7 @@ class TrainPanel(RunPanel):
         export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
         has_ended = run.current_state().status in {runs.Status.FINISHED, runs.Status.STOPPED}
         following = next_button("inference-tab", "strip.next_speak", language) if has_ended else ""
-        done = request.text("exported") if request.text("of") == run.name else ""
+        done = task_status(PROMOTE, request, lambda _: t("strip.ready", language))
         return views.row(chooser, half, export, following, f'<span class="more">{reuse}</span>') + done
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
@@ -109,12 +115,10 @@ class TrainPanel(RunPanel):
         run = runs.find_run(self.page.open(project), reused.partition(SEPARATOR)[0])
         return self.form.value(TrainConfig.load(run.config))
 
-    def _export(self, request: PanelRequest) -> dict[str, str]:
-        arguments = ["checkpoints", "promote", find(request).name, request.text("checkpoint") or "best"]
-        arguments += ["--half"] if request.fields.get("half") else []
-        arguments += ["--project", request.name, "--output", str(self.page.output)]
-        *_, last = read_lines(["-m", "utils", *arguments])
-        return {"exported": message_box("success", translate(last, request.language))}
+    def _export(self, request: PanelRequest) -> None:
+        words = ["promote", find(request).name, request.text("checkpoint") or "best"]
+        words += ["--half"] if request.fields.get("half") else []
+        tasks.start(PROMOTE, [*words, "--project", request.name, "--output", str(self.page.output)], request.project)
 
 
 def build_live(panel: TrainPanel, advanced: Advanced) -> dict[str, Any]:

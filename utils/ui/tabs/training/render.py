@@ -13,7 +13,7 @@ from utils.studio.runs import ACTIVE, Run, State, Status
 from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
 from utils.ui import views
-from utils.ui.i18n import field_title, t, translate
+from utils.ui.i18n import field_title, t
 from utils.ui.views import cell, note
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
@@ -208,7 +208,7 @@ def device_line(device: Result, language: str) -> str:
 
 def effect_of(change: Optimization, language: str) -> str:
     """Return what an optimization changed; version 1.1 wrote a sentence."""
-    return translate(change.detail, language) if isinstance(change.detail, str) else describe(change.detail, language)
+    return change.detail if isinstance(change.detail, str) else describe(change.detail, language)
 
 
 def switch_hint(field: str, device: Result | None, effect: Optimization | None, language: str) -> str:

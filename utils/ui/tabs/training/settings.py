@@ -1,7 +1,6 @@
 """The settings of a training: the form, presets, the licence, files of settings, and the start."""
 
 import contextlib
-import re
 from collections.abc import Callable, Mapping
 from html import escape
 from pathlib import Path
@@ -10,20 +9,22 @@ from typing import Any
 import gradio as gr
 
 from utils.config import TrainConfig
+from utils.config.facts import InvalidSettingsError, Rule, SettingProblem
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.paths import CONFIGS, Project
+from utils.core.wording import describe
 from utils.dataset import metadata
 from utils.studio import runs
 from utils.studio.downloads import needs_consent
 from utils.studio.facts import Problem, UsageError
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
-from utils.ui.i18n import choices, describe_problems, field_title, labels, t, translate
+from utils.ui.i18n import choices, field_title, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.training import render
-from utils.ui.views import error_box, message_box, note
+from utils.ui.views import attributes, error_box, message_box, note
 from utils.xtts.facts import LicenceError
 from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, VARIABLE
@@ -64,7 +65,6 @@ PATHS = ("custom_model", "train_csv", "eval_csv", "replay_data")  # of this comp
 UNTOUCHED = ("num_epochs", "batch_size", "learning_rate", FREQUENCY)  # that tell whether somebody has set up a run
 PRESETS = (*TIERS, "lora_6gb", "small_dataset", "tiny_cpu")  # files in configs/
 
-NAMES = re.compile(rf"\b({'|'.join(sorted(TrainConfig.model_fields, key=len, reverse=True))})\b")
 Values = Mapping[str, object]
 
 
@@ -87,20 +87,22 @@ def read_settings(values: object, project: Project) -> TrainConfig:
 
 def settings_error(error: AmharicTtsError, language: str) -> str:
     """Return a box with an error: each problem of a form or a file on a line, whose field the browser marks."""
-    if not isinstance(error, ConfigError):
+    if not isinstance(error, InvalidSettingsError):
         return error_box(error, language)
-
-    def title(match: re.Match[str]) -> str:
-        return f"{field_title(TrainConfig, match[0], language)} ({match[0]})"
-
-    def item(problem: str) -> str:
-        names = NAMES.findall(problem)
-        marks = f' data-setting="{" ".join(names)}"' if names else ""
-        return f"<li{marks}>{escape(NAMES.sub(title, problem).removeprefix('settings: '))}</li>"
-
-    items = "".join(map(item, describe_problems(error, language)))
+    items = "".join(_problem_item(problem, language) for problem in error.problems)
     heading = escape(t("training.invalid_settings", language))
     return f'<div class="message error" role="alert"><p><b>{heading}</b></p><ul>{items}</ul></div>'
+
+
+def _problem_item(problem: SettingProblem, language: str) -> str:
+    """Return a problem with the title of its field, which is marked, as is the one that it needs."""
+    needed = problem.bound.partition(" ")[0] if problem.rule is Rule.NEEDS else ""
+    names = [name for name in (problem.setting, needed) if name in TrainConfig.model_fields]
+    titles = {name: f"{field_title(TrainConfig, name, language)} ({name})" for name in names}
+    setting = titles.get(problem.setting, problem.setting)
+    bound = problem.bound.replace(needed, titles[needed], 1) if needed in titles else problem.bound
+    shown = describe(SettingProblem(problem.rule, setting, problem.value, bound), language)
+    return f"<li {attributes(data_setting=' '.join(names))}>{escape(shown)}</li>"
 
 
 def needs_licence(values: Values) -> bool:
@@ -205,7 +207,7 @@ def describe_preset(name: str, project: Project, language: str) -> str:
     if name != advice.preset:
         return note(description)
     device = monitor.read_once(project.root).gpu_name or t("training.no_gpu", language)
-    why = translate(next(iter(advice.gaps), advice.promise), language)
+    why = describe(next(iter(advice.gaps), advice.promise), language)
     return note(f"{t('training.recommended', language, device=device)} {description} {why}")
 
 

@@ -3,22 +3,24 @@
 import shlex
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import gradio as gr
 
 from utils.config import TrainConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
+from utils.core.facts import from_json
 from utils.core.paths import UPLOADS
 from utils.core.storage import make_folder, write_atomically
+from utils.core.wording import describe, text
 from utils.studio import runs, tasks, training_checks
 from utils.studio.downloads import give_consent
-from utils.studio.facts import RunActiveError
+from utils.studio.facts import DatasetFinding, RunActiveError
 from utils.studio.run_history import HistoryCache
-from utils.system.doctor import Finding
+from utils.system.doctor import Finding, Verdict
 from utils.ui import views
-from utils.ui.i18n import t, translate
+from utils.ui.i18n import t
 from utils.ui.page import RAW_INPUTS, Advanced, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.training import render
@@ -127,12 +129,15 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
 def check_dataset(request: PanelRequest, config: TrainConfig) -> str:
     found = training_checks.ask("check", config=config, project=str(request.project.root))["findings"]
-    language = request.language
-    findings = [
-        Finding(translate(name, language), verdict, translate(detail, language), translate(cure, language))
-        for name, verdict, detail, cure in found
-    ]
-    return views.findings(findings, language)
+    facts = [fact for fact in map(from_json, found) if isinstance(fact, DatasetFinding)]
+    return views.findings([dataset_finding(fact, request.language) for fact in facts], request.language)
+
+
+def dataset_finding(fact: DatasetFinding, language: str) -> Finding:
+    key = f"DatasetCheck.{fact.check}"
+    detail = describe(fact, language) if fact.count else t("common.none", language)
+    cure = "" if fact.verdict == "pass" else text(f"{key}.cure", language)
+    return Finding(text(f"{key}.name", language), cast("Verdict", fact.verdict), detail, cure)
 
 
 def estimate_memory(request: PanelRequest, config: TrainConfig) -> str:
