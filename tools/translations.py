@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import utils
 from utils.config import Config, DatasetConfig, DownloadConfig, SpeechConfig, TrainConfig
@@ -63,7 +64,8 @@ def _wordings() -> Iterator[str]:
     for module in pkgutil.walk_packages(utils.__path__, "utils."):
         if module.name.endswith((".facts", ".errors", ".schema")):
             importlib.import_module(module.name)
-    for kind in [*KINDS.values(), *(kind for kind in ERRORS.values() if kind.fields)]:
+    kinds: list[Any] = [*KINDS.values(), *(kind for kind in ERRORS.values() if kind.fields)]
+    for kind in kinds:
         if kind.__subclasses__() or kind is Unrecognised:
             continue
         yield kind.__name__

@@ -15,11 +15,12 @@ from tests.ui import auditing
 from tests.ui.data_folders import add_run
 from tests.xtts.hub_server import Hub, serving
 from utils.core import monitor, paths
-from utils.core.errors import ConfigError, RunBusyError, RunError
+from utils.core.errors import ConfigError, RunBusyError
 from utils.core.events import EventLog
 from utils.core.paths import Project
 from utils.studio import disk_usage, downloads, page_settings, projects, runs
 from utils.studio.disk_usage import DiskUsage
+from utils.studio.facts import InputError
 from utils.studio.page_settings import PageSettings
 from utils.system.doctor import Finding
 from utils.ui.i18n import t
@@ -107,9 +108,9 @@ def test_each_state_has_its_buttons(
     [
         (lambda output: downloads.start("v2.0.2", output), LicenceError, "License"),
         (lambda output: downloads.start("../v2", output), ConfigError, "version"),
-        (lambda output: downloads.delete("tiny", output), RunError, "tiny"),
-        (downloads.pause, RunError, "No download"),
-        (downloads.cancel, RunError, "No download"),
+        (lambda output: downloads.delete("tiny", output), InputError, "tiny"),
+        (downloads.pause, InputError, "No download"),
+        (downloads.cancel, InputError, "No download"),
     ],
     ids=["no consent", "no version", "built in", "nothing to pause", "nothing to cancel"],
 )

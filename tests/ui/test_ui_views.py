@@ -84,12 +84,12 @@ def test_the_log_is_written_in_sentences(run: Run) -> None:
     ]
     run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
     assert views.log(run, "en").splitlines() == [
-        "Started",
+        "Started (process 1).",
         "Step 3: audio loss 2.5, text loss 0.1, learning rate 5.00e-6",
         "Not used: a.wav: It is empty.",
         "step 6 · words 0.50",
-        "The disk is full.",
-        "Run failed. The disk is full.",
+        "Warning: The disk is full.",
+        "Failed: The disk is full.",
     ]
     assert "እርምጃ 3" in views.log(run, "am")
 

@@ -242,7 +242,8 @@ def event_line(event: Event, language: str) -> str:
     fact = from_json(event)
     if isinstance(fact, Progress) and not fact.part:
         return t("common.step_of", language, step=fact.step, total=fact.total)
-    return describe(event) if isinstance(fact, Unrecognised) else wording.describe(fact, language)
+    is_old = isinstance(fact, Unrecognised) or event.get("message")  # of version 1.1
+    return describe(event) if is_old else wording.describe(fact, language)
 
 
 def clock(event: Event) -> str:
