@@ -85,7 +85,7 @@ def test_the_log_is_written_in_sentences(run: Run) -> None:
     run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
     assert views.log(run, "en").splitlines() == [
         "Started (process 1).",
-        "Step 3: audio loss 2.5, text loss 0.1, learning rate 5.00e-6",
+        "Step 3: audio loss 2.500, text loss 0.100, learning rate 5.00e-06",
         "Not used: a.wav: It is empty.",
         "step 6 · words 0.50",
         "Warning: The disk is full.",
