@@ -14,6 +14,7 @@ from utils.core.monitor import Reading
 from utils.studio.progress import describe
 from utils.studio.runs import ACTIVE, Run, State, Status
 from utils.system.doctor import Finding
+from utils.training.facts import Scores
 from utils.ui.i18n import describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
@@ -242,7 +243,7 @@ def event_line(event: Event, language: str) -> str:
     fact = from_json(event)
     if isinstance(fact, Progress) and not fact.part:
         return t("common.step_of", language, step=fact.step, total=fact.total)
-    is_old = isinstance(fact, Unrecognised) or event.get("message")  # of version 1.1
+    is_old = isinstance(fact, (Unrecognised, Scores)) or event.get("message")  # of version 1.1, or with gaps
     return describe(event) if is_old else wording.describe(fact, language)
 
 
