@@ -5,6 +5,7 @@ import time
 import zipfile
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from utils.core.errors import DataError
@@ -70,3 +71,34 @@ def test_tags_that_never_end_take_no_time(tmp_path: Path, tag: str) -> None:
     with pytest.raises(DataError, match="no text") if tag != "<" else contextlib.nullcontext():
         read_document(path)
     assert time.process_time() - began < 5
+
+
+def test_cdata_is_read(tmp_path: Path) -> None:
+    path = packed(tmp_path / "book.docx", {"word/document.xml": WORD.replace("ለዓለም።", "<![CDATA[ለዓለም <። & ]]>")})
+    assert "ሰላም ለዓለም <። &" in read_document(path)
+
+
+def test_a_tag_with_a_million_attributes_is_refused(tmp_path: Path) -> None:
+    path, began = (
+        packed(tmp_path / "book.docx", {"word/document.xml": f"<w:p {'a=1 ' * 1_000_000}>ሰላም"}),
+        time.process_time(),
+    )
+    with pytest.raises(DataError, match="a tag has more than"):
+        read_document(path)
+    assert time.process_time() - began < 5
+
+
+@pytest.mark.parametrize("kind", ["docx", "epub"])
+def test_a_damaged_book_is_a_typed_error_whatever_byte_is_changed(tmp_path: Path, kind: str) -> None:
+    random = np.random.default_rng(4)
+    whole = epub(tmp_path / "a.epub", **{"two b": ONE * 20, "one": ONE}) if kind == "epub" else None
+    whole = whole or packed(tmp_path / "a.docx", {"word/document.xml": WORD * 20})
+    content = whole.read_bytes()
+    for number in range(250):
+        damaged = bytearray(content)
+        for at in random.integers(0, len(content), 1 + number % 4):
+            damaged[at] = int(random.integers(256))
+        path = tmp_path / f"b.{kind}"
+        path.write_bytes(damaged if number % 3 else damaged[: int(random.integers(1, len(content)))])
+        with contextlib.suppress(DataError):
+            read_document(path)

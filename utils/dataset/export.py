@@ -1,7 +1,10 @@
 """A dataset in the shape that other programs read: a zip, LJSpeech, or Parquet as Hugging Face lays it out."""
 
+import dataclasses
 import json
+import re
 import shutil
+import tempfile
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +16,7 @@ from utils.core.storage import replacing, storage_errors, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
 from utils.dataset.facts import DatasetError, DatasetProblem, StoreError, StoreProblem
 from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
-from utils.dataset.store import DATABASE, load_dataset, open_store
+from utils.dataset.store import DATABASE, Store, load_dataset, open_store
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,14 +45,33 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
 
 
 def _write_zip(folder: Path, kept: Sequence[Clip], target: Path) -> None:
-    """Pack the database, the lists, a table of the kept clips, and their audio."""
+    """Pack the clips without the paths of this machine, the lists, a table of the kept clips, and their audio."""
     write_lists(folder)
-    table = open_store(folder).table()
-    names = [*FILES.values(), LANGUAGE_FILE, DATABASE, *(clip.audio for clip in kept)]
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive:  # speech in PCM hardly shrinks
+    names = [*FILES.values(), LANGUAGE_FILE, *(clip.audio for clip in kept)]
+    with (
+        tempfile.TemporaryDirectory() as place,
+        zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as archive,  # speech in PCM hardly shrinks
+    ):
+        table = _store_for_strangers(folder, Path(place)).table()
+        archive.write(Path(place) / DATABASE, DATABASE)
         archive.writestr(TABLE, table[table["status"] == "kept"].to_csv(index=False, columns=list(COLUMNS)))
         for name in names:
             archive.write(folder / name, name)
+
+
+def _store_for_strangers(folder: Path, target: Path) -> Store:
+    """Copy the clips and their recordings with bare file names; edits and warnings, which name paths, stay here."""
+    contents, store = open_store(folder).read(), Store(target)
+    with store.transaction():
+        store.put(dataclasses.replace(clip, source=bare_name(clip.source)) for clip in contents.clips.values())
+        for source in contents.recordings.values():
+            store.note(dataclasses.replace(source, path=bare_name(source.path), warnings=()))
+        store.rank()
+    return store
+
+
+def bare_name(path: str) -> str:
+    return re.split(r"[/\\]", path)[-1]
 
 
 def _write_ljspeech(folder: Path, kept: Sequence[Clip], target: Path) -> None:
@@ -84,7 +106,7 @@ def _parquet_row(folder: Path, clip: Clip) -> dict[str, object]:
         "id": clip.id,
         "text": clip.text,
         "speaker_name": clip.speaker,
-        "source": clip.source,
+        "source": bare_name(clip.source),
         "start": clip.span.start,
         "end": clip.span.end,
     }

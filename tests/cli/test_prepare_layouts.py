@@ -1,0 +1,67 @@
+"""`prepare` of whole layouts: clips, or the reason with exit code 1."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.layouts import LAYOUTS, TEXTS, Layout, clips, lines, pack_zip, write
+from utils.__main__ import main
+from utils.core.paths import Project
+from utils.dataset.store import load_dataset
+from utils.studio import uploads
+from utils.studio.uploads import preview
+
+pytestmark = pytest.mark.slow
+QUICK = (
+    "--segmenter energy --workers 1 --no-check-texts --min-snr-db -20 --min-speech-ratio 0 --recogniser none".split()
+)
+Capture = pytest.CaptureFixture[str]
+BY_NAME = {layout.name: layout for layout in LAYOUTS}
+
+
+def prepare(output: Path, *words: object) -> int:
+    return main(["prepare", *map(str, words), *QUICK, "--output", str(output)])
+
+
+@pytest.mark.parametrize("name", ["kaldi", "fleurs", "vctk", "nemo_offsets", "save_to_disk", "webdataset"])
+def test_the_clips_of_a_layout_have_its_texts(tmp_path: Path, name: str) -> None:
+    (tmp_path / "in").mkdir()
+    BY_NAME[name].build(tmp_path / "in")
+    assert prepare(tmp_path, tmp_path / "in") == 0
+    texts = " ".join(clip.text for clip in load_dataset(Project(tmp_path / "default").dataset).clips.values())
+    assert [text for text in TEXTS.values() if text not in texts] == []
+
+
+def test_a_layout_that_nobody_knows_ends_with_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
+    clips(tmp_path / "in")
+    write(tmp_path / "in", "texts.xyz", lines("{text}"))
+    assert prepare(tmp_path, tmp_path / "in") == 1
+    shown = capsys.readouterr()
+    assert "texts.xyz" in shown.out + shown.err
+    assert "--columns" in shown.out + shown.err
+
+
+def test_no_clip_in_use_is_an_error_with_the_next_command(tmp_path: Path, capsys: Capture) -> None:
+    clips(tmp_path / "in")
+    assert prepare(tmp_path, tmp_path / "in") == 1
+    shown = capsys.readouterr()
+    assert "python -m utils dataset stats --project default" in shown.out + shown.err
+    assert "empty text" in shown.out + shown.err
+
+
+@pytest.mark.parametrize("layout", LAYOUTS[::4], ids=lambda layout: layout.name)
+def test_a_layout_is_prepared_from_an_upload(tmp_path: Path, layout: Layout) -> None:
+    """A zip of ten layouts goes through what the page does with an upload."""
+    (tmp_path / "in").mkdir()
+    layout.build(tmp_path / "in")
+    project = Project(tmp_path / "out" / "mine")
+    packed = pack_zip(tmp_path / "in", tmp_path / "upload.zip")
+    saved = uploads.save_uploads(project, [str(packed)], uploads.LISTS)
+    assert saved.errors == ()
+    (name,) = uploads.read_inputs(project)
+    path = uploads.absolute_input(project, name)
+    assert preview(path).has_tables
+    assert prepare(tmp_path / "out", path, "--project", "mine") == 0
+    found = load_dataset(project.dataset)
+    texts = " ".join(clip.text for clip in found.clips.values())
+    assert [text for text in TEXTS.values() if text not in texts] == []
