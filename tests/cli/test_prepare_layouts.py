@@ -32,6 +32,14 @@ def test_the_clips_of_a_layout_have_its_texts(tmp_path: Path, name: str) -> None
     assert [text for text in TEXTS.values() if text not in texts] == []
 
 
+def test_each_clip_has_the_speaker_of_its_turn(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    BY_NAME["kaldi_segments"].build(tmp_path / "in")
+    assert prepare(tmp_path, tmp_path / "in") == 0
+    clips_by_text = {clip.text: clip.speaker for clip in load_dataset(Project(tmp_path / "default").dataset).kept}
+    assert clips_by_text == {text: f"sp_{name}" for name, text in TEXTS.items()}
+
+
 def test_a_layout_that_nobody_knows_ends_with_exit_code_1(tmp_path: Path, capsys: Capture) -> None:
     clips(tmp_path / "in")
     write(tmp_path / "in", "texts.xyz", lines("{text}"))
