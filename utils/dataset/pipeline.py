@@ -5,7 +5,7 @@ import hashlib
 import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +54,7 @@ def process_recording(
     speech = vad.speech_segments(recording.path, settings)
     check = None if needs_transcription(recording) else check
     cues, warnings = list[Cue](), list[WarningFact]()
-    if check:
+    if check and not recording.turns:
         rows = check.rows(recording.path, source.recording)
         cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings)
     if not cues:
@@ -93,8 +93,11 @@ def _cut(
 ) -> tuple[list[Cue], list[CueDiffers]]:
     """Return the spans of the clips in order, with their text if known."""
     if recording.cues:
-        cues, warnings = cutting.cut_cues(recording.cues, speech, seconds, settings)
-        return sorted(cues, key=lambda cue: cue.span.start), warnings
+        clips, warnings = list[Cue](), list[CueDiffers]()
+        for cues, within in _runs(recording, speech, seconds):
+            more, differing = cutting.cut_cues(cues, within, seconds, settings)
+            clips, warnings = clips + more, warnings + differing
+        return sorted(clips, key=lambda cue: cue.span.start), warnings
     if not recording.text:
         return [Cue(span, "") for span in cutting.cut_speech(speech, seconds, settings)], []
     span, padding = Span(0.0, seconds), settings.padding_seconds
@@ -103,10 +106,26 @@ def _cut(
     return [Cue(span, recording.text)], []
 
 
+def _runs(
+    recording: Recording, speech: Sequence[Span], seconds: float
+) -> Iterator[tuple[Sequence[Cue], Sequence[Span]]]:
+    """Yield the cues of each speaker in turn, with the speech between the middles of the pauses around them."""
+    runs = [list(run) for _, run in groupby(recording.cues, key=lambda cue: _speakers(recording, cue.span))]
+    middles = [(before[-1].span.end + after[0].span.start) / 2 for before, after in pairwise(runs)]
+    for run, left, right in zip(runs, [0.0, *middles], [*middles, seconds], strict=True):
+        inside = (Span(max(span.start, left), min(span.end, right)) for span in speech)
+        yield run, [span for span in inside if span.seconds > 0]
+
+
+def _speakers(recording: Recording, span: Span) -> list[str]:
+    """Return who talks in a stretch, if several people talk in the recording."""
+    return list(dict.fromkeys(turn.speaker for turn in recording.turns if _overlap(turn.span, span) > BORDER))
+
+
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
     """Make a clip; one in which several speakers talk is excluded."""
     start, end = (round(1000 * time) for time in (cue.span.start, cue.span.end))
-    speakers = list(dict.fromkeys(turn.speaker for turn in recording.turns if _overlap(turn.span, cue.span) > BORDER))
+    speakers = _speakers(recording, cue.span)
     speaker = speakers[0] if speakers else recording.speaker
     clip = Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, speaker, cue.text)
     return clip.excluded(Reason.ANOTHER_SPEAKER, ", ".join(speakers)) if len(speakers) > 1 else clip
