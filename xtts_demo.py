@@ -11,6 +11,7 @@ from utils.__main__ import run
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import OUTPUT
+from utils.core.threads import wait_passively
 
 PORT = 7860
 LAST_PORT = 65_535
@@ -20,6 +21,7 @@ VARIABLE = "AMHARIC_TTS_AUTH"
 def main(words: Sequence[str] | None = None) -> int:
     """Start the page and run until Ctrl-C."""
     arguments = parser().parse_args(words)
+    wait_passively()
     try:
         serve(arguments)
     except AmharicTtsError as error:

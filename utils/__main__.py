@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
+from utils.core.threads import wait_passively
 
 COMMANDS = Path(__file__).with_name("cli")
 USAGE_ERROR = 2
@@ -25,6 +26,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if unreadable := [word for word in words if any("\ud800" <= character <= "\udfff" for character in word)]:
         sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
         return USAGE_ERROR
+    wait_passively()
     verb, *rest = words
     if verb not in (verbs := known_verbs()):
         sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
