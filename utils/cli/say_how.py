@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from utils.amharic import explain
 from utils.cli.check_text import add_vocabulary, open_tokenizer, published_vocabulary
 from utils.cli.runs import add_project
-from utils.core.errors import VocabularyError
 from utils.core.languages import AMHARIC, canonical
 from utils.core.paths import project
+from utils.studio.facts import InputError
 from utils.xtts.language_packs import LanguagePack, TextMode, pack_for
 from utils.xtts.pronunciations import overrides
 
@@ -27,7 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.vocab and not arguments.model:
         try:
             arguments.vocab = published_vocabulary()
-        except VocabularyError:  # none was downloaded
+        except InputError:  # none was downloaded
             pack = pack_for(arguments.language, backend=arguments.backend, overrides=own)
             _print_lines(_steps_without_vocabulary(text, pack, arguments.text_mode))
             _explain_words(text, arguments, pack)
@@ -56,13 +56,15 @@ def _steps_without_vocabulary(text: str, pack: LanguagePack, mode: TextMode) -> 
 
 
 def _explain_words(text: str, arguments: argparse.Namespace, pack: LanguagePack) -> None:
-    """Print the source of gemination for each Amharic word, and characters that were not read."""
+    """Print what decided how each Amharic word is read, its other readings, and characters that were not read."""
     if canonical(arguments.language) != AMHARIC.code or arguments.backend != "rules":
         return
     explanation = explain(pack.respell(text), pack.pronounced)
     print()
     for word in explanation.words:
         print(f"{word.normalized}\t{word.phones}\t{word.latin}\t{word.gemination}")
+        for phones, why in word.others:
+            print(f"\tor {phones}\t\t{why}")
     for name in ("unknown", "unspoken", "dropped"):
         counts = getattr(explanation, name)
         _print_lines({name: ", ".join(f"{symbol} ({count})" for symbol, count in counts.items())})
