@@ -13,7 +13,7 @@ import pytest
 import utils
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Fact, Unrecognised, WarningFact
+from utils.core.facts import Fact, Progress, Unrecognised, WarningFact
 from utils.media.facts import AudioFileError, AudioProblem
 
 
@@ -108,3 +108,9 @@ def test_a_gap_says_how_its_value_is_written(
 ) -> None:
     monkeypatch.setattr(wording, "rows", lambda: {"x": wording.Row("x", gap, gap)})
     assert wording.text("x", "en", {"a": value}) == written
+
+
+def test_a_phase_has_a_name_in_every_language() -> None:
+    assert str(Progress(3, 4, "learn_voice")) == "Passes to learn the voice: 3 of 4"
+    assert "learn_voice" not in wording.describe(Progress(3, 4, "learn_voice"), "am")
+    assert str(Progress(3, 4, "a.wav")) == "a.wav: 3 of 4"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from utils.core.errors import AmharicTtsError, field_values
-from utils.core.facts import Fact, Unrecognised
+from utils.core.facts import Fact, Progress, Unrecognised
 
 TABLES = Path(__file__).parent.parent / "wording"
 UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -67,7 +67,16 @@ def describe(
     name = type(thing).__name__
     if not isinstance(thing, (Fact, AmharicTtsError)) or name not in rows():
         return f"{name}: {thing!r}" if isinstance(thing, Fact) else f"{name}: {thing}"
-    return text(name, language, field_values(thing))
+    values = field_values(thing)
+    return text(
+        name, language, values | {"part": phase(thing.part, language)} if isinstance(thing, Progress) else values
+    )
+
+
+def phase(part: str, language: str = "en") -> str:
+    """Return the name of a phase; a part that is no phase, such as a file, has its own."""
+    key = f"phase.{part}"
+    return text(key, language) if key in rows() else part
 
 
 def cure(error: BaseException, language: str = "en") -> str:

@@ -170,7 +170,8 @@ def _is_warning(fact: Fact) -> bool:
 def _warning(fact: Fact, language: str) -> str:
     if isinstance(fact, Bad):
         reason = fact.reason
-        text = describe_error(reason, language) if isinstance(reason, AmharicTtsError) else str(reason)
+        text = describe_error(reason, language) if isinstance(reason, AmharicTtsError) else reason
+        text = wording.describe(text, language) if isinstance(text, Fact) else text
         return f"{fact.path.name}: {text}"
     if isinstance(fact, RecordingWarning):
         return f"{fact.path.name}: {wording.describe(fact.about, language)}"
