@@ -76,8 +76,8 @@ def serve(arguments: argparse.Namespace) -> None:
 
 def has_screen() -> bool:
     """Tell whether a person at this computer started the page: a browser in a terminal would get in the way."""
-    is_desktop = sys.platform in {"win32", "darwin"} or bool(os.environ.keys() & {"DISPLAY", "WAYLAND_DISPLAY"})
-    return sys.stdout.isatty() and is_desktop
+    has_display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
+    return sys.stdout.isatty() and (has_display or sys.platform in {"win32", "darwin"})
 
 
 def write(sentence: str) -> None:

@@ -40,6 +40,19 @@ def test_the_token_outlives_a_restart_unless_others_could_read_it(tmp_path: Path
     assert len(page_token(tmp_path)) >= 40
 
 
+@pytest.mark.parametrize(
+    ("is_terminal", "display", "opens"), [(True, ":0", True), (True, "", False), (False, ":0", False)]
+)
+def test_a_browser_is_opened_only_for_a_person_at_a_screen(
+    monkeypatch: pytest.MonkeyPatch, is_terminal: bool, display: str, opens: bool
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
+    monkeypatch.setenv("DISPLAY", display)
+    assert xtts_demo.has_screen() is opens
+
+
 def test_without_a_folder_for_it_the_token_is_for_this_start(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     assert page_token(tmp_path / "file") != page_token(tmp_path / "file")
