@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -9,7 +10,10 @@ from tests.dataset.building import built, recordings
 from utils.__main__ import main
 from utils.config import TrainConfig
 from utils.core.paths import CONFIGS, Project
+from utils.core.wording import rows
 from utils.training.advice import TrainingData, advise
+
+PARTS: tuple[Literal["reason"], Literal["source"]] = ("reason", "source")
 
 
 def data(minutes: float = 600, gib: float | None = 24.0, **values: object) -> TrainingData:
@@ -22,10 +26,11 @@ def data(minutes: float = 600, gib: float | None = 24.0, **values: object) -> Tr
 @pytest.mark.parametrize("language", ["am", "de"])
 def test_every_value_is_valid_and_has_a_source(minutes: float, gib: float | None, version: str, language: str) -> None:
     advice = advise(data(minutes, gib, version=version, language=language))
-    assert all(item.source for item in advice.recommendations)
+    texts = [item.text(part, spoken) for item in advice.recommendations for part in PARTS for spoken in ("en", "am")]
+    assert not [text for text in texts if not text or text.startswith("advice.") or "{" in text]
     assert advice.config.version == version
     assert (CONFIGS / f"{advice.preset}.yaml").is_file()
-    assert advice.promise_source
+    assert f"Promise.{advice.promise}.source" in rows()
 
 
 def test_values_follow_data_and_device() -> None:

@@ -7,25 +7,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, TrainConfig
-from utils.core import languages
+from utils.core import languages, wording
 from utils.core.languages import AMHARIC
 from utils.dataset.metadata import read_language
 from utils.dataset.store import Store
 from utils.training.facts import Gap, Promise
 
-NOT_MEASURED = "not measured"
-UPSTREAM = "upstream's recipe"
-NEW_LANGUAGE = "XTTSv2-Finetuning-for-New-Languages"
 TIERS = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # presets by GiB
 BATCHES = ((60, 16), (600, 32), (3000, 64), (math.inf, 252))  # minutes of data, clips per step
 PROMISES = (  # up to so many minutes
-    (30, Promise.RESEMBLES, NOT_MEASURED),
-    (300, Promise.FEW_HOURS, NEW_LANGUAGE),
-    (3000, Promise.TENS_OF_HOURS, "NileTTS, arXiv 2602.15675"),
-    (math.inf, Promise.HUNDRED_HOURS, NEW_LANGUAGE),
+    (30, Promise.RESEMBLES),
+    (300, Promise.FEW_HOURS),
+    (3000, Promise.TENS_OF_HOURS),
+    (math.inf, Promise.HUNDRED_HOURS),
 )
 FULL_GIB = 11.0  # below it, the weights, gradients and moments of the full model do not fit
 UPDATES = 3000  # wanted at least, within the bounds of the epochs
@@ -54,12 +51,16 @@ def training_data(dataset: Path, gpu_gib: float | None, version: str) -> Trainin
 
 
 class Recommendation(NamedTuple):
-    """A setting with its value and the source of it."""
+    """A setting with its value; the reason and its source stand in the wording, under ``advice.<why>``."""
 
     setting: str
     value: object
-    reason: str
-    source: str
+    why: str
+    numbers: tuple[float, ...] = ()  # in the reason, as ``{n0}``
+
+    def text(self, part: Literal["reason", "source"], language: str = "en") -> str:
+        values = {f"n{number}": value for number, value in enumerate(self.numbers)}
+        return wording.text(f"advice.{self.why}.{part}", language, values)
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,6 @@ class Advice:
     preset: str
     recommendations: list[Recommendation]
     promise: Promise
-    promise_source: str
     gaps: list[Gap]  # what would improve the result more than any setting
 
     @property
@@ -78,9 +78,10 @@ class Advice:
 
 
 def advise(data: TrainingData) -> Advice:
-    promise, source = next((text, source) for limit, text, source in PROMISES if data.minutes <= limit)
-    items = list(_tiny(data) if data.version == "tiny" else _published(data))
-    return Advice(preset_for(data), items, promise, source, list(_missing(data)))
+    promise = next(promise for limit, promise in PROMISES if data.minutes <= limit)
+    chosen = [Recommendation(name, getattr(data, name), f"chosen.{name}") for name in ("version", "language")]
+    items = _tiny(data) if data.version == "tiny" else _published(data)
+    return Advice(preset_for(data), [*chosen, *items], promise, list(_missing(data)))
 
 
 def preset_for(data: TrainingData) -> str:
@@ -94,54 +95,35 @@ def preset_for(data: TrainingData) -> str:
 
 def _tiny(data: TrainingData) -> Iterator[Recommendation]:
     epochs = min(100, max(3, round(130 * 8 / max(1, data.clips))))
-    measured = "configs/tiny_cpu.yaml, measured by the demo"
-    yield Recommendation("version", "tiny", "the embedded voice", "chosen")
-    yield Recommendation("language", data.language, "of the dataset", "chosen")
-    yield Recommendation("learning_rate", 3e-4, "a small model takes a higher rate than XTTS v2", measured)
-    yield Recommendation("batch_size", 8, "fits any computer", measured)
-    yield Recommendation("grad_acumm", 1, "few clips need many updates", measured)
-    yield Recommendation("num_epochs", epochs, "about 130 updates", measured)
-    yield Recommendation("warmup_steps", 4, "the run is short", measured)
+    values = {"learning_rate": 3e-4, "batch_size": 8, "grad_acumm": 1, "num_epochs": epochs, "warmup_steps": 4}
+    return (Recommendation(name, value, f"tiny.{name}") for name, value in values.items())
 
 
 def _published(data: TrainingData) -> Iterator[Recommendation]:
-    is_new = not languages.find(data.language).in_xtts
     has_little = data.minutes < 120
     lora = has_little or (data.gpu_gib or 0) < FULL_GIB
     clips = next(clips for limit, clips in BATCHES if data.minutes <= limit)
     updates = max(1, data.clips // clips)
     epochs = min(20, max(5, math.ceil(UPDATES / updates)))
-    yield Recommendation("version", data.version, "", "chosen")
-    yield Recommendation("language", data.language, "of the dataset", "chosen")
     if data.language == AMHARIC.code:
-        why = "sounds in Latin letters need no random embeddings"
-        yield Recommendation(setting="use_amharic_g2p", value=True, reason=why, source="GPT-SoVITS#2173, ZipVoice#50")
+        yield Recommendation("use_amharic_g2p", value=True, why="g2p")
     if lora:
-        why = "less than two hours overfit" if has_little else f"full tuning needs {FULL_GIB:g} GiB"
-        source = NOT_MEASURED if has_little else "memory-plan"
-        yield Recommendation(setting="enable_lora", value=True, reason=why, source=source)
-        rank = 64 if data.minutes > 600 else 16
-        yield Recommendation("lora_rank", rank, "best opinion scores at 64 with 26 h", "Khmer, arXiv 2606.26618")
-        yield Recommendation("learning_rate", 1e-4, "adapters take a higher rate", NOT_MEASURED)
-    else:
-        yield Recommendation("learning_rate", 5e-6, "all weights are trained", f"{UPSTREAM}; {NEW_LANGUAGE}")
-    source = UPSTREAM if clips == 252 else f"{NEW_LANGUAGE} (16 to 32), {UPSTREAM} (252)"
-    yield Recommendation("batch_size", min(clips, 8), "", "divides the clips per step")
-    yield Recommendation("grad_acumm", max(1, round(clips / 8)), f"{clips} clips per step", source)
+        why = "lora_little" if has_little else "lora_memory"
+        yield Recommendation("enable_lora", value=True, why=why, numbers=(FULL_GIB,))
+        yield Recommendation("lora_rank", 64 if data.minutes > 600 else 16, "lora_rank")
+    yield Recommendation("learning_rate", 1e-4 if lora else 5e-6, "rate_lora" if lora else "rate_full")
+    yield Recommendation("batch_size", min(clips, 8), "batch_size")
     yield Recommendation(
-        "find_batch_size", data.gpu_gib is not None, "the largest batch that fits", "measured at the start"
+        "grad_acumm", max(1, round(clips / 8)), "batch_upstream" if clips == 252 else "batch", (clips,)
     )
-    yield Recommendation("num_epochs", epochs, f"{updates * epochs} updates", f"{NEW_LANGUAGE} (5 epochs of 100 h)")
+    yield Recommendation("find_batch_size", data.gpu_gib is not None, "find_batch_size")
+    yield Recommendation("num_epochs", epochs, "num_epochs", (updates * epochs,))
     longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(data.longest)))
-    yield Recommendation("max_audio_length", longest, "untrained lengths are spoken badly", "ttts#11")
-    yield Recommendation("reference", "auto", "masking cannot protect short clips", NOT_MEASURED)
-    yield Recommendation("embedding_warmup_steps", 500 if is_new else 0, "new text embeddings first", NOT_MEASURED)
-    yield Recommendation("text_loss_weight", 0.01, "", UPSTREAM)
-    yield Recommendation("weight_decay", 1e-2, "", f"{UPSTREAM}; {NEW_LANGUAGE}")
-    yield Recommendation("freeze_first_n_gpt_layers", 0, "", NOT_MEASURED)
-    yield Recommendation(
-        "enable_ema", updates * epochs > 2000, "weights with and without EMA are evaluated", NOT_MEASURED
-    )
+    is_new = not languages.find(data.language).in_xtts
+    values: dict[str, object] = {"max_audio_length": longest, "reference": "auto"}
+    values |= {"embedding_warmup_steps": 500 if is_new else 0, "text_loss_weight": 0.01, "weight_decay": 1e-2}
+    values |= {"freeze_first_n_gpt_layers": 0, "enable_ema": updates * epochs > 2000}
+    yield from (Recommendation(name, value, name) for name, value in values.items())
 
 
 def _missing(data: TrainingData) -> Iterator[Gap]:

@@ -55,7 +55,7 @@ class FirstBatch:
 
     def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], object]) -> None:
         self.step, self.report = step, report
-        self.model: Any = step.ranks.accelerator.unwrap_model(step.model)
+        self.model: Any = step.packed
         self.operators = None if compiled(self.model.gpt) else _Operators()  # it would turn compilation off
         self.autocast = ""
         present = {name for name, _ in self.model.gpt.named_children()}

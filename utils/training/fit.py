@@ -14,7 +14,7 @@ from utils.dataset import metadata
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, FeatureSource
-from utils.training.data_loader import Update, UpdateLoader, eval_batches
+from utils.training.data_loader import UpdateLoader, eval_batches
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.ema import Ema
 from utils.training.facts import Loading, References, Resumed, WhatIsOn
@@ -24,7 +24,7 @@ from utils.training.metrics import Throughput, Tracker
 from utils.training.optimizations import TrainingOptimizer, UnslothStyleOptimizations
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.preparation import PreparedData, choose_clips, mix_clips
+from utils.training.preparation import ChosenClips, PreparedData, choose_all_clips
 from utils.training.references import Partners
 from utils.training.run_saver import RunSaver, Scorer
 from utils.training.step import Evaluator, TrainStep
@@ -51,7 +51,7 @@ class TrainResult(NamedTuple):
     seconds: float
 
 
-def fit(  # noqa: PLR0913  # all but four have defaults
+def fit(  # noqa: PLR0913  # all but four have defaults; 450 nodes, one story
     gpt: nn.Module,
     data: PreparedData,
     config: TrainConfig,
@@ -83,41 +83,23 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     samples = samples or CheckpointSamples(config, data.clips, folder, report)
     tracker = Tracker(config, ranks.accelerator, folder, report)
 
-    # 1. The clips of every update.
-    limits, tokens = ClipLimits.from_config(config, gpt), SpecialTokens.from_model(gpt)
-    train_clips = choose_clips(data.features, data.clips.train, limits, "train", report)
-    eval_clips = choose_clips(data.features, data.clips.eval, limits, "eval", report)
-    train_clips, replay = mix_clips(config, train_clips, data.others, limits, report)
-    plan = UpdatePlan.from_config(config, train_clips.lengths, ranks.count, train_clips.clips, replay)
+    # 1. The clips of every update, and the update itself: forward, backward, optimizer, average.
+    clips = choose_all_clips(data, config, ClipLimits.from_config(config, gpt), report)
+    plan = UpdatePlan.from_config(config, clips.train.lengths, ranks.count, clips.train.clips, clips.replay)
     report(References(**{name: round(share, 4) for name, share in plan.reference_shares().items()}))
     total = min(config.max_steps or sys.maxsize, len(plan) * config.num_epochs)
-    grid = compile_lengths(train_clips.lengths) if config.use_compile else ()
-    spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
-
-    # 2. The update: forward, backward, optimizer, average.
     step = make_step(gpt, config, ranks, total, report)
+    step.clip_names = lambda update: (clips.train.clips[clip].audio for clip in plan[update.number].clips.tolist())
 
-    def clip_names(update: Update) -> Iterator[str]:
-        return (train_clips.clips[number].audio for number in plan[update.number].clips.tolist())
-
-    step.clip_names = clip_names
-
-    # 3. What reads, evaluates and saves around it.
-    def batches_of(clips: FeatureSource) -> Callable[[], Iterator[PackedBatch]]:
-        heard = Partners(clips.clips, clips.lengths.frames).draw(0, 0) if plan.partners else None
-        return partial(eval_batches, clips, tokens, spec, heard)
-
-    others = {
-        clips.language: batches_of(choose_clips(features, clips.lists.eval, limits, f"eval {clips.language}", report))
-        for clips, features in data.others
-    }
-    evaluator = Evaluator(step.model, batches_of(eval_clips), ranks, config.text_loss_weight, step.ema, others)
+    # 2. What reads, evaluates and saves around it.
+    grid = compile_lengths(clips.train.lengths) if config.use_compile else ()
+    spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
     saver = RunSaver(
         folder=folder,
         config=config,
         report=report,
         base=data.base,
-        dataset_hash=metadata.fingerprint(list(train_clips.clips)),
+        dataset_hash=metadata.fingerprint(list(clips.train.clips)),
         gpt=gpt,
         step=step,
         throughput=Throughput(total, processes=ranks.count, device=ranks.accelerator.device),
@@ -127,10 +109,10 @@ def fit(  # noqa: PLR0913  # all but four have defaults
         scorer=scorer,
         reported=reported,
     )
-    loader = make_loader(train_clips, plan, tokens, spec, config, report)
-    loop = TrainingLoop(saver, loader, evaluator, total, tracker.log, should_stop)
+    loader = make_loader(clips.train, plan, SpecialTokens.from_model(gpt), spec, config, report)
+    loop = TrainingLoop(saver, loader, make_evaluator(step, clips, plan, spec), total, tracker.log, should_stop)
 
-    # 4. Train, and report what is really active.
+    # 3. Train, and report what is really active.
     active = optimizations.what_is_on(gpt)
     report(WhatIsOn(active))
     FirstBatch(step, lambda observed: report(WhatIsOn({**active, **observed})))
@@ -164,3 +146,15 @@ def make_loader(
     pinned = bool(loading["pin_memory"])
     report(Loading(workers, pinned))
     return UpdateLoader(clips, plan, tokens, spec, workers=workers, pin=pinned, ahead=loading["prefetch_factor"])
+
+
+def make_evaluator(step: TrainStep, clips: ChosenClips, plan: UpdatePlan, spec: BatchSpec) -> Evaluator:
+    """Evaluate on the clips that are held out, of the run itself and of each other language."""
+    tokens = SpecialTokens.from_model(step.packed.gpt)
+
+    def batches_of(source: FeatureSource) -> Callable[[], Iterator[PackedBatch]]:
+        heard = Partners(source.clips, source.lengths.frames).draw(0, 0) if plan.partners else None
+        return partial(eval_batches, source, tokens, spec, heard)
+
+    others = {language: batches_of(source) for language, source in clips.others.items()}
+    return Evaluator(step.model, batches_of(clips.held_out), step.ranks, step.config.text_loss_weight, step.ema, others)

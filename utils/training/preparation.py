@@ -272,17 +272,28 @@ def prepare_data(
     return PreparedData(clips, base, tokenizer, encoded, mixed)
 
 
-def mix_clips(
-    config: TrainConfig, own: FeatureSource, others: Sequence[OtherData], limits: ClipLimits, report: Report
-) -> tuple[FeatureSource, Replay]:
-    """Join the training clips of a run with those of other languages, if it trains on them."""
-    if not others or not config.replay_share:
-        return own, NO_REPLAY
-    mixed = [
-        choose_clips(encoded, clips.lists.train, limits, f"train {clips.language}", report) for clips, encoded in others
-    ]
-    sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in others]
+class ChosenClips(NamedTuple):
+    """The clips of a run that can be used."""
+
+    train: FeatureSource  # those of the run, then those of other languages
+    held_out: FeatureSource
+    others: dict[str, FeatureSource]  # held out, by language
+    replay: Replay = NO_REPLAY
+
+
+def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits, report: Report) -> ChosenClips:
+    """Choose the clips to train on and to evaluate with, and join those of all languages."""
+    own = choose_clips(data.features, data.clips.train, limits, "train", report)
+    held_out = choose_clips(data.features, data.clips.eval, limits, "eval", report)
+    mixed, others = [], {}
+    for (lists, language, _), encoded in data.others:
+        if config.replay_share:
+            mixed.append(choose_clips(encoded, lists.train, limits, f"train {language}", report))
+        others[language] = choose_clips(encoded, lists.eval, limits, f"eval {language}", report)
+    if not mixed:
+        return ChosenClips(own, held_out, others)
+    sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in data.others]
     replay = Replay.of_share(config.replay_share, len(own.clips), sizes, weights)
-    languages = [clips.language for clips, _ in others]
-    report(facts.Replay({config.language: len(own.clips), **dict(zip(languages, replay.counts, strict=True))}))
-    return JoinedSource([own, *mixed]), replay
+    counts = zip((clips.language for clips, _ in data.others), replay.counts, strict=True)
+    report(facts.Replay({config.language: len(own.clips), **dict(counts)}))
+    return ChosenClips(JoinedSource([own, *mixed]), held_out, others, replay)

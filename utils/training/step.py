@@ -20,7 +20,7 @@ from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.facts import EmbeddingWarmupEnded
 from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
-from utils.training.packing import PackedBatch
+from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.speedups.blocks import uncompiled
 from utils.training.speedups.freezing import TextRowsOnly
 from utils.xtts.device import free_memory
@@ -54,8 +54,9 @@ class TrainStep:
         self.guard = NonFiniteGuard()
         self.micro = MicroBatches(self.config.batch_size)
         self.weights = [weight for weight in self.model.parameters() if weight.requires_grad]
-        gpt, warm_up = self.ranks.accelerator.unwrap_model(self.model).gpt, self.config.embedding_warmup_steps > 0
-        self.text_warmup = TextRowsOnly(gpt, shared=self.ranks.count > 1) if warm_up else None
+        self.packed: PackedGpt = self.ranks.accelerator.unwrap_model(self.model)
+        warm_up = self.config.embedding_warmup_steps > 0
+        self.text_warmup = TextRowsOnly(self.packed.gpt, shared=self.ranks.count > 1) if warm_up else None
 
     def run(self, update: Update) -> StepResult:
         """Train on the clips of one update: all of them or none."""
