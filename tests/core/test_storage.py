@@ -1,8 +1,10 @@
 """Files are replaced whole or not at all; a full disk is one clear error."""
 
 import errno
+import json
 import multiprocessing
 import os
+import random
 import shutil
 import subprocess
 import time
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from utils.core import storage
 from utils.core.errors import StorageError
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import (
@@ -149,3 +152,38 @@ def test_whatever_is_wrong_with_json_is_a_value_error(tmp_path: Path, content: b
     (tmp_path / "odd.json").write_bytes(content)
     with pytest.raises(ValueError, match=r"."):
         read_json(tmp_path / "odd.json")
+
+
+DOCUMENT = {"step": 3, "name": "ሰላም", "clips": [["a", 1.5, None], ["b", 2.0, True]]}
+
+
+def test_one_changed_byte_of_a_document_is_found(tmp_path: Path) -> None:
+    path, rng = tmp_path / "document.json", random.Random(1)
+    storage.write_document(path, DOCUMENT)
+    content, refused = path.read_bytes(), 0
+    for _ in range(1000):
+        changed = bytearray(content)
+        changed[rng.randrange(len(content))] ^= rng.randrange(1, 256)
+        path.write_bytes(changed)
+        try:
+            assert storage.read_document(path) == DOCUMENT  # between two values, bytes mean nothing
+        except ValueError:
+            refused += 1
+    assert refused > 900
+
+
+@pytest.mark.parametrize("key", ["digest", "content"])
+def test_a_document_without_one_of_its_parts_is_refused(key: str, tmp_path: Path) -> None:
+    path = tmp_path / "document.json"
+    storage.write_document(path, DOCUMENT)
+    stored = json.loads(path.read_text(encoding="utf-8"))
+    del stored[key]
+    path.write_text(json.dumps(stored), encoding="utf-8")
+    with pytest.raises(ValueError, match="has changed"):
+        storage.read_document(path)
+
+
+def test_a_document_of_1_1_is_read_unverified(tmp_path: Path) -> None:
+    path = tmp_path / "document.json"
+    path.write_text(json.dumps(DOCUMENT), encoding="utf-8")
+    assert storage.read_document(path) == DOCUMENT

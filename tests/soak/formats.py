@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import json
 import shutil
 import time
 import traceback
@@ -17,6 +16,7 @@ import torch
 
 from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
+from utils.core import storage
 from utils.core.errors import AmharicTtsError, RunError
 from utils.core.events import EventLog, format_event, iter_events, read_tail
 from utils.core.paths import CONFIGS, Project
@@ -263,7 +263,7 @@ def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
     write_events(run.events)
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
-    (folder / preparation.BASE_FILE).write_text(json.dumps(note), encoding="utf-8")
+    storage.write_document(folder / preparation.BASE_FILE, note)
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}
     about = CheckpointInfo(STEP, 0.75, 2.5, 2.0, 1.0, 3.0, 1.7e9, str(base), vocabulary_hash="v")
     checkpoints.write(folder, weights, replace(about, settings={"version": TINY}), fill=amharic.save)

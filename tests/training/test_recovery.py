@@ -12,7 +12,7 @@ from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
 from utils.core import paths
 from utils.core.errors import FileDamagedError
-from utils.core.storage import read_json, write_atomically
+from utils.core.storage import read_document, write_atomically
 from utils.studio.runs import Run
 from utils.training import resume_state
 from utils.training.errors import NoCheckpointError, TrainingError
@@ -117,7 +117,7 @@ def test_a_base_model_that_was_replaced_is_found_among_the_models(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     note = run.folder / BASE_FILE
-    known = read_json(note)
+    known = read_document(note)
     base, kept = Path(known["folder"]), tmp_path / "models"
     monkeypatch.setattr(paths, "MODELS", kept)
     write_atomically(note, json.dumps({**known, "folder": str(tmp_path / "gone" / base.name)}))

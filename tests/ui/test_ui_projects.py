@@ -16,6 +16,7 @@ from tests.ui.data_folders import add_run
 from tests.ui.serving import emptied
 from utils.core.errors import RunBusyError, StorageError
 from utils.core.paths import Project, list_projects
+from utils.core.storage import read_document
 from utils.studio import projects, runs
 from utils.studio.projects import CopyProgress
 from utils.ui import projects as panel
@@ -41,7 +42,7 @@ def project(tmp_path: Path) -> Project:
 def base_of(project: Project) -> Path:
     """The base that the only run of a project was started from, relative to the project."""
     (run,) = runs.list_runs(project)
-    base = json.loads((run.folder / "base.json").read_text(encoding="utf-8"))["folder"]
+    base = read_document(run.folder / "base.json")["folder"]
     return Path(base).relative_to(project.root)
 
 

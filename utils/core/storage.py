@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import functools
+import hashlib
 import json
 import math
 import os
@@ -77,6 +78,33 @@ def read_json(path: Path) -> Any:  # noqa: ANN401  # any JSON value
         return parse_json(read_text(path))
     except UnicodeDecodeError as error:  # its own message would quote the whole file
         raise ValueError(f"not UTF-8 text at byte {error.start}") from error
+
+
+def write_document(path: Path, content: object) -> None:
+    """Replace a JSON document of the program's own, which gets a digest; on any failure the old one is unchanged."""
+    write_atomically(path, document(content))
+
+
+def document(content: object) -> str:
+    """Return JSON values as a document with a digest."""
+    return json.dumps({"digest": _digest(content), "content": content}, ensure_ascii=False, indent=1)
+
+
+def read_document(path: Path) -> Any:  # noqa: ANN401  # any JSON value
+    """Read a document that ``write_document`` wrote; ValueError if it has changed since.
+
+    Version 1.1 wrote the content alone, which cannot be verified.
+    """
+    stored = read_json(path)
+    if not isinstance(stored, dict) or not stored.keys() & {"digest", "content"}:
+        return stored
+    if stored.keys() != {"digest", "content"} or stored["digest"] != _digest(stored["content"]):
+        raise ValueError("it has changed since it was written")
+    return stored["content"]
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def read_object(path: Path) -> dict[str, Any]:

@@ -6,7 +6,6 @@ for 50,000 lines; whoever reads them calls ``write_lists`` first, which does not
 
 import dataclasses
 import hashlib
-import json
 import logging
 import threading
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from utils.core import languages
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, from_json, to_json
 from utils.core.paths import resolve_inside
-from utils.core.storage import file_lock, read_json, read_text, write_atomically
+from utils.core.storage import file_lock, read_document, read_text, write_atomically, write_document
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
 from utils.dataset.facts import DatasetError, DatasetProblem, LineIssue, LineProblem
 from utils.dataset.store import Store
@@ -246,7 +245,7 @@ def _named_apart(clip: Clip, number: int) -> Clip:
 
 def _stored_clips(path: Path, folder: Path) -> ClipLists:
     try:
-        stored = read_json(path)
+        stored = read_document(path)
         clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(_problem, stored["problems"]))
     except (LookupError, TypeError, ValueError) as error:
         raise DatasetError(path, DatasetProblem.RUN_CLIPS) from error
@@ -266,10 +265,7 @@ def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None
 
 def _store_clips(path: Path, clips: ClipLists) -> None:
     rows = [[columns[name] for name in COLUMNS] for columns in map(columns_of, clips.clips)]
-    write_atomically(
-        path,
-        json.dumps({"problems": [to_json(problem) for problem in clips.problems], "clips": rows}, ensure_ascii=False),
-    )
+    write_document(path, {"problems": [to_json(problem) for problem in clips.problems], "clips": rows})
 
 
 def _problem(stored: object) -> Fact:

@@ -17,10 +17,11 @@ from utils.core.storage import (
     file_lock,
     link_or_copy,
     make_folder,
+    read_document,
     require_space,
     retry_while_in_use,
     storage_errors,
-    write_atomically,
+    write_document,
 )
 from utils.dataset.store import DATABASE, Store
 from utils.studio import runs
@@ -226,7 +227,8 @@ def _copy_database(path: Path, target: Path) -> None:
 def _update_base_paths(root: Path, before: Path, after: Path) -> None:
     """Update the path of the base model in runs whose base is in the project itself."""
     for base in root.glob("runs/*/base.json"):
-        text = base.read_text(encoding="utf-8")
-        updated = text.replace(f"{before.as_posix()}/", f"{after.as_posix()}/")
-        if updated != text:
-            write_atomically(base, updated)
+        with contextlib.suppress(ValueError):  # a damaged one stays as it is
+            stored = read_document(base)
+            folder = stored["folder"].replace(f"{before.as_posix()}/", f"{after.as_posix()}/")
+            if folder != stored["folder"]:
+                write_document(base, stored | {"folder": folder})

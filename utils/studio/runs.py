@@ -26,13 +26,16 @@ from utils.core.facts import Stop, error_from_json, error_to_json
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.processes import end_tree, identity, is_alive, machine, start_detached
 from utils.core.storage import (
+    document,
     file_lock,
     make_folder,
     make_unique_folder,
+    read_document,
     read_object,
     read_text,
     storage_errors,
     write_atomically,
+    write_document,
 )
 from utils.studio.facts import (
     Outcome,
@@ -142,7 +145,7 @@ class Run:
 
     def read_state(self) -> State:
         try:
-            return STATE_FILE.validate_json(read_text(self.state_file))
+            return STATE_FILE.validate_python(read_document(self.state_file))
         except OSError as error:
             reason = error.strerror or str(error)
         except ValidationError as error:
@@ -153,13 +156,15 @@ class Run:
         raise RunUnreadableError(self.state_file, reason)
 
     def write_state(self, state: State) -> None:
-        write_atomically(self.state_file, STATE_FILE.dump_json(state, indent=1).decode())
+        write_document(self.state_file, STATE_FILE.dump_python(state, mode="json"))
 
     def overwrite_state(self, state: State) -> None:
         """Overwrite the state in place, which works on a full disk."""
-        content = STATE_FILE.dump_json(state, indent=1)
+        content = document(STATE_FILE.dump_python(state, mode="json")).encode()
         if len(content) > MAX_STATE:
-            content = STATE_FILE.dump_json(dataclasses.replace(state, error={}, message=""))
+            content = document(
+                STATE_FILE.dump_python(dataclasses.replace(state, error={}, message=""), mode="json")
+            ).encode()
         with storage_errors(self.state_file), self.state_file.open("r+b") as file:
             file.write(content)
             file.truncate()

@@ -26,10 +26,11 @@ from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import (
     cached_while_unchanged,
     make_folder,
-    read_json,
+    read_document,
     storage_errors,
     timestamp_name,
     write_atomically,
+    write_document,
 )
 from utils.media import audio
 from utils.media.audio import Samples
@@ -322,14 +323,14 @@ def _write(project: Project, take: Take, samples: Samples) -> Take:
     take = replace(take, seconds=samples.size / OUTPUT_RATE)
     audio.save(folder / AUDIO, samples, OUTPUT_RATE)
     stored = {"format": FORMAT, **asdict(take), "notes": list(map(to_json, take.notes))}
-    write_atomically(folder / METADATA, json.dumps(stored, ensure_ascii=False, indent=1))
+    write_document(folder / METADATA, stored)
     return take
 
 
 @cached_while_unchanged(512)
 def _parse(path: Path) -> Take:
     try:
-        data = read_json(path)
+        data = read_document(path)
         for piece in data["pieces"]:
             piece["flags"] = list(map(Flag.read, piece.get("flags", ())))
         data["notes"] = list(map(from_json, data.get("notes", ())))

@@ -1,6 +1,5 @@
 """What a run needs before its first update: base model, tokenizer, and the features of all clips."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from utils.core.errors import FileDamagedError
 from utils.core.facts import Optimization, Report, ShouldStop, ignore, never_stop, to_json
 from utils.core.languages import AMHARIC
 from utils.core.paths import SAMPLE_SPEECH
-from utils.core.storage import link_or_copy, make_folder, read_json, write_atomically
+from utils.core.storage import link_or_copy, make_folder, read_document, write_document
 from utils.dataset import features
 from utils.dataset.clip import Clip
 from utils.dataset.features import Features
@@ -64,10 +63,10 @@ def find_base(config: TrainConfig, run: Path, source: ModelSource, replaced: Pat
         if replaced and folder.resolve() == replaced.resolve():
             folder = _copy_voice(folder, run / START)
         base = BaseModel(folder, model.fingerprint(folder))
-        write_atomically(note, json.dumps({"folder": str(base.folder), "fingerprint": base.fingerprint}))
+        write_document(note, {"folder": str(base.folder), "fingerprint": base.fingerprint})
         return base
     try:
-        known = read_json(note)
+        known = read_document(note)
         folder, fingerprint = Path(known["folder"]), str(known["fingerprint"])
     except (OSError, ValueError, TypeError, LookupError) as error:
         raise FileDamagedError(note) from error
@@ -172,7 +171,7 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
     """
     path = run / CODEC_FILE
     if path.is_file():
-        if read_json(path).get("codec") != encoder.fingerprint:
+        if read_document(path).get("codec") != encoder.fingerprint:
             raise TrainingError(RunProblem.CODEC_CHANGED)
         return
     stored = [clip for clip in clips.train if clip in features]
@@ -187,7 +186,7 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
         report(audited)
         if error > WORSE * expected:
             report(facts.CodecFitsBadly(*measured[:2]))
-    write_atomically(path, json.dumps(to_json(audited)))
+    write_document(path, to_json(audited))
 
 
 def code_usage(features: Features, clips: Sequence[Clip], codes: int) -> tuple[float, float]:
