@@ -100,7 +100,8 @@ def read_list(path: Path) -> Iterator[tuple[str, Entry]]:
 
 
 def _with_contexts(key: str, codes: str, kind: str, source: str, word: str) -> Iterator[tuple[str, Entry]]:
-    cost = _COSTS.get(kind, 0.0)
+    is_of_sound = kind == "adv" and codes.endswith(":")  # it takes no suffixes: ቆምː before አለ
+    cost = _COSTS.get(kind, 0.75 * is_of_sound)
     codes = _BEFORE_N.sub("I", codes)
     last = key[-1]
     yield key, Entry(codes, mask("V" if last in VOWEL_CODES else "C"), cost, source, word, kind)
