@@ -51,6 +51,7 @@ def test_the_command_shown_can_be_pasted_into_a_shell_and_gives_the_same_setting
         (["--no_sdpa", "--ema"], "--no-enable-sdpa --enable-ema"),
         (["--enable_ema", "--no-enable_sdpa", "--batch_size=4"], "--batch-size 4 --no-enable-sdpa --enable-ema"),
         (["--sample_texts=a_b", "--no-sdpa"], "--no-enable-sdpa --sample-texts a_b"),
+        (["--gradient_accumulation_steps=4"], "--grad-acumm 4"),
     ],
 )
 def test_flags_have_other_spellings(words: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,6 +13,7 @@ from utils.config import Config, read_yaml
 C = TypeVar("C", bound=Config)
 
 SWITCH = "enable_"
+ALIASES = {"grad_acumm": "gradient_accumulation_steps"}  # as other trainers call it
 
 
 def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tuple[str, ...] = ()) -> None:
@@ -25,6 +26,8 @@ def add_flags(parser: argparse.ArgumentParser, config: type[Config], names: tupl
         group.add_argument(flag(name), help=flag_help(field), **options)
         if name.startswith(SWITCH):  # --no-sdpa is short for --no-enable-sdpa
             group.add_argument(flag(name.removeprefix(SWITCH)), help=argparse.SUPPRESS, **options)
+        if alias := ALIASES.get(name):
+            group.add_argument(flag(alias), help=argparse.SUPPRESS, **options)
 
 
 def with_hyphens(words: Sequence[str]) -> list[str]:
