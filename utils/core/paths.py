@@ -73,7 +73,7 @@ def project(name: str, output: Path = OUTPUT) -> Project:
 def list_projects(output: Path = OUTPUT) -> list[str]:
     if not output.is_dir():
         return []
-    folders = [path for path in output.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    folders = [path for path in output.iterdir() if path.is_dir() and is_name(path.name)]
     return sorted(path.name for path in folders if path.name not in PARTS or is_project(path))
 
 
@@ -85,10 +85,15 @@ def is_project(folder: Path) -> bool:
 def validate_name(name: object) -> str:
     """Return a name that is safe as a folder on every system."""
     name = name.strip() if isinstance(name, str) else ""  # API clients may send anything
-    too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
-    if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
+    if not is_name(name):
         raise NameNotAllowedError(name)
     return name
+
+
+def is_name(name: str) -> bool:
+    """Tell whether a name is safe as a folder on every system; folders with other names are no projects."""
+    too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
+    return bool(ALLOWED.fullmatch(name)) and not (RESERVED.fullmatch(name) or name.endswith(".") or too_long)
 
 
 def resolve_inside(folder: Path, *parts: str | Path) -> Path:
