@@ -1,4 +1,3 @@
-import re
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +6,9 @@ import pytest
 import soundfile
 
 from tests.dataset.recordings import babble, recording
+from utils.core import wording
 from utils.media.audio import Samples
+from utils.speech.facts import Melody, NoiseLevel
 from utils.speech.reference_choice import rank, score
 
 RATE = 16_000
@@ -38,8 +39,8 @@ def clip(folder: Path, name: str, **properties: Any) -> Path:
     ("worse", "reason"),
     [
         ({"noise_db": -38.0}, "some noise ("),
-        ({"seconds": 3.0}, "only 3.0 s"),
-        ({"gain": 6.0}, "clipped ("),
+        ({"seconds": 3.0}, "3.0 s"),
+        ({"gain": 6.0}, "% clipped"),
         ({"pause": 4.0}, "% silence"),
         ({"melody": 0.0}, ""),
     ],
@@ -50,14 +51,19 @@ def test_of_two_clips_the_one_with_the_better_property_comes_first(
     better, other = rank([clip(tmp_path, "worse.wav", **worse), clip(tmp_path, "better.wav", melody=5.0)])
     assert (better.path.name, other.path.name) == ("better.wav", "worse.wav")
     assert better.total > other.total
-    assert re.fullmatch(r"9\.0 s, clean \(\d+ dB\), lively pitch", better.explanation)
-    assert reason in other.explanation
+    assert better.quality
+    assert (better.quality.noise, better.quality.melody) == (NoiseLevel.CLEAN, Melody.LIVELY)
+    assert other.quality
+    assert reason in wording.describe(other.quality)
 
 
 def test_only_the_first_30_seconds_are_judged(tmp_path: Path) -> None:
     sound = np.concatenate([talk(30.0), np.random.default_rng(0).uniform(-1, 1, 10 * RATE).astype(np.float32)])
     soundfile.write(tmp_path / "long.wav", sound, RATE)
-    assert score(tmp_path / "long.wav").explanation.startswith("40.0 s (the first 30 are used), clean (")
+    quality = score(tmp_path / "long.wav").quality
+    assert quality
+    assert quality.seconds == pytest.approx(40.0, abs=0.1)
+    assert quality.noise is NoiseLevel.CLEAN
 
 
 def test_unusable_clips_come_last_with_their_reason(tmp_path: Path) -> None:
@@ -67,8 +73,8 @@ def test_unusable_clips_come_last_with_their_reason(tmp_path: Path) -> None:
     (tmp_path / "text.mp3").write_text("no sound")
     names = ["silent.wav", "short.wav", "text.mp3", "absent.wav"]
     first, *rest = rank([*(tmp_path / name for name in names), good])
-    assert (first.path, first.error) == (good, "")
+    assert (first.path, first.error) == (good, None)
     errors = {each.path.name: each.error for each in rest}
     wanted = ["is silent.", "is only 0.50 s long.", "cannot be decoded", "does not exist."]
-    assert all(part in errors[name] for name, part in zip(names, wanted, strict=True))
+    assert all(part in str(errors[name]) for name, part in zip(names, wanted, strict=True))
     assert all(each.total == 0 for each in rest)

@@ -66,6 +66,35 @@ class SentenceSpoken(Fact):
     flags: tuple[FlagKind, ...] = ()
 
 
+class NoiseLevel(StrEnum):
+    """How clean the speech of a clip is."""
+
+    CLEAN = "clean"
+    SOME = "some"
+    NOISY = "noisy"
+    NO_SPEECH = "no_speech"
+
+
+class Melody(StrEnum):
+    """How much the pitch of a clip moves."""
+
+    LIVELY = "lively"
+    EVEN = "even"
+    FLAT = "flat"
+    UNKNOWN = "unknown"
+
+
+class ReferenceQuality(Fact):
+    """How good a reference a clip is."""
+
+    seconds: float
+    noise: NoiseLevel
+    snr_db: float | None
+    melody: Melody
+    clipped: float  # share of the samples
+    silent: float  # share of the time
+
+
 class CharactersSkipped(Fact):
     """Characters without a sound were left out."""
 

@@ -16,6 +16,7 @@ from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.levels import Scores, measure
 from utils.recognition.vad import RATE as SPEECH_RATE
 from utils.recognition.vad import segments_from, track_speech
+from utils.speech.facts import Melody, NoiseLevel, ReferenceQuality
 from utils.speech.voices import MIN_SECONDS, SILENT
 
 MAX_SECONDS = 30.0  # of a clip that the published model uses
@@ -34,8 +35,8 @@ class ReferenceScore(NamedTuple):
 
     path: Path
     total: float = 0.0  # from 0 to 1
-    explanation: str = ""  # the reasons, for the user
-    error: str = ""  # why it cannot be used; empty when it can
+    quality: ReferenceQuality | None = None  # the reasons
+    error: AmharicTtsError | None = None  # why it cannot be used
 
 
 # Each property maps to a mark from 0.05 at its worst to 1 at its best, with a weight. By judgement, not measured: noise
@@ -62,7 +63,7 @@ def score(path: Path) -> ReferenceScore:
         if np.abs(samples).max() < SILENT:
             raise AudioFileError(path, AudioProblem.SILENT)
     except AmharicTtsError as error:
-        return ReferenceScore(path, explanation=error.message, error=error.message)
+        return ReferenceScore(path, error=error)
     speech = segments_from(track_speech(iter([audio.resample(samples, rate, SPEECH_RATE)])), DatasetConfig())
     measured = measure(samples, rate, speech, "")
     pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
@@ -75,7 +76,7 @@ def score(path: Path) -> ReferenceScore:
     for value, (worst, best, weight) in zip(values, SCALES, strict=True):
         logs += weight * math.log(np.interp(((value or 0.0) - worst) / (best - worst), (0, 1), (0.05, 1)))
     total = math.exp(logs / sum(weight for _, _, weight in SCALES))
-    return ReferenceScore(path, total, _explain(seconds, measured, spread))
+    return ReferenceScore(path, total, _quality(seconds, measured, spread))
 
 
 def pitches(samples: Samples, rate: int) -> Floats:
@@ -119,21 +120,11 @@ def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)
 
 
-def _explain(seconds: float, measured: Scores, spread: float | None) -> str:
-    parts = [f"{seconds:.1f} s" if seconds >= GOOD_SECONDS / 2 else f"only {seconds:.1f} s"]
-    if seconds > MAX_SECONDS:
-        parts[0] += f" (the first {MAX_SECONDS:.0f} are used)"
-    if measured.snr_db is None:
-        parts.append("no speech found")
-    else:
-        word = "clean" if measured.snr_db >= 25 else "some noise" if measured.snr_db >= 15 else "noisy"
-        parts.append(f"{word} ({measured.snr_db:.0f} dB)")
-    if spread is None:
-        parts.append("no pitch found")
-    else:
-        parts.append(f"{'lively' if spread >= 2 else 'even' if spread >= 0.8 else 'flat'} pitch")
-    if measured.clipping and measured.clipping > 1e-4:
-        parts.append(f"clipped ({measured.clipping:.1%})")
-    if measured.snr_db is not None and (measured.speech_ratio or 0.0) < 0.5:
-        parts.append(f"{1 - (measured.speech_ratio or 0.0):.0%} silence")
-    return ", ".join(parts)
+def _quality(seconds: float, measured: Scores, spread: float | None) -> ReferenceQuality:
+    noise, melody = NoiseLevel.NO_SPEECH, Melody.UNKNOWN
+    if (snr := measured.snr_db) is not None:
+        noise = NoiseLevel.CLEAN if snr >= 25 else NoiseLevel.SOME if snr >= 15 else NoiseLevel.NOISY
+    if spread is not None:
+        melody = Melody.LIVELY if spread >= 2 else Melody.EVEN if spread >= 0.8 else Melody.FLAT
+    silent = 1 - (measured.speech_ratio or 0.0)
+    return ReferenceQuality(seconds, noise, measured.snr_db, melody, measured.clipping or 0.0, silent)

@@ -3,16 +3,21 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import SEPARATOR
+from utils.core import wording
 from utils.core.batching import evenly_spaced
+from utils.core.facts import Fact, Unrecognised
 from utils.core.folders import hash_file
 from utils.core.paths import Project, resolve_inside, validate_name
 from utils.core.storage import cached_while_unchanged, link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
 from utils.studio.facts import InputError, Problem
+
+if TYPE_CHECKING:
+    from utils.speech.reference_choice import ReferenceScore
 
 FOLDER = "voices"
 AUDIO_FILES = frozenset(".wav .flac .mp3 .ogg .opus .m4a .aac .wma .webm".split())
@@ -21,16 +26,15 @@ MAX_MEASURED, MAX_SCORED = 400, 24  # clips whose duration is read, and clips th
 
 
 class ScoredClip(NamedTuple):
-    """A clip of the dataset, with its score as a reference from 0 to 1, and the reason in words."""
+    """A clip of the dataset, with its score as a reference from 0 to 1, and the reason."""
 
     path: Path
     score: float
-    reason: str
+    reason: Fact
     text: str
 
-    @property
-    def title(self) -> str:
-        return f"{self.score:.0%} · {self.reason} · {self.text[:40]}"
+    def title(self, language: str) -> str:
+        return f"{self.score:.0%} · {wording.describe(self.reason, language)} · {self.text[:40]}"
 
 
 def add(project: Project, path: Path) -> Path:
@@ -101,19 +105,19 @@ def candidates(project: Project) -> list[tuple[Path, str]]:
 def score_clips(clips: Sequence[tuple[Path, str]]) -> Iterator[ScoredClip]:
     """Score clips and yield those that can be used."""
     for path, text in clips:
-        score, reason, error = _score(path)
-        if not error:
-            yield ScoredClip(path, score, reason, text)
+        result = _score(path)
+        if result.quality:
+            yield ScoredClip(path, result.total, result.quality, text)
 
 
-def describe(path: Path) -> str:
-    """Describe how good a reference a clip is."""
-    return _score(path)[1]
+def describe(path: Path, language: str) -> str:
+    """Describe how good a reference a clip is, or why it is none."""
+    result = _score(path)
+    return wording.describe(result.quality or result.error or Unrecognised(path.name), language)
 
 
 @cached_while_unchanged(2048)
-def _score(path: Path) -> tuple[float, str, str]:
+def _score(path: Path) -> "ReferenceScore":
     from utils.speech.reference_choice import score
 
-    result = score(path)
-    return result.total, result.explanation, result.error
+    return score(path)

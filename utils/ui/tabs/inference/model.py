@@ -195,12 +195,12 @@ def voice_html(request: PanelRequest) -> str:
     html = ""
     for path in (path for path in paths if path.is_absolute() and path.is_file()):
         html += audio_player(path, path.name) if path.is_relative_to(request.page.output) else ""
-        html += message_box("success", f"{path.name}: {reference_clips.describe(path)}", aloud=False)
+        html += message_box("success", f"{path.name}: {reference_clips.describe(path, language)}", aloud=False)
     if html:
         name = views.text_field("voice", t("inference.voice_name", language), t("inference.voice_name_hint", language))
         html += views.row(name, views.button("save_voice", t("inference.save_voice", language)))
     clips = [
-        f'<label><input type="checkbox" name="clip-{number}"> {escape(clip.title)}</label>'
+        f'<label><input type="checkbox" name="clip-{number}"> {escape(clip.title(request.language))}</label>'
         for number, clip in enumerate(scored_clips(request))
     ]
     if clips:
