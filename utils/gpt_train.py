@@ -35,7 +35,7 @@ from utils.studio.job import Job
 from utils.studio.loading import open_voice
 from utils.studio.models import model_source
 from utils.studio.progress import EventPrinter
-from utils.studio.runs import Run
+from utils.studio.runs import Run, project_of
 from utils.training import facts, memory
 from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples
@@ -80,7 +80,7 @@ def train_gpt(
         raise TrainingError(RunProblem.ONE_PROCESS)
     if accept_licence:
         give_consent()
-    project = config.project
+    project = project_of(config)
     if resume:
         run = find_training(project, resume)
         config = TrainConfig.load(run.config).model_copy(update={name: getattr(config, name) for name in settings})
@@ -178,7 +178,7 @@ def certified(config: TrainConfig, report: Report, should_stop: ShouldStop) -> T
                 pass
         except ChildError as error:  # also where a check failed
             report(facts.GpuTestFailed(explain(error)))
-    config, replaced = safe_config(config, device)
+    config, replaced = safe_config(config, device, paths.GPU_CERTIFICATE)
     for setting in replaced:
         report(setting)
     return config
@@ -232,7 +232,7 @@ def make_scorer(config: TrainConfig, dataset: Path, report: Report) -> Scorer:
                 recogniser = open_recogniser(config.score_model, config.language, report)
                 judge = TranscriptJudge(stack.enter_context(recogniser))
             else:
-                judge = find_phone_judge(config.language, dataset, config.project.pronunciations)
+                judge = find_phone_judge(config.language, dataset, project_of(config).pronunciations)
             scores = VoiceScorer(config.language, judge)(spoken)
         whole = composite(scores, loss, base_loss)
         return scores if whole is None else {**scores, "composite": whole}

@@ -27,8 +27,8 @@ def spoken(seconds: float = 2.0, *, loud: float = 1.0) -> Samples:
 def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -> None:
     project = Project(tmp_path)
     for number, sentence in enumerate(SENTENCES):
-        voice_recordings.save_take(project, f" {sentence} ", spoken(2 + number), RATE)
-    scan = sources.find_recordings([voice_recordings.folder(project)], language="am")
+        voice_recordings.save_take(project.recordings, f" {sentence} ", spoken(2 + number), RATE)
+    scan = sources.find_recordings([str(project.recordings / voice_recordings.FOLDER)], language="am")
     named = {recording.path.name: recording.text for recording in scan.recordings}
     assert named == {"take-0001.flac": SENTENCES[0], "take-0002.flac": SENTENCES[1]}
     report = built(scan, project, SETTINGS.model_copy(update={"min_snr_db": -20}))
@@ -44,23 +44,25 @@ def test_a_preparation_makes_a_clip_of_each_take_with_its_text(tmp_path: Path) -
 )
 def test_a_take_of_which_no_clip_would_come_is_refused(tmp_path: Path, samples: Samples, reason: str) -> None:
     with pytest.raises(AudioError, match=reason):
-        voice_recordings.save_take(Project(tmp_path), SENTENCES[0], samples, RATE)
-    assert voice_recordings.takes(Project(tmp_path)) == []
+        voice_recordings.save_take(tmp_path, SENTENCES[0], samples, RATE)
+    assert voice_recordings.takes(tmp_path) == []
 
 
 def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> None:
     project = Project(tmp_path)
-    first = voice_recordings.save_take(project, SENTENCES[0], spoken(), RATE)
-    loud = voice_recordings.save_take(project, SENTENCES[1], np.clip(spoken(loud=8), -1, 1), RATE)
+    first = voice_recordings.save_take(project.recordings, SENTENCES[0], spoken(), RATE)
+    loud = voice_recordings.save_take(project.recordings, SENTENCES[1], np.clip(spoken(loud=8), -1, 1), RATE)
     assert np.abs(audio.load(first.path, RATE) - spoken()).max() < 1e-4
     assert loud.warning == voice_recordings.TOO_LOUD
-    assert voice_recordings.takes(project) == [first, dataclasses.replace(loud, warning="")]
-    assert voice_recordings.undo_last(project).text == SENTENCES[1]
-    assert voice_recordings.takes(project) == [first]
-    voice_recordings.undo_last(project)
+    assert voice_recordings.takes(project.recordings) == [first, dataclasses.replace(loud, warning="")]
+    assert voice_recordings.undo_last(project.recordings).text == SENTENCES[1]
+    assert voice_recordings.takes(project.recordings) == [first]
+    voice_recordings.undo_last(project.recordings)
     with pytest.raises(DataError, match="no recording"):
-        voice_recordings.undo_last(project)
-    assert [path.name for path in voice_recordings.folder(project).iterdir() if path.name != ".lock"] == []
+        voice_recordings.undo_last(project.recordings)
+    assert [
+        path.name for path in (project.recordings / voice_recordings.FOLDER).iterdir() if path.name != ".lock"
+    ] == []
 
 
 def test_the_shipped_sentences_have_every_sound_and_so_do_the_first_ten_chosen() -> None:

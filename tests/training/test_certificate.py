@@ -114,7 +114,7 @@ def write(*failing: str) -> None:
 
 def test_a_switch_that_failed_is_replaced_and_the_reason_is_said() -> None:
     write("mixed precision", "offloaded AdamW")
-    config, changes = safe_config(TrainConfig(enable_mixed_precision=True), CPU)
+    config, changes = safe_config(TrainConfig(enable_mixed_precision=True), CPU, paths.GPU_CERTIFICATE)
     assert not config.enable_mixed_precision
     assert [change.used for change in changes] == ["enable_mixed_precision=False"]  # the other one was not wanted
     assert changes[0].reason == "differs by 3.0e+00"
@@ -123,7 +123,7 @@ def test_a_switch_that_failed_is_replaced_and_the_reason_is_said() -> None:
 def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: Path) -> None:
     write("mixed precision")
     path.write_text(path.read_text().replace("torch 2", "torch 1"))
-    assert safe_config(TrainConfig(), CPU)[1] == []
+    assert safe_config(TrainConfig(), CPU, path)[1] == []
     path.write_text("{")
     assert stored.read(CPU, path) is None
 

@@ -16,7 +16,7 @@ from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, Project, list_projects
 from utils.gpt_train import train_gpt
-from utils.studio.runs import list_runs
+from utils.studio.runs import list_runs, project_of
 from utils.training.errors import TrainingError
 from utils.xtts import hub
 
@@ -91,13 +91,13 @@ def test_the_signature_names_every_setting() -> None:
 
 def test_the_folder_of_all_projects_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("utils.core.paths.OUTPUT", tmp_path)
-    assert TrainConfig().project.root == tmp_path / "default"
-    assert TrainConfig(output_path=str(tmp_path)).project.root == tmp_path / "default"
-    assert TrainConfig(output_path=str(tmp_path / "mine")).project.root == tmp_path / "mine"
+    assert project_of(TrainConfig()).root == tmp_path / "default"
+    assert project_of(TrainConfig(output_path=str(tmp_path))).root == tmp_path / "default"
+    assert project_of(TrainConfig(output_path=str(tmp_path / "mine"))).root == tmp_path / "mine"
     for name in ("dataset", "runs", "mine"):
         (tmp_path / name).mkdir()
     assert list_projects(tmp_path) == ["mine"]  # not three, where a program trained in the folder itself
-    assert TrainConfig(output_path=str(tmp_path)).project.root == tmp_path
+    assert project_of(TrainConfig(output_path=str(tmp_path))).root == tmp_path
 
 
 def test_settings_that_an_older_run_lacks_have_their_defaults(tmp_path: Path) -> None:

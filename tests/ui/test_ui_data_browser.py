@@ -209,7 +209,7 @@ def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served
         page.wait_for_timeout(2500)
         page.locator("#microphone-audio button.stop-button").click()
         expect(page.locator("#recording")).to_contain_text("Recording saved: take-0001")
-        (take,) = voice_recordings.takes(served.project())
+        (take,) = voice_recordings.takes(served.project().recordings)
         assert take.text == first
         assert take.seconds > 1
         page.locator("#recording [data-act=next]").click()
@@ -217,7 +217,7 @@ def test_sentences_are_read_into_the_microphone(browser: Browser, served: Served
         expect(page.locator("#recording")).to_contain_text("1 sentence,")
         page.locator("#recording [data-act=undo]").click()
         expect(sentence).to_have_value(first)
-        assert voice_recordings.takes(served.project()) == []
+        assert voice_recordings.takes(served.project().recordings) == []
     with_microphone.close()
 
 

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 
 from utils.cli.runs import add_output
+from utils.core import paths
 from utils.system.doctor import Finding, examine
 
 MARKS = {"pass": "ok  ", "warn": "warn", "fail": "FAIL"}
@@ -50,7 +51,7 @@ def _certify(name: str, *, as_json: bool) -> int:
     from utils.training.certificate import run as certify
     from utils.xtts.device import choose_device
 
-    certificate = certify(torch.device(choose_device(name)))
+    certificate = certify(torch.device(choose_device(name)), paths.GPU_CERTIFICATE)
     if as_json:
         _print_json(Finding(one.name, "pass" if one.passed else "fail", one.detail) for one in certificate.checks)
     else:

@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
     if is_named and hasattr(arguments, "output_path"):
         raise UsageError(Problem.TWO_FLAGS, "--output-path", "--project/--output")
     config = read_flags(arguments, CONFIG)
-    opened = project(arguments.project or "default", arguments.output) if is_named else config.project
+    opened = project(arguments.project or "default", arguments.output) if is_named else runs.project_of(config)
     config = complete(config, opened)
     if arguments.show:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")
@@ -68,7 +68,7 @@ def join(config: TrainConfig) -> int:
     """Work as one of the processes started by torchrun or accelerate launch."""
     from utils.training.distribution import from_first
 
-    run = Run(Path(from_first(lambda: str(runs.create("train", config, config.project).folder))))
+    run = Run(Path(from_first(lambda: str(runs.create("train", config, runs.project_of(config)).folder))))
     is_first = os.environ["RANK"] == "0"
     job = Job(run) if is_first else GroupJob(run, emits_events=False)
     with contextlib.suppress(Exception if is_first else StopRequested), job:  # the job has recorded how it ended

@@ -8,8 +8,6 @@ from pydantic import field_validator, model_validator
 
 from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARATOR, Config, Language, Text, setting
 from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, broken
-from utils.core import paths
-from utils.core.paths import Project
 
 Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
 
@@ -258,13 +256,6 @@ class TrainConfig(Config):
     tracker: Literal["none", "tensorboard", "wandb", "trackio"] = setting(
         "none", "Tracker", "Also send metrics to this service."
     )
-
-    @property
-    def project(self) -> Project:
-        """The project of the run: the output path, or "default" in it if it is the folder with all projects."""
-        is_default = self.output_path == type(self).model_fields["output_path"].default
-        root = paths.OUTPUT if is_default else Path(self.output_path).resolve()
-        return paths.project("default", root) if root == paths.OUTPUT and not paths.is_project(root) else Project(root)
 
     @property
     def replay_weights(self) -> dict[Path, float]:

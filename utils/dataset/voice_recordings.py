@@ -14,7 +14,6 @@ import numpy as np
 from utils.amharic.alphabet import PHONES
 from utils.config import DatasetConfig
 from utils.core.errors import AudioError, DataError
-from utils.core.paths import Project
 from utils.core.storage import file_lock, make_folder, read_text, storage_errors, write_atomically
 from utils.dataset import prompts
 from utils.dataset.metadata import header_seconds
@@ -53,18 +52,13 @@ class PhonemeCoverage:
     missing: tuple[str, ...]
 
 
-def folder(project: Project) -> Path:
-    """Return where the takes of a project are stored."""
-    return project.recordings / FOLDER
-
-
-def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> RecordedTake:
+def save_take(recordings: Path, sentence: str, samples: Samples, rate: int) -> RecordedTake:
     """Save a take; one that is silent, or too long for a clip, is refused."""
     text = " ".join(sentence.split())
     if not text:
         raise DataError("There is no sentence to read.", hint="Select the next one, or enter your own.")
     warning = _examine(samples, rate)
-    parent = folder(project)
+    parent = recordings / FOLDER
     make_folder(parent)
     with file_lock(parent / ".lock"):
         path = parent / f"take-{max(_files(parent), default=0) + 1:04d}.flac"
@@ -73,18 +67,18 @@ def save_take(project: Project, sentence: str, samples: Samples, rate: int) -> R
     return RecordedTake(path, text, samples.size / rate, warning)
 
 
-def takes(project: Project) -> list[RecordedTake]:
-    """Return the takes of a project in the order in which they were read."""
+def takes(recordings: Path) -> list[RecordedTake]:
+    """Return the takes among some recordings in the order in which they were read."""
     saved = []
-    for path in _files(folder(project)).values():
+    for path in _files(recordings / FOLDER).values():
         text = path.with_suffix(".txt")
         saved.append(RecordedTake(path, read_text(text).strip() if text.is_file() else "", header_seconds(path) or 0.0))
     return saved
 
 
-def undo_last(project: Project) -> RecordedTake:
+def undo_last(recordings: Path) -> RecordedTake:
     """Delete the newest take; clips that were made of it stay in the dataset."""
-    if not (saved := takes(project)):
+    if not (saved := takes(recordings)):
         raise DataError("There is no recording to delete.", hint="Record a sentence first.")
     last = saved[-1]
     with storage_errors(last.path), file_lock(last.path.parent / ".lock"):

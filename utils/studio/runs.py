@@ -19,8 +19,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from utils.config import Config
-from utils.core import wording
+from utils.config import Config, TrainConfig
+from utils.core import paths, wording
 from utils.core.errors import AmharicTtsError, RunError, StorageError, UndeletableError, UnreadableError
 from utils.core.facts import Stop, error_from_json, error_to_json
 from utils.core.paths import Project, resolve_inside, validate_name
@@ -190,6 +190,13 @@ def _lives(state: State) -> bool:
     return is_alive(state.pid, state.identity)
 
 
+def project_of(config: TrainConfig) -> Project:
+    """Return the project of a run: its output path, or "default" in it if it is the folder with all projects."""
+    is_default = config.output_path == TrainConfig.model_fields["output_path"].default
+    root = paths.OUTPUT if is_default else Path(config.output_path).resolve()
+    return paths.project("default", root) if root == paths.OUTPUT and not paths.is_project(root) else Project(root)
+
+
 def list_runs(project: Project, *verbs: str) -> list[Run]:
     """List the runs of a project, newest first; all verbs unless some are named."""
     folder = project.runs
@@ -245,9 +252,6 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
             return Start(run, Outcome.STARTED)
     watch_queue(project)
     return Start(run, Outcome.QUEUED, ahead[-1].name)
-
-
-# The queue
 
 
 def queued_runs(project: Project, *verbs: str) -> list[Run]:

@@ -22,7 +22,6 @@ import torch
 from torch import nn
 
 from utils.config import SpeechConfig, TrainConfig
-from utils.core import paths
 from utils.speech.decoder import Decoder
 from utils.speech.types import Generation, Sentence
 from utils.training.data_loader import Update
@@ -99,16 +98,18 @@ def certify(device: torch.device) -> Iterator[Check]:
     yield _checked(DECODING, _decodes, wide, device)
 
 
-def run(device: torch.device) -> Certificate:
+def run(device: torch.device, path: Path) -> Certificate:
     """Run every check and write the certificate."""
     certificate = Certificate(machine(device), datetime.now(UTC).date().isoformat(), tuple(certify(device)))
-    certificate.write(paths.GPU_CERTIFICATE)
+    certificate.write(path)
     return certificate
 
 
-def safe_config(config: TrainConfig, device: torch.device | str) -> tuple[TrainConfig, list[SettingReplaced]]:
+def safe_config(
+    config: TrainConfig, device: torch.device | str, path: Path
+) -> tuple[TrainConfig, list[SettingReplaced]]:
     """Replace the settings that failed on this device, and say which and why."""
-    certificate = read(device, paths.GPU_CERTIFICATE)
+    certificate = read(device, path)
     changes = []
     for switch in switches() if certificate else ():
         reason = certificate.failed.get(switch.name) if certificate else None

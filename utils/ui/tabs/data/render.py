@@ -55,7 +55,7 @@ def sources(project: Project, language: str) -> str:
     own = {uploads.project_input(kind) for kind in (uploads.UPLOADS, uploads.LISTS)}
     for name in uploads.read_inputs(project):
         if name == uploads.project_input(uploads.TAKES):
-            count = len(voice_recordings.takes(project))
+            count = len(voice_recordings.takes(project.recordings))
             rows.append(_source(name, t("data.recorded_sentences", language, count=count), language))
         elif name not in own:
             key = "data.downloaded_by_step_1" if uploads.is_remote(name) else "data.read_from_disk"

@@ -114,7 +114,7 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         return {**_next_sentence(request, skipped), "skipped": skipped, microphone: None}
 
     def undo(request: PanelRequest) -> Mapping[Any, Any]:
-        take = voice_recordings.undo_last(request.project)
+        take = voice_recordings.undo_last(request.project.recordings)
         notify(t("data.take_removed", request.language, name=take.path.stem))
         return {"prompt": take.text, "is_saved": False, "take": "", microphone: None}
 
@@ -156,7 +156,9 @@ def _next_sentence(request: PanelRequest, skipped: list[str]) -> Mapping[str, An
 
 def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
     rate, language = audio.probe(path).rate, request.language
-    take = voice_recordings.save_take(request.project, request.text("sentence"), audio.load(path, rate), rate)
+    take = voice_recordings.save_take(
+        request.project.recordings, request.text("sentence"), audio.load(path, rate), rate
+    )
     uploads.add_input(request.project, uploads.project_input(uploads.TAKES))
     saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
     warning = message_box("warning", t("data.too_loud", language) if take.warning else "")
@@ -164,7 +166,7 @@ def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
 
 
 def _render_recording(request: PanelRequest) -> str:
-    takes, language = voice_recordings.takes(request.project), request.language
+    takes, language = voice_recordings.takes(request.project.recordings), request.language
     prompt = request.text("prompt")
     label, hint = (t(key, language) for key in ("data.prompt", "data.prompt_hint"))
     sentence = views.text_area("sentence", label, hint, prompt, prompt or "-")
@@ -182,4 +184,4 @@ def _read_sentences(project: Project) -> list[str]:
     """Return what need not be read again: takes, and prompts that are clips already."""
     store, shipped = Store(project.dataset), set(prompts.shipped())
     clips = [clip.text for clip in store.clips(status="kept") if clip.text in shipped] if store.exists else []
-    return [*clips, *(take.text for take in voice_recordings.takes(project))]
+    return [*clips, *(take.text for take in voice_recordings.takes(project.recordings))]
