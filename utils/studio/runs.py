@@ -303,7 +303,8 @@ def create(verb: str, config: Config, project: Project) -> Run:
     """Create a run whose work this process does itself."""
     make_folder(project.runs)
     with file_lock(project.runs / LOCK):
-        _refuse_second(project, verb)
+        if active := active_run(project, verb):
+            raise RunActiveError(active.name, project.root.name)
         return _create(verb, config, project)
 
 
@@ -328,15 +329,11 @@ def _reopen(run: Run) -> None:
     state = run.current_state()
     if state.status is Status.UNREADABLE:
         raise error_from_json(state.error)
-    _refuse_second(run.project, state.verb)
+    if active := active_run(run.project, state.verb):
+        raise RunActiveError(active.name, run.project.root.name)
     with storage_errors(run.stop_file):
         run.stop_file.unlink(missing_ok=True)
     run.write_state(State(state.verb, Status.STARTING, state.created, heartbeat=time.time()))
-
-
-def _refuse_second(project: Project, verb: str) -> None:
-    if active := active_run(project, verb):
-        raise RunActiveError(active.name, project.root.name)
 
 
 def _create(verb: str, config: Config, project: Project, status: Status = Status.STARTING) -> Run:
