@@ -41,7 +41,7 @@ def fill(template: str, stem: str) -> str | None:
     """Put the consonants of a stem into a template; None if the template has other or equal ones in these places."""
     consonants = iter(_CONSONANT.findall(stem))
     radicals: dict[str, str] = {}
-    filled = []
+    filled: list[str] = []
     for code in template.replace("W", ""):
         if code == ":":
             if filled[-1][0] not in _NEVER_LONG:
