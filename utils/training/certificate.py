@@ -26,13 +26,12 @@ from utils.speech.decoder import Decoder
 from utils.speech.types import Generation, Sentence
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
-from utils.training.ema import Ema
 from utils.training.facts import SettingReplaced
+from utils.training.fit import make_step
 from utils.training.memory import changed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training.optimizations import TrainingOptimizer
-from utils.training.optimizers import make_optimizer, make_schedule
-from utils.training.packing import MEL_BANDS, Example, PackedBatch, PackedGpt, SpecialTokens, pack
+from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialTokens, pack
 from utils.training.speedups import gpu
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import TrainStep
@@ -159,11 +158,7 @@ def _step(gpt: nn.Module, config: TrainConfig, device: torch.device) -> TrainSte
     AcceleratorState._reset_state(reset_partial_state=True)  # noqa: SLF001  # the next check has another precision
     precision = choose_precision(device, wanted=config.enable_mixed_precision).dtype
     ranks = Ranks(Accelerator(cpu=device.type == "cpu", mixed_precision=precision))
-    model = PackedGpt(gpt)
-    optimizer, _ = make_optimizer(model, config, device)
-    schedule = make_schedule(optimizer, "constant", UPDATES, 0, 0)
-    ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-    return TrainStep(config, ranks, *ranks.prepare(model, optimizer), schedule, ema)
+    return make_step(gpt, config, ranks, UPDATES)
 
 
 def _batch(gpt: nn.Module, clips: int) -> PackedBatch:
