@@ -51,7 +51,7 @@ class TrainResult(NamedTuple):
     seconds: float
 
 
-def fit(  # noqa: PLR0913  # all but four have defaults; 450 nodes, one story
+def fit(  # noqa: PLR0913  # all but four have defaults
     gpt: nn.Module,
     data: PreparedData,
     config: TrainConfig,
