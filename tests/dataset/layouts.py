@@ -158,6 +158,13 @@ def vctk(folder: Path) -> None:
     write(folder, "speaker-info.txt", "ID AGE GENDER\np225 23 F")
 
 
+@layout({f"p226_{name}": text for name, text in TEXTS.items()}, speakers={"p226"})
+def vctk_before_version_0_91(folder: Path) -> None:
+    clips(folder, "wav48/p226/p226_{}.wav")
+    for name, text in TEXTS.items():
+        write(folder, f"txt/p226/p226_{name}.txt", text)
+
+
 @layout()
 def openslr_line_index(folder: Path) -> None:
     clips(folder)

@@ -27,7 +27,7 @@ ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
 TABLES = frozenset({".parquet", ".arrow"})
 DOCUMENTS = frozenset({".epub", ".docx", ".pdf", ".xlsx", ".xls", ".odt", ".ods", ".doc"})
 PROGRAMS = frozenset(".py .sh .bat .yaml .yml .toml .cfg .ini .css .js .log .m3u .m3u8 .sha256 .md5 .url".split())
-ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|credits|changelog|copying|citation|lang\.txt$)")
+ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|credits|changelog|copying|citation|lang\.txt$|.+\.info\.json$)")
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?|labels?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
 UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")  # Label Studio puts this before the name of an upload

@@ -30,9 +30,9 @@ def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
     for path in files:
         scp, segments, speakers = (_table(folder, path.with_name(name)) for name in ("wav.scp", "segments", "utt2spk"))
         for number, line in enumerate(folder.text(path).split("\n"), start=1):
-            name, _, text = line.strip().partition(" ") if " " in line.strip() else line.strip().partition("\t")
-            if not name:
+            if not line.strip():
                 continue
+            name, text = [*line.split(maxsplit=1), ""][:2]
             recording, span = name, None
             if name in segments:
                 recording, *times = segments[name].split()

@@ -15,8 +15,7 @@ SUFFIXES = (".txt", ".lab", ".trn")  # the text of a whole recording
 
 
 def recognise(folder: Folder) -> Match | None:
-    texts = folder.texts_with(*SUFFIXES)
-    return matched(0.4, [path for path in texts if path in folder.partners(texts)])
+    return matched(0.4, list(folder.partners(folder.texts_with(*SUFFIXES))))
 
 
 def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:

@@ -15,8 +15,9 @@ ABOUT = {"speaker-info.txt", "update.txt"}
 
 
 def recognise(folder: Folder) -> Match | None:
-    recorded = {MICROPHONE.sub("", path.stem) for path in folder.media if MICROPHONE.search(path.stem)}
-    files = [path for path in folder.texts_with(".txt") if path.stem in recorded]
+    recorded = {MICROPHONE.sub("", path.stem) for path in folder.media}
+    texts = [path for path in folder.texts_with(".txt") if path.stem in recorded]
+    files = [path for path in texts if path.stem.startswith(f"{path.parent.name}_")]
     return matched(0.95, files, [path for path in folder.texts if path.name in ABOUT])
 
 
