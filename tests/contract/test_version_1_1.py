@@ -4,6 +4,7 @@
 ``tiny`` started from an embedded voice that is gone.
 """
 
+import fcntl
 import json
 import shutil
 import tarfile
@@ -31,11 +32,13 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def project() -> Iterator[Path]:
-    shutil.rmtree(OUTPUT, ignore_errors=True)
-    with tarfile.open(STORED / "project.tar.xz") as archive:
-        archive.extractall(OUTPUT, filter="data")
-    yield OUTPUT / "project"
-    shutil.rmtree(OUTPUT, ignore_errors=True)
+    with OUTPUT.with_suffix(".lock").open("w") as lock:  # other checkouts use the same folder
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(OUTPUT, ignore_errors=True)
+        with tarfile.open(STORED / "project.tar.xz") as archive:
+            archive.extractall(OUTPUT, filter="data")
+        yield OUTPUT / "project"
+        shutil.rmtree(OUTPUT, ignore_errors=True)
 
 
 def run(capsys: Capture, *words: str, code: int = 0) -> str:
