@@ -68,7 +68,7 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-    assert re.search(r"step \d+ · saved", rest)
+    assert re.search(r"Step \d+: saved", rest)
     assert "Stopped and saved." in rest
     assert process.returncode == EXIT_INTERRUPTED
 

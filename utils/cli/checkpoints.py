@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from utils.cli.runs import add_project
-from utils.core.errors import RunError
+from utils.core.errors import PathMissingError
 from utils.core.paths import Project, project
 from utils.studio import runs
-from utils.studio.facts import RunNameMissingError
+from utils.studio.facts import Problem, RunNameMissingError, UsageError
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
 
@@ -60,7 +60,7 @@ def show_list(opened: Project, name: str) -> int:
 def compare(opened: Project, arguments: argparse.Namespace) -> int:
     """Print the differences of two checkpoints."""
     if len(arguments.steps) != 2:
-        raise RunError("compare needs two steps.", hint="Usage: checkpoints compare RUN STEP STEP.")
+        raise UsageError(Problem.TWO_STEPS)
     first = _find(opened, arguments.name, arguments.steps[0])
     second = _find(opened, arguments.with_run or arguments.name, arguments.steps[1])
     found = difference(first, second)
@@ -82,7 +82,7 @@ def delete(opened: Project, arguments: argparse.Namespace) -> int:
     known = {checkpoint.step: checkpoint for checkpoint in checkpoints.list_checkpoints(folder)}
     wanted = [_which(step) for step in arguments.steps]
     if not wanted:
-        raise RunError("No step given.", hint=f"Usage: checkpoints delete {arguments.name} STEP.")
+        raise UsageError(Problem.NO_STEP, arguments.name)
     for which in wanted:
         checkpoint = known.get(cast("int", which)) or checkpoints.find(folder, which)
         checkpoints.delete(checkpoint)
@@ -95,10 +95,10 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     from utils.studio.loading import make_ready, training_reference
 
     if len(arguments.steps) > 1:
-        raise RunError("Only one checkpoint can be the finished model.", hint="Give one step.")
+        raise UsageError(Problem.ONE_STEP)
     chosen = _find(opened, arguments.name, arguments.steps[0] if arguments.steps else "best")
     if arguments.reference and not arguments.reference.is_file():
-        raise RunError(f"There is no clip {arguments.reference}.")
+        raise PathMissingError(arguments.reference)
     voice = arguments.reference or training_reference(chosen)
     folder = make_ready(chosen, voice, half=arguments.half, without_ema=arguments.without_ema)
     print(f"{_title(chosen)} is now {folder}; its voice is from {voice or 'the base model'}.")
@@ -115,7 +115,7 @@ def _which(step: str) -> Which:
         return int(step)
     if step in {"best", "newest"}:
         return cast("Which", step)
-    raise RunError(f"{step!r} is not a step.", hint="Use a number, best or newest.")
+    raise UsageError(Problem.NOT_A_STEP, step)
 
 
 def _row(name: str, checkpoint: Checkpoint) -> tuple[str, ...]:

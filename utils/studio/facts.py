@@ -197,6 +197,11 @@ class Problem(StrEnum):
     NO_CLIP = "no_clip"
     NOTHING_ENTERED = "nothing_entered"
     NO_WORD = "no_word"
+    TWO_STEPS = "two_steps"
+    NO_STEP = "no_step"
+    ONE_STEP = "one_step"
+    NOT_A_STEP = "not_a_step"
+    NOT_LOADED = "not_loaded"
     NO_TUNNEL = "no_tunnel"
 
 

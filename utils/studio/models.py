@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.config import TrainConfig
 from utils.core import paths
-from utils.core.errors import ConfigError, RunError
+from utils.core.errors import RunError
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.core.paths import OUTPUT, TINY_MODEL, Project, list_projects
 from utils.core.storage import cached_while_unchanged
+from utils.studio.facts import Problem, UsageError
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import TRAINED_FILES, Checkpoint
@@ -208,10 +209,10 @@ def pronunciations_of(model: Path) -> Path | None:
 def tokenizer_of(model: str) -> Tokenizer:
     """Open the vocabulary of a model by its folder, without loading the model."""
     if not model.strip():
-        raise ConfigError("No model is selected.", hint="Select one in the list, or train one first.")
+        raise UsageError(Problem.NO_MODEL)
     folder = Path(model).expanduser()
     if not (folder / VOCABULARY_FILE).is_file():
-        raise ConfigError("The vocabulary of this model is unknown until it is loaded.", hint="Press Load.")
+        raise UsageError(Problem.NOT_LOADED)
     return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)
 
 
