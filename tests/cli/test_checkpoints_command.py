@@ -81,7 +81,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> N
         (["compare", RUN, "5"], "two steps"), (["promote", RUN], "no such checkpoint"),
         (["promote", RUN, "5", "5"], "Only one"),
         (["promote", RUN, "5"], "is missing or has changed"),
-        (["promote", RUN, "5", "--reference", "nowhere.wav"], "There is no clip"),
+        (["promote", RUN, "5", "--reference", "nowhere.wav"], "does not exist"),
     ],
 )  # fmt: skip
 def test_a_refusal_says_what_to_do(tmp_path: Path, capsys: Capture, words: list[str], message: str) -> None:

@@ -16,6 +16,7 @@ from utils.studio import runs
 from utils.studio.facts import Problem, RunNameMissingError, UsageError
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
+from utils.xtts.facts import CheckpointError, CheckpointProblem
 
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
 LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
@@ -160,7 +161,7 @@ def difference(first: Checkpoint, second: Checkpoint) -> Comparison:
 
 def _info(checkpoint: Checkpoint) -> CheckpointInfo:
     if checkpoint.info is None:
-        raise RunError(checkpoint.error, hint="Choose another checkpoint.")
+        raise CheckpointError(checkpoint.folder, CheckpointProblem.DAMAGED, checkpoint.error)
     return checkpoint.info
 
 
