@@ -1,6 +1,7 @@
 """Any folder in: the texts of common layouts are found, and what is not used is named."""
 
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -68,6 +69,18 @@ def test_columns_may_be_named_by_the_person(tmp_path: Path) -> None:
     scan = scan_of(tmp_path, tmp_path / "workspace", "audio=a,text=b")
     assert {recording.text for recording in scan.recordings} == {"falsch falsch falsch falsch"}
     assert {text_of(each) for each in scan_of(tmp_path, tmp_path).recordings} == set(TEXTS.values())
+
+
+def test_thousands_of_texts_are_paired_in_seconds(tmp_path: Path) -> None:
+    for number in range(3000):
+        (tmp_path / f"{number}.wav").touch()
+        write(tmp_path, f"{number}.txt", f"ሰላም {number}")
+    began = time.process_time()
+    assert len(scan_of(tmp_path, tmp_path).recordings) == 3000
+    write(tmp_path, "metadata.csv", [f"{number}|ሌላ {number}" for number in range(2900)])
+    scan = scan_of(tmp_path, tmp_path)
+    assert len(scan.problems) == 2900
+    assert time.process_time() - began < 30
 
 
 def rename_column(folder: Path) -> None:

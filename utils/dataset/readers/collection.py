@@ -57,6 +57,7 @@ class Collection:
         self.lists: dict[Path, set[Path]] = {}  # the audio of each list
         self.claimed: set[Path] = set()
         self.used: set[Path] = set()
+        self.named: set[Path] = set()  # in problems
 
     def add_match(self, reader: Reader, match: Match) -> None:
         """Read the files of a match that no surer reader has read."""
@@ -73,6 +74,7 @@ class Collection:
     def add(self, item: Item) -> None:
         if isinstance(item, Bad):
             self.problems.append(item)
+            self.named.add(item.path)
         elif isinstance(item, Spare):
             self.spare[item.audio] = item.fact
         elif isinstance(item, Note):
@@ -111,7 +113,7 @@ class Collection:
         for other, unused in others:
             if not (said_there := _words(unused)) or said_there == used:
                 self.used.add(other)
-            elif not any(bad.path == other for bad in self.problems):
+            elif other not in self.named:
                 self.add(Bad(other, TextNotUsed(Unused.OTHER_TEXT, source.name)))
         file = self.folder.files.get(path, path)
         speakers = list(dict.fromkeys(row.speaker for row in rows if row.speaker))
@@ -161,7 +163,7 @@ class Collection:
                 os.path.commonpath([source.parent, *(path.parent for path in named if path in self.folder.files)])
             )
             if beside := [path for path in silent if path.is_relative_to(scope)]:
-                silent = [path for path in silent if path not in set(beside)]
+                silent = [path for path in silent if not path.is_relative_to(scope)]
                 names = tuple(path.name for path in beside[:NAMES])
                 self.add(Bad(scope, AudioNotListed(len(beside), names)))
         if silent:
@@ -173,9 +175,8 @@ class Collection:
 
     def _name_unused(self) -> None:
         """Name every text that was not used, and what was repaired in those that were."""
-        named = {bad.path for bad in self.problems}
         for path in self.folder.texts:
-            if path not in self.used and path not in named:
+            if path not in self.used and path not in self.named:
                 is_known = path in self.claimed or path.suffix.lower() in {".srt", ".vtt", ".ass", ".txt", ".lab"}
                 why = Unused.NO_AUDIO if is_known else Unused.UNKNOWN
                 self.problems.append(Bad(path, TextNotUsed(why)))
@@ -193,7 +194,7 @@ def hold_back(scan: ScanResult) -> ScanResult:
         return scan
     names = abbreviate(dict.fromkeys(unused))
     ready = tuple(each for each in scan.recordings if each.text or each.cues)
-    held = (Bad(each.path, TextMightExist(names)) for each in scan.recordings if each not in set(ready))
+    held = (Bad(each.path, TextMightExist(names)) for each in scan.recordings if not (each.text or each.cues))
     return ScanResult(ready, (*scan.problems, *held), scan.notes)
 
 
