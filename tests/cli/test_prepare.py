@@ -189,7 +189,7 @@ def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> No
         assert process.stdout
         assert any(re.match(r".*\"step\": [1-7],", line) for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        assert "Stopped and saved." in process.stdout.read()
+        assert '"kind": "ended", "status": "stopped"' in process.stdout.read()
     project = Project(tmp_path / "out" / "default")
     assert 0 < len(load_dataset(project.dataset).recordings) < 8
     (run,) = runs.list_runs(project)

@@ -23,6 +23,7 @@ from tests.soak.formats import FORMATS, Format, Outcome, write_specimens
 from tests.studio.test_takes import make_take
 from utils.core.paths import Project
 from utils.core.storage import make_folder
+from utils.speech.facts import CharactersSkipped
 from utils.studio import takes
 from utils.studio.run_history import HistoryCache
 from utils.studio.runs import Run
@@ -228,7 +229,7 @@ MUTATIONS = (
 def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
     specimens, failures, outcomes = tmp_path / "specimens", tmp_path / "failures", list[Outcome]()
     write_specimens(specimens)
-    take = make_take(Project(specimens), "ሰላም።", notes=("a",))
+    take = make_take(Project(specimens), "ሰላም።", notes=(CharactersSkipped("☂"),))
     takes.take_folder(Project(specimens), take.name).rename((specimens / TAKE).parent)
     make_folder(failures)
     with contextlib.closing(Reader(specimens, failures)) as reader:

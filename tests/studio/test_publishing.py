@@ -22,9 +22,10 @@ from tests.xtts.exporting import (
     trained_state,
     with_adapter,
 )
-from utils.core.errors import RunError, StorageError
+from utils.core.errors import StorageError
 from utils.core.paths import Project
 from utils.speech.loading import Companions, LoadedModel, open_model
+from utils.studio.facts import InputError
 from utils.studio.models import find_model
 from utils.studio.publishing import PublishedModel, PublishOptions, publish, publish_adapter, write_ebook_zip
 from utils.xtts.facts import ModelFileError
@@ -155,7 +156,7 @@ def test_too_large_a_weight_and_a_missing_adapter_are_refused(ready: LoadedModel
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
     with pytest.raises(ModelFileError, match="mel_head"):
         publish(dataclasses.replace(ready, gpt=gpt), tmp_path / "voice", PublishOptions(), "")
-    with pytest.raises(RunError, match="no adapter"):
+    with pytest.raises(InputError, match="no adapter"):
         publish_adapter(ready, tmp_path / "alone", PublishOptions(), "")
     assert list(tmp_path.iterdir()) == []
 

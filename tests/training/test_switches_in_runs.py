@@ -14,7 +14,7 @@ from utils.config import TrainConfig
 from utils.core.paths import Project
 from utils.training.data_loader import Update
 from utils.training.errors import ClipsDoNotFitError, NotFiniteError
-from utils.training.facts import BatchesHalved, RolledBack, TrackerFailed, UpdateSkipped
+from utils.training.facts import BatchesHalved, RolledBack, TextRead, TrackerFailed, UpdateSkipped
 from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.preparation import text_change
 from utils.training.step import TrainStep
@@ -72,18 +72,18 @@ def test_switches_act_and_the_run_learns(
 
 
 @pytest.mark.parametrize(
-    ("changes", "changed", "detail"),
+    ("changes", "changed", "mode"),
     [
-        ({}, 3, "texts as phonetic Latin letters"),
-        ({"text_mode": "ipa"}, 3, "texts as IPA"),
-        ({"use_amharic_g2p": False}, 0, "texts as they are written"),
-        ({"language": "sw"}, 0, "texts as they are written"),
+        ({}, 3, "latin"),
+        ({"text_mode": "ipa"}, 3, "ipa"),
+        ({"use_amharic_g2p": False}, 0, "fidel"),
+        ({"language": "sw"}, 0, "fidel"),
     ],
 )
-def test_what_the_model_reads_is_reported(changes: dict[str, Any], changed: int, detail: str) -> None:
+def test_what_the_model_reads_is_reported(changes: dict[str, Any], changed: int, mode: str) -> None:
     clips: list[Any] = [None] * 3
     change = text_change(TrainConfig.parse(changes), clips)
-    assert (change.changed, change.detail) == (changed, detail)
+    assert (change.changed, change.detail) == (changed, TextRead(mode))
 
 
 def test_mixed_precision_is_read_from_the_first_batch(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.run_kinds.count import CountConfig
 from tests.ui.serving import OneTab, Seen, Served, late_answers, serving, settle
 from utils.core.processes import identity, machine
 from utils.studio import projects, runs
@@ -52,9 +53,8 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     def press(action: str) -> None:
         page.locator(f"#runs [data-act={action}]").click()
 
+    runs.start("count", CountConfig(seconds=600), served.project())
     page.locator("#open-system").click()
-    page.get_by_label("Seconds").fill("600")
-    page.get_by_role("button", name="Start", exact=True).click()
     expect(facts).to_contain_text("running")
     expect(facts).to_contain_text(re.compile(r"Last event: Step \d+ of"))
     expect(page.locator("#runs [data-act=delete]")).to_be_hidden()

@@ -54,7 +54,7 @@ def test_clips_stay_as_they_are_while_a_preparation_writes_them(blocks: gr.Block
     project = Project(output / "voice")
     run = add_run(project, "20260101-000000-prepare")
     clip = next(iter(load_dataset(project.dataset).kept))
-    with pytest.raises(gr.Error, match=f"{run.name} of voice is running"):
+    with pytest.raises(gr.Error, match=f"{run.name} is running in the project voice"):
         auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].status == "kept"
 

@@ -90,7 +90,7 @@ def test_a_stream_is_heard_in_a_player_that_gives_way_to_the_take(tab: Seen) -> 
 
 def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speaking: Served, browser: Browser) -> None:
     page, other = tab.page, browser.new_context(viewport={"width": 800, "height": 900}).new_page()
-    other.goto(speaking.url)
+    other.goto(speaking.link)
     open_inference(other)
     other.locator("#speech-batch_size-input").fill("1")  # others have their turn after each batch
     speak(other, LONG)

@@ -1,4 +1,4 @@
-"""Process many recordings at a time: in worker processes.
+"""Run many tasks at a time, in worker processes.
 
 A worker that dies loses its own task only.
 """
@@ -35,7 +35,7 @@ class WorkerDiedError(Exception):
     """The process that worked on a task is gone."""
 
     def __init__(self, reason: object) -> None:
-        super().__init__(f"the process that read it crashed ({reason})")
+        super().__init__(f"the process that worked on it crashed ({reason})")
 
 
 def available_cores() -> int:

@@ -33,7 +33,6 @@ HEADER = "audio_file|text|speaker_name"
 LANGUAGE_FILE, WAVS = "lang.txt", "wavs"
 FILES: dict[Split, str] = {"train": "metadata_train.csv", "eval": "metadata_eval.csv"}
 RUN_CLIPS, OTHER_CLIPS = "clips.json", "clips-{number}.json"  # in the folder of a training
-CREATE = "Create a dataset with: python -m utils prepare."
 ROUNDING = 0.02  # seconds by which a header may differ from the store
 DELAY = 1.0  # seconds after the last edit
 _timers: dict[Path, threading.Timer] = {}

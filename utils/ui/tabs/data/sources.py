@@ -23,7 +23,7 @@ from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import VERB, read_settings
 from utils.ui.views import button, error_box, message_box, note, row, text_field
 
-LISTS = ".csv .tsv .json .jsonl .list .data .textgrid .eaf .ctm .lab .epub .docx .parquet .arrow".split()
+LISTS = ".csv .tsv .json .jsonl .ndjson .list .data .textgrid .eaf .ctm .lab .epub .docx .parquet .arrow".split()
 SCRIPT = Path(__file__).with_name("sources.js")
 
 
