@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import soundfile
 
-from benchmarks.alignment_data import PlantedClip, project
+from benchmarks.alignment_data import PlantedClip, project, read_aloud
 from utils.config import DatasetConfig
 from utils.core import wording
 from utils.core.facts import Fact
+from utils.dataset import text_check
 from utils.dataset.pipeline import content_hash
 from utils.dataset.prepare import prepare
 from utils.dataset.sources import find_recordings
@@ -47,12 +48,17 @@ def main() -> None:
     parser.add_argument("--clips", type=int, default=240)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--human", type=Path, help="folder of a reader: texts.csv (file|text) and recordings")
+    parser.add_argument("--people", type=Path, help="errors: folders of readers, instead of speech from espeak-ng")
+    parser.add_argument("--fold", type=int, default=0, help="errors: of the readers (tools.phone_recogniser)")
+    parser.add_argument("--recogniser", type=Path, help="instead of the embedded one")
     parser.add_argument("--wrong", type=int, default=0, help="human: clips with the text of another one")
     options = parser.parse_args()
     shutil.rmtree(options.work, ignore_errors=True)
     options.work.mkdir(parents=True)
     if options.scenario == "human" and not options.human:
         parser.error("--human is needed")
+    if options.recogniser:
+        text_check.EMBEDDED = options.recogniser  # type: ignore[attr-defined]
     SCENARIOS[options.scenario](options)
     usage = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     print(f"processor {sum(one.ru_utime for one in usage):.0f} s, peak memory {usage[0].ru_maxrss / 1e6:.2f} GB")
@@ -60,13 +66,17 @@ def main() -> None:
 
 def errors(options: argparse.Namespace) -> None:
     """Clips with their texts in a list: swapped texts, missing words, words too many."""
-    clips = project(options.clips, seed=options.seed)
+    clips = (
+        read_aloud(options.people, options.clips, options.seed, options.fold)
+        if options.people
+        else project(options.clips, seed=options.seed)
+    )
     by_audio = {f"{number:04}.wav": clip for number, clip in enumerate(clips)}
     for name, planted in by_audio.items():
         soundfile.write(options.work / name, planted.samples, RATE)
     rows = [f"{name}|{planted.text}|{planted.voice}" for name, planted in by_audio.items()]
     (options.work / "metadata.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    contents = run(options.work, "am")
+    contents = run(options.work, "am", min_snr_db=DatasetConfig().min_snr_db if options.people else -20)
     groups: defaultdict[str, list[tuple[Clip, PlantedClip]]] = defaultdict(list)
     for clip in contents.clips.values():
         planted = by_audio[Path(clip.source).name]
@@ -75,7 +85,7 @@ def errors(options: argparse.Namespace) -> None:
     for error, pairs in sorted(groups.items()):
         excluded = Counter(clip.reason for clip, _ in pairs if clip.status == "excluded")
         print(f"{error}: {len(pairs)} clips, excluded {sum(excluded.values()) / len(pairs):.1%} {dict(excluded)}")
-    for kind in ("clean", "music", "telephone", "reverb"):
+    for kind in sorted({clip.kind for clip in clips}):
         right = [clip for clip, planted in groups["right"] if planted.kind == kind]
         print(f"  right, {kind}: {sum(clip.status == 'excluded' for clip in right)} of {len(right)} excluded")
 
@@ -258,9 +268,9 @@ def long(options: argparse.Namespace) -> None:
     compare(run(options.work, "am"), texts, truth, sum(sound.size for sound in sounds) / RATE)
 
 
-def run(folder: Path, language: str) -> Dataset:
+def run(folder: Path, language: str, min_snr_db: float = -20) -> Dataset:
     """Build a dataset of a folder in the folder itself."""
-    settings = DatasetConfig(language=language, workers=1, min_snr_db=-20)
+    settings = DatasetConfig(language=language, workers=1, min_snr_db=min_snr_db)
     scan = find_recordings([folder], language=language, workspace=folder)
     began, processor = time.monotonic(), time.process_time()
 

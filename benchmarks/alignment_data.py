@@ -3,16 +3,19 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from tools.phone_recogniser import RATE, by_telephone, coloured_noise, in_room, mixed, render
+from tools.phone_recogniser import RATE, by_telephone, coloured_noise, in_room, mixed, people, render
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.espeak import Espeak
 from tools.tiny_voice.speakers import HELD_OUT, Speaker
+from utils.media import audio
 from utils.media.audio import Samples
 from utils.recognition.units import units_of
 
+SHORTEST = 4  # units of a word that is left out or planted
 KINDS = ("clean", "music", "telephone", "reverb")
 OTHERS = tuple(
     Speaker(name, name, pitch, pace)
@@ -45,15 +48,35 @@ def project(
     random = np.random.default_rng(seed)
     texts = _texts(random, count)
     clips = [_clip(text, number, random) for number, text in enumerate(texts)]
-    order = random.permutation(count)
-    a, b, c = np.cumsum([round(share * count) for share in (swapped, missing, extra)])
+    return plant(clips, random, (swapped, missing, extra))
+
+
+def read_aloud(folder: Path, count: int, seed: int, fold: int) -> list[PlantedClip]:
+    """Return clips of people whom a recogniser of this fold never heard, as many of each, with planted errors."""
+    random = np.random.default_rng(seed)
+    readers = people(folder, fold)
+    chosen = []
+    for name, clips in readers.items():
+        for number in random.permutation(len(clips))[: -(-count // len(readers))]:
+            path, text = clips[number]
+            chosen.append(PlantedClip(audio.load(path, RATE), text, text, kind=name, voice=name))
+    return plant(chosen, random, (0.2, 0.1, 0.1))
+
+
+def plant(
+    clips: Sequence[PlantedClip], random: np.random.Generator, shares: tuple[float, float, float]
+) -> list[PlantedClip]:
+    """Swap the texts of a share of the clips, leave a word out of others, and put one too many into others."""
+    planted, texts = list(clips), [clip.said for clip in clips]
+    order = random.permutation(len(clips))
+    a, b, c = np.cumsum([round(share * len(clips)) for share in shares])
     for number in order[:a]:
-        clips[number] = replace(clips[number], text=_similar(number, texts, random), error="swapped")
+        planted[number] = replace(clips[number], text=_similar(number, texts, random), error="swapped")
     for number in order[a:c]:
         error = "missing" if number in set(order[a:b].tolist()) else "extra"
-        if text := _with_error(clips[number].said, error, texts, random):
-            clips[number] = replace(clips[number], text=text, error=error)
-    return clips
+        text = _with_error(clips[number].said, error, texts, random)
+        planted[number] = replace(clips[number], text=text, error=error)
+    return planted
 
 
 def _texts(random: np.random.Generator, count: int) -> list[str]:
@@ -117,15 +140,17 @@ def _length(text: str) -> int:
 
 
 def _with_error(said: str, error: str, texts: Sequence[str], random: np.random.Generator) -> str:
-    """Return the text without a word of three units or more, or with one more."""
-    words = said.split()
+    """Return the text without a word of four units or more, or with one more."""
+    words = [word.text for word in units_of("am").words(said)]
     if error == "missing":
-        places = [number for number, word in enumerate(words) if _length(word) >= 3]
+        places = [number for number, word in enumerate(words) if _length(word) >= SHORTEST]
+        if not places:
+            return said
         del words[places[int(random.integers(len(places)))]]
         return " ".join(words)
     while True:
         other = texts[int(random.integers(len(texts)))].split()
         word = other[int(random.integers(len(other)))]
-        if _length(word) >= 3 and word not in words:
+        if _length(word) >= SHORTEST and word not in words:
             words.insert(int(random.integers(len(words) + 1)), word)
             return " ".join(words)

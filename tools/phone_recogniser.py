@@ -1,11 +1,13 @@
 """Train the recogniser that checks texts: python -m tools.phone_recogniser --work FOLDER --seconds 1500.
 
-espeak-ng reads our sentences as our front end writes them, in many voices; noise, music, telephone, rooms, speed and
-pitch are varied anew in each pass. Every minute the state is saved, so that the command continues where it was stopped,
-and a later call with more ``--seconds`` trains longer.
+espeak-ng reads our sentences as our front end writes them, in many voices; noise, music, telephone, rooms, hum, speed
+and pitch are varied anew in each pass. With ``--people`` the recogniser also learns from recordings with texts; those
+of every fifth reader can be left out, to measure it. Every minute the state is saved, so that the command continues
+where it was stopped, and a later call with more ``--seconds`` trains longer.
 """
 
 import argparse
+import csv
 import sys
 import time
 from collections.abc import Iterator
@@ -24,13 +26,14 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as ESPEAK_RATE
 from utils.recognition.adaptation import BATCH_SECONDS, Example, ctc_losses, is_learnable, mask_bands
-from utils.recognition.phone_recogniser import EMBEDDED, PhoneRecogniser, log_mels, save_recogniser
+from utils.recognition.phone_recogniser import EMBEDDED, PhoneRecogniser, load_recogniser, log_mels, save_recogniser
 from utils.recognition.units import PHONES, units_of
 
 RATE = 16_000
 SAVE_SECONDS = 60
 PEAK_RATE = 2e-3
 WARMUP = 100
+FOLDS = 5
 EASY = 0.15  # share of the training in which the sound is left as it is more and more rarely
 # espeak-ng's voices that sound like people; those of the embedded voice's held-out speakers are left for measuring.
 VARIANTS = (
@@ -54,14 +57,18 @@ def main() -> int:
     parser.add_argument("--work", type=Path, required=True, help="folder for the speech and the training state")
     parser.add_argument("--seconds", type=float, default=1500.0, help="processor seconds of training in all")
     parser.add_argument("--utterances", type=int, default=4500, help="utterances that are rendered once")
+    parser.add_argument("--people", type=Path, help="folders of recordings, each with a texts.csv: file|text|reader")
+    parser.add_argument("--fold", type=int, help=f"leave out every {FOLDS}th reader, beginning with this one")
+    parser.add_argument("--start", type=Path, help="recogniser to start from")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--output", type=Path, default=EMBEDDED, help="file of the trained recogniser")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     options.work.mkdir(parents=True, exist_ok=True)
     utterances = read_or_render(options.work / f"speech-{options.utterances}.npz", options.utterances)
+    utterances += 2 * read_people(options.people, options.fold) if options.people else []
     print(f"{sum(item.samples.size for item in utterances) / RATE / 3600:.2f} h of speech", flush=True)
-    train(utterances, options.work / "state.pt", options.seconds, options.output)
+    train(utterances, options.work / "state.pt", options.seconds, options.output, options.start)
     return 0
 
 
@@ -92,6 +99,29 @@ def read_or_render(path: Path, count: int) -> list[Utterance]:
         for sound, label in zip(sounds, labels, strict=True)
         if label.size and label.size < 160
     ]
+
+
+def read_people(folder: Path, fold: int | None) -> list[Utterance]:
+    """Read the recordings of people, except those of the readers of a fold."""
+    left_out = people(folder, fold) if fold is not None else {}
+    units = units_of("am")
+    return [
+        Utterance(audio.load(path, RATE), tuple(unit for word in units.words(text) for unit in word.units))
+        for name, clips in people(folder).items()
+        for path, text in clips
+        if name not in left_out
+    ]
+
+
+def people(folder: Path, fold: int | None = None) -> dict[str, list[tuple[Path, str]]]:
+    """List the clips of each reader, or of those in one fold; sessions of one list are of the same reader."""
+    readers: dict[str, list[tuple[Path, str]]] = {}
+    for file in sorted(folder.glob("*/texts.csv")):
+        with file.open(encoding="utf-8", newline="") as lines:
+            for path, text, reader in list(csv.reader(lines, delimiter="|", quoting=csv.QUOTE_NONE))[1:]:
+                name = file.parent.name if reader.startswith("session") else reader
+                readers.setdefault(name, []).append((file.parent / path, text))
+    return {name: readers[name] for at, name in enumerate(sorted(readers)) if fold is None or at % FOLDS == fold}
 
 
 def draw_speaker(random: np.random.Generator) -> Speaker:
@@ -131,6 +161,8 @@ def vary(sound: Samples, random: np.random.Generator, others: list[Utterance], s
         low = 12.0 if kind >= 0.85 else 3.0
         sound = mixed(sound, noise, random.uniform(low, 35))
     sound = tilted(sound, random)
+    if random.random() < 0.2:
+        sound = with_hum(sound, random)
     if random.random() < 0.25:
         sound = by_telephone(sound)
     return sound
@@ -180,6 +212,13 @@ def mixed(sound: Samples, noise: Samples, snr_db: float) -> Samples:
     return np.asarray(sound + noise * level * 10 ** (-snr_db / 20), np.float32)
 
 
+def with_hum(sound: Samples, random: np.random.Generator) -> Samples:
+    """Add the hum of the mains with its harmonics, and a constant offset."""
+    base, phase = random.uniform(48, 62), 2 * np.pi * np.arange(sound.size) / RATE
+    hum = sum(np.sin(phase * base * harmonic) / harmonic**2 for harmonic in range(1, 5))
+    return mixed(sound, np.asarray(hum, np.float32), random.uniform(0, 25)) + np.float32(random.uniform(-0.05, 0.05))
+
+
 def tilted(sound: Samples, random: np.random.Generator) -> Samples:
     """Change the tone as a microphone does."""
     spectrum = np.fft.rfft(sound)
@@ -201,10 +240,13 @@ def by_telephone(sound: Samples) -> Samples:
 # --- training ---
 
 
-def train(utterances: list[Utterance], state_file: Path, seconds: float, output: Path) -> None:
+def train(
+    utterances: list[Utterance], state_file: Path, seconds: float, output: Path, start: Path | None = None
+) -> None:
     """Train for these processor seconds in all, and write the recogniser with half the precision."""
     torch.manual_seed(1)
-    model = PhoneRecogniser(len(PHONES))
+    model = load_recogniser(start, units_of("am")) if start else PhoneRecogniser(len(PHONES))
+    peak = PEAK_RATE / 2 if start else PEAK_RATE
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=1e-2)
     used, step = 0.0, 0
     if state_file.is_file():
@@ -218,9 +260,7 @@ def train(utterances: list[Utterance], state_file: Path, seconds: float, output:
     began, saved, running = time.process_time(), time.monotonic(), []
     while (done := used + time.process_time() - began) < seconds:
         for group in optimizer.param_groups:  # rises, then falls to nothing along half a cosine
-            group["lr"] = (
-                PEAK_RATE * min(1, (step + 1) / WARMUP) * (0.02 + 0.98 * np.cos(np.pi / 2 * done / seconds) ** 2)
-            )
+            group["lr"] = peak * min(1, (step + 1) / WARMUP) * (0.02 + 0.98 * np.cos(np.pi / 2 * done / seconds) ** 2)
         share = min(0.9, done / (EASY * seconds))
         examples = [
             (mask_bands(log_mels(vary(item.samples, random, utterances, share)), masks), item.units)

@@ -7,6 +7,7 @@ from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
+from utils.amharic.joining import whole_words
 from utils.core.languages import AMHARIC, canonical
 from utils.core.storage import cached_while_unchanged
 from utils.xtts.language_packs import LanguagePack, pack_for
@@ -47,25 +48,36 @@ class Units:
 
     symbols: tuple[str, ...]
     spell: Callable[[str], tuple[str, ...]]
+    pieces: Callable[[Sequence[str]], list[list[str]]] = lambda written: [[word] for word in written]
 
     def words(self, text: str) -> list[Word]:
-        """Split a text into words; one without any sound, such as a dash, has no units."""
-        numbers = {symbol: number for number, symbol in enumerate(self.symbols, 1)}
-        written = text.split()
-        if tuple(chain.from_iterable(map(self.spell, written))) != self.spell(text):
-            written = self._in_context(written)
-        return [Word(word, tuple(numbers[unit] for unit in self.spell(word))) for word in written]
+        """Split a text into words; one without any sound, such as a dash, has no units.
 
-    def _in_context(self, written: Sequence[str]) -> list[str]:
-        """Join words that are read differently on their own, such as the parts of a telephone number."""
-        joined = [written[0]]
+        Words that are written in pieces are joined, and so are those that are read differently on their own.
+        """
+        numbers = {symbol: number for number, symbol in enumerate(self.symbols, 1)}
+        pieces = self.pieces(text.split())
+        spoken = ["".join(parts) for parts in pieces]
+        groups = [range(at, at + 1) for at in range(len(spoken))]
+        if tuple(chain.from_iterable(map(self.spell, spoken))) != self.spell(" ".join(spoken)):
+            groups = self._in_context(spoken)
+        return [
+            Word(
+                " ".join(piece for parts in pieces[group.start : group.stop] for piece in parts),
+                tuple(numbers[unit] for unit in self.spell(" ".join(spoken[group.start : group.stop]))),
+            )
+            for group in groups
+        ]
+
+    def _in_context(self, written: Sequence[str]) -> list[range]:
+        """Group words that are read differently on their own, such as the parts of a telephone number."""
+        groups = [range(1)]
         for at in range(1, len(written)):
             before, after = " ".join(written[max(0, at - NEAR) : at]), " ".join(written[at : at + NEAR])
-            if self.spell(before) + self.spell(after) == self.spell(f"{before} {after}"):
-                joined.append(written[at])
-            else:
-                joined[-1] += f" {written[at]}"
-        return joined
+            apart = self.spell(before) + self.spell(after) == self.spell(f"{before} {after}")
+            start = at if apart else groups.pop().start
+            groups.append(range(start, at + 1))
+        return groups
 
 
 @cached_while_unchanged(8)
@@ -73,7 +85,7 @@ def units_of(language: str, pronunciations: Path | None = None) -> Units:
     """Return the units of a language; the pronunciations of a project, in their file, replace those of its words."""
     pack = pack_for(canonical(language), overrides=known(pronunciations))
     if pack.code == AMHARIC.code:
-        return Units(PHONES, cache(partial(_phones, pack)))
+        return Units(PHONES, cache(partial(_phones, pack)), whole_words)
     return Units(tuple(LETTERS), cache(partial(_letters, pack)))
 
 
