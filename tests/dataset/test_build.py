@@ -17,7 +17,7 @@ from tests.dataset.recordings import generated, recording
 from utils.core.errors import StorageError
 from utils.core.paths import Project
 from utils.dataset.clip import Recording, ScanResult
-from utils.dataset.facts import Bad, DatasetError, DatasetProblem, NothingTranscribedError, Reason
+from utils.dataset.facts import Bad, DatasetError, DatasetProblem, NothingTranscribedError, Reason, TextsDiffer
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
@@ -140,6 +140,25 @@ def test_without_its_recogniser_a_build_keeps_the_recordings_that_have_text(
     )
     contents = built(scan, project, SETTINGS, SaysTheSame()).contents
     assert contents.failed == []
+
+
+def test_a_given_text_is_compared_with_a_recogniser_but_never_replaced(project: Project, tmp_path: Path) -> None:
+    scan = recordings(tmp_path, 1)
+    report = built(scan, project, SETTINGS, SaysTheSame("ሌላ ቃል"), SaysTheSame("ሌላ ጽሑፍ"))
+    given = " ".join(cue.text for cue in scan.recordings[0].cues)
+    kept = report.contents.kept
+    assert kept
+    assert all(clip.text in given for clip in kept)
+    assert {clip.other_text for clip in Store(project.dataset).clips(status="kept")} == {"ሌላ ጽሑፍ"}
+    assert TextsDiffer(len(kept), kept[0].text, "ሌላ ጽሑፍ") in report.facts
+
+
+def test_a_text_that_is_not_used_is_stored_with_its_clips(project: Project, tmp_path: Path) -> None:
+    scan = recordings(tmp_path, 1)
+    other = tuple(dataclasses.replace(cue, text=f"{cue.text} ሌላ") for cue in scan.recordings[0].cues)
+    scan = ScanResult((dataclasses.replace(scan.recordings[0], other=other),))
+    for clip in built(scan, project).contents.kept:
+        assert clip.other_text.replace(" ሌላ", "") == clip.text
 
 
 @pytest.mark.parametrize(

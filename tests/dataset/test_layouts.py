@@ -1,5 +1,6 @@
 """Any folder in: the texts of common layouts are found, and what is not used is named."""
 
+import json
 import shutil
 import time
 from collections.abc import Callable
@@ -61,6 +62,28 @@ def test_no_clip_of_a_preparation_is_left_silently_without_text(tmp_path: Path) 
     assert [problem.reason for problem in scan.problems] == [TextNotUsed(scan.problems[0].reason.why)]  # type: ignore[union-attr]
     assert not held.recordings
     assert sum(isinstance(problem.reason, TextMightExist) for problem in held.problems) == len(TEXTS)
+
+
+def test_a_text_of_a_person_comes_before_that_of_a_recogniser(tmp_path: Path) -> None:
+    audio(tmp_path, "s1.wav")
+    write(tmp_path, "s1.txt", TEXTS["s1"])
+    heard = TEXTS["s1"].replace("ጥሩ", "ጡብ")
+    segments = [{"start": 0.1, "end": 1.4, "text": heard}]
+    write(tmp_path, "s1.json", json.dumps({"text": heard, "segments": segments}, ensure_ascii=False))
+    write(tmp_path, "s1.vtt", f"WEBVTT\n\n00:00:00.100 --> 00:00:01.400\n{heard}\n")
+    scan = scan_of(tmp_path, tmp_path)
+    assert [text_of(recording) for recording in scan.recordings] == [TEXTS["s1"]]
+    assert [cue.text for cue in scan.recordings[0].other] == [heard]
+    assert {problem.path.name for problem in scan.problems} == {"s1.json", "s1.vtt"}
+    assert all("ጥሩ" in str(problem.reason) and "ጡብ" in str(problem.reason) for problem in scan.problems)
+
+
+def test_a_recording_is_not_transcribed_while_its_text_is_garbled(tmp_path: Path) -> None:
+    audio(tmp_path, "s1.wav")
+    write(tmp_path, "s1.txt", "??? ?? ????")
+    held = hold_back(scan_of(tmp_path, tmp_path))
+    assert not held.recordings
+    assert "UTF-8" in str(held.problems[0].reason)
 
 
 def test_columns_may_be_named_by_the_person(tmp_path: Path) -> None:

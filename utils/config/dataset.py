@@ -98,7 +98,9 @@ class DatasetConfig(Config):
         "", "Recogniser model", "Whisper size, hub name or folder; blank = the recommended one for the language."
     )
     second_model: Text = setting(
-        "", "Second model", "Name or folder of a CTC model such as MMS whose transcripts are compared; blank = none."
+        "",
+        "Second model",
+        "A CTC model such as MMS (name or folder) that is compared, also with given texts; blank = none.",
     )
     check_texts: bool = setting(
         True,

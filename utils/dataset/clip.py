@@ -39,6 +39,7 @@ class Clip:
     reason: Reason | None = None  # why it was excluded; of a kept clip, that a person approved it
     note: str = ""  # what the reason is about, such as the words that are not spoken, or a person's own reason
     words: str = ""  # JSON: each word with its start and end in seconds from the start of the clip
+    other_text: str = ""  # what a recogniser, or another file, has instead
 
     def excluded(self, reason: Reason, note: str = "") -> "Clip":
         return dataclasses.replace(self, status="excluded", reason=reason, note=note)
@@ -61,6 +62,7 @@ class Recording:
     cues: tuple[Cue, ...] = ()  # from subtitles, in order, without overlap, within the recording
     warnings: tuple[Fact, ...] = ()  # what was changed or left out of the text
     turns: tuple[Turn, ...] = ()  # if there are several speakers
+    other: tuple[Cue, ...] = ()  # what another text says, which is not used
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ SCORES = [score.name for score in dataclasses.fields(Scores)]
 COLUMNS = (  # of a clip in the store
     *("id", "recording", "source", "start", "end", "speaker", "text"),
     *SCORES,
-    *("status", "reason", "content", "split", "audio", "note", "words"),
+    *("status", "reason", "content", "split", "audio", "note", "words", "other_text"),
 )
 
 
@@ -111,14 +113,17 @@ def columns_of(clip: Clip) -> dict[str, Any]:
 
 
 def clip_of_row(row: Sequence[Any]) -> Clip:
-    """Make a clip of its row, and refuse one that is damaged or names files outside the dataset."""
+    """Make a clip of its row, and refuse one that is damaged or names files outside the dataset.
+
+    Runs of version 1.1 stored rows without the last column.
+    """
     name, recording, source, start, end, speaker, text, *rest = row
     try:
         scores = Scores(*(None if score is None else float(score) for score in rest[: len(SCORES)]))
         span = Span(float(start), float(end))
     except (TypeError, ValueError) as error:
         raise _damaged(name, error) from error
-    status, written, content, split, audio, note, words = rest[len(SCORES) :]
+    status, written, content, split, audio, note, words, *other_text = rest[len(SCORES) :]
     if status not in {"kept", "excluded"} or split not in {"train", "eval", ""}:
         raise _damaged(name, f"status {status!r}, split {split!r}")
     if not all(isinstance(value, str) for value in (*row[:3], *row[5:7], *rest[len(SCORES) :])):
@@ -128,7 +133,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
         raise DatasetError(Path(name), DatasetProblem.OUTSIDE, audio)
     reason = Reason(written) if written in REASONS else Reason.OTHER if written else None
     note = written if reason is Reason.OTHER and not note else note  # version 1.1 stored a person's words as the reason
-    state = (split, status, reason, note, words)
+    state = (split, status, reason, note, words, *other_text)
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, *state)
 
 

@@ -124,7 +124,7 @@ def set_text(folder: Path, name: str, text: str) -> Edit:
         pace = levels.letters(text) / clip.span.seconds if clip.span.seconds else None
         unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
         measured = dataclasses.replace(clip.scores, chars_per_second=pace, **unknown)
-        return dataclasses.replace(clip, text=text, scores=measured, note="", words="")
+        return dataclasses.replace(clip, text=text, scores=measured, note="", words="", other_text="")
 
     return _change_each(folder, "text", [name], change)
 
@@ -257,6 +257,7 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
         reason=None if text else Reason.NO_TEXT_LEFT,
         note="",
         words="",
+        other_text="",
     )
 
 

@@ -99,6 +99,14 @@ class TextsNotChecked(WarningFact):
     clips: int
 
 
+class TextsDiffer(WarningFact):
+    """A recogniser, or another file, has other texts than those that are used; one of them is shown."""
+
+    clips: int
+    used: str
+    other: str
+
+
 class SentencesMissing(WarningFact):
     """Sentences of a transcript were not found in its recording."""
 

@@ -30,7 +30,10 @@ RULES: dict[Reason, Callable[[Clip, DatasetConfig], bool]] = {
     Reason.TOO_FAST: lambda clip, limits: _above(clip.scores.chars_per_second, limits.max_chars_per_second),
     Reason.TOO_SLOW: lambda clip, limits: _below(clip.scores.chars_per_second, limits.min_chars_per_second),
     Reason.LOW_CONFIDENCE: lambda clip, limits: _below(clip.scores.confidence, limits.min_confidence),
-    Reason.DISAGREEMENT: lambda clip, limits: _above(clip.scores.second_cer, limits.max_second_cer),
+    # a person's text has no confidence, and no machine outvotes it
+    Reason.DISAGREEMENT: lambda clip, limits: (
+        clip.scores.confidence is not None and _above(clip.scores.second_cer, limits.max_second_cer)
+    ),
 }
 
 

@@ -48,7 +48,7 @@ def process_recording(
     """Cut a recording, transcribe it if it has no text, measure and filter its clips; ``check`` judges given texts.
 
     Return the source with its length and warnings, and the clips one by one, so that a long recording needs little
-    memory. A second recogniser is for comparison.
+    memory. A second recogniser is for comparison, also with a text that was given.
     """
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
@@ -66,8 +66,9 @@ def process_recording(
     if check:
         judge = check.judge
         clips = ((judge(clip, samples) if clip.text and samples.size else clip, samples) for clip, samples in clips)
-    if recogniser is not None and needs_transcription(recording):
-        clips = _transcribed(clips, recogniser, second, settings.language)
+    first = recogniser if needs_transcription(recording) else None
+    if first or second:
+        clips = _transcribed(clips, first, second, settings.language)
     source = dataclasses.replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))
     return source, (_finished(clip, samples, speech, settings) for clip, samples in clips)
 
@@ -128,7 +129,20 @@ def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
     speakers = _speakers(recording, cue.span)
     speaker = speakers[0] if speakers else recording.speaker
     clip = Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, speaker, cue.text)
+    clip = with_other(clip, _other_text(recording, cue.span))
     return clip.excluded(Reason.ANOTHER_SPEAKER, ", ".join(speakers)) if len(speakers) > 1 else clip
+
+
+def _other_text(recording: Recording, span: Span) -> str:
+    """Return what another text says in a stretch; one of far more than that says nothing of it."""
+    inside = (cue for cue in recording.other if cue.span.seconds <= 2 * span.seconds)
+    return " ".join(cue.text for cue in inside if 2 * _overlap(cue.span, span) > min(cue.span.seconds, span.seconds))
+
+
+def with_other(clip: Clip, text: str) -> Clip:
+    """Return a clip with the text that another source has of it, if that has other words."""
+    differs = text and (not clip.text or second_cer(clip.text, text))
+    return dataclasses.replace(clip, other_text=text) if differs else clip
 
 
 def _overlap(one: Span, other: Span) -> float:
@@ -136,17 +150,21 @@ def _overlap(one: Span, other: Span) -> float:
 
 
 def _transcribed(
-    clips: Iterator[ClipAudio], recogniser: Recogniser, second: Recogniser | None, language: str
+    clips: Iterator[ClipAudio], recogniser: Recogniser | None, second: Recogniser | None, language: str
 ) -> Iterator[ClipAudio]:
-    """Transcribe clips in batches, and compare with the second recogniser."""
+    """Transcribe clips in batches unless they have a text, and compare with the second recogniser."""
     while batch := list(islice(clips, BATCH)):
         batch_audio = [audio.resample(samples, RATE, ASR_RATE) for _, samples in batch]
-        transcripts = recogniser.transcribe(batch_audio, language)
+        transcripts = recogniser.transcribe(batch_audio, language) if recogniser else [None] * len(batch)
         others = _second_opinion(second, batch_audio, language)
         for (clip, samples), transcript, other in zip(batch, transcripts, others, strict=True):
-            disagreement = None if other is None else second_cer(transcript.text, other.text)
-            measured = Scores(confidence=transcript.confidence, second_cer=disagreement)
-            yield dataclasses.replace(clip, text=transcript.text.strip(), scores=measured), samples
+            if transcript:
+                measured = Scores(confidence=transcript.confidence)
+                clip = dataclasses.replace(clip, text=transcript.text.strip(), scores=measured)  # noqa: PLW2901
+            if other:
+                measured = dataclasses.replace(clip.scores, second_cer=second_cer(clip.text, other.text))
+                clip = with_other(dataclasses.replace(clip, scores=measured), other.text.strip())  # noqa: PLW2901
+            yield clip, samples
 
 
 def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], language: str) -> Sequence[Transcript | None]:

@@ -30,6 +30,7 @@ from utils.dataset.facts import (
     Prepared,
     Reason,
     RecordingWarning,
+    TextsDiffer,
 )
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
@@ -68,7 +69,8 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
     """Add new recordings to the dataset in a folder, which need not exist, and return the dataset.
 
     ``problems`` are inputs that were found to be unusable. Recordings without text are transcribed by ``recognisers``,
-    or else by those that the settings name. A request to stop raises ``StopRequested``; what was finished stays.
+    or else by those that the settings name; a text that was given is only compared. A request to stop raises
+    ``StopRequested``; what was finished stays.
     """
     make_folder(folder / WAVS)
     if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
@@ -106,8 +108,9 @@ def make_clips(
 def _opened(
     given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
 ) -> Iterator[Recognisers]:
-    """Open the recognisers that the settings name, if there is something to transcribe."""
-    if given or settings.recogniser == "none" or not any(map(needs_transcription, recordings)):
+    """Open the recognisers that the settings name, if there is something to transcribe or to compare."""
+    waits = any(map(needs_transcription, recordings))
+    if given or settings.recogniser == "none" or not (waits or (recordings and settings.second_model)):
         yield given or (None, None)
         return
 
@@ -116,7 +119,7 @@ def _opened(
         return open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
 
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(opened(settings.recogniser_model, settings.recogniser))
+        first = stack.enter_context(opened(settings.recogniser_model, settings.recogniser)) if waits else None
         second = stack.enter_context(opened(settings.second_model)) if settings.second_model else None
         yield first, second
 
@@ -211,6 +214,9 @@ class _Preparation:
         self.report(statistics.split_totals(contents.kept))
         if choice.note:
             self.report(choice.note)
+        differing = [clip for clip in contents.kept if clip.other_text]
+        if differing and self.added:
+            self.report(TextsDiffer(len(differing), differing[0].text, differing[0].other_text))
         self.report(Prepared(len(contents.kept), self.added, self.known, self.bad))
 
     def _new_tasks(self, recordings: Sequence[Recording]) -> list[Task]:
@@ -251,6 +257,8 @@ class _Preparation:
             groups[recognisers[0] is not None and needs_transcription(task[0])].append(task)
         with_text, spoken = groups[False], groups[True]
         work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=self._learn(with_text))
+        if recognisers[1]:  # it reads the others too, to be compared
+            with_text, spoken = [], [*with_text, *spoken]
         workers = min(self.settings.workers or available_cores(), len(with_text))
         if workers > 1:
             yield from run_in_processes(work, with_text, workers, on_progress)

@@ -1,7 +1,7 @@
 """From rows to recordings, and the account of every text: used, or named with the reason.
 
-The first source that gives a recording a text is used; readers are asked in the order of their confidence. Another
-source may say the same; one that says something else is named.
+The first source that gives a recording a text is used; readers are asked in the order of their confidence, and what a
+recogniser wrote comes last. Another source may say the same; one that says something else is named, and shown with it.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Reader, Row, Spare
 from utils.dataset.subtitles import fit_to_recording, tidy_cues
 from utils.media import audio
-from utils.recognition.spans import Cue
+from utils.recognition.spans import Cue, Span
 
 if TYPE_CHECKING:
     from utils.core.facts import Fact
@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 WHOLE = 0.95  # of a recording: the times of its only row are its own
 LETTERS = re.compile(r"[^\W_]+")
 NAMES = 5  # in a fact about many files
-HOLDS_BACK = frozenset({Unused.UNKNOWN, Unused.NO_AUDIO, Unused.CHAPTERS})
+CONTEXT = 6  # words that are shown where two texts begin to differ
+HOLDS_BACK = frozenset({Unused.UNKNOWN, Unused.NO_AUDIO, Unused.CHAPTERS, Unused.GARBLED})
 
 
 class Collection:
@@ -106,16 +107,19 @@ class Collection:
 
     def _recording(self, path: Path) -> tuple[Path, Recording]:
         """Make a recording of the rows of its first source with a text, and compare the others."""
-        sources = sorted(self.rows[path].items(), key=lambda pair: not any(row.text for row in pair[1]))
-        (source, rows), *others = sources
+        texts = {source: _words(rows) for source, rows in self.rows[path].items()}
+        heard = [texts[source] for source, rows in self.rows[path].items() if rows[0].is_machine]
+        source, *others = sorted(texts, key=lambda source: (not texts[source], texts[source] in heard))
         self.used.add(source)
-        used = _words(rows)
-        for other, unused in others:
-            if not (said_there := _words(unused)) or said_there == used:
+        rows, file = self.rows[path][source], self.folder.files.get(path, path)
+        other_cues: list[Cue] = []
+        for other in others:
+            if texts[other] in ([], texts[source]):
                 self.used.add(other)
-            elif other not in self.named:
-                self.add(Bad(other, TextNotUsed(Unused.OTHER_TEXT, source.name)))
-        file = self.folder.files.get(path, path)
+                continue
+            other_cues = other_cues or list(_cues(file, self.rows[path][other]))
+            if other not in self.named:
+                self.add(Bad(other, _conflict(source, rows, self.rows[path][other])))
         speakers = list(dict.fromkeys(row.speaker for row in rows if row.speaker))
         speaker = speakers[0] if speakers else self.speaker
         timed = [row for row in rows if row.span]
@@ -123,7 +127,7 @@ class Collection:
             timed = []
         if not timed:
             text = self._text(path, source, rows)
-            return path, Recording(file, speaker, text, warnings=tuple(self.warnings[path]))
+            return path, Recording(file, speaker, text, warnings=tuple(self.warnings[path]), other=tuple(other_cues))
         warnings = self.warnings[path]
         cues, more = tidy_cues(sorted((Cue(row.span, row.text) for row in timed), key=lambda cue: cue.span.start))  # type: ignore[arg-type]
         with contextlib.suppress(AudioError):  # reported when the audio itself is needed
@@ -131,7 +135,7 @@ class Collection:
             more = [*more, *late]
         warnings += [said(f"{source.name}: {warning}") for warning in more]
         turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span] if len(speakers) > 1 else []
-        return path, Recording(file, speaker, "", tuple(cues), tuple(warnings), tuple(turns))
+        return path, Recording(file, speaker, "", tuple(cues), tuple(warnings), tuple(turns), tuple(other_cues))
 
     def _is_whole(self, file: Path, rows: list[Row]) -> bool:
         """Return whether the only times are those of the whole file, or of a recording of which the file is a part."""
@@ -148,7 +152,7 @@ class Collection:
             self.add(Bad(source, LineUnreadable(first.line, LineFault.NO_TEXT, path.name)))
         different = [row.text for row in rows if row.text and row.text != first.text]
         if different:
-            self.add(Bad(path, TextsConflict(first.text, different[0])))
+            self.add(Bad(path, _conflict(source, [first], [row for row in rows if row.text in different])))
         elif len(rows) > 1:
             self.add(Bad(source, LinesRepeated(len(rows) - 1, (path.name,))))
         return first.text
@@ -200,6 +204,20 @@ def hold_back(scan: ScanResult) -> ScanResult:
 
 def _words(rows: list[Row]) -> list[str]:
     return [word.casefold() for row in rows for word in LETTERS.findall(row.text)]
+
+
+def _conflict(source: Path, rows: list[Row], others: list[Row]) -> TextsConflict:
+    """Return two texts of a recording from where they begin to differ."""
+    used, unused = (" ".join(row.text for row in each).split() for each in (rows, others))
+    pairs = enumerate(zip(used, unused, strict=False))
+    at = next((number for number, (one, other) in pairs if one != other), min(len(used), len(unused)))
+    return TextsConflict(source.name, *(" ".join(words[max(0, at - 1) : at + CONTEXT]) for words in (used, unused)))
+
+
+def _cues(file: Path, rows: list[Row]) -> Iterator[Cue]:
+    """Yield what rows say of a recording, and when; a text without times is that of the whole."""
+    with contextlib.suppress(AudioError):  # reported when the audio itself is needed
+        yield from (Cue(row.span or Span(0.0, audio.duration(file)), row.text) for row in rows if row.text)
 
 
 def by_confidence(found: Iterator[tuple[Reader, Match]]) -> list[tuple[Reader, Match]]:

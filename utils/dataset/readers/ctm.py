@@ -32,4 +32,4 @@ def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
                 yield Bad(path, LineUnreadable(number, LineFault.TIMES, line[:60]))
         for name, group in groupby(words, key=lambda word: word[0]):
             for cue in join_words(cue for _, cue in group):
-                yield Row(path, name, cue.text, "", cue.span)
+                yield Row(path, name, cue.text, "", cue.span, is_machine=True)

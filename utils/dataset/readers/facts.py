@@ -20,7 +20,7 @@ class Unused(StrEnum):
 
     UNKNOWN = "unknown"
     NO_AUDIO = "no_audio"
-    OTHER_TEXT = "other_text"
+    GARBLED = "garbled"
     OTHER_LIST = "other_list"
     LANGUAGE = "language"
     CHAPTERS = "chapters"
@@ -77,8 +77,9 @@ class EncodingRepaired(WarningFact):
 
 
 class TextsConflict(WarningFact):
-    """Several texts were given for one recording; the first one is used."""
+    """Several texts were given for one recording; that of a file is used, where they begin to differ."""
 
+    name: str
     used: str
     unused: str
 

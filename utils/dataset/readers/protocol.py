@@ -39,6 +39,7 @@ class Row(NamedTuple):
     speaker: str = ""
     span: Span | None = None  # of the whole recording if none
     line: int = 0
+    is_machine: bool = False  # written by a recogniser, so a person's text comes first
 
 
 class Note(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import EncodingRepaired, TextNotUsed, Unused
+from utils.dataset.readers.facts import TextNotUsed, Unused
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.dataset.text_files import is_garbled
@@ -26,6 +26,6 @@ def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
         if language not in {"", folder.language}:
             yield Bad(path, TextNotUsed(Unused.LANGUAGE, language))
         elif is_garbled(text):
-            yield Bad(path, EncodingRepaired(""))
+            yield Bad(path, TextNotUsed(Unused.GARBLED))
         else:
             yield from (Row(path, audio, text) for audio in media)

@@ -27,8 +27,9 @@ def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
         speaker = next((str(values[name]) for name in SPEAKER if values.get(name)), "")
         segments = _segments(values)
         for segment in segments:
-            start, end = float(segment["start"]), float(segment["end"])
-            yield Row(path, audio, str(segment["text"]), str(segment.get("speaker") or speaker), Span(start, end))
+            span = Span(float(segment["start"]), float(segment["end"]))
+            said_by = str(segment.get("speaker") or speaker)
+            yield Row(path, audio, str(segment["text"]), said_by, span, is_machine=True)
         if not segments:
             text = next((str(values[name]) for name in TEXT if values.get(name)), "")
             yield Row(path, audio, text, speaker)

@@ -163,6 +163,8 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
     reads = note(f"{t('common.sounds', language)}: {reading.phones}" if reading.phones else "")
+    if clip.other_text:
+        reads += note(f"{t('data.other_text', language)}: {clip.other_text}")
     preview = views.details(
         t("common.pronunciation_preview", language), pronunciation.show(reading, language), "clip-explained"
     )
