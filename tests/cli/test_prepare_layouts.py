@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.layouts import LAYOUTS, TEXTS, Layout, clips, lines, pack_zip, write
+from tests.dataset.layouts import BY_NAME, LAYOUTS, TEXTS, Layout, clips, lines, pack_zip, write
 from utils.__main__ import main
 from utils.core.paths import Project
 from utils.dataset.store import load_dataset
@@ -16,7 +16,6 @@ QUICK = (
     "--segmenter energy --workers 1 --no-check-texts --min-snr-db -20 --min-speech-ratio 0 --recogniser none".split()
 )
 Capture = pytest.CaptureFixture[str]
-BY_NAME = {layout.name: layout for layout in LAYOUTS}
 
 
 def prepare(output: Path, *words: object) -> int:

@@ -494,3 +494,6 @@ def pack_zip(folder: Path, path: Path) -> Path:
         for file in sorted(folder.rglob("*")):
             archive.write(file, file.relative_to(folder.parent))
     return path
+
+
+BY_NAME = {layout.name: layout for layout in LAYOUTS}

@@ -7,9 +7,11 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.dataset.building import built, recordings
+from tests.dataset.layouts import BY_NAME, TEXTS, write
 from tests.ui.data_folders import many_clips, talks
 from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, late_answers, opened, serving, settle
 from utils.dataset import voice_recordings
+from utils.dataset.sources import find_recordings
 from utils.dataset.store import load_dataset
 from utils.studio import uploads
 
@@ -71,6 +73,26 @@ def test_a_folder_and_links_are_dropped_on_the_same_zone(seen: Seen, served: Ser
     expect(sources).to_contain_text("Added: 1 link.")
     page.evaluate(PASTE, "hf:google/fleurs https://example.org/talk")
     expect(sources).to_contain_text("yt-dlp" if not uploads.can_download() else "Added: 2 links.")
+    assert seen.complaints == []
+
+
+def test_a_dropped_folder_keeps_its_files_without_a_suffix(seen: Seen, served: Served, tmp_path: Path) -> None:
+    page, sources = seen.page, seen.page.locator("#sources")
+    (tmp_path / "corpus").mkdir()
+    BY_NAME["kaldi"].build(tmp_path / "corpus")
+    write(tmp_path / "corpus", f"{'ረጅም' * 25}/s1.txt", "ሌላ ጽሑፍ")  # a name of 225 bytes
+    drop(page, files=[str(tmp_path / "corpus")])
+    expect(sources).to_contain_text("corpus.tar")
+    (packed,) = uploads.list_uploads(served.project(), uploads.LISTS)
+    scan = find_recordings([packed], language="am", workspace=tmp_path / "unpacked")
+    assert {recording.path.stem: recording.text for recording in scan.recordings} == TEXTS
+    assert {recording.speaker for recording in scan.recordings} == {"sp_s1", "sp_s2", "sp_s3"}
+    assert [problem.path.parent.name for problem in scan.problems] == ["ረጅም" * 25]
+    page.get_by_role("button", name="Remove: corpus.tar").click()
+    expect(sources.locator("td", has_text="corpus.tar").first).to_be_hidden()
+    files = [path for path in (tmp_path / "corpus/data/train").iterdir() if path.is_file()]
+    drop(page, files=[str(path) for path in [*files, *(tmp_path / "corpus/wavs").iterdir()]])
+    expect(sources).to_contain_text("files.tar")
     assert seen.complaints == []
 
 
