@@ -196,7 +196,7 @@ def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfi
         language=sentence.language,
         voice=sentence.voice,
         sentence=_identity(sentence),
-        recording=sentence.recording,
+        recording=Path(sentence.recording).name,
     )
     settings = config.model_copy(update={"reference": sentence.reference, "language": sentence.language})
     start = time.monotonic()
@@ -290,6 +290,7 @@ def _report(
         result = replace(
             result,
             checkpoint=task.candidate.name,
+            recording=Path(result.recording).name,  # version 1.1 stored the whole path
             transcript=transcript,
             recogniser="" if transcript is None else recogniser,
             cer=rates.cer if rates else None,

@@ -26,7 +26,7 @@ class EvaluatedUtterance:
     voice: str  # name of the speaker
     sentence: str  # hash of the sentence alone, which pairs the models
     wav: str = ""  # path of the audio in the report folder
-    recording: str = ""  # path of a recording of the same words
+    recording: str = ""  # file name of a recording of the same words; reports are for others
     seconds: float | None = None  # length of the speech without silence around it
     expected: float | None = None  # the same of the recording, or the usual length of such a text
     flags: tuple[Flag, ...] = ()  # warnings of the speech checks
