@@ -1,7 +1,7 @@
 # On Windows run the commands themselves, with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check quick coverage readme lint format test test-slow test-gpu bench bench-toy bench-pages docs
+.PHONY: check quick coverage readme lint format test test-slow test-gpu bench bench-toy docs
 
 check: lint coverage readme   ## all checks and tests
 	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
@@ -40,9 +40,6 @@ bench:          ## all CPU benchmarks; see benchmarks/README.md
 
 bench-toy:      ## all benchmarks with tiny models, to see that they work
 	$(PY) -m benchmarks --toy
-
-bench-pages:    ## update README, benchmarks/README.md and the plots
-	$(PY) -m benchmarks.render
 
 docs:           ## generate docs/API.md
 	$(PY) docs/make_api.py

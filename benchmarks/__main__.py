@@ -66,8 +66,6 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     usual = Path(tempfile.mkdtemp(prefix="benchmarks-toy-")) if arguments.toy else RESULTS
     failed = run_all(benchmarks, (arguments.results or usual).resolve(), toy=arguments.toy)
-    if not arguments.toy:
-        print("python -m benchmarks.render brings them into the pages.")
     return int(failed > 0)
 
 

@@ -95,36 +95,12 @@ BENCHMARKS = (
         "decoding_6x512",
     ),
     Benchmark(
-        "onnx-products",
-        "the 120 matrix products of one code, 30 layers x 1024, in torch and ONNX Runtime: time and error",
-        "torch in fp32",
-        "onnx_products.py",
-        "onnx_products.py --layers 1 --dim 128 --threads 1 --rounds 1 --rows 1 2",
-        "onnx_products",
-    ),
-    Benchmark(
-        "vocoding",
-        "the vocoder alone, published size: time for one second of audio, whole and streamed",
-        f"{COQUI}'s vocoder",
-        "vocoding.py",
-        "vocoding.py --seconds 0.3 --rounds 1 --threads 1",
-        "vocoding",
-    ),
-    Benchmark(
         "serving",
         "the speech server with eight callers at once: lost answers, waiting time, memory over time",
         "nothing: no answer may be lost, and memory must level off",
         "serving.py --seconds 600",
         "serving.py --seconds 5 --callers 2",
         "serving",
-    ),
-    Benchmark(
-        "front-end",
-        "the Amharic front end: words per second, normalized and phonemized",
-        "the front end epitran",
-        "front_end.py",
-        "front_end.py --words 500",
-        "front_end",
     ),
     Benchmark(
         "pronunciation",
@@ -171,11 +147,6 @@ BENCHMARKS = (
         "cuda",
     ),
 )
-
-
-def named(name: str) -> Benchmark:
-    """Return the benchmark of that name."""
-    return next(one for one in BENCHMARKS if one.name == name)
 
 
 def of_device(device: Device) -> list[Benchmark]:

@@ -3,7 +3,6 @@
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from benchmarks.training_report import row, share, times
 
@@ -38,11 +37,6 @@ class SpokenSide:
     def best(self, what: str) -> float:
         """Return the fastest round; of the stops the slowest one, which is what a listener has to expect."""
         return (max if what == STOP else min)(one[what] for one in self.rounds)
-
-
-def read_sides(data: Mapping[str, Any]) -> list[SpokenSide]:
-    """Read the sides back from JSON, coqui first."""
-    return [SpokenSide(**side) for side in data["sides"]]
 
 
 def speech_table(sides: Sequence[SpokenSide], seconds: float, sentences: int) -> tuple[list[str], list[list[str]]]:
