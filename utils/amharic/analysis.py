@@ -32,6 +32,7 @@ class Reading(NamedTuple):
     prefix: Prefix
     entry: Entry
     ending: Ending
+    all_kinds: int  # those of rarer readings that sound alike too
 
     @property
     def kinds(self) -> int:
@@ -44,9 +45,11 @@ def readings(word: str, stems: Stems) -> list[Reading]:
     paths = _paths(word, stems) or _unlisted(word)
     found: dict[str, Reading] = {}
     for cost, prefix, entry, ending in sorted(paths, key=lambda path: path[0]):
-        codes = _joined(prefix, entry, ending)
-        if codes not in found:
-            found[codes] = Reading(codes, cost, prefix, entry, ending)
+        codes, kinds = _joined(prefix, entry, ending), prefix.kinds & entry.kinds & ending.kinds
+        if other := found.get(codes):
+            found[codes] = other._replace(all_kinds=other.all_kinds | kinds)
+        else:
+            found[codes] = Reading(codes, cost, prefix, entry, ending, kinds)
     return list(found.values())
 
 
@@ -108,6 +111,8 @@ def _of_negation(prefix: Prefix, ending: Ending, kinds: int) -> float:
 
 def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
     before, codes, end = prefix.marked, entry.codes, ending.marked
+    if not end and entry.source == "verbs" and codes.endswith("y:"):  # ይቆያል jɨkʼojːal, but ይቆይ
+        codes = codes[:-1]
     if not before and not end:
         return codes
     stem = codes

@@ -154,13 +154,25 @@ def _is_finite(reading: Reading) -> bool:
     return bool(reading.kinds & (_PERFECTIVE | _COMMAND)) or "al" in reading.ending.marked
 
 
+def _is_main(reading: Reading) -> bool:
+    """Return whether a reading surely ends a clause, so that no second finite verb follows it: ይላል ተረቱ."""
+    return "al" in reading.ending.marked and _is_finite(reading)
+
+
 def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a finite verb at the end of a sentence, more behind an object, and a malus elsewhere."""
     if not _is_finite(reading):
         return 0
     if place.is_last:
-        return (1.5 + 1.2 * _object(place)) if place.chosen else 0
-    is_inside = not place.after.strip() and reading.kinds & _PERFECTIVE and place.neighbour(1)[:2] not in {"Ha", "bl"}
+        return (1.5 + 1.2 * _object(place)) if place.last and not _is_main(place.last) else 0
+    if reading.ending.marked.endswith("n:a"):
+        return 0
+    is_inside = (
+        not place.after.strip()
+        and not reading.prefix.marked
+        and reading.kinds & _PERFECTIVE
+        and place.neighbour(1)[:2] not in {"Ha", "bl"}
+    )
     return -1.2 if is_inside and place.chosen else -2.5 * bool(is_inside)
 
 
@@ -170,7 +182,7 @@ def _before_was(reading: Reading, place: Place, _: list[Reading]) -> float:
 
 def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a command: before an exclamation mark, or to somebody who is addressed."""
-    if not reading.kinds & mask("M*") or reading.prefix.marked:
+    if not reading.all_kinds & mask("M*") or reading.prefix.marked:
         return 0
     if not (place.is_last or place.after.strip()):
         return 0
@@ -187,6 +199,9 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     has_object_suffix = reading.ending.marked.endswith(("wal", "tal", "N:al"))
     if has_object_suffix or _object(place):
         return -2.5 if pos == "passive" else 0
+    if reading.entry.word == "ገባː":  # ought to, behind what one ought to do
+        is_duty = bool(place.last and place.last.kinds & _INFINITIVE and not place.last.prefix.marked)
+        return 0 if is_duty == (pos == "passive") else -3
     if reading.kinds & _INFINITIVE:
         return _voice_of_infinitive(pos, place)
     if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last:
@@ -194,7 +209,7 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     else:
         somebody = not reading.kinds & _THIRD or any(map(_is_animate, place.chosen))
     if somebody:
-        return -1.5 if pos == "passive" else 0
+        return -1.5 if pos == "passive" and reading.entry.cost else 0  # ይቀጣል is passive more often
     return -2.5 if pos == "active" else 0
 
 
@@ -208,10 +223,13 @@ def _voice_of_infinitive(pos: str, place: Place) -> float:
 
 def _object(place: Place) -> bool:
     """Return whether an object stands before the word: a noun or a relative clause in -ን."""
-    return any(
-        reading.ending.marked.endswith("n") and (reading.kinds & NOUN or reading.prefix.marked[:1] == "y")
-        for reading in place.chosen
-    )
+    for reading in reversed(place.chosen):
+        is_relative = bool(reading.kinds & ~NOUN & VERB) and reading.prefix.marked[:1] == "y"
+        if reading.ending.marked.endswith("n") and (reading.kinds & NOUN or is_relative):
+            return True
+        if is_relative:  # what stands before it belongs to it: ሰነድ ያጭበረበረ ሰው ይቀጣል
+            return False
+    return False
 
 
 def _is_animate(reading: Reading) -> bool:

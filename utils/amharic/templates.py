@@ -22,7 +22,8 @@ _CONSONANT = re.compile(f"[{CONSONANT_CODES}]W?")
 _DIGIT = re.compile("([1-5])")
 _NEVER_LONG = "hH"
 _LEAST_CONSONANTS = 3
-_SHORT, _WEAK = 5.0, mask("Pa Pə")
+_SHORT = 5.0
+_STRONG, _WEAK = mask("P"), mask("Pa Pə")
 
 
 class Template(NamedTuple):
@@ -84,7 +85,8 @@ def _templates(found: Counter[tuple[str, int]]) -> Iterator[Template]:
     for (codes, kinds), count in found.most_common():
         # Two consonants, or three before a vowel, say little: ገላ, ጎመ and ከተማ may be a noun or a verb of any class.
         least = _LEAST_CONSONANTS + (kinds & _WEAK != 0 and not codes.startswith("Has"))
-        short = _SHORT * (skeleton(codes).count("C") < least)
+        # Names from abroad have o more often than verbs of three consonants: ኮንሶ, ሞስኮ.
+        short = _SHORT * (skeleton(codes).count("C") < least + ("o" in codes and not kinds & _STRONG))
         yield Template(codes, kinds, math.log2(total / count) / 2 + short)
 
 

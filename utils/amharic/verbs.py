@@ -186,9 +186,15 @@ def stems(root: Root) -> Iterator[Stem]:
     yield Stem(infinitive + (root.weak and root.weak + "t"), mask("N C"), 0)
     yield Stem(soft + ("a" if soft != infinitive else "iya"), mask("V"), 0.5)
     yield from _agents(root, _stem(root, AGENT))
-    if root.voice in {"", "t", "a"} and ("manner", root.group) in _patterns():
+    if root.voice in {"", "t", "a"} and (manner := _patterns().get(("manner", root.group))):
         plain = root._replace(voice="", prefix="")
-        yield Stem("Ha" + _filled(plain, _patterns()["manner", root.group][AGENT]), mask("C"), 0.5)
+        yield Stem("Ha" + _filled(plain, manner[AGENT]), mask("C"), 0.5)
+    if (
+        not root.voice
+        and not root.radicals[0].code.isdigit()
+        and (participle := _patterns().get(("participle", root.group)))
+    ):
+        yield Stem(_filled(root, participle[AGENT]), mask("C"), 0.8)
     yield from _contracted(root)
 
 
@@ -214,7 +220,10 @@ def _contracted(root: Root) -> Iterator[Stem]:
         pattern = root.pattern(tense)
         if re.search(f"[Ea]{last - 1}{last}$", pattern):
             short = _filled(root, f"{pattern[:-2]}{last}:", tense)
-            yield from [Stem(short, mask("I"), 0.5)] if tense == IMPERFECTIVE else _gerunds(short)
+            if tense == GERUND:
+                yield from _gerunds(short)
+            else:
+                yield from (Stem(short, mask("I"), 0.5), Stem(_softened(short), mask("Ip"), 0.5))
 
 
 def _stem(root: Root, tense: int) -> str:
