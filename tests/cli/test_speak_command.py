@@ -1,6 +1,7 @@
 """`python -m utils speak`, as a person types it, with a small model of random weights."""
 
 import io
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -63,6 +64,15 @@ def test_a_file_becomes_sound_captions_and_chapters(speak: Speak, tmp_path: Path
     assert "Skipped" in output.err
     assert (tmp_path / "book.srt").read_text(encoding="utf-8").count("-->") == 3
     assert "ምዕራፍ አንድ" in (tmp_path / "book.json").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_a_report_tells_what_was_checked(speak: Speak, tmp_path: Path) -> None:
+    assert speak("ሰላም ለዓለም። እንዴት ነህ?", "--out", "hello.wav", "--report", "report.json") == 0
+    report = json.loads((tmp_path / "report.json").read_text(encoding="utf-8"))
+    assert [each["text"] for each in report["sentences"]] == ["ሰላም ለዓለም።", "እንዴት ነህ?"]
+    assert "endless" in [flag["kind"] for flag in report["sentences"][0]["flags"]]
+    assert report["found"] <= report["total"]
 
 
 @pytest.mark.slow

@@ -181,7 +181,7 @@ def read_aloud() -> list[tuple[str, Samples]]:
 def test_speech_is_unclear_where_its_text_is_not_heard(read_aloud: list[tuple[str, Samples]]) -> None:
     def is_unclear(text: str, sound: Samples, limits: SpeechLimits) -> bool:
         spoken = reading(text)
-        flags = judge(spoken, codes(), AudioAnalysis(sound, spoken.phones), limits, ended=True)
+        flags = judge(spoken, codes(), AudioAnalysis(sound, spoken), limits, ended=True)
         return Flag(FlagKind.UNCLEAR) in flags
 
     limits, (texts, sounds) = SpeechLimits.of("am"), zip(*read_aloud, strict=True)
@@ -194,5 +194,5 @@ def test_of_two_takes_the_clearer_one_scores_higher(read_aloud: list[tuple[str, 
     text, sound = read_aloud[0]
     limits, muffled = SpeechLimits.of("am"), 0.5 * sound + 0.5 * np.roll(sound, OUTPUT_RATE)
     spoken = reading(text)
-    clear, other = (score((), spoken, AudioAnalysis(each, spoken.phones), 0.0, limits) for each in (sound, muffled))
+    clear, other = (score((), spoken, AudioAnalysis(each, spoken), 0.0, limits) for each in (sound, muffled))
     assert clear > other

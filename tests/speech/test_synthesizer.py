@@ -18,10 +18,11 @@ from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
 from utils.speech import synthesizer as module
+from utils.speech.attempts import best_takes
 from utils.speech.facts import FlagKind, SentenceSpoken
 from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
-from utils.speech.synthesizer import Synthesizer, best_takes, max_codes, open_voice, speak
+from utils.speech.synthesizer import Synthesizer, max_codes, open_voice, speak
 from utils.speech.types import Generation, Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 

@@ -11,6 +11,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import DataError, StorageError
 from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import Flag, FlagKind, WordsFound
 from utils.speech.tasks import Started
 from utils.speech.types import Sentence, Utterance
 from utils.studio import comparisons, takes
@@ -38,6 +39,15 @@ def test_a_take_is_read_as_it_was_saved(tmp_path: Path) -> None:
     assert take == saved
     assert [round(piece.start, 2) for piece in take.pieces] == [0.0, 0.75]
     assert SpeechConfig.parse(take.settings) == SpeechConfig(seed=5)
+
+
+def test_a_take_says_which_words_are_not_found(tmp_path: Path) -> None:
+    project, flag = Project(tmp_path), Flag(FlagKind.UNHEARD, words=("ዛሬ",))
+    sentences = [replace(spoken("ሰላም።"), words=1), replace(spoken("ዛሬ ነው።"), words=2, flags=(flag,))]
+    saved = takes.save(project, *takes.new_take("speech", "", SpeechConfig(), Started(2, "m", "v"), sentences))
+    take = takes.load(project, saved.name)
+    assert (WordsFound.of(take.pieces), take.flags) == (WordsFound(2, 3), ((2, flag),))
+    assert WordsFound.of(takes.load_sentences(project, take)) == WordsFound(2, 3)
 
 
 def test_a_sentence_is_replaced(tmp_path: Path) -> None:

@@ -22,17 +22,17 @@ import numpy as np
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
-from utils.core.errors import EXIT_INTERRUPTED
-from utils.core.storage import atomic_writer, make_folder
+from utils.core.errors import EXIT_INTERRUPTED, field_values
+from utils.core.storage import atomic_writer, make_folder, write_atomically
 from utils.core.wording import describe
 from utils.dataset.documents import read_document
 from utils.dataset.subtitles import read_cues
 from utils.media.audio import Samples
 from utils.media.encoding import format_of, to_pcm16, wav_header, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.facts import Flag
+from utils.speech.facts import Flag, WordsFound
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
-from utils.speech.types import Sentence, Utterance
+from utils.speech.types import Sentence, Speech, Utterance
 from utils.studio.facts import InputError, Problem
 from utils.studio.loading import open_voice
 
@@ -50,6 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, default=Path("speech.wav"), help="audio file (default: speech.wav)")
     parser.add_argument("--captions", type=Path, metavar="FILE", help="write the time of each sentence: .srt or .vtt")
     parser.add_argument("--chapters", type=Path, metavar="FILE", help="write the time of each heading: .txt or .json")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write which words are heard, as JSON")
     parser.add_argument("--stream", action="store_true", help="write WAV to standard output while speaking")
     parser.add_argument("--raw", action="store_true", help="with --stream: 16-bit samples at 24000 Hz, no header")
     add_flags(parser, SpeechConfig)
@@ -94,7 +95,7 @@ class FinishedSentences:
 
     def __init__(self, out: Path, model: str, voice: str, config: SpeechConfig) -> None:
         self.folder = out.with_name(f".{out.name}.parts")
-        self.key = f"{model}|{voice}|{config.model_dump_json()}"
+        self.key = f"words|{model}|{voice}|{config.model_dump_json()}"
 
     def _path(self, sentence: Sentence) -> Path:
         content = f"{self.key}|{sentence.seed}|{sentence.max_codes}|{sentence.tokenized.model_text}"
@@ -112,15 +113,15 @@ class FinishedSentences:
                 samples=utterance.samples,
                 codes=utterance.codes,
                 flags=np.array([json.dumps(vars(flag)) for flag in utterance.flags], str),
-                numbers=np.array([utterance.sentence.seed, utterance.tries, utterance.ended]),
+                numbers=np.array([utterance.sentence.seed, utterance.tries, utterance.ended, utterance.words]),
             )
 
     def load(self, sentence: Sentence) -> Utterance:
         with np.load(self._path(sentence)) as stored:
-            seed, tries, ended = map(int, stored["numbers"])
+            seed, tries, ended, words = map(int, stored["numbers"])
             flags = tuple(Flag.read(json.loads(str(flag))) for flag in stored["flags"])
             spoken = replace(sentence, seed=seed)
-            return Utterance(spoken, stored["samples"], stored["codes"], bool(ended), flags, tries)
+            return Utterance(spoken, stored["samples"], stored["codes"], bool(ended), flags, tries, words=words)
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -154,7 +155,10 @@ def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int
         write_captions(arguments.captions, captions(speech))
     if arguments.chapters:
         write_chapters(arguments.chapters, marks)
-    for message in (*map(wording.describe, speech.notes), *doubtful(done)):
+    checked = WordsFound.of(done)
+    if arguments.report:
+        write_atomically(arguments.report, json.dumps(report_of(speech), ensure_ascii=False, indent=1))
+    for message in (*map(describe, (*speech.notes, *[checked] * bool(checked.total))), *doubtful(done)):
         log(message)
     print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
     if interrupted:
@@ -174,6 +178,16 @@ def speak_missing(
     for number, (sentence, utterance) in enumerate(zip(missing, utterances, strict=True), count + 1):
         finished.add(sentence, utterance)
         log(f"{number}/{len(plan.sentences)}  {utterance.seconds:.1f} s  {sentence.text[:60]}")
+
+
+def report_of(speech: Speech) -> dict[str, object]:
+    """Return what was checked: the words that are found, and each sentence with what is unusual about it."""
+    sentences = [
+        {"line": each.sentence.line, "text": each.sentence.text, "start": round(each.start, 2), "words": each.words}
+        | {"tries": each.tries, "flags": [vars(flag) for flag in each.flags]}
+        for each in speech.utterances
+    ]
+    return {**field_values(WordsFound.of(speech.utterances)), "sentences": sentences}
 
 
 def doubtful(utterances: Iterable[Utterance]) -> Iterator[str]:

@@ -42,6 +42,7 @@ Vector = npt.NDArray[np.float32]
 WEIGHTS = {"intelligibility": 0.4, "endings": 0.2, "similarity": 0.2, "duration": 0.1, "loss": 0.1}
 EARLY, LATE = 0.6, 1.6  # of the recording's length: the speech stopped early, or ran on
 UNFINISHED = set(FlagKind) - {FlagKind.UNCLEAR, FlagKind.PAUSE, FlagKind.NOISE, FlagKind.ENDING, FlagKind.CLIPPED}
+UNFINISHED -= {FlagKind.UNHEARD, FlagKind.ADDED}  # intelligibility tells more
 ENCODER_RATE = 16_000
 
 

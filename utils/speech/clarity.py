@@ -13,7 +13,7 @@ import torch
 
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.recognition.aligner import emit, score
+from utils.recognition.aligner import Rows, emit, score
 from utils.recognition.phone_recogniser import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
 from utils.recognition.units import PHONE, PHONES, units_of
 
@@ -29,12 +29,21 @@ class Clarity(NamedTuple):
     deviations: float  # the same in standard deviations of the random orders
 
 
-def clarity(phones: str, samples: Samples) -> Clarity | None:
+def hear(samples: Samples) -> Rows:
+    """Return what the recogniser hears in audio at 24 kHz."""
+    return emit(_recogniser(), resample(samples, OUTPUT_RATE, RATE))
+
+
+def to_units(phones: str) -> tuple[int, ...]:
+    """Return the numbers of the phones that the recogniser knows."""
+    return tuple(PHONES.index(phone) + 1 for phone in PHONE.findall(phones))
+
+
+def clarity(phones: str, rows: Rows) -> Clarity | None:
     """Compare a text with its audio; None if it is too short to tell."""
-    units = [PHONES.index(phone) + 1 for phone in PHONE.findall(phones)]
+    units = to_units(phones)
     if len(units) < FEWEST:
         return None
-    rows = emit(_recogniser(), resample(samples, OUTPUT_RATE, RATE))
     shuffle = random.Random(0)  # noqa: S311  # no secret: the same for each text
     others = [score(rows, shuffle.sample(units, len(units))) for _ in range(ORDERS)]
     gain = score(rows, units) - float(np.mean(others))

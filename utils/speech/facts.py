@@ -1,10 +1,10 @@
 """What happens while a text is spoken, what is unusual about a sentence, and what can go wrong, as typed values."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError, RunError, SpeedupError, TextError
@@ -23,6 +23,8 @@ class FlagKind(StrEnum):
     SHORT = "short"
     UNCLEAR = "unclear"
     LONG = "long"
+    UNHEARD = "unheard"
+    ADDED = "added"
     PAUSE = "pause"
     NOISE = "noise"
     ENDING = "ending"
@@ -39,21 +41,32 @@ class Flag:
     count: int = 0  # of codes, sounds or samples
     share: float = 0.0  # of the samples; of TIMING, the speed
     late: float = 0.0  # of TIMING, seconds
+    words: tuple[str, ...] = ()  # that are not heard, or near which something is added
 
     @classmethod
     def read(cls, stored: str | Mapping[str, Any]) -> "Flag":
         """Read what was stored; version 1.1 stored the name with an English sentence."""
         if isinstance(stored, str):
             return cls(FlagKind(next((word for word in stored.split(": ") if word in set(FlagKind)), stored)))
-        return cls(**{**stored, "kind": FlagKind(stored["kind"])})
+        return cls(**{**stored, "kind": FlagKind(stored["kind"]), "words": tuple(stored.get("words", ()))})
 
     def text(self, language: str = "en") -> str:
         figures = {**vars(self), "kind": ""}
-        has_figures = any((self.seconds, self.count, self.share, self.late))
+        has_figures = any((self.seconds, self.count, self.share, self.late, self.words))
         return wording.text(f"FlagKind.{self.kind}{'' if has_figures else '.plain'}", language, figures)
 
     def __str__(self) -> str:
         return self.text()
+
+
+class SentenceCheck(Protocol):
+    """A spoken sentence, or what is stored of it."""
+
+    @property
+    def words(self) -> int: ...
+
+    @property
+    def flags(self) -> tuple[Flag, ...]: ...
 
 
 class SentenceSpoken(Fact):
@@ -64,6 +77,21 @@ class SentenceSpoken(Fact):
     text: str
     seconds: float
     flags: tuple[FlagKind, ...] = ()
+
+
+class WordsFound(Fact):
+    """How many words of a text are heard in its speech, as far as that could be told."""
+
+    found: int
+    total: int
+
+    @classmethod
+    def of(cls, spoken: Iterable[SentenceCheck]) -> "WordsFound":
+        """Count the words of sentences; those that are not found stand in their flags."""
+        checks = list(spoken)
+        total = sum(check.words for check in checks)
+        unheard = (flag for check in checks for flag in check.flags if flag.kind is FlagKind.UNHEARD)
+        return cls(total - sum(len(flag.words) for flag in unheard), total)
 
 
 class NoiseLevel(StrEnum):

@@ -1,7 +1,7 @@
 """Finds what is unusual about a spoken sentence from its codes, audio and text.
 
-A flag says that something is unusual, not that it is wrong; a single wrong word is not found. Flagged
-sentences are spoken again with another seed a few times, and what stays suspicious keeps its flags.
+A flag says that something is unusual, not that it is wrong. Flagged sentences are spoken again with another seed a few
+times, and what stays suspicious keeps its flags.
 """
 
 import unicodedata
@@ -17,15 +17,18 @@ from utils.core import languages
 from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.recognition import vad
+from utils.recognition.aligner import Rows
 from utils.recognition.spans import Span
-from utils.speech.clarity import Clarity, clarity
+from utils.speech.clarity import Clarity, clarity, hear
 from utils.speech.facts import Flag, FlagKind
+from utils.speech.word_check import WordCheck, check_words
 from utils.xtts.tokenizer import TokenizedText
 
 Codes = npt.NDArray[np.int64]
 
 MARGIN = 0.08  # seconds kept around the speech: the detector is exact to 0.03, and a breath belongs to it
 FRAME = 240  # samples, 10 ms
+FRAME_SECONDS = FRAME / OUTPUT_RATE
 QUIETEST = -100.0  # dB: the floor of 16 bits
 SILENT = -60.0  # dB: quieter than a room at night
 TIE = "\u0361"  # joins two IPA signs into one sound
@@ -45,6 +48,8 @@ COSTS = {
     FlagKind.SHORT: 6.0,
     FlagKind.UNCLEAR: 6.0,
     FlagKind.LONG: 4.0,
+    FlagKind.UNHEARD: 2.0,  # each word
+    FlagKind.ADDED: 2.0,  # each place
     FlagKind.PAUSE: 2.0,  # from here: all of it is spoken, but not pleasantly
     FlagKind.NOISE: 2.0,
     FlagKind.ENDING: 1.0,
@@ -86,7 +91,7 @@ class AudioAnalysis:
     """Audio as the vocoder made it, neither trimmed nor stretched, with properties that are computed on first use."""
 
     samples: Samples
-    phones: str = ""  # of its text
+    text: TokenizedText | None = None
 
     @property
     def is_finite(self) -> bool:
@@ -116,8 +121,16 @@ class AudioAnalysis:
         return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
 
     @cached_property
+    def heard(self) -> Rows:
+        return hear(self.playable)
+
+    @cached_property
     def clarity(self) -> Clarity | None:
-        return clarity(self.phones, self.playable)
+        return clarity(self.text.phones, self.heard) if self.text else None
+
+    @cached_property
+    def words(self) -> WordCheck | None:
+        return check_words(self.text, self.heard) if self.text else None
 
     @property
     def spoken(self) -> float:
@@ -153,6 +166,8 @@ def judge(
         flags.append(Flag(FlagKind.SHORT, seconds, count))
     if limits.clear is not None and audio.clarity and audio.clarity.deviations < limits.clear:
         flags.append(Flag(FlagKind.UNCLEAR))
+    if limits.clear is not None and audio.words:
+        flags += audio.words.flags
     flags += _sound(audio, limits)
     return tuple(sorted(flags, key=lambda flag: -COSTS[flag.kind]))
 
@@ -171,7 +186,7 @@ def score(
     usual = sounds(text) / limits.usual
     pace = abs(np.log2(max(audio.spoken, 0.05) / usual)) if usual else 0.0
     clear = audio.clarity.gain if limits.clear is not None and audio.clarity else 0.0
-    flagged = sum(COSTS[flag.kind] for flag in flags)
+    flagged = sum(COSTS[flag.kind] * max(1, len(flag.words)) for flag in flags)
     return float(log_probability / codes - np.log(2) * pace + CLARITY * clear - flagged)
 
 
@@ -239,7 +254,7 @@ def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
 
 
 def _frame(seconds: float) -> int:
-    return round(seconds * OUTPUT_RATE / FRAME)
+    return round(seconds / FRAME_SECONDS)
 
 
 def _longest_run(marks: npt.NDArray[np.bool_]) -> int:

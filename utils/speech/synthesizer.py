@@ -2,7 +2,6 @@
 
 import math
 import time
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
@@ -15,11 +14,12 @@ import torch
 from utils.config import SpeechConfig
 from utils.core.facts import Fact, Report, ShouldStop, ignore, never_stop
 from utils.media.audio import Samples
-from utils.media.loudness import Normalizer, normalized
+from utils.media.loudness import Normalizer
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
-from utils.media.stretching import Stretcher, stretch
+from utils.media.stretching import Stretcher
 from utils.recognition.spans import Cue
 from utils.speech import guards, voices
+from utils.speech.attempts import best_takes
 from utils.speech.decoder import Decoder
 from utils.speech.facts import SentenceSpoken
 from utils.speech.guards import SpeechLimits
@@ -217,74 +217,6 @@ def speak(
             kinds = tuple(flag.kind for flag in each.flags)
             report(SentenceSpoken(len(spoken), len(plan.sentences), each.sentence.text, each.seconds, kinds))
     return voice.join(spoken, settings, plan.notes)
-
-
-@dataclass(eq=False)
-class _Work:
-    """A sentence with its best take so far."""
-
-    sentence: Sentence
-    tries: int = 0
-    open: int = 0  # takes that are being generated
-    best: tuple[float, int, Utterance] | None = None  # its score, minus the number of the take, and the take
-
-
-def best_takes(
-    sentences: Iterable[Sentence],
-    add: Callable[[Sentence, int], Generation],
-    next_sound: Callable[[], tuple[Generation, Samples]],
-    config: SpeechConfig,
-) -> Generator[Utterance, None, None]:
-    """Speak sentences and yield them in order; suspicious ones are retried with other seeds; the best take counts.
-
-    Without random numbers, every take would be the same, so there is only one.
-
-    ``add`` begins an attempt to generate a sentence, and ``next_sound`` returns a complete one with its sound. The
-    sentences are read as far as there is work for two batches.
-    """
-    source, limits = iter(sentences), SpeechLimits.of(config.language)
-    if config.top_k == 1:
-        config = config.model_copy(update={"tries": 1, "candidates": 1})
-    works, takes = deque[_Work](), dict[Generation, tuple[_Work, int, Sentence]]()
-
-    def start(work: _Work) -> None:
-        work.tries, work.open = work.tries + 1, config.candidates
-        for number in range((work.tries - 1) * config.candidates, work.tries * config.candidates):
-            take = replace(work.sentence, seed=guards.next_seed(work.sentence.seed, number))
-            takes[add(take, work.tries)] = work, number, take
-
-    while True:
-        for sentence in islice(source, max(0, AHEAD * config.batch_size - len(works))):
-            works.append(_Work(sentence))
-            start(works[-1])
-        if not works:
-            return
-        while works[0].open:
-            generation, samples = next_sound()
-            work, number, take = takes.pop(generation)
-            score, utterance = _judged(take, generation, samples, limits, trim=config.trim)
-            work.open -= 1
-            if work.best is None or (score, -number) > work.best[:2]:
-                work.best = score, -number, utterance
-            if not work.open and work.best[2].flags and work.tries < config.tries:
-                start(work)
-        work = works.popleft()
-        assert work.best is not None  # noqa: S101  # for the type checker
-        samples = stretch(work.best[2].samples, OUTPUT_RATE, config.speed)
-        samples = normalized(samples, OUTPUT_RATE, config.loudness)
-        yield replace(work.best[2], samples=samples, tries=work.tries)
-
-
-def _judged(
-    sentence: Sentence, generation: Generation, samples: Samples, limits: SpeechLimits, *, trim: bool
-) -> tuple[float, Utterance]:
-    """Score a take before it is trimmed."""
-    codes = np.array(generation.codes[: -1 if generation.ended else None], np.int64)
-    audio = guards.AudioAnalysis(samples, sentence.tokenized.phones)
-    flags = guards.judge(sentence.tokenized, codes, audio, limits, ended=generation.ended)
-    score = guards.score(flags, sentence.tokenized, audio, sum(generation.logprobs), limits)
-    samples = guards.trim(audio) if trim else samples
-    return score, Utterance(sentence, samples, codes, generation.ended, flags)
 
 
 def max_codes(sentence: Sentence, limits: SpeechLimits) -> int:

@@ -73,6 +73,7 @@ class Utterance:
     flags: tuple[Flag, ...] = ()  # what the guards found wrong with it
     tries: int = 1  # how many times it was spoken
     start: float = 0.0  # second at which it starts in the speech
+    words: int = 0  # that were looked for in its sound; 0: that could not be told
 
     @property
     def pause(self) -> float:

@@ -67,6 +67,7 @@ class TakeSentence:
     paragraph: int = 0
     chapter: str | None = None  # title of the chapter that starts with it
     reference: str = ""  # voice of its speaker in a script; empty: the voice of the settings
+    words: int = 0  # that were looked for in its sound
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,7 @@ def load_sentences(project: Project, take: Take) -> list[Utterance]:
             flags=piece.flags,
             tries=piece.tries,
             start=piece.start,
+            words=piece.words,
         )
         for piece in take.pieces
     ]
@@ -311,6 +313,7 @@ def _pieces(sentences: Sequence[Utterance]) -> tuple[TakeSentence, ...]:
             spoken.sentence.paragraph,
             spoken.sentence.chapter,
             spoken.sentence.reference,
+            spoken.words,
         )
         for spoken, start in zip(sentences, start_times(sentences), strict=True)
     )

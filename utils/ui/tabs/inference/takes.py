@@ -11,6 +11,7 @@ from utils.core import wording
 from utils.core.paths import Project
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import WordsFound
 from utils.studio import takes
 from utils.studio.facts import Problem, UsageError
 from utils.studio.takes import NewSentence, Take, TakeSentence
@@ -132,7 +133,9 @@ def facts_html(take: Take, language: str) -> str:
     html += message_box("warning", *warnings[:MAX_WARNINGS], *hidden)
     if not warnings and take.kind == "speech" and not take.unfinished:
         html += message_box("success", t("inference.checks_passed", language), aloud=False)
-    return html + "".join(note(wording.describe(each, language)) for each in take.notes)
+    checked = WordsFound.of(take.pieces)
+    notes = [*take.notes, checked] if checked.total else take.notes
+    return html + "".join(note(wording.describe(each, language)) for each in notes)
 
 
 def history_html(request: PanelRequest) -> str:
