@@ -335,14 +335,14 @@ def features() -> list[dict[str, object]]:
 
 @layout({"": ""}, speakers={"7"})
 def parquet_table(folder: Path) -> None:
-    (folder / "data").mkdir()
+    (folder / "data").mkdir(exist_ok=True)
     parquet.write_table(pa.Table.from_pylist(features()), folder / "data" / "train-00000-of-00001.parquet")
 
 
 @layout({"": ""}, speakers={"7"})
 def save_to_disk(folder: Path) -> None:
     table = pa.Table.from_pylist(features())
-    (folder / "train").mkdir()
+    (folder / "train").mkdir(exist_ok=True)
     with ipc.new_stream(folder / "train" / "data-00000-of-00001.arrow", table.schema) as sink:
         sink.write_table(table)
     write(folder, "dataset_dict.json", '{"splits": ["train"]}')

@@ -107,7 +107,8 @@ def _parse_timed_lines(lines: list[str], *, is_vtt: bool) -> Parsed:
         for number, line in enumerate(lines)
         if (match := TIMES.fullmatch(line)) or ("-->" in line and any(map(str.isdigit, line)))
     ]
-    cues, unreadable = [], []
+    head = [line for line in lines[: times[0][0] if times else None] if not NUMBER.fullmatch(line)]
+    cues, unreadable = list[Cue](), [(1, _strip(head).replace("\n", " "))] if not is_vtt and _strip(head) else []
     ends = [*(number for number, _ in times[1:]), len(lines)]
     for (number, match), end in zip(times, ends, strict=False):
         block = lines[number + 1 : end]
@@ -145,7 +146,7 @@ def _parse_with_pysubs2(text: str, name: str) -> Parsed:
     damaged = {}
     if name == "ass":  # a whole file would be rejected for one damaged time or style
         lines = dict(enumerate(text.split("\n"), start=1))
-        damaged = {n: line for n, line in lines.items() if line.startswith("Dialogue:") and not DIALOGUE.match(line)}
+        damaged = {n: line for n, line in lines.items() if "Dialogue:" in line and not DIALOGUE.match(line)}
         text = "\n".join(line for n, line in lines.items() if n not in damaged and not line.startswith("Style:"))
     try:
         with warnings.catch_warnings():

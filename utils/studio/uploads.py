@@ -31,7 +31,9 @@ from utils.dataset.readers import subtitle_files, transcripts
 from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
 from utils.dataset.readers.folder import Folder, is_archive, is_media
 from utils.dataset.readers.registry import is_readable
+from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.sources import counterparts, find_recordings, is_subtitle, is_transcript
+from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.studio.facts import InputError, Problem
@@ -235,14 +237,16 @@ def has_packed(problems: Iterable[Bad]) -> bool:
 def pair_files(files: Iterable[Path]) -> InputPreview:
     """Pair media and subtitles as a preparation does."""
     folder = Folder({path: path for path in files})
-    subtitles = folder.partners(listed := list(filter(is_subtitle, folder.texts)))
-    texts = folder.partners(list(filter(is_transcript, folder.texts)))
-    with_text = {audio for media, _ in texts.values() for audio in media}
+    subtitles, texts = (
+        {path: folder.partners(path, *suffixes)[0] for path in folder.texts_with(*suffixes)}
+        for suffixes in (SUBTITLES, TRANSCRIPTS)
+    )
+    with_text = {audio for media in texts.values() for audio in media}
     pairs = [
-        MediaPair(path, tuple(text for text, (media, _) in subtitles.items() if path in media), path in with_text)
+        MediaPair(path, tuple(text for text, media in subtitles.items() if path in media), path in with_text)
         for path in folder.media
     ]
-    return InputPreview(tuple(pairs), tuple(path for path in listed if path not in subtitles))
+    return InputPreview(tuple(pairs), tuple(path for path, media in subtitles.items() if not media))
 
 
 @cached_while_unchanged(1024)

@@ -22,6 +22,7 @@ BLOCK = 1 << 20
 DAMAGE = (
     *(zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError),
     *(KeyError, ValueError, NotImplementedError, RuntimeError, AssertionError, OSError, RecursionError),
+    SyntaxError,  # of XML
 )
 
 Member = tuple[str, int]  # its name and its bytes
@@ -76,6 +77,8 @@ def unpack_into(path: Path, target: Path) -> None:
                 content = tar.extractfile(member) if member.isfile() or member.islnk() else None
                 if content is not None:
                     left -= _copy(path, content, target, member.name, left)
+            if tar.fileobj and tar.fileobj.read(BLOCK).strip(b"\0"):  # tarfile ends at a damaged header without a word
+                raise ForeignFileError(path, FileFault.DAMAGED, "header")
 
 
 def _allowed(packed: int) -> int:

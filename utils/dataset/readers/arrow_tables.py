@@ -2,22 +2,20 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from utils.core.errors import AmharicTtsError
 from utils.core.storage import make_folder, replacing, storage_errors
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import columns_by_content, describe_columns, given_columns
 from utils.dataset.readers.facts import ColumnsGuessed, FileFault, ForeignFileError, NotOnDisk
 from utils.dataset.readers.folder import TABLES, Folder
-from utils.dataset.readers.protocol import Item, Match, Note, Row, matched
+from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.dataset.text_files import Columns, Table, find_columns
 from utils.recognition.spans import Span
 
-NAME = "table"
-IS_LIST = True
+NAME, IS_LIST = "table", True
 ROWS_PER_BATCH = 16  # rows with audio inside are large
 ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 
@@ -27,12 +25,8 @@ def recognise(folder: Folder) -> Match | None:
     return matched(0.9, files, [path for path in folder.texts if path.name in ABOUT])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        try:
-            yield from read_batches(folder, path, batches(folder.files[path]))
-        except AmharicTtsError as error:
-            yield Bad(path, error)
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    yield from read_batches(folder, path, batches(folder.files[path]))
 
 
 def batches(path: Path) -> Iterator[Any]:
@@ -63,7 +57,7 @@ def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[I
         if columns is None:
             columns, is_guessed = _columns(folder, path, batch)
             if is_guessed:
-                yield Note(path, ColumnsGuessed(path.name, describe_columns(columns, list(batch.schema.names))))
+                yield ColumnsGuessed(path.name, describe_columns(columns, list(batch.schema.names)))
         for index in range(batch.num_rows):
             number += 1
             cells = {
@@ -77,7 +71,7 @@ def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[I
                 return
             is_inside = raw and folder.workspace is not None
             audio: Path | str = store(raw, Path(name).suffix, folder.workspace) if is_inside else name  # type: ignore[arg-type]
-            yield Row(path, audio, text, _plain(cells["speaker"]), None if is_inside else _span(cells), number)
+            yield Row(path, audio, text, number, _plain(cells["speaker"]), None if is_inside else _span(cells))
 
 
 def _columns(folder: Folder, path: Path, batch: Any) -> tuple[Columns, bool]:  # noqa: ANN401  # of pyarrow

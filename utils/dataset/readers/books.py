@@ -1,18 +1,16 @@
 """The text of a book with its reading: one recording, or one for each chapter."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from utils.core.errors import AmharicTtsError
 from utils.dataset.documents import read_document
 from utils.dataset.facts import Bad
 from utils.dataset.readers.facts import TextNotUsed, Unused
 from utils.dataset.readers.folder import Folder, is_media
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME = "audio book"
-IS_LIST = False
+NAME, IS_LIST = "audio book", False
 HEADING = re.compile(r"(?m)^# *")
 
 
@@ -22,20 +20,14 @@ def recognise(folder: Folder) -> Match | None:
     return matched(0.3, [*folder.texts_with(".epub", ".docx"), *texts])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        media = sorted(other for other in folder.media if other.is_relative_to(path.parent) and is_media(other))
-        named = folder.partners([path]).get(path, ([], ""))[0]
-        media = named or media
-        try:
-            text = read_document(folder.files[path])
-        except AmharicTtsError as error:
-            yield Bad(path, error)
-            continue
-        chapters = [" ".join(part.split()) for part in HEADING.split(text) if part.strip()]
-        if len(media) == 1:
-            yield Row(path, media[0], " ".join(chapters))
-        elif len(media) == len(chapters):
-            yield from (Row(path, audio, chapter) for audio, chapter in zip(media, chapters, strict=True))
-        else:
-            yield Bad(path, TextNotUsed(Unused.CHAPTERS, f"{len(chapters)}/{len(media)}"))
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    media = folder.partners(path)[0]
+    media = media or sorted(other for other in folder.media if other.is_relative_to(path.parent) and is_media(other))
+    text = read_document(folder.files[path])
+    chapters = [" ".join(part.split()) for part in HEADING.split(text) if part.strip()]
+    if len(media) == 1:
+        yield Row(path, media[0], " ".join(chapters))
+    elif len(media) == len(chapters):
+        yield from (Row(path, audio, chapter) for audio, chapter in zip(media, chapters, strict=True))
+    else:
+        yield Bad(path, TextNotUsed(Unused.CHAPTERS, f"{len(chapters)}/{len(media)}"))

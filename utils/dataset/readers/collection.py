@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils.core.errors import AudioError
+from utils.core.errors import AmharicTtsError, AudioError
 from utils.dataset.clip import Recording, ScanResult, Turn, abbreviate, said
 from utils.dataset.facts import Bad
+from utils.dataset.readers.archives import foreign
 from utils.dataset.readers.facts import (
     AudioNotListed,
     AudioWithoutText,
@@ -42,7 +43,7 @@ WHOLE = 0.95  # of a recording: the times of its only row are its own
 LETTERS = re.compile(r"[^\W_]+")
 NAMES = 5  # in a fact about many files
 CONTEXT = 6  # words that are shown where two texts begin to differ
-HOLDS_BACK = frozenset({Unused.UNKNOWN, Unused.NO_AUDIO, Unused.CHAPTERS, Unused.GARBLED})
+HOLDS_BACK = frozenset({Unused.UNKNOWN, Unused.NO_AUDIO, Unused.CHAPTERS, Unused.GARBLED, Unused.PACKED})
 
 
 class Collection:
@@ -53,7 +54,7 @@ class Collection:
         self.rows: dict[Path, dict[Path, list[Row]]] = defaultdict(lambda: defaultdict(list))  # by audio and source
         self.problems: list[Bad] = []
         self.notes: list[Fact] = []
-        self.warnings: dict[Path, list[Fact]] = defaultdict(list)
+        self.warnings: dict[Path, list[Fact]] = defaultdict(list)  # by source
         self.spare: dict[Path, Fact] = {}
         self.lists: dict[Path, set[Path]] = {}  # the audio of each list
         self.claimed: set[Path] = set()
@@ -63,14 +64,21 @@ class Collection:
     def add_match(self, reader: Reader, match: Match) -> None:
         """Read the files of a match that no surer reader has read."""
         files = [path for path in match.files if path not in self.claimed]
-        if not files:
-            return
-        self.claimed.update(files, match.others)
+        for bad in match.unused:
+            if bad.path not in self.claimed:
+                self.add(bad)
+        self.claimed.update(files, match.others, (bad.path for bad in match.unused))
         self.used.update(match.others)
-        self.notes.append(LayoutFound(reader.NAME, match.reason, len(files)))
+        if files:
+            self.notes.append(LayoutFound(reader.NAME, match.reason, len(files)))
         self.lists |= {path: set() for path in files if reader.IS_LIST}
-        for item in reader.read(self.folder, files):
-            self.add(item)
+        for path in files:
+            try:
+                with foreign(path):
+                    for item in reader.read(self.folder, path):
+                        self.add(item)
+            except AmharicTtsError as error:
+                self.add(Bad(path, error))
 
     def add(self, item: Item) -> None:
         if isinstance(item, Bad):
@@ -79,12 +87,11 @@ class Collection:
         elif isinstance(item, Spare):
             self.spare[item.audio] = item.fact
         elif isinstance(item, Note):
-            if item.audio in self.folder.texts:
-                self.notes.append(item.fact)
-            else:
-                self.warnings[item.audio].append(item.fact)
-        else:
+            self.warnings[item.source].append(item.fact)
+        elif isinstance(item, Row):
             self._add_row(item)
+        else:
+            self.notes.append(item)
 
     def result(self) -> ScanResult:
         recordings = [recording for path in self.rows if (recording := self._recording(path))]
@@ -99,7 +106,8 @@ class Collection:
         found = row.audio if isinstance(row.audio, Path) else self.folder.locate(row.audio, row.source)
         if found is None:
             name = str(row.audio)
-            self.add(Bad(row.source, ListedAudioMissing(row.line, name, self.folder.why_missing(name, row.source))))
+            if row.line or row.source not in self.named:
+                self.add(Bad(row.source, ListedAudioMissing(row.line, name, self.folder.why_missing(name, row.source))))
             return
         self.rows[found][row.source].append(row._replace(text=" ".join(row.text.split())))
         if row.source in self.lists:
@@ -127,13 +135,15 @@ class Collection:
             timed = []
         if not timed:
             text = self._text(path, source, rows)
-            return path, Recording(file, speaker, text, warnings=tuple(self.warnings[path]), other=tuple(other_cues))
-        warnings = self.warnings[path]
+            return path, Recording(file, speaker, text, warnings=tuple(self.warnings[source]), other=tuple(other_cues))
         cues, more = tidy_cues(sorted((Cue(row.span, row.text) for row in timed), key=lambda cue: cue.span.start))  # type: ignore[arg-type]
         with contextlib.suppress(AudioError):  # reported when the audio itself is needed
             cues, late = fit_to_recording(cues, audio.duration(file))
             more = [*more, *late]
-        warnings += [said(f"{source.name}: {warning}") for warning in more]
+        warnings = [*self.warnings[source], *(said(f"{source.name}: {warning}") for warning in more)]
+        for row in rows:
+            if row.text and not row.span:
+                self.add(Bad(source, LineUnreadable(row.line, LineFault.TIMES, row.text)))
         turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span] if len(speakers) > 1 else []
         return path, Recording(file, speaker, "", tuple(cues), tuple(warnings), tuple(turns), tuple(other_cues))
 
@@ -172,13 +182,11 @@ class Collection:
                 self.add(Bad(scope, AudioNotListed(len(beside), names)))
         if silent:
             self.notes.append(AudioWithoutText(len(silent), tuple(path.name for path in silent[:NAMES])))
-        return [
-            (path, Recording(self.folder.files[path], self.speaker, warnings=tuple(self.warnings[path])))
-            for path in silent
-        ]
+        return [(path, Recording(self.folder.files[path], self.speaker)) for path in silent]
 
     def _name_unused(self) -> None:
         """Name every text that was not used, and what was repaired in those that were."""
+        self.problems += [Bad(path, TextNotUsed(Unused.PACKED)) for path in self.folder.packed]
         for path in self.folder.texts:
             if path not in self.used and path not in self.named:
                 is_known = path in self.claimed or path.suffix.lower() in {".srt", ".vtt", ".ass", ".txt", ".lab"}
@@ -218,7 +226,3 @@ def _cues(file: Path, rows: list[Row]) -> Iterator[Cue]:
     """Yield what rows say of a recording, and when; a text without times is that of the whole."""
     with contextlib.suppress(AudioError):  # reported when the audio itself is needed
         yield from (Cue(row.span or Span(0.0, audio.duration(file)), row.text) for row in rows if row.text)
-
-
-def by_confidence(found: Iterator[tuple[Reader, Match]]) -> list[tuple[Reader, Match]]:
-    return sorted(found, key=lambda pair: -pair[1].confidence)

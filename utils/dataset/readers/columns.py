@@ -96,7 +96,7 @@ def _share(folder: Folder, path: Path, column: Sequence[str]) -> float:
 def _without_audio(table: Table, rows: Sequence[Sequence[str]], folder: Folder, path: Path) -> Columns | None:
     """Return the columns of a list of the times and texts of the one recording that has its name."""
     names = [name.casefold() for name in table.names]
-    if not {"start", "text"} <= set(names) or path not in folder.partners([path]) or not rows:
+    if not {"start", "text"} <= set(names) or not folder.partners(path)[0] or not rows:
         return None
     places = {name: names.index(name) if name in names else None for name in ("start", "end", "duration", "speaker")}
     return Columns(None, names.index("text"), **places)

@@ -21,6 +21,7 @@ class Unused(StrEnum):
     UNKNOWN = "unknown"
     NO_AUDIO = "no_audio"
     GARBLED = "garbled"
+    PACKED = "packed"
     OTHER_LIST = "other_list"
     LANGUAGE = "language"
     CHAPTERS = "chapters"

@@ -1,28 +1,24 @@
 """FLEURS as published: train.tsv without a header, its audio in train.tar.gz."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
+from utils.dataset.readers.facts import LineFault
 from utils.dataset.readers.folder import Folder
-from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 
-NAME = "FLEURS"
-IS_LIST = True
-COLUMNS = 7  # id, file, written text, normalized text, letters, samples, gender
+NAME, IS_LIST = "FLEURS", True
+LINE = re.compile(r"\d+\t([^\t]+)\t([^\t]*)\t[^\t]*\t[^\t]*\t\d+\t[^\t]*")  # id, file, text, normalized, letters, …
 
 
 def recognise(folder: Folder) -> Match | None:
-    return matched(0.95, [path for path in folder.texts_with(".tsv") if _is_fleurs(folder.sample(path))])
+    return matched(0.95, folder.texts_of_lines(LINE, ".tsv"))
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        for number, line in enumerate(folder.text(path).split("\n"), start=1):
-            if line.strip():
-                cells = [*line.split("\t"), "", "", ""]
-                yield Row(path, cells[1], cells[2], "", None, number)
-
-
-def _is_fleurs(lines: Sequence[str]) -> bool:
-    rows = [line.split("\t") for line in lines]
-    return bool(rows) and all(len(row) == COLUMNS and row[0].isdecimal() and row[5].isdecimal() for row in rows)
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    for number, line in folder.lines(path):
+        if match := LINE.fullmatch(line):
+            yield Row(path, match[1], match[2], number)
+        else:
+            yield unreadable(path, number, line, LineFault.CELLS)

@@ -3,11 +3,13 @@
 Files from an archive stand below the path of the archive, wherever they were unpacked.
 """
 
+import contextlib
 import os
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -26,7 +28,10 @@ MEDIA = frozenset(
 ARCHIVES = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".tar", ".zip")
 TABLES = frozenset({".parquet", ".arrow"})
 DOCUMENTS = frozenset({".epub", ".docx", ".pdf", ".xlsx", ".xls", ".odt", ".ods", ".doc"})
-PROGRAMS = frozenset(".py .sh .bat .yaml .yml .toml .cfg .ini .css .js .log .m3u .m3u8 .sha256 .md5 .url".split())
+PROGRAMS = frozenset(
+    ".py .sh .bat .yaml .yml .toml .cfg .ini .css .js .log .m3u .m3u8 .sha256 .md5 .url .pth .pt .npz .ckpt".split()
+)
+PACKED = (b"PK\3\4", b"PAR1", b"ARROW1", b"\xff\xff\xff\xff", b"%PDF", b"\x1f\x8b")  # how such files begin
 ABOUT = re.compile(r"(?i)(?:readme|licen[cs]e|notice|credits|changelog|copying|citation|lang\.txt$|.+\.info\.json$)")
 KIND = re.compile(r"(?i)[._-](?:forced|sdh|cc|default|auto|subs?|subtitles?|captions?|labels?)$")
 LANGUAGE = re.compile(r"(.+)[._-]([A-Za-z]{2,3}(?:[-_][A-Za-z0-9]{2,8})*|[A-Za-z]{4,12})")
@@ -63,6 +68,16 @@ def has_text(path: Path, file: Path) -> bool:
     return bool(sample.strip()) and (controls * 20 < len(sample) or zeros * 4 > len(sample))
 
 
+def is_packed(path: Path, file: Path) -> bool:
+    """Return whether a file is an archive, a table or a document without its suffix, so that no reader opens it."""
+    if path.suffix.lower() in TABLES | DOCUMENTS | PROGRAMS | MEDIA or is_archive(path) or not file.is_file():
+        return False
+    with contextlib.suppress(OSError), file.open("rb") as opened:
+        head = opened.read(262)
+        return head.startswith(PACKED) or head.endswith(b"ustar")  # where a .tar says so
+    return False
+
+
 def possible_names(path: Path) -> Iterator[tuple[str, str]]:
     """Yield the names that the recording of a text may have, each with the language left over."""
     plain = KIND.sub("", path.stem)
@@ -92,6 +107,8 @@ class Folder:
         self.language, self.workspace, self.columns = language, workspace, dict(columns or {})
         self.media = [path for path in files if is_media(path)]
         self.texts = [path for path, file in files.items() if not is_media(path) and has_text(path, file)]
+        others = files.keys() - {*self.media, *self.texts}
+        self.packed = sorted(path for path in others if is_packed(path, files[path]))
         self.links = {path for path, file in self.files.items() if _leads_out(path, file)}
         self.warnings: dict[Path, list[str]] = {}  # about the encoding of texts
         self._read: dict[Path, str] = {}
@@ -117,6 +134,10 @@ class Folder:
         except DataError:
             return []
 
+    def lines(self, path: Path) -> Iterator[tuple[int, str]]:
+        """Yield the lines of a text file that are not empty, with their numbers."""
+        return ((number, line) for number, line in enumerate(self.text(path).split("\n"), 1) if line.strip())
+
     def texts_with(self, *suffixes: str) -> list[Path]:
         return [path for path in self.texts if path.suffix.lower() in suffixes]
 
@@ -128,6 +149,10 @@ class Folder:
             if lines and sum(bool(line.fullmatch(each)) for each in lines) * 5 >= len(lines) * 4:
                 found.append(path)
         return found
+
+    @cached_property
+    def _kinds(self) -> Counter[str]:
+        return Counter(path.suffix.lower() for path in self.texts)
 
     @cached_property
     def _all_media(self) -> list[Path]:
@@ -190,24 +215,25 @@ class Folder:
         best = min(map(rank, found))
         return [path for path in found if rank(path) == best]
 
-    def partners(self, texts: Collection[Path]) -> dict[Path, tuple[list[Path], str]]:
-        """Find the recordings of each text, and the language in its name: in its folder, or the only one elsewhere.
+    def partners(self, path: Path, *suffixes: str) -> tuple[list[Path], str]:
+        """Find the recordings of a text, and the language in its name: in its folder, or the only one elsewhere.
 
-        One recording and one text belong together whatever their names.
+        The only recording and the only text, of those with these suffixes, belong together whatever their names.
         """
-        found: dict[Path, tuple[list[Path], str]] = {}
-        for path in texts:
-            options = []
-            for name, language in possible_names(path):
-                named = self._by_name.get(name, [])
-                beside = [other for other in named if other.parent == path.parent]
-                options.append((beside or (named if len(named) == 1 else []), language))
-            options.sort(key=lambda option: not any(other.parent == path.parent for other in option[0]))
-            if options[0][0] or (options := [option for option in options if option[0]]):
-                found[path] = options[0]
-        if len(self.media) == len(texts) == 1 and not found:
-            return {next(iter(texts)): (list(self.media), "")}
-        return found
+        options = []
+        for name, language in possible_names(path):
+            named = self._by_name.get(name, [])
+            beside = [other for other in named if other.parent == path.parent]
+            if beside or len(named) == 1:
+                options.append((not beside, beside or named, language))
+        if options:
+            return min(options, key=itemgetter(0))[1:]
+        is_alone = len(self.media) == 1 and sum(self._kinds[suffix] for suffix in suffixes) < 2
+        return (list(self.media) if is_alone else []), ""
+
+    def partner(self, path: Path) -> Path | str:
+        """Return the recording of a text, or the name that it would have."""
+        return next(iter(self.partners(path)[0]), path.stem)
 
 
 def _leads_out(path: Path, file: Path) -> bool:

@@ -1,55 +1,43 @@
 """Kaldi, and ALFFA, which has its layout: text, with utt2spk, wav.scp and segments beside it."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import LineFault, LineUnreadable
 from utils.dataset.readers.folder import Folder
-from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.recognition.spans import Span
 
-NAME = "Kaldi"
-IS_LIST = True
+NAME, IS_LIST = "Kaldi", True
 SIGNS = {"wav.scp", "segments", "utt2spk"}
+OTHERS = re.compile(r"segments|frame_shift|(?:utt|spk|reco)2\w+|.+\.(?:scp|conf)")
 
 
 def recognise(folder: Folder) -> Match | None:
     signs = {path.parent for path in folder.files if path.name in SIGNS}
     files = [path for path in folder.texts if path.name == "text" and path.parent in signs]
     parents = {path.parent for path in files}
-    others = [
-        path
-        for path in folder.texts
-        if path.parent in parents and path not in files and (not path.suffix or path.suffix in {".scp", ".conf"})
-    ]
-    return matched(1.0, files, others)
+    return matched(
+        1.0, files, [path for path in folder.texts if path.parent in parents and OTHERS.fullmatch(path.name)]
+    )
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        scp, segments, speakers = (_table(folder, path.with_name(name)) for name in ("wav.scp", "segments", "utt2spk"))
-        for number, line in enumerate(folder.text(path).split("\n"), start=1):
-            if not line.strip():
-                continue
-            name, text = [*line.split(maxsplit=1), ""][:2]
-            recording, span = name, None
-            if name in segments:
-                recording, *times = segments[name].split()
-                try:
-                    start, end = map(float, times[:2])
-                except ValueError:
-                    yield Bad(path.with_name("segments"), LineUnreadable(number, LineFault.TIMES, segments[name]))
-                    continue
-                span = Span(start, end)
-            audio = _audio(folder, scp.get(recording, recording), recording, path)
-            yield Row(path, audio, text, speakers.get(name, ""), span, number)
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    scp, segments, speakers = (_table(folder, path.with_name(name)) for name in ("wav.scp", "segments", "utt2spk"))
+    for number, line in folder.lines(path):
+        name, text = [*line.split(maxsplit=1), ""][:2]
+        recording, *times = segments.get(name, name).split()
+        try:
+            span = Span(float(times[0]), float(times[1])) if times else None
+        except (ValueError, IndexError):
+            yield unreadable(path.with_name("segments"), number, segments[name])
+            continue
+        audio = _audio(folder, scp.get(recording, recording), recording, path)
+        yield Row(path, audio, text, number, speakers.get(name, ""), span)
 
 
 def _table(folder: Folder, path: Path) -> dict[str, str]:
-    if path not in folder.files:
-        return {}
-    rows = (line.split(maxsplit=1) for line in folder.text(path).split("\n"))
+    rows = (line.split(maxsplit=1) for _, line in folder.lines(path)) if path in folder.files else ()
     return {row[0]: row[1] for row in rows if len(row) > 1}
 
 

@@ -5,14 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.storage import parse_json
-from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import LineFault, LineUnreadable
+from utils.dataset.readers.facts import LineFault
 from utils.dataset.readers.folder import Folder
-from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.recognition.spans import Span
 
-NAME = "Label Studio"
-IS_LIST = True
+NAME, IS_LIST = "Label Studio", True
 
 
 def recognise(folder: Folder) -> Match | None:
@@ -20,17 +18,16 @@ def recognise(folder: Folder) -> Match | None:
     return matched(0.95, [path for path in files if '"annotations"' in folder.text(path) and tasks(folder.text(path))])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        for number, task in enumerate(tasks(folder.text(path)), start=1):
-            data = task.get("data") or {}
-            audio = next((str(data[key]) for key in ("audio", "url", "path") if key in data), "")
-            audio = audio or next((value for value in data.values() if isinstance(value, str)), "")
-            accepted = [each for each in task.get("annotations") or [] if not each.get("was_cancelled")]
-            rows = list(_rows(path, number, audio, accepted[-1].get("result") or [])) if accepted else []
-            if not rows:
-                yield Bad(path, LineUnreadable(number, LineFault.NO_TEXT, audio))
-            yield from rows
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    for number, task in enumerate(tasks(folder.text(path)), start=1):
+        data = task.get("data") or {}
+        audio = next((str(data[key]) for key in ("audio", "url", "path") if key in data), "")
+        audio = audio or next((value for value in data.values() if isinstance(value, str)), "")
+        accepted = [each for each in task.get("annotations") or [] if not each.get("was_cancelled")]
+        rows = list(_rows(path, number, audio, accepted[-1].get("result") or [])) if accepted else []
+        if not rows:
+            yield unreadable(path, number, audio, LineFault.NO_TEXT)
+        yield from rows
 
 
 def tasks(text: str) -> list[Mapping[str, Any]]:
@@ -57,4 +54,4 @@ def _rows(path: Path, number: int, audio: str, results: Sequence[Mapping[str, An
         speaker = labels.get(each.get("id")) or []
         is_speaker = len(speaker) == 1 and str(speaker[0]).casefold() not in {"speech", "noise", "voice"}
         span = Span(float(start), float(end)) if has_times and start is not None and end is not None else None
-        yield Row(path, audio, written, str(speaker[0]) if is_speaker else "", span, number)
+        yield Row(path, audio, written, number, str(speaker[0]) if is_speaker else "", span)

@@ -1,24 +1,24 @@
 """LibriTTS: a.normalized.txt and a.original.txt beside a.wav; the first number is the reader."""
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME = "LibriTTS"
-IS_LIST = False
+NAME, IS_LIST = "LibriTTS", False
 NORMALIZED, ORIGINAL = ".normalized.txt", ".original.txt"
+ABOUT = re.compile(r".+\.(?:trans|book)\.tsv|speakers\.tsv|reader_book\.tsv")
 
 
 def recognise(folder: Folder) -> Match | None:
     files = [path for path in folder.texts if path.name.endswith(NORMALIZED)]
     names = {path.name.removesuffix(NORMALIZED) for path in files}
     pairs = [path for path in folder.texts if path.name.removesuffix(ORIGINAL) in names]
-    return matched(0.95, files, [*pairs, *folder.texts_with(".tsv")] if files else [])
+    return matched(0.95, files, [*pairs, *(path for path in folder.texts if ABOUT.fullmatch(path.name))])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        name = path.name.removesuffix(NORMALIZED)
-        yield Row(path, name, folder.text(path), name.partition("_")[0])
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    name = path.name.removesuffix(NORMALIZED)
+    yield Row(path, name, folder.text(path), speaker=name.partition("_")[0])

@@ -1,14 +1,13 @@
 """A text of which each line begins with the name of its recording: OpenSLR, AISHELL, voice messages with one list."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from utils.dataset.readers.folder import Folder, is_media
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME = "lines with names"
-IS_LIST = True
+NAME, IS_LIST = "lines with names", True
 LINE = re.compile(r"\s*(?P<name>[^\s:|]+?)[.:)፦፡|]?[\s:|]+(?P<text>\S.*)")
 
 
@@ -16,19 +15,16 @@ def recognise(folder: Folder) -> Match | None:
     return matched(0.5, [path for path in folder.texts if _names_audio(folder, path)])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        for number, line in enumerate(folder.text(path).split("\n"), start=1):
-            if match := LINE.fullmatch(line):
-                yield Row(path, match["name"], match["text"], "", None, number)
-            elif line.strip():
-                yield Row(path, line.strip(), "", "", None, number)
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    for number, line in folder.lines(path):
+        match = LINE.fullmatch(line)
+        yield Row(path, match["name"] if match else line.strip(), match["text"] if match else "", number)
 
 
 def _names_audio(folder: Folder, path: Path) -> bool:
     lines = folder.sample(path)
     matches = [match for line in lines if (match := LINE.fullmatch(line))]
     names = [match["name"] for match in matches if folder.locate(match["name"], path)]
-    if len(names) == 1 and not is_media(Path(names[0])) and folder.partners([path]):
+    if len(names) == 1 and not is_media(Path(names[0])) and folder.partners(path)[0]:
         return False  # the transcript of a recording, whose name is its first word
     return bool(names) and len(names) * 2 >= len(lines)

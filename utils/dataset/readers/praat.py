@@ -1,23 +1,22 @@
 """Praat: a TextGrid beside its recording; also those of the Montreal Forced Aligner, with a tier of words."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from utils.dataset.facts import Bad
-from utils.dataset.readers.archives import foreign
 from utils.dataset.readers.facts import TextNotUsed, Unused
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
-from utils.dataset.readers.timed import join_words, partner
+from utils.dataset.readers.timed import join_words
 from utils.recognition.spans import Cue, Span
 
-NAME = "Praat TextGrid"
-IS_LIST = False
+NAME, IS_LIST = "Praat TextGrid", False
 TOKEN = re.compile(r'"(?:[^"]|"")*"|(?<![\w\[.])-?\d+(?:\.\d+)?(?:[eE]-?\d+)?(?![\w\]])')
 TEXT_TIERS = re.compile(r"(?i)sent|utt|text|trans|ortho|phrase|segment")
+DERIVED_TIERS = re.compile(r"(?i)phon|word|syll|pos|tone")
 UNSPOKEN = frozenset({"", "sil", "sp", "spn", "<eps>", "<p:>", "<p>", "#"})
 
 
@@ -37,22 +36,17 @@ def recognise(folder: Folder) -> Match | None:
     return matched(0.9, folder.texts_with(".textgrid"))
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        with foreign(path):
-            tiers = [tier for tier in parse(folder.text(path)) if tier.cues]
-        if not tiers:
-            yield Bad(path, TextNotUsed(Unused.EMPTY))
-            continue
-        best = max(tiers, key=lambda tier: (bool(TEXT_TIERS.search(tier.name)), tier.name == "words", tier.words))
-        cues = best.cues if best.words > 1.2 or TEXT_TIERS.search(best.name) else list(join_words(best.cues))
-        audio = partner(folder, path) or path.stem
-        for cue in cues:
-            yield Row(path, audio, cue.text, "", cue.span)
-        derived = re.compile(r"(?i)phon|word|syll|pos|tone")
-        for tier in tiers:
-            if tier is not best and not derived.search(tier.name):
-                yield Bad(path, TextNotUsed(Unused.TIER, tier.name))
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    tiers = [tier for tier in parse(folder.text(path)) if tier.cues]
+    if not tiers:
+        yield Bad(path, TextNotUsed(Unused.EMPTY))
+        return
+    best = max(tiers, key=lambda tier: (bool(TEXT_TIERS.search(tier.name)), tier.name == "words", tier.words))
+    cues = best.cues if best.words > 1.2 or TEXT_TIERS.search(best.name) else join_words(best.cues)
+    yield from (Row(path, folder.partner(path), cue.text, span=cue.span) for cue in cues)
+    for tier in tiers:
+        if tier is not best and not DERIVED_TIERS.search(tier.name):
+            yield Bad(path, TextNotUsed(Unused.TIER, tier.name))
 
 
 def parse(text: str) -> Iterator[Tier]:

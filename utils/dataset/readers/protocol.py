@@ -2,13 +2,12 @@
 
 Each layout is a module of the same shape, in the table of ``registry``::
 
-    NAME = "Kaldi"
-    IS_LIST = True  # names many recordings; audio beside them that it does not name is not used
+    NAME, IS_LIST = "Kaldi", True  # a list names many recordings; audio beside it that it does not name is not used
     def recognise(folder: Folder) -> Match | None: ...
-    def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]: ...
+    def read(folder: Folder, path: Path) -> Iterator[Item]: ...
 
 A reader finds nothing on the disk itself: it asks the ``Folder``. What it does not yield is found by ``collection``,
-which names every text that was not used.
+which names every text that was not used, and every file that a reader could not parse.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from typing import NamedTuple, Protocol
 
 from utils.core.facts import Fact
 from utils.dataset.facts import Bad
+from utils.dataset.readers.facts import LineFault, LineUnreadable
 from utils.dataset.readers.folder import Folder
 from utils.recognition.spans import Span
 
@@ -26,8 +26,9 @@ class Match(NamedTuple):
 
     confidence: float  # between 0 and 1; of two readers of a file, the surer one reads it
     reason: str  # the names that gave it away
-    files: tuple[Path, ...]  # with text
+    files: tuple[Path, ...]  # with text, the best first
     others: tuple[Path, ...] = ()  # that belong to it and have no text to speak
+    unused: tuple[Bad, ...] = ()  # that a better one of the files replaces
 
 
 class Row(NamedTuple):
@@ -36,16 +37,16 @@ class Row(NamedTuple):
     source: Path  # the file with the text
     audio: Path | str  # found already, or as it is written there
     text: str
+    line: int = 0
     speaker: str = ""
     span: Span | None = None  # of the whole recording if none
-    line: int = 0
     is_machine: bool = False  # written by a recogniser, so a person's text comes first
 
 
 class Note(NamedTuple):
-    """Something to know about a recording."""
+    """Something to know about the recordings that a text is used for."""
 
-    audio: Path
+    source: Path
     fact: Fact
 
 
@@ -56,7 +57,7 @@ class Spare(NamedTuple):
     fact: Fact
 
 
-Item = Row | Note | Spare | Bad
+Item = Row | Note | Spare | Bad | Fact  # a fact alone is about the whole scan
 
 
 class Reader(Protocol):
@@ -67,10 +68,16 @@ class Reader(Protocol):
 
     def recognise(self, folder: Folder) -> Match | None: ...
 
-    def read(self, folder: Folder, files: Sequence[Path]) -> Iterator[Item]: ...
+    def read(self, folder: Folder, path: Path) -> Iterator[Item]: ...
 
 
-def matched(confidence: float, files: Sequence[Path], others: Sequence[Path] = ()) -> Match | None:
+def matched(
+    confidence: float, files: Sequence[Path], others: Sequence[Path] = (), unused: Sequence[Bad] = ()
+) -> Match | None:
     """Return a match of these files, if there are any."""
     names = ", ".join(dict.fromkeys(path.name for path in files[:3]))
-    return Match(confidence, names, tuple(files), tuple(others)) if files else None
+    return Match(confidence, names, tuple(files), tuple(others), tuple(unused)) if files or unused else None
+
+
+def unreadable(path: Path, number: int, line: str, fault: LineFault = LineFault.TIMES) -> Bad:
+    return Bad(path, LineUnreadable(number, fault, line[:60]))

@@ -29,7 +29,7 @@ from utils.dataset.readers import (
     whisper_json,
 )
 from utils.dataset.readers.archives import unpack
-from utils.dataset.readers.collection import Collection, by_confidence
+from utils.dataset.readers.collection import Collection
 from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
 from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media
 from utils.media.facts import AudioFileError, AudioProblem
@@ -51,8 +51,8 @@ DEPTH = 3  # of archives inside archives
 def read_files(folder: Folder, speaker: str) -> ScanResult:
     """Read files with the reader that is surest of each."""
     collection = Collection(folder, speaker)
-    found = ((reader, match) for reader in READERS if (match := reader.recognise(folder)))
-    for reader, match in by_confidence(found):
+    found = [(reader, match) for reader in READERS if (match := reader.recognise(folder))]
+    for reader, match in sorted(found, key=lambda pair: -pair[1].confidence):
         collection.add_match(reader, match)
     return collection.result()
 

@@ -1,19 +1,11 @@
-"""What the readers of times share: partners by name, and words joined to stretches of speech."""
+"""Join words with times to stretches of speech."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 
-from utils.dataset.readers.folder import Folder
 from utils.recognition.spans import Cue, Span
 
 PAUSE = 0.35  # seconds between words that end a stretch
 LONGEST = 10.0  # seconds of a stretch of words
-
-
-def partner(folder: Folder, path: Path) -> Path | None:
-    """Return the recording of a text with times."""
-    found = folder.partners([path]).get(path)
-    return found[0][0] if found else None
 
 
 def join_words(words: Iterable[Cue]) -> Iterator[Cue]:

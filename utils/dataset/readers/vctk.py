@@ -1,32 +1,28 @@
 """VCTK: txt/p225/p225_001.txt, and the same sentence by two microphones, p225_001_mic1.flac and _mic2.flac."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 from utils.dataset.readers.facts import MicrophoneChosen
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, Spare, matched
 
-NAME = "VCTK"
-IS_LIST = False
-MICROPHONE = re.compile(r"_mic(\d)$")
+NAME, IS_LIST = "VCTK", False
 ABOUT = {"speaker-info.txt", "update.txt"}
 
 
 def recognise(folder: Folder) -> Match | None:
-    recorded = {MICROPHONE.sub("", path.stem) for path in folder.media}
-    texts = [path for path in folder.texts_with(".txt") if path.stem in recorded]
-    files = [path for path in texts if path.stem.startswith(f"{path.parent.name}_")]
+    texts = [path for path in folder.texts_with(".txt") if path.stem.startswith(f"{path.parent.name}_")]
+    files = [path for path in texts if _takes(folder, path)]
     return matched(0.95, files, [path for path in folder.texts if path.name in ABOUT])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    takes: dict[str, list[Path]] = {}
-    for audio in sorted(folder.media):
-        takes.setdefault(MICROPHONE.sub("", audio.stem), []).append(audio)
-    for path in files:
-        first, *others = takes[path.stem]
-        yield Row(path, first, folder.text(path), path.stem.partition("_")[0])
-        for other in others:
-            yield Spare(other, MicrophoneChosen(first.name))
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    first, *others = _takes(folder, path)
+    yield Row(path, first, folder.text(path), speaker=path.stem.partition("_")[0])
+    yield from (Spare(other, MicrophoneChosen(first.name)) for other in others)
+
+
+def _takes(folder: Folder, path: Path) -> list[Path]:
+    found = (folder.locate(f"{path.stem}{microphone}", path) for microphone in ("", "_mic1", "_mic2"))
+    return list(filter(None, found))

@@ -1,38 +1,33 @@
 """JSON beside its recording: of Whisper, WhisperX and other recognisers, or the samples of WebDataset."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
-from utils.dataset.readers.timed import partner
 from utils.dataset.text_files import SPEAKER, TEXT, json_object
 from utils.recognition.spans import Span
 
-NAME = "JSON beside audio"
-IS_LIST = False
+NAME, IS_LIST = "JSON beside audio", False
 
 
 def recognise(folder: Folder) -> Match | None:
-    files = (path for path in folder.texts_with(".json") if partner(folder, path))
+    files = (path for path in folder.texts_with(".json") if folder.partners(path)[0])
     return matched(0.75, [path for path in files if _has_text(json_object(folder.text(path)))])
 
 
-def read(folder: Folder, files: Sequence[Path]) -> Iterator[Item]:
-    for path in files:
-        values, audio = json_object(folder.text(path)), partner(folder, path)
-        if audio is None:
-            continue
-        speaker = next((str(values[name]) for name in SPEAKER if values.get(name)), "")
-        segments = _segments(values)
-        for segment in segments:
-            span = Span(float(segment["start"]), float(segment["end"]))
-            said_by = str(segment.get("speaker") or speaker)
-            yield Row(path, audio, str(segment["text"]), said_by, span, is_machine=True)
-        if not segments:
-            text = next((str(values[name]) for name in TEXT if values.get(name)), "")
-            yield Row(path, audio, text, speaker)
+def read(folder: Folder, path: Path) -> Iterator[Item]:
+    values, audio = json_object(folder.text(path)), folder.partner(path)
+    speaker = next((str(values[name]) for name in SPEAKER if values.get(name)), "")
+    segments = _segments(values)
+    for segment in segments:
+        span = Span(float(segment["start"]), float(segment["end"]))
+        said_by = str(segment.get("speaker") or speaker)
+        yield Row(path, audio, str(segment["text"]), speaker=said_by, span=span, is_machine=True)
+    if not segments:
+        text = next((str(values[name]) for name in TEXT if values.get(name)), "")
+        yield Row(path, audio, text, speaker=speaker)
 
 
 def _has_text(values: Mapping[str, object]) -> bool:
