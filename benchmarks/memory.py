@@ -31,11 +31,9 @@ def compare(size_name: str, settings_name: str) -> str:
     import torch
 
     from utils.config import TrainConfig
-    from utils.training.memory import MemoryTest
     from utils.training.memory_trace import trace_update
-    from utils.training.model_size import ClipSize, ModelSize, random_gpt
-    from utils.training.speedups.dropout import set_dropout
-    from utils.training_optimizations import TrainingOptimizer
+    from utils.training.model_size import ClipSize, ModelSize
+    from utils.training.probe import probe
 
     layers, width, heads, clips = SIZES[size_name]
     plain = {"enable_mixed_precision": False, "batch_size": clips, "grad_acumm": 1}
@@ -44,10 +42,8 @@ def compare(size_name: str, settings_name: str) -> str:
     traced = sum(trace_update(config, size, clip, on_gpu=False, half=False).values())
 
     def measure() -> int:
-        gpt = random_gpt(size)
-        set_dropout(gpt, config.dropout)
-        TrainingOptimizer(config, "cpu").apply(gpt)
-        return MemoryTest(gpt, config, clip, torch.device("cpu"), torch.float32).measure(clips)[1]
+        with probe(config, size, torch.device("cpu")) as probed:
+            return probed.measure(clip, clips).peak
 
     measure()
     gc.collect()

@@ -44,14 +44,15 @@ from utils.training.distribution import Ranks, make_accelerator
 from utils.training.errors import RunProblem, TrainingError
 from utils.training.fit import TrainResult, fit
 from utils.training.launcher import is_member
-from utils.training.model_size import ClipSize, ModelSize, random_gpt
+from utils.training.model_size import ClipSize, ModelSize
 from utils.training.optimizations import TrainingOptimizer
 from utils.training.preparation import PreparedData, prepare_data, text_change
+from utils.training.probe import probe
 from utils.training.run_saver import Scorer
 from utils.training.speedups.dropout import set_dropout
 from utils.xtts import checkpoints, pronunciations
 from utils.xtts.certificate import read as read_certificate
-from utils.xtts.device import choose_device, free_memory, limit_kernel_cache
+from utils.xtts.device import choose_device, limit_kernel_cache
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
 
@@ -192,7 +193,10 @@ def fit_memory(config: TrainConfig, run: Run, data: PreparedData, free: memory.D
         return config  # ``fit`` says why
     clip, size = ClipSize.longest(chosen.lengths), ModelSize.from_folder(data.base.folder)
     if config.find_batch_size:
-        largest = largest_batch(config, size, clip, free) if free.kind == "cuda" else None
+        largest = None
+        if free.kind == "cuda":  # try batches of the longest clips
+            with probe(config, size, torch.device(choose_device("auto"))) as probed:
+                largest = probed.largest_batch(clip, config.batch_size * config.grad_acumm, round(0.9 * free.memory))
         config = memory.fit_batch(config, free, size, clip, largest=largest)[0]
         config = memory.changed(config, {"find_batch_size": False})  # a resumed run must have the same batches
         write_atomically(run.config, config.to_yaml())
@@ -206,17 +210,6 @@ def fit_memory(config: TrainConfig, run: Run, data: PreparedData, free: memory.D
     if not plan.fits:
         report(facts.MemoryShort(plan.needed, plan.available))
     return config
-
-
-def largest_batch(config: TrainConfig, size: ModelSize, clip: ClipSize, free: memory.Device) -> int:
-    """Try the largest batch on the GPU, with random data of the longest clips."""
-    optimizations, gpt = TrainingOptimizer.from_config(config), random_gpt(size)
-    optimizations.apply(gpt)
-    test = memory.MemoryTest(gpt, config, clip, optimizations.device, optimizations.precision.torch_dtype)
-    largest = test.largest_batch(config.batch_size * config.grad_acumm, round(0.9 * free.memory))
-    del gpt, test
-    free_memory()
-    return largest
 
 
 def make_scorer(config: TrainConfig, dataset: Path, report: Report) -> Scorer:

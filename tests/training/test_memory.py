@@ -16,10 +16,11 @@ from utils.config import TrainConfig
 from utils.training import memory
 from utils.training.clips import ClipLengths
 from utils.training.errors import PlanDoesNotFitError, SettingRefusedError
-from utils.training.memory import GIB, Device, peak_memory
+from utils.training.memory import GIB, Device
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize, random_batch, random_gpt
-from utils.training.packing import PackedGpt, SpecialTokens
+from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
+from utils.training.probe import peak_memory, probe
 from utils.training.speedups.dropout import set_dropout
 from utils.training_optimizations import TrainingOptimizer
 
@@ -162,15 +163,29 @@ def test_where_no_setting_is_enough_all_that_help_are_named() -> None:
 
 
 def test_a_part_of_a_split_batch_is_measured_beside_the_gradients_of_the_others() -> None:
-    gpt: Any = random_gpt(SMALL)
-    test = memory.MemoryTest(gpt, TrainConfig(batch_size=1, grad_acumm=2), CLIP, torch.device("cpu"), torch.float32)
     seen: list[bool] = []
-    test.model.register_forward_pre_hook(lambda *_: seen.append(gpt.mel_head.weight.grad is not None))
-    test.measure(1)
-    assert seen == [False, True] * 2
-    seen.clear()
-    assert test.largest_batch(2, 2**40) == 2  # all of it at once
-    assert seen == [False] * 2
+    with probe(TrainConfig(batch_size=1, grad_acumm=2), SMALL, torch.device("cpu")) as probed:
+        gpt = probed.step.packed.gpt
+        probed.step.model.register_forward_pre_hook(lambda *_: seen.append(gpt.mel_head.weight.grad is not None))
+        probed.measure(CLIP, 1)
+        assert seen == [False, True] * 2
+        seen.clear()
+        assert probed.largest_batch(CLIP, 2, 2**40) == 2  # all of it at once
+        assert seen == [False] * 2
+
+
+def test_a_batch_that_does_not_fit_is_a_tenth_smaller_the_next_time() -> None:
+    tried: list[int] = []
+
+    def refuse(_model: object, batches: tuple[PackedBatch]) -> None:
+        tried.append(batches[0].clips)
+        if batches[0].clips > 2:
+            raise torch.OutOfMemoryError
+
+    with probe(TrainConfig(batch_size=2, grad_acumm=1), SMALL, torch.device("cpu")) as probed:
+        probed.step.model.register_forward_pre_hook(refuse)
+        assert probed.largest_batch(CLIP, 4, 2**40) == 2
+    assert tried == [4, 3, 2, 2]
 
 
 def test_a_peak_between_two_samples_is_seen() -> None:

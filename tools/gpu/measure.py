@@ -267,8 +267,8 @@ def memory() -> None:
     from utils.config import TrainConfig
     from utils.training import memory as plan
     from utils.training.certificate import REFERENCE
-    from utils.training.model_size import ClipSize, ModelSize, random_gpt
-    from utils.training_optimizations import TrainingOptimizer
+    from utils.training.model_size import ClipSize, ModelSize
+    from utils.training.probe import probe
     from utils.xtts.device import choose_precision
 
     shapes = [(2, 64, 4), (6, 512, 8), (12, 768, 12), (30, 1024, 16)][: 1 if ARGS.toy else 4]
@@ -285,13 +285,10 @@ def memory() -> None:
                     TrainConfig.load(REFERENCE), {**BASE, "batch_size": 2 if ARGS.toy else 8, **settings}
                 )
                 clip = clip_of(1) if ARGS.toy else ClipSize.from_config(config)
-                with torch.device(DEVICE):
-                    gpt = random_gpt(size)
-                TrainingOptimizer(config, DEVICE).apply(gpt)
+                with probe(config, size, DEVICE) as probed:
+                    measured = probed.measure(clip, config.batch_size)
+                    held = reserved()
                 dtype = choose_precision(DEVICE, wanted=True).torch_dtype
-                seconds, found = plan.MemoryTest(gpt, config, clip, DEVICE, dtype).measure(config.batch_size)
-                held = reserved()
-                del gpt
                 told = plan.estimate(
                     config,
                     plan.Device("cuda" if CUDA else "cpu", 80 << 30, "", half=dtype != torch.float32),
@@ -305,10 +302,10 @@ def memory() -> None:
                     row=name,
                     told_mib=without / 2**20,
                     reserve_mib=told.parts["reserve"] / 2**20,
-                    found_mib=found / 2**20,
+                    found_mib=measured.peak / 2**20,
                     held_mib=held,
-                    ratio=found / without,
-                    ms=1e3 * seconds,
+                    ratio=measured.peak / without,
+                    ms=1e3 * measured.seconds,
                 )
 
             attempt(f"memory {layers}x{dim} {name}", row)

@@ -11,7 +11,9 @@ from utils.config.flags import add_flags, read_flags
 from utils.core import wording
 
 if TYPE_CHECKING:
-    from utils.training.memory import Device, MemoryTest
+    from utils.training.memory import Device
+    from utils.training.model_size import ClipSize
+    from utils.training.probe import Probe
 
 CONFIG = TrainConfig
 GIB = 2**30
@@ -25,11 +27,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the active optimizations, the estimate, and what was measured."""
+    import torch
+
     from utils.training import memory
     from utils.training.errors import PlanDoesNotFitError
-    from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_gpt
-    from utils.training.optimizations import TrainingOptimizer
-    from utils.training.speedups.dropout import set_dropout
+    from utils.training.model_size import ClipSize, ModelSize
+    from utils.training.probe import probe
+    from utils.xtts.device import choose_device
 
     config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1})
     device, clip = memory.Device.detect(config), ClipSize.from_config(config)
@@ -40,33 +44,26 @@ def run(arguments: argparse.Namespace) -> int:
     if device.kind == "cpu" and not estimate.fits:  # the system would kill other programs
         memory.fit_batch(memory.changed(config, {"grad_acumm": 1}), device)
         raise PlanDoesNotFitError(estimate.needed, estimate.available, ("a smaller batch_size, a larger grad_acumm",))
-    optimizer = TrainingOptimizer.from_config(config)
-    gpt = random_gpt(ModelSize.from_config(config))
-    for change in (set_dropout(gpt, config.dropout), *optimizer.apply(gpt).values()):
-        print(wording.describe(change), flush=True)
-    test = memory.MemoryTest(gpt, config, clip, optimizer.device, optimizer.get_mixed_precision_config().torch_dtype)
-    if not arguments.find:
-        return measure(test, clips_per_batch(config, clip), device)
-    maximum = config.batch_size * config.grad_acumm
-    if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
-        maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
-    print(f"{'largest batch':<24} {test.largest_batch(maximum, device.memory)} clips")
+    with probe(config, ModelSize.from_config(config), torch.device(choose_device("auto"))) as probed:
+        for change in probed.changes:
+            print(wording.describe(change), flush=True)
+        if not arguments.find:
+            return measure(probed, clip, device)
+        maximum = config.batch_size * config.grad_acumm
+        if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
+            maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
+        print(f"{'largest batch':<24} {probed.largest_batch(clip, maximum, device.memory)} clips")
     return 0
 
 
-def measure(test: "MemoryTest", clips: int, device: "Device") -> int:
+def measure(probed: "Probe", clip: "ClipSize", device: "Device") -> int:
     """Measure one batch and print its cost."""
-    import torch
+    from utils.training.model_size import clips_per_batch
 
-    from utils.training.errors import ClipsDoNotFitError
-
-    try:
-        seconds, peak = test.measure(clips)
-    except torch.OutOfMemoryError as error:
-        raise ClipsDoNotFitError(clips) from error
+    found = probed.measure(clip, clips_per_batch(probed.config, clip))
     kind = "allocated by torch" if device.kind == "cuda" else "used by this process, including cached memory"
-    print(f"{'seconds per batch':<24} {seconds:.2f}")
-    print(f"{'measured peak':<24} {peak / GIB:.2f} GiB {kind}")
-    fits = peak <= device.memory
+    print(f"{'seconds per batch':<24} {found.seconds:.2f}")
+    print(f"{'measured peak':<24} {found.peak / GIB:.2f} GiB {kind}")
+    fits = found.peak <= device.memory
     print(f"{'result':<24} {'fits' if fits else 'does not fit'} into {device.memory / GIB:.1f} GiB")
     return int(not fits)

@@ -7,7 +7,6 @@ AdamW. What fails is replaced in later runs (``safe_config``). A CPU can be test
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -19,24 +18,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import nn
 
 from utils.config import SpeechConfig, TrainConfig
 from utils.speech.decoder import Decoder
 from utils.speech.types import Generation, Sentence
-from utils.training.data_loader import Update
-from utils.training.distribution import Ranks
 from utils.training.facts import SettingReplaced
-from utils.training.fit import make_step
 from utils.training.memory import changed
 from utils.training.model_size import ModelSize, random_gpt
-from utils.training.optimizations import TrainingOptimizer
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialTokens, pack
-from utils.training.speedups import gpu
-from utils.training.speedups.dropout import set_dropout
-from utils.training.step import TrainStep
+from utils.training.probe import Measured, probe
 from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
-from utils.xtts.device import choose_precision, free_memory
 from utils.xtts.tokenizer import TokenizedText
 
 SWITCHES = Path(__file__).parent / "data" / "switches.toml"
@@ -62,15 +53,6 @@ class Switch:
 def switches() -> tuple[Switch, ...]:
     """Return the switches of ``data/switches.toml``."""
     return tuple(Switch(name, **row) for name, row in tomllib.loads(SWITCHES.read_text(encoding="utf-8")).items())
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a few updates gave."""
-
-    numbers: tuple[float, ...]  # loss and norm of the gradient of each update
-    milliseconds: float
-    mebibytes: float
 
 
 def certify(device: torch.device) -> Iterator[Check]:
@@ -125,43 +107,13 @@ def updates(
 ) -> Measured:
     """Train a few updates from the same start; with ``is_full``, memory runs out in the first one."""
     config = changed(TrainConfig.load(REFERENCE), settings)
-    with _restored(device), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(0)
-        gpt = _gpt(size, device)
-        set_dropout(gpt, 0)
-        TrainingOptimizer(config, device).apply(gpt)
-        step, batch = _step(gpt, config, device), _batch(gpt, config.batch_size)
+    with probe(config, size, device) as probed:
         if is_full:
-            step.model.register_forward_pre_hook(_fill_memory(device))
-        results, seconds = [], []
-        for number in range(UPDATES):
-            start = time.perf_counter()
-            results.append(step.run(Update([batch], batch.text_count, batch.audio_count, batch.clips, number)))
-            seconds.append(time.perf_counter() - start)
-        peak = torch.cuda.max_memory_allocated(device) if device.type == "cuda" else 0
-    numbers = tuple(number for result in results for number in (result.loss, result.norm))
-    return Measured(numbers, 1000 * min(seconds[1:]), peak / 2**20)
+            probed.step.model.register_forward_pre_hook(_fill_memory(device))
+        return probed.run([_batch(probed.tokens, config.batch_size)], UPDATES)
 
 
-def _gpt(size: ModelSize, device: torch.device) -> nn.Module:
-    gpt = random_gpt(size)
-    for name, weight in gpt.named_parameters():
-        if "proj_out" in name:  # coqui starts them at zero, which would hide an error in the encoder's attention
-            nn.init.normal_(weight, std=0.05)
-    return gpt.to(device)
-
-
-def _step(gpt: nn.Module, config: TrainConfig, device: torch.device) -> TrainStep:
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState
-
-    AcceleratorState._reset_state(reset_partial_state=True)  # noqa: SLF001  # the next check has another precision
-    precision = choose_precision(device, wanted=config.enable_mixed_precision).dtype
-    ranks = Ranks(Accelerator(cpu=device.type == "cpu", mixed_precision=precision))
-    return make_step(gpt, config, ranks, UPDATES)
-
-
-def _batch(gpt: nn.Module, clips: int) -> PackedBatch:
+def _batch(tokens: SpecialTokens, clips: int) -> PackedBatch:
     random = np.random.default_rng(0)
     examples = [
         Example(
@@ -171,21 +123,7 @@ def _batch(gpt: nn.Module, clips: int) -> PackedBatch:
         )
         for number in range(clips)
     ]
-    return pack(examples, SpecialTokens.from_model(gpt))
-
-
-@contextmanager
-def _restored(device: torch.device) -> Iterator[None]:
-    """Undo the choices that apply to the whole process."""
-    before = gpu.tf32_state()
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    try:
-        yield
-    finally:
-        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before.values()
-        free_memory()
+    return pack(examples, tokens)
 
 
 def _fill_memory(device: torch.device) -> Callable[..., None]:
@@ -214,9 +152,10 @@ def _compared(name: str, measured: Iterable[tuple[Measured, Measured]], toleranc
     pairs = list(measured)
     worst = max(difference(one.numbers, other.numbers) for one, other in pairs)
     widest, plain = pairs[-1]
-    slower = widest.milliseconds / plain.milliseconds
-    detail = f"differs by {worst:.1e} (limit {tolerance:.0e}); {slower:.2f} x the time of the reference"
-    return Check(name, worst <= tolerance, detail, widest.milliseconds, widest.mebibytes)
+    slower = widest.seconds / plain.seconds
+    other = "".join(f"; {name}: {used}" for name, used in widest.kernels.items() if used != plain.kernels.get(name))
+    detail = f"differs by {worst:.1e} (limit {tolerance:.0e}); {slower:.2f} x the time of the reference{other}"
+    return Check(name, worst <= tolerance, detail, 1000 * widest.seconds, widest.peak / 2**20)
 
 
 def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
@@ -231,7 +170,7 @@ def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
 def _decodes(name: str, size: ModelSize, device: torch.device) -> Check:
     """Compare sentences generated with CUDA graphs with those generated without, while rows leave the batch."""
     torch.manual_seed(0)
-    gpt: Any = _gpt(size, device)
+    gpt: Any = random_gpt(size).to(device)
     gpt.mel_head.bias[gpt.stop_audio_token] = -1e4  # no sentence ends by itself
     decoder = Decoder(gpt, "fp32", str(device))
     decoder.codes *= 0.05  # or they drown what the cache adds

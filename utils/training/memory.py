@@ -1,38 +1,29 @@
-"""Estimate the memory that a run needs, split its batch so that it fits, and measure a real update.
+"""Estimate the memory that a run needs, and split its batch so that it fits.
 
-The estimate traces an update of the real model (``memory_trace``) and measures nothing on the device itself.
-``MemoryTest`` does that with the longest clips and random data.
+The estimate traces an update of the real model (``memory_trace``) and measures nothing on the device itself; ``probe``
+does.
 """
 
 import bisect
 import contextlib
 import functools
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal
 
 import psutil
 import torch
-from accelerate import find_executable_batch_size
-from torch import nn
 
 from utils.config import TrainConfig
 from utils.core import wording
 from utils.core.errors import ConfigError
-from utils.training.ema import Ema
-from utils.training.errors import ClipsDoNotFitError, PlanDoesNotFitError
+from utils.training.errors import PlanDoesNotFitError
 from utils.training.facts import MemoryPlan
 from utils.training.memory_trace import trace_update
-from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch
-from utils.training.optimizers import make_optimizer
-from utils.training.packing import LossSums, PackedBatch, PackedGpt, SpecialTokens
+from utils.training.model_size import ClipSize, ModelSize
 from utils.xtts.device import choose_precision
 
 GIB = 2**30
-SAMPLE_SECONDS = 0.002  # between two readings of the memory of a process
 RESERVE = {
     "cuda": round(0.6 * GIB),  # CUDA context and libraries; an assumption, not measured
     "cpu": round(0.8 * GIB),  # this process after its imports: 757 MiB on Linux with torch 2.11
@@ -156,100 +147,3 @@ def _remedies(
             config, needed = tried, result.needed
         if result.fits:
             return
-
-
-class MemoryTest:
-    """Runs updates of an optimized GPT on random clips of one size, as a run with these settings would.
-
-    ``dtype`` is that of matrix products; float32 disables autocast.
-    """
-
-    def __init__(
-        self, gpt: nn.Module, config: TrainConfig, clip: ClipSize, device: torch.device, dtype: torch.dtype
-    ) -> None:
-        self.tokens, self.clip, self.device, self.dtype = SpecialTokens.from_model(gpt), clip, device, dtype
-        self.model = PackedGpt(gpt.to(device), config.label_smoothing).train()
-        self.optimizer, _ = make_optimizer(self.model, config, device)
-        self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-        self.text_weight = config.text_loss_weight
-        self.clips_per_update = clips_per_batch(config, clip) * config.grad_acumm
-
-    def measure(self, clips: int) -> tuple[float, int]:
-        """Return the seconds of an update, and the peak bytes: allocated by torch on a GPU, else of this process."""
-        batch = random_batch(self.tokens, self.clip, clips).to(self.device)
-        seconds = 0.0
-        with peak_memory(self.device) as peak:
-            for _ in range(2):  # the first update allocates the optimizer's state
-                if clips < self.clips_per_update:  # the gradients of an earlier part are there
-                    self._add_gradients(batch)
-                start = time.perf_counter()
-                self._add_gradients(batch)
-                self._update()
-                seconds = time.perf_counter() - start
-        return seconds, peak[0]
-
-    def largest_batch(self, maximum: int, available: int) -> int:
-        """Return the largest number of clips, up to a maximum, whose update stays within the available bytes."""
-
-        def attempt(clips: int) -> int:
-            if self.measure(clips)[1] > available:
-                raise torch.OutOfMemoryError("CUDA out of memory.")  # accelerate recognizes the message
-            return clips
-
-        search = find_executable_batch_size(attempt, starting_batch_size=maximum)  # a tenth less after each failure
-        try:
-            return int(search())
-        except RuntimeError as error:
-            raise ClipsDoNotFitError(1) from error
-
-    def _add_gradients(self, batch: PackedBatch) -> None:
-        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype != torch.float32):
-            sums: LossSums = self.model(batch)
-        loss = sums.audio / max(1, batch.audio_count) + self.text_weight * sums.text / max(1, batch.text_count)
-        torch.autograd.backward(loss)
-
-    def _update(self) -> None:
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-
-
-@contextlib.contextmanager
-def peak_memory(device: torch.device) -> Iterator[list[int]]:
-    """Watch how much memory is in use; afterwards the list holds the maximum in bytes."""
-    peak = [0]
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-        torch.cuda.reset_peak_memory_stats(device)
-        yield peak
-        peak[0] = torch.cuda.max_memory_allocated(device)
-        return
-    done, process = threading.Event(), psutil.Process()
-    is_counted_by_the_kernel = _reset_peak_of_process()
-
-    def watch() -> None:
-        is_done = False
-        while not is_done:
-            peak[0] = max(peak[0], process.memory_info().rss)
-            is_done = done.wait(SAMPLE_SECONDS)
-
-    thread = threading.Thread(target=watch, name="peak-memory", daemon=True)
-    thread.start()
-    try:
-        yield peak
-    finally:
-        done.set()
-        thread.join()
-        if is_counted_by_the_kernel:
-            status = Path("/proc/self/status").read_text()
-            peak[0] = max(peak[0], 1024 * int(status.split("VmHWM:")[1].split()[0]))
-
-
-def _reset_peak_of_process() -> bool:
-    """Let the kernel count the peak anew. Without it, sampling misses short peaks on a busy machine."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5")
-    except OSError:
-        return False
-    return True

@@ -19,11 +19,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from utils.config import TrainConfig
-from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch, random_gpt
-from utils.training.optimizations import TrainingOptimizer
+from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch
+from utils.training.optimizations import optimized_gpt
 from utils.training.optimizers import make_optimizer
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
-from utils.training.speedups.dropout import set_dropout
 
 BYTES_8BIT = 2 * (1 + 4 / 256)  # bitsandbytes: two moments of one byte, and a scale for every 256 of them
 
@@ -116,9 +115,7 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
     traced = TrainConfig.parse({**config.model_dump(), **_traceable(config, on_gpu=on_gpu)})
     with torch.random.fork_rng(devices=[]):
         with torch.device("meta"):
-            gpt = random_gpt(size)
-            set_dropout(gpt, config.dropout)
-            TrainingOptimizer(traced, "cpu").apply(gpt)
+            gpt, _ = optimized_gpt(size, traced, "cpu")
         batch = random_batch(SpecialTokens.from_model(gpt), clip, clips_per_batch(config, clip))
         with FakeTensorMode(allow_non_fake_inputs=True), cuda_kernels() if on_gpu else contextlib.nullcontext():
             model = PackedGpt(gpt.to_empty(device="cpu"), config.label_smoothing).train()

@@ -13,12 +13,21 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
 from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.model_size import ModelSize, random_gpt
 from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
 from utils.xtts.modules import CONDITIONING, GPT
 
 GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model
+
+
+def optimized_gpt(
+    size: ModelSize, config: TrainConfig, device: torch.device | str
+) -> tuple[nn.Module, list[Optimization]]:
+    """Return a model with random weights and every optimization of a run, and what each one changed."""
+    gpt = random_gpt(size)
+    return gpt, [dropout.set_dropout(gpt, config.dropout), *TrainingOptimizer(config, device).apply(gpt).values()]
 
 
 def coqui_gpt(model: nn.Module) -> nn.Module:

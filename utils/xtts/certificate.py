@@ -23,7 +23,7 @@ class Check:
     passed: bool
     detail: str  # what was compared, or what went wrong
     milliseconds: float = 0.0  # of an update, or of a step of decoding
-    mebibytes: float = 0.0  # the most that torch allocated
+    mebibytes: float = 0.0  # the most that torch allocated; on a CPU, that the process used
 
     @property
     def row(self) -> str:
