@@ -99,8 +99,10 @@ def test_links_lead_somewhere_in_the_repository(page: Path) -> None:
         assert re.search(r"https?://(?!127\.0\.0\.1|localhost)|\.\./shared|/work/", text) is None
 
 
-def test_the_tree_of_readme_is_the_disk() -> None:
-    tree = next(text for kind, text in BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8")) if not kind)
+def test_the_tree_in_contributing_is_the_disk() -> None:
+    tree = next(
+        text for kind, text in BLOCK.findall((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")) if not kind
+    )
     paths = [line.partition(" ")[0] for line in tree.splitlines() if line.strip()]
     assert [path for path in paths if not (ROOT / path).exists()] == []
     assert {path.stem for path in (ROOT / "utils").iterdir() if path.stem[0] not in "_."} <= {*re.findall(r"\w+", tree)}

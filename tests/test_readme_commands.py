@@ -1,4 +1,4 @@
-"""The commands of README, executed as they are written and in their order, in a fresh checkout without a network."""
+"""The commands of the reference and of README, executed as they are written, in a fresh checkout without a network."""
 
 import os
 import re
@@ -25,8 +25,9 @@ ELSEWHERE = ("./start.sh test",)  # .ci/run does it
 
 
 def commands() -> list[str]:
-    blocks = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    return [line.split("  #")[0].rstrip() for line in "".join(blocks).splitlines()]
+    pages = [(ROOT / page).read_text(encoding="utf-8") for page in ("docs/COMMANDS.md", "README.md")]
+    lines = "".join(block for page in pages for block in BLOCK.findall(page)).splitlines()
+    return list(dict.fromkeys(line.split("  #")[0].rstrip() for line in lines))
 
 
 @pytest.fixture(scope="module")
