@@ -9,8 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
-from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES, fold, values
-from utils.amharic.analysis import readings
+from utils.amharic.alphabet import CONSONANT_CODES, ETHIOPIC, VOWEL_CODES, fold, values
+from utils.amharic.analysis import Reading, readings
+from utils.amharic.kinds import mask
 from utils.amharic.lexicon import stems
 from utils.amharic.tables import mapping, rows
 
@@ -18,17 +19,21 @@ ROW = re.compile(
     r"(?<![A-Za-z@#./])[A-Za-z]+(?:['’][a-z]+)?(?:[ ,0-9]+[A-Za-z]+(?:['’][a-z]+)?)*(?![A-Za-z@/]|\.[a-z])"
 )
 WORD = re.compile("[A-Za-z]+(?:['’][a-z]+)?")
+APART = re.compile(f"(?<![{ETHIOPIC}])([የበከለ]) (?=[{ETHIOPIC}])")  # ke gonder
 CONSONANTS = {  # the codes that a spelling may mean, the likeliest first
     "sh": "X", "ch": "cC", "gn": "N", "ny": "N", "zh": "Z", "ts": "S", "tz": "S", "ph": "f", "kh": "hk", "th": "tT",
     "b": "b", "c": "kc", "d": "d", "f": "f", "g": "g", "h": "h", "j": "J", "k": "kK", "l": "l", "m": "m", "n": "n",
     "p": "pP", "q": "K", "r": "r", "s": "sS", "t": "tT", "v": "v", "w": "w", "x": "XS", "y": "y", "z": "z",
 }  # fmt: skip
-VOWELS = {"a": "aE", "e": "EIe", "i": "Iie", "o": "o", "u": "uI", "ee": "ie", "ie": "e", "oo": "u", "ou": "u"}
-LABIAL = frozenset("kgqh")
-SEPARATE = frozenset({"gn", "ny", "ts", "th"})  # two letters, or one sound
+VOWELS = {"a": "a", "e": "EIe", "i": "Iie", "o": "o", "u": "uI", "ee": "ie", "ie": "e", "oo": "u", "ou": "u"}
+SEPARATE = {"gn": 1.0, "ny": 1.0, "ts": 1.0, "th": 1.0}  # two letters, or one sound
+TWICE = frozenset("tk")  # metual መጥቷል
+# Ends of words that are written in another way than they are decoded, with a cost.
+ENDS = {"lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5), "yi": ("y", -0.5), "wu": ("w", -0.5)}
 SLOT = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?")
 NEXT = 0.7  # cost of each meaning after the likeliest
-BEAM = 60  # ways to read a word that are kept
+BEAM = 120  # ways to read a word that are kept
+BEST = 3.5  # what a frequent word may gain
 LISTED = 9.0  # cost of a reading from which on the analyser knows no such word
 ENGLISH = 0.3  # share of the words in a row that only English has
 SHARE = 0.5  # of the words in a row that are Amharic
@@ -53,7 +58,9 @@ def _decode_row(row: str) -> str:
         return row
     if len(known) == 1 and len(known[0]) < SURE and known[0].lower() not in chat_words():
         return row
-    return WORD.sub(lambda match: amharic[match[0]] if match[0] in amharic else match[0], row)
+    amharic |= {word: write(_ways(word.lower())[0][1]) for word in decoded if word not in amharic}
+    written = WORD.sub(lambda match: amharic.get(match[0], match[0]), row)
+    return APART.sub(r"\1", written)
 
 
 @cache
@@ -81,15 +88,29 @@ def decode(word: str) -> str:
         return chat_words().get(word, "")
     best: tuple[float, str] | None = None
     ways: Iterable[tuple[float, str]] = _ways(word)
-    if word.endswith("lew"):  # እወድሃለሁ is often written as it is said
-        ways = heapq.merge(ways, ((cost + NEXT, f"{codes[:-1]}hu") for cost, codes in _ways(word) if codes[-1] == "w"))
+    for end, (meant, more) in ENDS.items():
+        if word.endswith(end):
+            other = _ways(word.removesuffix(end) + meant)
+            ways = heapq.merge(ways, [(cost + more, codes) for cost, codes in other])
     for cost, codes in ways:
-        if best and cost >= best[0]:
+        if best and cost - BEST >= best[0]:
             break  # the others cost more before they are even analysed
-        found = readings(codes, stems())
-        if found and found[0].cost < LISTED and (best is None or cost + found[0].cost < best[0]):
-            best = cost + found[0].cost, codes
+        known = [reading for reading in readings(codes, stems()) if reading.cost < LISTED]
+        if known and (total := cost + min(map(_cost, known))) < (best[0] if best else LISTED + BEST):
+            best = total, codes
     return write(best[1]) if best else ""
+
+
+def _cost(reading: Reading) -> float:
+    """Return the cost of a reading in a chat, where commands and everyday words are frequent."""
+    is_command = reading.kinds & mask("M*") and not reading.prefix.marked
+    is_frequent = reading.entry.word.replace("ː", "") in _frequent()
+    return reading.cost - 2.0 * bool(is_command) - 1.2 * is_frequent
+
+
+@cache
+def _frequent() -> frozenset[str]:
+    return frozenset(word for cells in rows("frequent_words.tsv", columns=1) for word in cells[0].split())
 
 
 def _ways(word: str) -> list[tuple[float, str]]:
@@ -106,7 +127,9 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
     place, before = 0, ""
     while place < len(word):
         pair = word[place : place + 2]
-        spelled = pair if pair in CONSONANTS or pair in VOWELS or (pair == "ua" and before in LABIAL) else word[place]
+        spelled = (
+            pair if pair in CONSONANTS or pair in VOWELS or (pair == "ua" and before in CONSONANTS) else word[place]
+        )
         place += len(spelled)
         if spelled == "ua":
             step = [(0.0, "Wa"), (NEXT, "uHa"), (NEXT, "uwa")]
@@ -115,9 +138,12 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
         elif spelled in CONSONANTS:
             step = [(NEXT * at, code) for at, code in enumerate(CONSONANTS[spelled])]
             if spelled in SEPARATE:
-                step.append((1.0, "".join(CONSONANTS[letter][0] for letter in spelled)))
-            if word[place : place + len(spelled)] == spelled:  # written twice, said long
-                place += len(spelled)
+                more = SEPARATE[spelled] + 2 * (place == len(word))
+                step.append((more, "".join(CONSONANTS[letter][0] for letter in spelled)))
+            is_double = word[place : place + len(spelled)] == spelled  # said long, or two radicals
+            place += len(spelled) * is_double
+            if spelled in TWICE:
+                step.append((1.5 - is_double, CONSONANTS[spelled][1] + spelled))
         else:
             step = [(0.0, "H")]  # an apostrophe
         before = spelled
@@ -144,4 +170,7 @@ def write(codes: str) -> str:
 @cache
 def _letters() -> dict[str, str]:
     """Return the usual letter of each consonant, alone and with each vowel."""
-    return {codes: fold(letter) for letter, codes in sorted(values().items(), reverse=True) if SLOT.fullmatch(codes)}
+    usual = sorted(
+        values().items(), key=lambda item: (item[0] > "ᎀ", ord(item[0]) & 7 == 7, item[0]), reverse=True
+    )  # ጓ, not ጏ
+    return {codes: fold(letter) for letter, codes in usual if SLOT.fullmatch(codes)}
