@@ -21,6 +21,7 @@ _MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
 _THIRD = mask("Iy* Jy* P* G*")
 _RELATIVE = ("yEm:", "m")
+_PLACES = frozenset(read("ላይ ውስጥ ጋር አጠገብ ስር ፊት እዚህ እዚያ ዘንድ መካከል").split())
 _ANIMATE = frozenset({"person", "animal"})
 
 
@@ -132,14 +133,20 @@ def _phrases() -> dict[str, list[tuple[str, str, frozenset[str]]]]:
 
 def _saying(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for አለ "said" behind what was said: a quotation, a finite verb, yes, no, a word of sound."""
+    last = place.last
     if reading.entry.word != _SAY:
         return 0
-    last = place.last
+    if reading.codes == "yalE":  # ያለ ምክንያት without, unless a place says where something is
+        is_place = last and (last.prefix.marked == "bE" or place.neighbour(-1) in _PLACES)
+        return 2.5 * (not is_place)
     if '"' in place.before:
         return 6
-    if not last:
-        return 0
-    if last.entry.word in _THUS:
+    return _said_by(reading, last) if last else 0
+
+
+def _said_by(reading: Reading, last: Reading) -> float:
+    is_speaker = _is_animate(last) and (last.ending.marked or last.entry.pos == "name")
+    if last.entry.word in _THUS or (reading.prefix.marked and is_speaker):  # አባትህ ያለው, ጳውሎስ እንዳለ
         return 3
     is_word_of_sound = last.entry.pos == "interj" or (last.entry.pos == "adv" and last.codes.endswith(":"))
     return 5 if is_word_of_sound or _is_finite(last) else 0
@@ -176,6 +183,16 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
     return -1.2 if is_inside and place.chosen else -2.5 * bool(is_inside)
 
 
+def _attribute(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a malus for an adjective or a number before a verb: ሰው መቶ አመለጠ."""
+    after = place.neighbour(1)
+    if not (reading.entry.pos == "adj" or reading.entry.word == "መቶ") or not after or place.after.strip():
+        return 0
+    verb = readings(after, place.stems)[0]
+    is_verb = verb.entry.pos in {"active", "passive"} and not verb.kinds & NOUN
+    return -4.0 * (is_verb and verb.entry.word[:2] != "አለ")
+
+
 def _before_was(reading: Reading, place: Place, _: list[Reading]) -> float:
     return 3.5 if reading.kinds & _IMPERFECTIVE and place.neighbour(1) in _BARE_IMPERFECTIVE else 0
 
@@ -197,7 +214,7 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
         return 0
     has_object_suffix = reading.ending.marked.endswith(("wal", "tal", "N:al"))
-    if has_object_suffix or _object(place):
+    if has_object_suffix or _object(place) or _has_subject_and_object(place.chosen):
         return -2.5 if pos == "passive" else 0
     if reading.entry.word == "ገባː":  # ought to, behind what one ought to do
         is_duty = bool(place.last and place.last.kinds & _INFINITIVE and not place.last.prefix.marked)
@@ -213,6 +230,15 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     return -2.5 if pos == "active" else 0
 
 
+def _has_subject_and_object(chosen: Sequence[Reading]) -> bool:
+    """Return whether a definite noun begins the sentence and a bare one precedes the verb: ዛፉ ለሰው ጥላ ይሰጣል."""
+    if len(chosen) == 1 or chosen[-2].prefix.marked not in {"", "lE"}:  # በሁለት ሰዓት is no object
+        return False
+    first, last = chosen[0], chosen[-1]
+    is_definite = first.ending.marked in {"u", "w", "wa"} and not first.prefix.marked
+    return is_definite and last.entry.pos == "n" and not last.prefix.marked + last.ending.marked
+
+
 def _voice_of_infinitive(pos: str, place: Place) -> float:
     last = place.last
     is_object = last and not last.prefix.marked and last.entry.pos in {"n", "person", "animal"}
@@ -225,7 +251,8 @@ def _object(place: Place) -> bool:
     """Return whether an object stands before the word: a noun or a relative clause in -ን."""
     for reading in reversed(place.chosen):
         is_relative = bool(reading.kinds & ~NOUN & VERB) and reading.prefix.marked[:1] == "y"
-        if reading.ending.marked.endswith("n") and (reading.kinds & NOUN or is_relative):
+        is_object = reading.ending.marked.endswith("n") and not reading.ending.marked.endswith("c:n")
+        if is_object and (reading.kinds & NOUN or is_relative):
             return True
         if is_relative:  # what stands before it belongs to it: ሰነድ ያጭበረበረ ሰው ይቀጣል
             return False
@@ -247,6 +274,7 @@ _RULES: dict[str, _Rule] = {
     "behind what is said": _saying,
     "verb at the end": _last,
     "imperfective before ነበር": _before_was,
+    "adjective before a verb": _attribute,
     "command": _command,
     "active or passive": _voice,
 }
