@@ -142,6 +142,6 @@ def _singles(*, is_verb: bool) -> dict[int, list[tuple[str, Ending]]]:
             raise TableError(f"suffixes.tsv: {phones}: no such stem: {stem}; write noun, verb or kinds") from error
         if kinds & (VERB if is_verb else NOUN):
             context = "-" + encode(after[1:]) if after.startswith("-") else after
-            ending = Ending(encode(phones), kinds, int(cost) / 2, int(certain == "yes"))
+            ending = Ending(encode(phones), kinds, int(cost) / 2, (certain == "yes") - 2 * (certain == "never"))
             singles.setdefault(int(slot), []).append((context, ending))
     return singles

@@ -213,21 +213,33 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     others = {other.entry.pos for other in found}
     if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
         return 0
+    if reading.entry.word == "ገባː":
+        return -3 * (_is_duty(place.chosen[-1]) != (pos == "passive"))
     has_object_suffix = reading.ending.marked.endswith(("wal", "tal", "N:al"))
     if has_object_suffix or _object(place) or _has_subject_and_object(place.chosen):
         return -2.5 if pos == "passive" else 0
-    if reading.entry.word == "ገባː":  # ought to, behind what one ought to do
-        is_duty = bool(place.last and place.last.kinds & _INFINITIVE and not place.last.prefix.marked)
-        return 0 if is_duty == (pos == "passive") else -3
     if reading.kinds & _INFINITIVE:
         return _voice_of_infinitive(pos, place)
     if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last:
         somebody = _is_animate(readings(place.neighbour(1), place.stems)[0])
     else:
-        somebody = not reading.kinds & _THIRD or any(map(_is_animate, place.chosen))
+        subjects = place.chosen[-1:] if _is_subject(place.chosen[-1]) else place.chosen
+        somebody = not reading.kinds & _THIRD or any(map(_is_animate, subjects))
     if somebody:
         return -1.5 if pos == "passive" and reading.entry.cost else 0  # ይቀጣል is passive more often
     return -2.5 if pos == "active" else 0
+
+
+def _is_duty(last: Reading) -> bool:
+    """Return whether ይገባል behind a reading means "ought to": መማር ይገባል, ልንማር ይገባል."""
+    person = last.prefix.marked
+    return bool(last.kinds & _INFINITIVE and not person) or bool(last.kinds & _IMPERFECTIVE and person[:1] == "l")
+
+
+def _is_subject(reading: Reading) -> bool:
+    """Return whether a noun before a verb must be its subject: it is definite, and an object would have -ን."""
+    is_bare = bool(reading.ending.marked) and reading.ending.marked[-1] not in "nmc:"
+    return is_bare and reading.entry.pos == "n" and not reading.prefix.marked
 
 
 def _has_subject_and_object(chosen: Sequence[Reading]) -> bool:

@@ -71,7 +71,7 @@ def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
             out += [first, second]
             place += 2
         # A glide may belong to the vowel, so that a coda follows it: ሳይንስ sajns, አውስትራሊያ awstɨralija.
-        elif second + rest[0] in {"y": NASAL, "w": TIGHT}.get(first, ()):
+        elif second + rest[0] in {"y": NASAL, "w": TIGHT | NASAL}.get(first, ()):
             out.append(first)
             place += 1
         else:

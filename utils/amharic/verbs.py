@@ -15,7 +15,7 @@ whose first, mostly ን, has no vowel (ተንቀሳቀːሰ F-tn, አስማːማ
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -195,7 +195,7 @@ def stems(root: Root) -> Iterator[Stem]:
         and (participle := _patterns().get(("participle", root.group)))
     ):
         yield Stem(_filled(root, participle[AGENT]), mask("C"), 0.8)
-    yield from _contracted(root)
+    yield from _contracted(whole, (IMPERFECTIVE, GERUND)[root is not whole :])
 
 
 def _gerunds(gerund: str) -> Iterator[Stem]:
@@ -211,12 +211,12 @@ def _agents(root: Root, agent: str) -> Iterator[Stem]:
     yield Stem(soft + "i", mask("V"), 0.4)
 
 
-def _contracted(root: Root) -> Iterator[Stem]:
-    """Yield the forms in which equal radicals with no vowel between them are written once: ይዘላል beside ይዘልላል."""
+def _contracted(root: Root, tenses: Iterable[int]) -> Iterator[Stem]:
+    """Yield the forms in which equal radicals with no vowel between them are written once: ይዘላል beside ይዘልላል, መቶ."""
     last = len(root.radicals)
     if last < 3 or root.radicals[-2] != root.radicals[-1] or root.weak:
         return
-    for tense in (IMPERFECTIVE, GERUND):
+    for tense in tenses:
         pattern = root.pattern(tense)
         if re.search(f"[Ea]{last - 1}{last}$", pattern):
             short = _filled(root, f"{pattern[:-2]}{last}:", tense)
