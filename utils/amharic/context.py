@@ -244,7 +244,7 @@ def _is_subject(reading: Reading) -> bool:
 
 def _has_subject_and_object(chosen: Sequence[Reading]) -> bool:
     """Return whether a definite noun begins the sentence and a bare one precedes the verb: ዛፉ ለሰው ጥላ ይሰጣል."""
-    if len(chosen) == 1 or chosen[-2].prefix.marked not in {"", "lE"}:  # በሁለት ሰዓት is no object
+    if len(chosen) == 1 or chosen[-2].prefix.marked not in {"", "lE", "yE"}:  # በሁለት ሰዓት is no object
         return False
     first, last = chosen[0], chosen[-1]
     is_definite = first.ending.marked in {"u", "w", "wa"} and not first.prefix.marked
