@@ -1,0 +1,75 @@
+"""What the guide to data says of layouts: its commands run as they are written, and each layout has a miniature."""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.dataset.layouts import BY_NAME
+from utils.__main__ import main
+from utils.core.paths import ROOT, SAMPLE_SPEECH, Project
+from utils.dataset.store import load_dataset
+from utils.dataset.subtitles import read_cues
+from utils.media import audio
+from utils.media.rates import RATE
+from utils.recognition.spans import read_spans
+
+GUIDE = (ROOT / "docs" / "DATA_GUIDE.md").read_text(encoding="utf-8").partition("## Corpora")[0]
+COMMANDS = [
+    line.split("  #")[0].strip()
+    for block in re.findall(r"(?ms)^```bash\n(.*?)^```", GUIDE)
+    for line in block.splitlines()
+]
+LAYOUTS = (
+    "Kaldi ALFFA FLEURS LibriSpeech LibriTTS VCTK Festvox LJSpeech Common_Voice OpenSLR GPT-SoVITS NeMo IndexTTS "
+    "xtts-finetune-webui voice_messages Parquet save_to_disk WebDataset Praat ELAN Audacity CTM Aegisub Label_Studio "
+    "Whisper"
+).split()
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_layout_of_the_guide_has_a_miniature(name: str) -> None:
+    table = GUIDE.partition("### Layouts")[2]
+    assert name.replace("_", " ") in table or f"`{name}`" in table
+    plain = re.sub(r"\W|_", "", name).casefold()
+    assert [layout for layout in BY_NAME if plain in layout.replace("_", "")]
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A home with ten recordings of speech, and a list of them whose columns have names of their own."""
+    cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
+    lines = ["nr;datei;satz;wer"]
+    (tmp_path / "recordings").mkdir()
+    for number, samples in enumerate(read_spans(SAMPLE_SPEECH, [cue.span for cue in cues[:10]], RATE)):
+        audio.save(tmp_path / "recordings" / f"{number}.wav", samples, RATE)
+        lines.append(f"{number};{number}.wav;{cues[number].text};almaz")
+    (tmp_path / "recordings" / "liste.csv").write_text("\n".join(lines), encoding="utf-8")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_guide_run_as_written(home: Path, capsys: Capture) -> None:
+    for line in COMMANDS:
+        words = [str(Path(word).expanduser()) for word in shlex.split(line)]
+        if words[0] == "mkdir":
+            Path(words[1]).mkdir()
+            continue
+        assert words[:3] == ["python", "-m", "utils"]
+        if words[4] == "prompts/list.csv":  # somebody has read the first five sentences
+            names = [row.partition("|")[0] for row in (home / "prompts/list.csv").read_text("utf-8").splitlines()[1:6]]
+            for number, name in enumerate(names):
+                (home / "recordings" / f"{number}.wav").rename(home / "prompts" / name)
+        code = main([*words[3:], "--output", str(home / "output")])
+        assert code == 0, (line, capsys.readouterr())
+    clips = load_dataset(Project(home / "output" / "mine").dataset).clips.values()
+    assert {clip.speaker for clip in clips} == {"almaz"}
+
+
+def test_the_guide_names_what_is_run() -> None:
+    assert len(COMMANDS) >= 8
+    assert any("--columns audio=datei,text=satz,speaker=wer" in line for line in COMMANDS)
