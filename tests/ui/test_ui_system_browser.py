@@ -47,6 +47,7 @@ def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> Non
     download.click()
     expect(row).to_contain_text(t("system.installed", "en"), timeout=60_000)  # the child loads torch
     expect(download).to_be_hidden()
+    expect(panel).to_contain_text("python -m utils field-test")
 
     delete.click()
     expect(page.locator("#question")).to_contain_text("Delete v2.0.2?")

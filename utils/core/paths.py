@@ -17,6 +17,7 @@ LICENCE_CONSENT = SETTINGS / "licence-consent.json"
 GPU_CERTIFICATE = SETTINGS / "gpu-certificate.json"  # what was tested on the GPU; beside it as .md
 PRECISIONS = SETTINGS / "precision.json"  # measured speed of each precision
 VOICES = OUTPUT / ".cache" / "voices"  # computed voices of reference clips
+FIELD_TEST = "field-test"  # folder of its report, in the output folder
 TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built
 SAMPLE_SPEECH = ROOT / "utils" / "studio" / "data" / "sample.ogg"  # of the sample project
 TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
