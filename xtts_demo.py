@@ -10,8 +10,8 @@ from pathlib import Path
 from utils.__main__ import run
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import OUTPUT
 from utils.core.threads import wait_passively
+from utils.studio.paths import OUTPUT
 
 PORT = 7860
 LAST_PORT = 65_535

@@ -14,7 +14,8 @@ from docs import make_api
 from utils.__main__ import known_verbs
 from utils.config import TrainConfig
 from utils.config.flags import read_flags
-from utils.core.paths import CONFIGS, ROOT
+from utils.core.paths import ROOT
+from utils.studio.paths import CONFIGS
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 GUIDES = sorted((ROOT / "docs").glob("[A-Z]*.md"))  # the others are records

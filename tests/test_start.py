@@ -31,6 +31,8 @@ def copied(folder: Path) -> Path:
         "system/torch_build",
         "core/__init__",
         "core/paths",
+        "studio/__init__",
+        "studio/paths",
         "core/errors",
     )
     for name in ("start.sh", "constraints.txt", "overrides.txt", *(f"utils/{module}.py" for module in modules)):

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 from tests.ui.serving import Served, chromium, opened, serving, settle
 from tests.ui.test_ui_audit_speed import CLIPS, RUNS, make_dataset, make_runs
 from tests.ui.test_ui_whole_way import open_tab
-from utils.core.paths import Project
+from utils.studio.paths import Project
 
 SIZES = {"small": (225, 3, 1024), "large": (CLIPS, RUNS, 1 << 30)}  # clips in use, runs, bytes of a log
 

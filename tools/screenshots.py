@@ -21,9 +21,9 @@ from tests.ui.serving import Served, chromium, opened, serving, settle
 from tests.ui.test_ui_accessibility import AXE, violations
 from tests.ui.test_ui_whole_way import WAY, click_through, field, open_tab
 from utils.config import TrainConfig
-from utils.core.paths import CONFIGS, Project
 from utils.core.processes import identity, machine
 from utils.studio import projects, runs, uploads
+from utils.studio.paths import CONFIGS, Project
 from utils.studio.runs import Run, State, Status
 from utils.ui.i18n import LANGUAGES
 

@@ -10,12 +10,10 @@ from pathlib import Path
 import torch
 
 from utils.config import SpeechConfig, TrainConfig
-from utils.core import paths
 from utils.core.errors import ChildError, explain
 from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.facts import Report, ShouldStop, StopRequested, raise_if_stopped
 from utils.core.monitor import watch_gpu
-from utils.core.paths import Project
 from utils.core.processes import read_lines
 from utils.core.storage import write_atomically
 from utils.dataset import metadata
@@ -29,11 +27,12 @@ from utils.evaluation.voice_scores import (
 )
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.speech.synthesizer import Synthesizer
-from utils.studio import runs
+from utils.studio import paths, runs
 from utils.studio.downloads import give_consent
 from utils.studio.job import Job
 from utils.studio.loading import open_voice
 from utils.studio.models import model_source
+from utils.studio.paths import Project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run, project_of
 from utils.training import facts, memory

@@ -6,7 +6,7 @@ import pytest
 
 from utils.__main__ import main
 from utils.config import TrainConfig
-from utils.core.paths import CONFIGS
+from utils.studio.paths import CONFIGS
 from utils.training import memory
 from utils.training.memory import Device
 

@@ -15,9 +15,10 @@ from tests.recognition.tiny_ctc import make_ctc, make_w2v_bert
 from tests.recognition.tiny_whisper import make_whisper, with_processor
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
-from utils.core.paths import ROOT, Project
+from utils.core.paths import ROOT
 from utils.dataset.store import load_dataset
 from utils.studio import runs
+from utils.studio.paths import Project
 
 pytestmark = pytest.mark.slow
 PREPARE = ("--segmenter", "energy", "--workers", "1")

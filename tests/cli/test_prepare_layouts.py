@@ -6,9 +6,9 @@ import pytest
 
 from tests.dataset.layouts import BY_NAME, LAYOUTS, TEXTS, Layout, clips, lines, pack_zip, write
 from utils.__main__ import main
-from utils.core.paths import Project
 from utils.dataset.store import load_dataset
 from utils.studio import uploads
+from utils.studio.paths import Project
 from utils.studio.uploads import preview
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,9 @@ import soundfile
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.cli.check_text import read_rows
-from utils.core import paths
 from utils.core.errors import DataError
 from utils.dataset.text_files import read_listing
+from utils.studio import paths
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from utils.__main__ import main
-from utils.core import paths
-from utils.studio import runs
+from utils.studio import paths, runs
 from utils.studio.facts import Outcome
 from utils.xtts.facts import LicenceError
 from utils.xtts.hub import VARIABLE, licence_accepted, require_licence

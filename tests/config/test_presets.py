@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from utils.config import TrainConfig, read_yaml
-from utils.core.paths import CONFIGS, ROOT
+from utils.core.paths import ROOT
+from utils.studio.paths import CONFIGS
 from utils.training import memory
 
 PRESETS = sorted(CONFIGS.glob("*.yaml"))

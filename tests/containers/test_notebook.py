@@ -19,8 +19,9 @@ import xtts_demo
 from tests.run_kinds.count import CountConfig
 from tests.soak.subject import wait_for
 from utils.__main__ import known_verbs
-from utils.core.paths import ROOT, project
+from utils.core.paths import ROOT
 from utils.studio import runs
+from utils.studio.paths import project
 
 NOTEBOOK = ROOT / "notebooks" / "train_in_the_cloud.ipynb"
 CELLS: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]

@@ -108,8 +108,8 @@ def test_its_voice_speaks_as_in_1_1(project: Path, tmp_path: Path, capsys: Captu
 
 
 def test_what_was_spoken_is_in_the_history(project: Path) -> None:
-    from utils.core.paths import Project
     from utils.studio import takes
+    from utils.studio.paths import Project
 
     (take,) = takes.newest(Project(project))
     assert (take.text, len(take.pieces)) == (TEXT, 2)

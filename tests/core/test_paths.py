@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.paths import list_projects, project, resolve_inside, validate_name
+from utils.core.paths import resolve_inside, validate_name
+from utils.studio.paths import list_projects, project
 
 
 @pytest.mark.parametrize("name", ["default", "ፕሮጀክት 1", "a.b-c_d", "9 lives"])

@@ -10,7 +10,6 @@ from typing import Any
 from tests.dataset.recordings import generated, recording
 from utils.config import DatasetConfig
 from utils.core.facts import Fact
-from utils.core.paths import Project
 from utils.core.workers import ReportShare
 from utils.dataset.clip import Clip, Recording, ScanResult
 from utils.dataset.facts import Bad, Prepared
@@ -20,6 +19,7 @@ from utils.media.audio import Samples
 from utils.recognition.levels import Scores
 from utils.recognition.recognisers import Recogniser, Transcript
 from utils.recognition.spans import Cue, Span
+from utils.studio.paths import Project
 
 SETTINGS = DatasetConfig(segmenter="energy", workers=1, check_texts=False, recogniser="none")
 WORDS = ("ሰላም ለሁላችሁም ዛሬ", "እናቴ ገበያ ሄደች", "ልጆቹ በትምህርት ቤት ይማራሉ", "ውሃው በጣም ቀዝቃዛ ነው", "ቡና እንጠጣ")

@@ -14,7 +14,6 @@ from tools.tiny_voice.espeak import EspeakError
 from tools.tiny_voice.speakers import HELD_OUT
 from utils.config import DatasetConfig
 from utils.core.facts import Fact
-from utils.core.paths import Project
 from utils.dataset.facts import Reason, RecordingWarning, SentencesMissing, TextsNotChecked, Unchecked
 from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
@@ -26,6 +25,7 @@ from utils.recognition.spans import Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
 from utils.recognition.thresholds import WORDS, Limits, limit_between
 from utils.recognition.units import Units, units_of
+from utils.studio.paths import Project
 from utils.xtts.language_packs import pack_for
 from utils.xtts.pronunciations import add_pronunciation
 

@@ -15,7 +15,6 @@ from tests.dataset import building as made
 from tests.dataset.building import SETTINGS, SaysTheSame, built, recordings
 from tests.dataset.recordings import generated, recording
 from utils.core.errors import StorageError
-from utils.core.paths import Project
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.facts import Bad, DatasetError, DatasetProblem, NothingTranscribedError, Reason, TextsDiffer
 from utils.dataset.metadata import HEADER
@@ -23,6 +22,7 @@ from utils.dataset.statistics import account
 from utils.dataset.store import Store
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.studio.paths import Project
 
 
 class Built(NamedTuple):

@@ -12,11 +12,11 @@ import soundfile
 from tests.dataset.building import SETTINGS, built, recordings
 from tests.killing import kill_everywhere, rerun_alone
 from utils.core.errors import DataError
-from utils.core.paths import Project
 from utils.dataset.clip import Source
 from utils.dataset.metadata import HEADER, list_files, read_list
 from utils.dataset.store import Store
 from utils.dataset.text_files import read_listing
+from utils.studio.paths import Project
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL and fork")]
 

@@ -8,9 +8,9 @@ import pytest
 from tests.dataset.building import SETTINGS, built, die_on_talk1, recordings
 from utils.config import DatasetConfig
 from utils.core.facts import Progress, Stop, StopRequested
-from utils.core.paths import Project
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
+from utils.studio.paths import Project
 
 pytestmark = pytest.mark.slow
 

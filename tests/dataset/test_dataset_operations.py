@@ -18,7 +18,6 @@ from tests.dataset.building import SETTINGS, built, clip, recordings
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.config import DatasetConfig
 from utils.core.errors import StorageError
-from utils.core.paths import Project
 from utils.dataset import editor, statistics
 from utils.dataset.bulk_edits import LIMITS, merge, refilter
 from utils.dataset.clip import Clip, Source
@@ -28,6 +27,7 @@ from utils.dataset.metadata import check, read_list, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
 from utils.recognition.levels import Scores
 from utils.recognition.spans import Span
+from utils.studio.paths import Project
 from utils.xtts.tokenizer import prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
 

@@ -12,13 +12,13 @@ import pytest
 from tests.dataset.building import built, clip, recordings
 from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
-from utils.core.paths import Project
 from utils.dataset import editor, metadata
 from utils.dataset.clip import Clip
 from utils.dataset.facts import DatasetError, EditError, EditProblem, Reason
 from utils.dataset.metadata import check, list_files, read_list
 from utils.dataset.store import PAGE_SIZE, Store, View, load_dataset
 from utils.media import audio
+from utils.studio.paths import Project
 
 Change = Callable[[Path, Sequence[str]], object]
 

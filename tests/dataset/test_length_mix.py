@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.building import built, recordings
-from utils.core.paths import Project
 from utils.dataset import editor, length_mix
 from utils.dataset.facts import EditError, EditProblem
 from utils.dataset.statistics import Lengths
 from utils.dataset.store import load_dataset
 from utils.media import audio
 from utils.recognition.spans import Span
+from utils.studio.paths import Project
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from tests.dataset.building import SETTINGS, built
 from tests.dataset.recordings import babble
 from utils.amharic.alphabet import PHONES
 from utils.core.errors import AudioError, DataError
-from utils.core.paths import Project
 from utils.dataset import prompts, sources, voice_recordings
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.studio.paths import Project
 
 RATE = 16_000
 SENTENCES = ("ሰላም ለሁላችሁም", "ቡና እንጠጣ")

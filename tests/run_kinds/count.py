@@ -8,8 +8,8 @@ from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config.base import Config, setting
 from utils.config.flags import read_flags
 from utils.core.events import iter_events
-from utils.core.paths import project
 from utils.studio.job import Job
+from utils.studio.paths import project
 
 
 class CountConfig(Config):

@@ -7,13 +7,13 @@ import pytest
 
 from tests.dataset.building import clip
 from utils.core.errors import DataError, StorageError
-from utils.core.paths import Project
 from utils.dataset.bulk_edits import merge
 from utils.dataset.clip import Source
 from utils.dataset.export import export
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS
 from utils.dataset.store import Store
 from utils.studio import projects
+from utils.studio.paths import Project
 from utils.studio.runs import find_run
 
 AUDIO_OUTSIDE = ["../../secret.wav", "/etc/passwd", "wavs/../../../secret.wav", "..\\..\\secret.wav", "C:/secret.wav"]

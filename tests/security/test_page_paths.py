@@ -13,7 +13,7 @@ from gradio.block_function import BlockFunction
 
 from tests.security.test_settings_of_paths import READ
 from tests.ui.serving import stop_runs
-from utils.core import paths
+from utils.studio import paths
 from utils.ui import app
 
 pytestmark = pytest.mark.slow

@@ -15,10 +15,10 @@ from tests.security.test_settings_of_paths import CONFIGS
 from utils.config import DatasetConfig
 from utils.config.base import Config
 from utils.core.errors import ConfigError
-from utils.core.paths import Project
 from utils.server import auth
 from utils.server import page as page_server
 from utils.studio import runs
+from utils.studio.paths import Project
 
 SECRET = "s3cret-that-nobody-else-shall-read"
 VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VARIABLE, xtts_demo.VARIABLE)

@@ -19,7 +19,6 @@ from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
 from utils.core.errors import AmharicTtsError, RunError
 from utils.core.events import EventLog, format_event, iter_events, read_tail
-from utils.core.paths import CONFIGS, Project
 from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
@@ -33,6 +32,7 @@ from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
 from utils.studio import sample_project
 from utils.studio.models import model_source
+from utils.studio.paths import CONFIGS, Project
 from utils.studio.runs import Run, State, Status, list_runs
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot

@@ -13,11 +13,11 @@ from tests.soak.formats import write_dataset
 from utils.config import TrainConfig
 from utils.core import folders
 from utils.core.events import Event, iter_events, read_tail
-from utils.core.paths import Project
 from utils.core.processes import is_alive
 from utils.dataset.clip import Clip
 from utils.dataset.store import Store
 from utils.studio import runs
+from utils.studio.paths import Project
 from utils.studio.runs import Run, State, Status
 from utils.training import resume_state
 from utils.xtts import checkpoints

@@ -21,10 +21,10 @@ import pytest
 
 from tests.soak.formats import FORMATS, Format, Outcome, write_specimens
 from tests.studio.test_takes import make_take
-from utils.core.paths import Project
 from utils.core.storage import make_folder
 from utils.speech.facts import CharactersSkipped
 from utils.studio import takes
+from utils.studio.paths import Project
 from utils.studio.run_history import HistoryCache
 from utils.studio.runs import Run
 from utils.ui.tabs.training.render import comparison_table

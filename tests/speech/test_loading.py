@@ -15,9 +15,10 @@ from tests.xtts.exporting import plain_model
 from tools import random_model
 from utils.core import folders
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import MODELS, ROOT, TINY_MODEL
+from utils.core.paths import ROOT, TINY_MODEL
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.studio.models import find_model, list_models
+from utils.studio.paths import MODELS
 from utils.xtts import adapters, checkpoints
 from utils.xtts.base_models import ModelSource
 from utils.xtts.checkpoints import CheckpointInfo, mark_best, write

@@ -9,11 +9,12 @@ import pytest
 
 from tests.xtts.exporting import RUN, SECRET, STEP, finished_run, trained_state
 from utils.core.errors import DataError
-from utils.core.paths import TINY_MODEL, Project
+from utils.core.paths import TINY_MODEL
 from utils.dataset import metadata
 from utils.speech.loading import open_model
 from utils.studio.model_card import write_card
 from utils.studio.models import find_model
+from utils.studio.paths import Project
 from utils.studio.publishing import PublishOptions, publish
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import Vocabulary

@@ -23,10 +23,10 @@ from tests.xtts.exporting import (
     with_adapter,
 )
 from utils.core.errors import StorageError
-from utils.core.paths import Project
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.studio.facts import InputError
 from utils.studio.models import find_model
+from utils.studio.paths import Project
 from utils.studio.publishing import PublishedModel, PublishOptions, publish, publish_adapter, write_ebook_zip
 from utils.xtts.facts import ModelFileError
 from utils.xtts.model import read_state_dict

@@ -10,10 +10,10 @@ import psutil
 import pytest
 
 from tests.run_kinds.count import CountConfig
-from utils.core.paths import Project
 from utils.core.storage import read_object
 from utils.studio import runs
 from utils.studio.facts import Outcome, Status
+from utils.studio.paths import Project
 
 KIND = "count"
 LONG = CountConfig(seconds=60, ticks_per_second=20)

@@ -7,12 +7,12 @@ import pytest
 
 from tests.dataset.building import clip
 from utils.core.errors import AudioError, DataError
-from utils.core.paths import Project
 from utils.dataset import editor
 from utils.dataset.store import Store
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, reference_clips
+from utils.studio.paths import Project
 
 
 def write_sound(path: Path, seconds: float = 4.0) -> Path:

@@ -19,10 +19,11 @@ from tests.soak.mounting import fill
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.events import read_events
 from utils.core.facts import Stop
-from utils.core.paths import ROOT, Project
+from utils.core.paths import ROOT
 from utils.core.processes import identity, machine
 from utils.studio import runs
 from utils.studio.facts import RunActiveError
+from utils.studio.paths import Project
 from utils.studio.runs import Run, State, Status
 
 LONG = CountConfig(seconds=60, ticks_per_second=20)
@@ -79,7 +80,7 @@ import sys
 from pathlib import Path
 from utils.studio import runs
 from tests.run_kinds.count import CountConfig
-from utils.core.paths import Project
+from utils.studio.paths import Project
 print(runs.start("count", CountConfig(seconds=60, ticks_per_second=20), Project(Path(sys.argv[1]))).run.folder)
 """
 

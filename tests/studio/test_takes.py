@@ -9,13 +9,13 @@ import pytest
 
 from utils.config import SpeechConfig
 from utils.core.errors import DataError, StorageError
-from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag, FlagKind, WordsFound
 from utils.speech.tasks import Started
 from utils.speech.types import Sentence, Utterance
 from utils.studio import comparisons, takes
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import Project
 from utils.studio.takes import Take
 from utils.xtts.tokenizer import TokenizedText
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from utils.core.paths import TINY_MODEL, Project
+from utils.core.paths import TINY_MODEL
 from utils.studio import runs, tasks
+from utils.studio.paths import Project
 from utils.studio.runs import Run, Status
 
 pytestmark = pytest.mark.slow

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from utils.core import paths
 from utils.core.paths import ROOT
+from utils.studio import paths
 from utils.system import doctor
 from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import VARIABLE

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.core import paths
+from utils.studio import paths
 from utils.system import doctor
 from utils.system.torch_build import Gpu, choose, install, parse, supports
 

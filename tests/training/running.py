@@ -8,8 +8,8 @@ import torch
 from tests.random_base import random_base
 from utils.config import TrainConfig
 from utils.core.events import Event, read_events
-from utils.core.paths import Project
 from utils.studio.job import Job
+from utils.studio.paths import Project
 from utils.studio.runs import Run, create
 from utils.training import resume_state
 from utils.xtts import checkpoints

@@ -9,8 +9,8 @@ import pytest
 from tests.dataset.building import built, recordings
 from utils.__main__ import main
 from utils.config import TrainConfig
-from utils.core.paths import CONFIGS, Project
 from utils.core.wording import rows
+from utils.studio.paths import CONFIGS, Project
 from utils.training.advice import TrainingData, advise
 
 PARTS: tuple[Literal["reason"], Literal["source"]] = ("reason", "source")

@@ -13,9 +13,9 @@ import torch.nn.functional as F  # noqa: N812
 from utils import gpt_train
 from utils.cli import doctor
 from utils.config import TrainConfig
-from utils.core import paths
 from utils.core.facts import Fact, never_stop
 from utils.speech import steps
+from utils.studio import paths
 from utils.training import certificate
 from utils.training.certificate import certify, difference, safe_config
 from utils.training.ema import Ema

@@ -17,7 +17,7 @@ from torch.optim import Adam
 from tests.rehearsal import DeviceError, Recorder
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
-from utils.core.paths import CONFIGS
+from utils.studio.paths import CONFIGS
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema

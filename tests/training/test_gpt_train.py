@@ -13,7 +13,7 @@ from tests.training.running import events, figures, resume, same, settings, trai
 from tests.training.trainable import write_dataset
 from tools import random_model
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
+from utils.studio.paths import Project
 from utils.studio.runs import Run, Status, create
 from utils.training.errors import TrainingError
 from utils.training.step import TrainStep

@@ -10,9 +10,9 @@ import torch
 
 from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
-from utils.core import paths
 from utils.core.errors import FileDamagedError
 from utils.core.storage import read_document, write_atomically
+from utils.studio import paths
 from utils.studio.runs import Run
 from utils.training import resume_state
 from utils.training.errors import NoCheckpointError, TrainingError

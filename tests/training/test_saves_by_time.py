@@ -127,7 +127,7 @@ def test_a_run_of_which_nothing_is_left_starts_anew_and_says_so(tmp_path: Path, 
 @pytest.mark.slow
 def test_a_stopped_run_offers_its_best_checkpoint(tmp_path: Path, dataset: Path) -> None:
     from utils.core.facts import StopRequested
-    from utils.core.paths import Project
+    from utils.studio.paths import Project
     from utils.studio.runs import create
 
     config = settings(tmp_path, dataset)

@@ -12,7 +12,8 @@ from tests.training.running import figures, trained
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
 from utils.config.flags import flag
-from utils.core.paths import ROOT, Project
+from utils.core.paths import ROOT
+from utils.studio.paths import Project
 from utils.studio.runs import Run, Status, list_runs
 from utils.xtts import checkpoints
 

@@ -11,7 +11,7 @@ from torch._dynamo.utils import counters
 from tests.training.running import events, figures, trained, weights
 from tools import random_model
 from utils.config import TrainConfig
-from utils.core.paths import Project
+from utils.studio.paths import Project
 from utils.training.data_loader import Update
 from utils.training.errors import ClipsDoNotFitError, NotFiniteError
 from utils.training.facts import BatchesHalved, RolledBack, TextRead, TrackerFailed, UpdateSkipped

@@ -12,10 +12,11 @@ from tests.random_base import random_base
 from tests.training.running import QUICK, events, figures, same, settings, trained, weights
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
-from utils.core import paths
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import ROOT, Project, list_projects
+from utils.core.paths import ROOT
 from utils.gpt_train import train_gpt
+from utils.studio import paths
+from utils.studio.paths import Project, list_projects
 from utils.studio.runs import list_runs, project_of
 from utils.training.errors import TrainingError
 from utils.xtts import hub
@@ -90,7 +91,7 @@ def test_the_signature_names_every_setting() -> None:
 
 
 def test_the_folder_of_all_projects_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("utils.core.paths.OUTPUT", tmp_path)
+    monkeypatch.setattr("utils.studio.paths.OUTPUT", tmp_path)
     assert project_of(TrainConfig()).root == tmp_path / "default"
     assert project_of(TrainConfig(output_path=str(tmp_path))).root == tmp_path / "default"
     assert project_of(TrainConfig(output_path=str(tmp_path / "mine"))).root == tmp_path / "mine"

@@ -16,7 +16,7 @@ import torch
 from tests.training.running import events, resume, same, settings, weights
 from utils.amharic import lexicon
 from utils.config import TrainConfig
-from utils.core.paths import Project
+from utils.studio.paths import Project
 from utils.studio.runs import Run, create
 from utils.xtts import checkpoints
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.dataset.building import WORDS, clip
 from tests.dataset.recordings import generated, recording
-from utils.core.paths import Project
 from utils.dataset.clip import Clip, Source
 from utils.dataset.facts import Reason
 from utils.dataset.metadata import write_lists
@@ -14,6 +13,7 @@ from utils.recognition.levels import Scores
 from utils.recognition.spans import Cue
 from utils.speech.subtitles import srt
 from utils.studio import runs
+from utils.studio.paths import Project
 
 
 def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from utils.core import paths
+from utils.studio import paths
 
 
 def main(words: Sequence[str]) -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
-from utils.core.paths import ROOT, Project
+from utils.core.paths import ROOT
 from utils.studio import runs
+from utils.studio.paths import Project
 from utils.studio.projects import TRASH
 
 CHROMIUM = Path("/usr/bin/chromium")

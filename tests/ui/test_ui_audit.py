@@ -12,8 +12,7 @@ from gradio.blocks import Block
 from gradio.components import Component
 
 from tests.ui import auditing
-from utils.core import paths
-from utils.studio import downloads, runs, sample_project
+from utils.studio import downloads, paths, runs, sample_project
 from utils.ui.i18n import Phrase
 from utils.ui.tabs.training.render import COLUMNS
 

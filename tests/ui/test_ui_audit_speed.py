@@ -16,9 +16,9 @@ from playwright.sync_api import Browser, Request, expect
 from tests.ui import auditing
 from tests.ui.data_folders import many_clips
 from tests.ui.serving import serving, settle
-from utils.core.paths import Project
 from utils.dataset import metadata
 from utils.studio import runs
+from utils.studio.paths import Project
 
 pytestmark = pytest.mark.slow
 

@@ -15,12 +15,12 @@ from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
 from utils.core.errors import DataError
 from utils.core.events import EventLog
-from utils.core.paths import Project
 from utils.dataset.editor import available_actions
 from utils.dataset.facts import Reason
 from utils.dataset.store import ClipPage
 from utils.recognition.spans import Span
 from utils.studio import uploads
+from utils.studio.paths import Project
 from utils.studio.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form

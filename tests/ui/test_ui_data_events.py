@@ -11,9 +11,9 @@ from gradio.blocks import Block
 
 from tests.ui import auditing, inside
 from tests.ui.data_folders import add_run, many_clips
-from utils.core.paths import Project
 from utils.dataset.store import load_dataset
 from utils.studio import projects
+from utils.studio.paths import Project
 from utils.ui import app
 from utils.ui.tabs.data import tab as data
 from utils.xtts.pronunciations import overrides

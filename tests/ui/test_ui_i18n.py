@@ -10,13 +10,14 @@ import pytest
 
 from tests.run_kinds.count import CountConfig
 from utils.core.errors import AmharicTtsError, DataError, RunBusyError
-from utils.core.paths import ROOT, Project, project, validate_name
+from utils.core.paths import ROOT, validate_name
 from utils.core.storage import write_atomically
 from utils.core.wording import TABLES, read_table
 from utils.core.wording import rows as phrases
 from utils.studio import comparisons, downloads, reference_clips, takes
 from utils.studio.facts import RunActiveError
 from utils.studio.models import tokenizer_of
+from utils.studio.paths import Project, project
 from utils.studio.runs import find_run
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import show_errors

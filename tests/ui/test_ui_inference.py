@@ -12,7 +12,7 @@ from tests.studio.test_takes import spoken
 from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
-from utils.core.paths import TINY_MODEL, Project
+from utils.core.paths import TINY_MODEL
 from utils.core.wording import describe
 from utils.speech import precision
 from utils.speech.facts import Flag, FlagKind
@@ -20,6 +20,7 @@ from utils.speech.preview import TextPreview
 from utils.speech.tasks import Started
 from utils.studio.facts import Status
 from utils.studio.models import ListedModel, list_models
+from utils.studio.paths import Project
 from utils.studio.runs import Run, State
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t

@@ -15,10 +15,10 @@ import soundfile
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.ui import auditing, inside
-from utils.core.paths import UPLOADS, Project
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import batch_speech, comparisons, takes
+from utils.studio.paths import UPLOADS, Project
 from utils.ui import app
 from utils.ui.tabs.inference import tab as inference
 

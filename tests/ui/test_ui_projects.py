@@ -15,9 +15,9 @@ from tests.ui import auditing
 from tests.ui.data_folders import add_run
 from tests.ui.serving import emptied
 from utils.core.errors import RunBusyError, StorageError
-from utils.core.paths import Project, list_projects
 from utils.core.storage import read_document
 from utils.studio import projects, runs
+from utils.studio.paths import Project, list_projects
 from utils.studio.projects import CopyProgress
 from utils.ui import projects as panel
 from utils.ui.i18n import t

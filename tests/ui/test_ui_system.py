@@ -14,14 +14,14 @@ import torch
 from tests.ui import auditing
 from tests.ui.data_folders import add_run
 from tests.xtts.hub_server import Hub, serving
-from utils.core import monitor, paths
+from utils.core import monitor
 from utils.core.errors import ConfigError, RunBusyError
 from utils.core.events import EventLog
-from utils.core.paths import Project
-from utils.studio import disk_usage, downloads, page_settings, projects, runs
+from utils.studio import disk_usage, downloads, page_settings, paths, projects, runs
 from utils.studio.disk_usage import DiskUsage
 from utils.studio.facts import InputError
 from utils.studio.page_settings import PageSettings
+from utils.studio.paths import Project
 from utils.system.doctor import Finding
 from utils.ui.i18n import t
 from utils.ui.tabs.system import disk, tab

@@ -16,8 +16,8 @@ from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Optimization, Progress
-from utils.core.paths import CONFIGS, Project
 from utils.studio import runs, training_checks
+from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_history import RunHistory, smoothed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training_optimizations import TrainingOptimizer

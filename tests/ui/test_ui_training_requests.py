@@ -17,9 +17,10 @@ from tests.training.trainable import write_dataset
 from tests.ui import auditing, inside
 from utils.config import TrainConfig
 from utils.config.flags import flag
-from utils.core.paths import ROOT, UPLOADS, Project
+from utils.core.paths import ROOT
 from utils.core.wording import text
 from utils.studio import runs
+from utils.studio.paths import UPLOADS, Project
 from utils.studio.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training import settings

@@ -10,9 +10,9 @@ from playwright.sync_api import Locator, Page, expect
 from tests.ui.serving import Seen, Served, expect_sound, late_answers, listen, settle
 from tools.page_figures import COUNT
 from utils.config import TrainConfig
-from utils.core.paths import CONFIGS, LICENCE_CONSENT, Project
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import runs, sample_project, takes
+from utils.studio.paths import CONFIGS, LICENCE_CONSENT, Project
 from utils.studio.runs import Run
 from utils.ui.i18n import t
 from utils.xtts.hub import licence_accepted

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from utils.core.events import EventLog
-from utils.core.paths import Project
 from utils.core.storage import write_atomically
+from utils.studio.paths import Project
 from utils.xtts import adapters, checkpoints
 from utils.xtts.checkpoints import CheckpointInfo
 from utils.xtts.export import write_ready

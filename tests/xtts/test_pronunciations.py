@@ -9,8 +9,8 @@ from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.config import TrainConfig
 from utils.core.errors import TextError
-from utils.core.paths import Project
 from utils.studio.models import pronunciations_of
+from utils.studio.paths import Project
 from utils.training.preparation import text_mode, tokenizer_for
 from utils.xtts.facts import PronunciationError
 from utils.xtts.pronunciations import add_pronunciation, overrides, read_pronunciations

@@ -367,7 +367,7 @@ def train_once(folder: str, name: str, kill_at: int) -> None:
     from tests.training.running import resume as go_on
     from tests.training.running import settings
     from utils import gpt_train
-    from utils.core.paths import Project
+    from utils.studio.paths import Project
     from utils.studio.runs import create, list_runs
     from utils.training.step import TrainStep
 

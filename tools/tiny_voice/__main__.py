@@ -22,8 +22,9 @@ from tools.tiny_voice.recipe import RECIPES, Checks
 from utils.cli import demo
 from utils.config import SpeechConfig
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, ConfigError
-from utils.core.paths import TINY_MODEL, TINY_VOICE, Project
+from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
+from utils.studio.paths import TINY_VOICE, Project
 
 
 def main(words: Sequence[str] | None = None) -> int:

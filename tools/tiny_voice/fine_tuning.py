@@ -15,10 +15,10 @@ from tools.tiny_voice.speakers import HELD_OUT, Speaker
 from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.batching import evenly_spaced
-from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import projects, sample_project
+from utils.studio.paths import Project
 
 MOVED = 0.6  # share of the way to the speaker's pitch
 NEAR = 2.0  # semitones

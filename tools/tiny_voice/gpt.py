@@ -24,13 +24,14 @@ from utils.core.errors import RunError
 from utils.core.events import Event, EventLog, iter_events
 from utils.core.folders import replace_folder
 from utils.core.languages import AMHARIC
-from utils.core.paths import Project, resolve_inside
+from utils.core.paths import resolve_inside
 from utils.core.storage import link_or_copy, write_atomically
 from utils.dataset.features import AUDIO, FOLDER, Shards
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.studio import runs
 from utils.studio.job import Job
+from utils.studio.paths import Project
 from utils.studio.runs import Run, Status
 from utils.training.checkpoint_samples import NO_SAMPLES
 from utils.xtts.codec import AudioEncoder

@@ -7,11 +7,11 @@ from pathlib import Path
 from utils.cli.runs import add_project
 from utils.config import TrainConfig
 from utils.core import monitor
-from utils.core.paths import project
 from utils.core.storage import write_atomically
 from utils.core.wording import describe, text
 from utils.dataset.store import open_store
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import project
 from utils.training.advice import Advice, TrainingData, advise, training_data
 from utils.training.facts import Promise
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from utils.core import paths
 from utils.dataset.metadata import header_seconds
 from utils.dataset.readers.facts import LineFault, LineUnreadable
 from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
+from utils.studio import paths
 from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer

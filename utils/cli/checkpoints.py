@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from utils.cli.runs import add_project
 from utils.core.errors import PathMissingError
-from utils.core.paths import Project, project
 from utils.studio import runs
 from utils.studio.facts import Problem, RunNameMissingError, UsageError
+from utils.studio.paths import Project, project
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
 from utils.xtts.facts import CheckpointError, CheckpointProblem

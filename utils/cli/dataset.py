@@ -11,13 +11,13 @@ from utils.cli.runs import add_project
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
-from utils.core.paths import project
 from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
 from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
 from utils.dataset.facts import Reason
 from utils.dataset.store import load_dataset, open_store
 from utils.studio.facts import Problem, UsageError
+from utils.studio.paths import project
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
 FILE_NAMES = "Audio files keep their names."

@@ -20,7 +20,7 @@ from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.events import iter_events
 from utils.core.facts import Fact, Optimization, from_json
 from utils.core.languages import AMHARIC
-from utils.core.paths import CONFIGS, TINY_MODEL, Project
+from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
 from utils.core.wording import describe
 from utils.dataset.metadata import FILES
@@ -31,6 +31,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, runs, sample_project
 from utils.studio.facts import Problem, ProjectError
 from utils.studio.loading import open_voice
+from utils.studio.paths import CONFIGS, Project
 from utils.studio.templates import render
 from utils.training.facts import Evaluation, Train
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from utils.cli.runs import add_output
-from utils.core import paths
+from utils.studio import paths
 from utils.system.doctor import Finding, examine
 
 MARKS = {"pass": "ok  ", "warn": "warn", "fail": "FAIL"}
@@ -47,7 +47,7 @@ def _print_json(findings: Iterable[Finding]) -> None:
 def _certify(name: str, *, as_json: bool) -> int:
     import torch
 
-    from utils.core.paths import GPU_CERTIFICATE
+    from utils.studio.paths import GPU_CERTIFICATE
     from utils.training.certificate import run as certify
     from utils.xtts.device import choose_device
 

@@ -18,13 +18,13 @@ from utils.core import facts, wording
 from utils.core.batching import evenly_spaced
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.facts import Fact, Report, ShouldStop, never_stop
-from utils.core.paths import project
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio.facts import Problem, UsageError
 from utils.studio.loading import open_voice
 from utils.studio.models import find_model
+from utils.studio.paths import project
 from utils.studio.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from pathlib import Path
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import FeaturesConfig
 from utils.config.flags import read_flags
-from utils.core.paths import project
 from utils.studio.facts import Problem, UsageError
 from utils.studio.job import Job
+from utils.studio.paths import project
 
 CONFIG = FeaturesConfig
 

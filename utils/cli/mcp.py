@@ -16,12 +16,13 @@ from utils.cli.runs import add_output
 from utils.config import SEPARATOR, DatasetConfig, SpeakerConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import project, resolve_inside
+from utils.core.paths import resolve_inside
 from utils.core.storage import make_folder
 from utils.core.wording import describe
 from utils.studio import runs
 from utils.studio.facts import InputError, Problem, UsageError
 from utils.studio.loading import open_voice
+from utils.studio.paths import project
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer

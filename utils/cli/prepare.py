@@ -14,7 +14,6 @@ from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import read_flags
 from utils.core.addresses import is_url
 from utils.core.facts import raise_if_stopped
-from utils.core.paths import project
 from utils.dataset import sources
 from utils.dataset.corpora import CORPUS, HUB, note_corpus
 from utils.dataset.download import Access
@@ -25,6 +24,7 @@ from utils.dataset.readers.facts import NoClipsError
 from utils.dataset.statistics import account
 from utils.studio.facts import Problem, UsageError
 from utils.studio.job import Job
+from utils.studio.paths import project
 from utils.system import packages
 
 CONFIG = DatasetConfig

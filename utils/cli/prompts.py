@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 
 from utils.cli.runs import add_project
-from utils.core.paths import project
 from utils.core.storage import write_atomically
 from utils.dataset import prompts
 from utils.dataset.store import Store
+from utils.studio.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

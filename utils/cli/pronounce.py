@@ -3,7 +3,7 @@
 import argparse
 
 from utils.cli.runs import add_project
-from utils.core.paths import project
+from utils.studio.paths import project
 from utils.xtts.pronunciations import add_pronunciation, read_pronunciations
 
 

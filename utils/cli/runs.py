@@ -12,10 +12,10 @@ from utils.config.flags import add_flags
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.facts import to_json
-from utils.core.paths import OUTPUT, Project, project
 from utils.core.wording import describe
 from utils.studio import runs
 from utils.studio.facts import RunNameMissingError, Status
+from utils.studio.paths import OUTPUT, Project, project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
 from utils.xtts import checkpoints

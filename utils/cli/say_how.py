@@ -7,8 +7,8 @@ from utils.amharic import explain
 from utils.cli.check_text import add_vocabulary, open_tokenizer, published_vocabulary
 from utils.cli.runs import add_project
 from utils.core.languages import AMHARIC, canonical
-from utils.core.paths import project
 from utils.studio.facts import InputError
+from utils.studio.paths import project
 from utils.xtts.language_packs import LanguagePack, TextMode, pack_for
 from utils.xtts.pronunciations import overrides
 

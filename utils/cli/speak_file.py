@@ -7,10 +7,10 @@ from utils.cli.runs import add_project
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
-from utils.core.paths import project
 from utils.media.encoding import format_of
 from utils.studio import batch_speech
 from utils.studio.loading import open_voice
+from utils.studio.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,10 +12,10 @@ from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
 from utils.core.events import read_events
 from utils.core.facts import StopRequested, from_json
-from utils.core.paths import OUTPUT, Project, project
 from utils.studio import runs
 from utils.studio.facts import Failed, Problem, UsageError
 from utils.studio.job import GroupJob, Job
+from utils.studio.paths import OUTPUT, Project, project
 from utils.studio.runs import Run
 from utils.training.errors import RunProblem, TrainingError
 from utils.training.launcher import is_member, launch

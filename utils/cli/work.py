@@ -11,9 +11,9 @@ from types import ModuleType
 from utils.config import read_yaml
 from utils.config.flags import with_hyphens
 from utils.core.facts import StopRequested
-from utils.core.paths import Project
 from utils.studio.facts import CommandFailedError, Status
 from utils.studio.job import GroupJob, Job
+from utils.studio.paths import Project
 from utils.studio.runs import Run, serve_queue
 from utils.studio.tasks import CommandConfig
 

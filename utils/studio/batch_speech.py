@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.core.facts import Progress, Report, ShouldStop, from_json, raise_if_stopped
-from utils.core.paths import Project
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
@@ -21,6 +20,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.subtitles import fit_to_cues
 from utils.studio import takes
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import Project
 from utils.studio.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
 

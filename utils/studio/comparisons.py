@@ -7,10 +7,11 @@ from pathlib import Path
 
 from utils.config import SpeechConfig
 from utils.config.flags import command_line
-from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import Project
 
 FOLDER, SENTENCES = "comparisons", "sentences.txt"
 MIN_MODELS, MAX_MODELS = 2, 4

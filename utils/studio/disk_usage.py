@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.folders import remove_folder
-from utils.core.paths import Project
 from utils.dataset.features import FOLDER as FEATURES
 from utils.studio import runs
 from utils.studio.facts import Problem, RunActiveError, UsageError
+from utils.studio.paths import Project
 from utils.xtts import checkpoints
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from utils.config import DownloadConfig
-from utils.core import paths
 from utils.core.events import as_integer, as_number, read_events, tail_offset
 from utils.core.folders import remove_folder
+from utils.core.paths import TINY_MODEL, resolve_inside, validate_name
 from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
-from utils.studio import runs
+from utils.studio import paths, runs
 from utils.studio.disk_usage import size_of
 from utils.studio.facts import InputError, Problem, RunActiveError
 from utils.studio.projects import downloads_project
@@ -77,7 +77,7 @@ def licence_text() -> str:
 
 
 def base_model(version: str) -> StoredModel:
-    folder = paths.TINY_MODEL if version == TINY else paths.MODELS / version
+    folder = TINY_MODEL if version == TINY else paths.MODELS / version
     files = sum((folder / name).is_file() for name in HUB_FILES)
     return StoredModel(version, files, size_of(folder), bool(_unfinished_files(version)))
 
@@ -145,7 +145,7 @@ def delete(version: str, output: Path) -> int:
     """Delete a base model and return its size; refused while any run is active, which may need it."""
     if version == TINY:
         raise InputError(Problem.BUILT_IN, version)
-    folder = paths.resolve_inside(paths.MODELS, paths.validate_name(version))
+    folder = resolve_inside(paths.MODELS, validate_name(version))
     for name in paths.list_projects(output):
         if busy := runs.active_run(paths.project(name, output)):
             raise RunActiveError(busy.name, name)

@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.config import SpeechConfig, TrainConfig
-from utils.core import paths
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import OUTPUT, Project
 from utils.dataset import metadata
+from utils.studio import paths
 from utils.studio.models import find_model, pronunciations_of
+from utils.studio.paths import OUTPUT, Project
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 

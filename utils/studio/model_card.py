@@ -10,13 +10,13 @@ from utils.core.errors import AmharicTtsError
 from utils.core.events import iter_events
 from utils.core.facts import from_json
 from utils.core.languages import find
-from utils.core.paths import Project
 from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
 from utils.evaluation.results import METRICS
 from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
+from utils.studio.paths import Project
 from utils.studio.runs import Run
 from utils.studio.templates import render
 from utils.training.facts import Clips

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.config import TrainConfig
-from utils.core import paths
 from utils.core.errors import RunError
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
-from utils.core.paths import OUTPUT, TINY_MODEL, Project, list_projects
+from utils.core.paths import TINY_MODEL
 from utils.core.storage import cached_while_unchanged
+from utils.studio import paths
 from utils.studio.facts import Problem, UsageError
+from utils.studio.paths import OUTPUT, Project, list_projects
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import TRAINED_FILES, Checkpoint

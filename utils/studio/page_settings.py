@@ -7,8 +7,8 @@ from pydantic import Field
 
 from utils.config import Config
 from utils.core.errors import ConfigError
-from utils.core.paths import SETTINGS
 from utils.core.storage import make_folder, write_atomically
+from utils.studio.paths import SETTINGS
 from utils.studio.projects import TRASH_DAYS
 
 

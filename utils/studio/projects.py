@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.core.folders import remove_folder
-from utils.core.paths import OUTPUT, Project, list_projects, project, resolve_inside
+from utils.core.paths import resolve_inside
 from utils.core.storage import (
     file_lock,
     link_or_copy,
@@ -26,6 +26,7 @@ from utils.core.storage import (
 from utils.dataset.store import DATABASE, Store
 from utils.studio import runs
 from utils.studio.facts import Problem, ProjectError, RunActiveError
+from utils.studio.paths import OUTPUT, Project, list_projects, project
 
 TRASH, DOWNLOADS = ".trash", ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")

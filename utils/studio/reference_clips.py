@@ -10,11 +10,12 @@ from utils.core import wording
 from utils.core.batching import evenly_spaced
 from utils.core.facts import Fact, Unrecognised
 from utils.core.folders import hash_file
-from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import cached_while_unchanged, link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import Project
 
 if TYPE_CHECKING:
     from utils.speech.reference_choice import ReferenceScore

@@ -20,10 +20,10 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field, TypeAdapter, ValidationError
 
 from utils.config import Config, TrainConfig
-from utils.core import paths, wording
+from utils.core import wording
 from utils.core.errors import AmharicTtsError, RunError, StorageError, UndeletableError, UnreadableError
 from utils.core.facts import Stop, error_from_json, error_to_json
-from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.paths import resolve_inside, validate_name
 from utils.core.processes import end_tree, identity, is_alive, machine, start_detached
 from utils.core.storage import (
     document,
@@ -37,6 +37,7 @@ from utils.core.storage import (
     write_atomically,
     write_document,
 )
+from utils.studio import paths
 from utils.studio.facts import (
     Outcome,
     RunActiveError,
@@ -49,6 +50,7 @@ from utils.studio.facts import (
     RunUnreadableError,
 )
 from utils.studio.facts import Status as Status  # noqa: PLC0414  # for all modules that use runs
+from utils.studio.paths import Project
 
 START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
 SILENT_SECONDS = 60.0  # a heartbeat is written every 5

@@ -6,8 +6,8 @@ not trained on.
 
 from pathlib import Path
 
-from utils.core.paths import OUTPUT, RECORDINGS, Project, project
 from utils.core.storage import atomic_writer, make_folder, read_text
+from utils.studio.paths import OUTPUT, RECORDINGS, Project, project
 
 NAME = "sample"
 AUDIO_FILE, SUBTITLE_FILE = "sample.ogg", "sample.am.srt"

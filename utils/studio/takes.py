@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from utils.config import SpeechConfig
 from utils.core.errors import DataError
 from utils.core.facts import from_json, to_json
-from utils.core.paths import Project, resolve_inside, validate_name
+from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import (
     cached_while_unchanged,
     make_folder,
@@ -42,6 +42,7 @@ from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import Started, speak
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import Project
 from utils.xtts.tokenizer import TokenizedText
 
 FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from utils.config import Config, Text
 from utils.config.base import setting
-from utils.core.paths import Project
 from utils.studio import runs
+from utils.studio.paths import Project
 
 
 class CommandConfig(Config):

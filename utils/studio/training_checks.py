@@ -16,14 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from utils.config import TrainConfig, read_yaml
-from utils.core import paths
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.facts import error_from_json, error_to_json, to_json
 from utils.core.languages import canonical
-from utils.core.paths import Project
+from utils.core.paths import TINY_MODEL
 from utils.core.processes import query
 from utils.dataset import metadata
+from utils.studio import paths
 from utils.studio.facts import DatasetCheck, DatasetFinding
+from utils.studio.paths import Project
 from utils.studio.runs import Run
 from utils.xtts.files import TINY, VOCABULARY_FILE
 
@@ -220,7 +221,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
         own = Path(config.custom_model).expanduser()
         base = own if own.is_dir() else own.parent
     else:
-        base = paths.TINY_MODEL if config.version == TINY else paths.MODELS / config.version
+        base = TINY_MODEL if config.version == TINY else paths.MODELS / config.version
     if not (base / VOCABULARY_FILE).is_file():
         return None, str(base / VOCABULARY_FILE)
     texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project.pronunciations)

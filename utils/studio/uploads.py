@@ -14,7 +14,7 @@ from utils.config import SEPARATOR
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, PathMissingError, field_values
 from utils.core.folders import hash_file
-from utils.core.paths import RECORDINGS, Project, resolve_inside
+from utils.core.paths import resolve_inside
 from utils.core.storage import (
     cached_while_unchanged,
     file_lock,
@@ -37,6 +37,7 @@ from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import RECORDINGS, Project
 
 INPUTS = "places.txt"
 UPLOADS, LISTS = "uploads", "lists"

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 
 import psutil
 
-from utils.core import paths
 from utils.core.errors import shortage
 from utils.recognition.recognisers.choice import missing_gpu_library
+from utils.studio import paths
 from utils.system import packages as pinned
 from utils.system import torch_build
 from utils.xtts.files import HUB_FILES, looks_complete

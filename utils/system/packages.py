@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from utils.core import paths
+from utils.studio import paths
 
 PIN = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)", re.MULTILINE)
 MODULES = {"coqui-tts": "TTS", "PyYAML": "yaml", "nvidia-ml-py": "pynvml"}  # others have the name of their package

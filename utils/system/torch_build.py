@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from utils.core import paths
+from utils.studio import paths
 from utils.system import packages
 
 PYPI = "pypi"

@@ -15,14 +15,14 @@ import gradio as gr
 from fastapi import FastAPI
 from gradio import networking
 
-from utils.core import monitor, paths
+from utils.core import monitor
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.storage import make_folder
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
-from utils.studio import page_settings, projects, runs
+from utils.studio import page_settings, paths, projects, runs
 from utils.studio.facts import Problem, UploadError
 from utils.ui import status_strip, views
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t

@@ -11,9 +11,9 @@ from typing import Any, ParamSpec, TypeVar
 
 import gradio as gr
 
-from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.speech.session import SpeechSession
+from utils.studio import paths
 from utils.studio.facts import Problem, UsageError
 from utils.ui.i18n import LANGUAGES, describe_error, t
 from utils.ui.views import note

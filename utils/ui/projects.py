@@ -7,8 +7,7 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core import paths
-from utils.studio import page_settings, projects, runs
+from utils.studio import page_settings, paths, projects, runs
 from utils.studio.projects import CopyProgress
 from utils.ui import views
 from utils.ui.i18n import labels, t

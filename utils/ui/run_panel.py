@@ -11,9 +11,9 @@ from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.facts import Progress
-from utils.core.paths import Project
 from utils.studio import runs, tasks
 from utils.studio.facts import Outcome
+from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify

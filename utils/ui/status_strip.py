@@ -4,9 +4,9 @@ from html import escape
 from typing import NamedTuple
 
 from utils.core.events import as_number
-from utils.core.paths import Project
 from utils.dataset.store import Store
 from utils.studio import runs
+from utils.studio.paths import Project
 from utils.studio.runs import Run, Status
 from utils.ui import views
 from utils.ui.i18n import t

@@ -10,13 +10,13 @@ import numpy as np
 from utils.amharic import explain
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
 from utils.dataset.clip import Clip
 from utils.dataset.editor import HEARD, available_actions
 from utils.dataset.facts import Reason
 from utils.dataset.store import ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
+from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_error, t
 from utils.ui.tabs import pronunciation

@@ -9,13 +9,13 @@ from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.events import Event, as_number
 from utils.core.facts import Fact, Unrecognised, from_json
-from utils.core.paths import Project
 from utils.dataset import voice_recordings
 from utils.dataset.facts import Bad, Ledger, Prepared, RecordingWarning
 from utils.dataset.statistics import Account, Statistics, percentile, suggested_max_length
 from utils.dataset.store import Total
 from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
+from utils.studio.paths import Project
 from utils.studio.runs import ACTIVE, Run, State
 from utils.studio.uploads import InputPreview
 from utils.ui import views

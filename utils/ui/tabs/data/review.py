@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import Any
 
 from utils.core import wording
-from utils.core.paths import Project
 from utils.core.wording import rows as phrases
 from utils.dataset import editor
 from utils.dataset.editor import Edit
 from utils.dataset.store import Store, View
 from utils.studio import runs
 from utils.studio.facts import InputError, Problem, RunActiveError
+from utils.studio.paths import Project
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation

@@ -10,11 +10,11 @@ from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
-from utils.core.paths import Project
 from utils.dataset import bulk_edits
 from utils.dataset.store import Store
 from utils.recognition.recognisers.choice import RECOMMENDED
 from utils.studio import runs, uploads
+from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest

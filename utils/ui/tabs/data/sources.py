@@ -7,7 +7,6 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
 from utils.dataset import prompts, voice_recordings
 from utils.dataset.readers.folder import ARCHIVES, MEDIA
 from utils.dataset.store import Store
@@ -15,6 +14,7 @@ from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
 from utils.studio import runs, sample_project, uploads
 from utils.studio.facts import InputError, Problem
+from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors

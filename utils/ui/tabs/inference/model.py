@@ -11,11 +11,11 @@ from utils.config import SEPARATOR
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
-from utils.core.paths import Project
 from utils.core.wording import describe
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
 from utils.studio.models import ListedModel, preferred_model, tokenizer_of
+from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors

@@ -6,10 +6,10 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core.paths import Project
 from utils.media.rates import OUTPUT_RATE
 from utils.speech import tasks
 from utils.studio import reference_clips, takes
+from utils.studio.paths import Project
 from utils.studio.takes import TakeRecorder
 from utils.ui import views
 from utils.ui.i18n import labels, t

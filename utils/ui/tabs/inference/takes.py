@@ -8,12 +8,12 @@ from typing import Any
 import gradio as gr
 
 from utils.core import wording
-from utils.core.paths import Project
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import WordsFound
 from utils.studio import takes
 from utils.studio.facts import Problem, UsageError
+from utils.studio.paths import Project
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.i18n import labels, t

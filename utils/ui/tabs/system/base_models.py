@@ -4,10 +4,9 @@ import os
 from collections.abc import Callable
 from html import escape
 
-from utils.core import paths
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import read_json
-from utils.studio import downloads, runs
+from utils.studio import downloads, paths, runs
 from utils.studio.downloads import StoredModel
 from utils.ui import views
 from utils.ui.i18n import describe_error, t

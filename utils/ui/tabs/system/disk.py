@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from utils.core import paths
-from utils.core.paths import list_projects, project
-from utils.studio import disk_usage, projects
+from utils.studio import disk_usage, paths, projects
+from utils.studio.paths import list_projects, project
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify

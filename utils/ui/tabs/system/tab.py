@@ -9,9 +9,10 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core import monitor, paths
+from utils.core import monitor
 from utils.core.errors import ConfigError
 from utils.core.processes import query
+from utils.studio import paths
 from utils.studio.page_settings import PageSettings, read, settings_path, write
 from utils.system.doctor import Finding
 from utils.ui import views

@@ -11,9 +11,9 @@ import gradio as gr
 
 from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.paths import Project
 from utils.dataset.store import Store
 from utils.studio import runs, tasks, training_checks
+from utils.studio.paths import Project
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t

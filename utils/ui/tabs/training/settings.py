@@ -12,12 +12,12 @@ from utils.config import TrainConfig
 from utils.config.facts import InvalidSettingsError, Rule, SettingProblem
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
-from utils.core.paths import CONFIGS, Project
 from utils.core.wording import describe
 from utils.dataset import metadata
 from utils.studio import runs
 from utils.studio.downloads import needs_consent
 from utils.studio.facts import Problem, UsageError
+from utils.studio.paths import CONFIGS, Project
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.i18n import choices, field_title, labels, t

@@ -11,12 +11,12 @@ from utils.config import TrainConfig
 from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
-from utils.core.paths import UPLOADS
 from utils.core.storage import make_folder, write_atomically
 from utils.core.wording import describe, text
 from utils.studio import runs, tasks, training_checks
 from utils.studio.downloads import give_consent
 from utils.studio.facts import DatasetFinding, RunActiveError
+from utils.studio.paths import UPLOADS
 from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views

@@ -1,0 +1,75 @@
+"""Where projects, models and settings are on disk; the libraries below know none of these folders."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from utils.core.paths import ROOT, is_name, resolve_inside, validate_name
+
+OUTPUT = ROOT / "output"
+CONFIGS = ROOT / "configs"
+REQUIREMENTS = ROOT / "requirements.txt"
+CONSTRAINTS = ROOT / "constraints.txt"
+MODELS = OUTPUT / ".models"  # one folder per published version
+SETTINGS = OUTPUT / ".settings"  # user choices and measurements of this machine
+LICENCE_CONSENT = SETTINGS / "licence-consent.json"
+GPU_CERTIFICATE = SETTINGS / "gpu-certificate.json"  # what was tested on the GPU; beside it as .md
+PRECISIONS = SETTINGS / "precision.json"  # measured speed of each precision
+VOICES = OUTPUT / ".cache" / "voices"  # computed voices of reference clips
+FIELD_TEST = "field-test"  # folder of its report, in the output folder
+TINY_VOICE = OUTPUT / ".tiny-voice"  # where the embedded model is built
+UPLOADS = OUTPUT / ".uploads"  # files that visitors of the page sent or can download
+
+RECORDINGS = "recordings"  # of a dataset folder
+PARTS = ("dataset", "runs", "ready")  # of a project
+
+
+@dataclass(frozen=True)
+class Project:
+    """The folder of a project."""
+
+    root: Path
+
+    @property
+    def dataset(self) -> Path:
+        return self.root / "dataset"
+
+    @property
+    def recordings(self) -> Path:  # uploaded and downloaded
+        return self.dataset / RECORDINGS
+
+    @property
+    def runs(self) -> Path:  # one folder per run
+        return self.root / "runs"
+
+    @property
+    def ready(self) -> Path:  # the finished model
+        return self.root / "ready"
+
+    @property
+    def pronunciations(self) -> Path:  # of single words; see utils.xtts.pronunciations
+        return self.root / "pronunciations.tsv"
+
+    @property
+    def exports(self) -> Path:  # packed models and datasets, which can be created again
+        return self.root / "exports"
+
+    @property
+    def evaluation(self) -> Path:  # reports
+        return self.root / "evaluation"
+
+
+def project(name: str, output: Path = OUTPUT) -> Project:
+    """Return a project in the output folder; it need not exist yet."""
+    return Project(resolve_inside(output, validate_name(name)))
+
+
+def list_projects(output: Path = OUTPUT) -> list[str]:
+    if not output.is_dir():
+        return []
+    folders = [path for path in output.iterdir() if path.is_dir() and is_name(path.name)]
+    return sorted(path.name for path in folders if path.name not in PARTS or is_project(path))
+
+
+def is_project(folder: Path) -> bool:
+    """Tell whether a folder holds a dataset, runs or a finished model."""
+    return any((folder / name).is_dir() for name in PARTS)
