@@ -24,7 +24,8 @@ from utils.config import TrainConfig
 from utils.core.processes import identity, machine
 from utils.studio import projects, runs, uploads
 from utils.studio.paths import CONFIGS, Project
-from utils.studio.runs import Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import Run, Status
 from utils.ui.i18n import LANGUAGES
 
 SIZES = {1440: 900, 390: 844}

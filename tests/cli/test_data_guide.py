@@ -8,12 +8,13 @@ import pytest
 
 from tests.dataset.layouts import BY_NAME
 from utils.__main__ import main
-from utils.core.paths import ROOT, SAMPLE_SPEECH, Project
+from utils.core.paths import ROOT, SAMPLE_SPEECH
 from utils.dataset.store import load_dataset
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.recognition.spans import read_spans
+from utils.studio.paths import Project
 
 GUIDE = (ROOT / "docs" / "DATA_GUIDE.md").read_text(encoding="utf-8").partition("## Corpora")[0]
 COMMANDS = [

@@ -22,6 +22,7 @@ from utils.__main__ import known_verbs
 from utils.core.paths import ROOT
 from utils.studio import runs
 from utils.studio.paths import project
+from utils.studio.run_state import State
 
 NOTEBOOK = ROOT / "notebooks" / "train_in_the_cloud.ipynb"
 CELLS: list[dict[str, Any]] = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
@@ -159,7 +160,7 @@ def test_the_last_run_that_was_cut_off_goes_on(
 ) -> None:
     values = call(SET_UP, {}, CODE=str(program))
     long_ago = time.time() - 3600
-    lost = runs.State("count", runs.Status.RUNNING, long_ago, 7, "x", "elsewhere", long_ago)
+    lost = State("count", runs.Status.RUNNING, long_ago, 7, "x", "elsewhere", long_ago)
     mine = project("mine", machine / "amharic-xtts")
     interrupted = []
     for _ in range(2):

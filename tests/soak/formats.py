@@ -33,7 +33,8 @@ from utils.speech import subtitles
 from utils.studio import sample_project
 from utils.studio.models import model_source
 from utils.studio.paths import CONFIGS, Project
-from utils.studio.runs import Run, State, Status, list_runs
+from utils.studio.run_state import State
+from utils.studio.runs import Run, Status, list_runs
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot
 from utils.xtts import checkpoints, model

@@ -18,7 +18,8 @@ from utils.dataset.clip import Clip
 from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.paths import Project
-from utils.studio.runs import Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import Run, Status
 from utils.training import resume_state
 from utils.xtts import checkpoints
 

@@ -24,7 +24,8 @@ from utils.core.errors import StorageError
 from utils.core.events import iter_events, read_tail
 from utils.studio import runs
 from utils.studio.job import Job
-from utils.studio.runs import MAX_STATE, Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import MAX_STATE, Run, Status
 from utils.xtts import checkpoints
 
 YEAR = 365 * 86_400.0

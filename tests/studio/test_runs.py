@@ -24,7 +24,8 @@ from utils.core.processes import identity, machine
 from utils.studio import runs
 from utils.studio.facts import RunActiveError
 from utils.studio.paths import Project
-from utils.studio.runs import Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import Run, Status
 
 LONG = CountConfig(seconds=60, ticks_per_second=20)
 SHORT = CountConfig(seconds=0.2, ticks_per_second=20)

@@ -9,7 +9,8 @@ import pytest
 from utils.core.facts import Optimization, to_json
 from utils.core.wording import describe
 from utils.studio.run_history import MAX_POINTS, EventReader, HistoryCache, RunHistory
-from utils.studio.runs import Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import Run, Status
 from utils.training.facts import MemoryPlan
 from utils.ui import views
 from utils.ui.tabs.training import render

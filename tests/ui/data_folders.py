@@ -14,6 +14,7 @@ from utils.recognition.spans import Cue
 from utils.speech.subtitles import srt
 from utils.studio import runs
 from utils.studio.paths import Project
+from utils.studio.run_state import State
 
 
 def talks(folder: Path, count: int = 2, seconds: float = 12.0) -> list[Path]:
@@ -33,7 +34,7 @@ def add_run(project: Project, name: str, status: runs.Status = runs.Status.START
     """Write a run as if it was started now; the end of its name is its verb."""
     run = runs.Run(project.runs / name)
     run.folder.mkdir(parents=True, exist_ok=True)
-    run.write_state(runs.State(name.split("-")[2], status, created=time.time(), heartbeat=time.time()))
+    run.write_state(State(name.split("-")[2], status, created=time.time(), heartbeat=time.time()))
     return run
 
 

@@ -39,7 +39,7 @@ def start_nothing(*_: object, **__: object) -> None:
 @pytest.fixture
 def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing that a handler does leaves this test: no child, no network, no consent."""
-    monkeypatch.setattr("utils.studio.runs._launch", mark_stopped)
+    monkeypatch.setattr("utils.studio.runs.launch", mark_stopped)
     monkeypatch.setattr("subprocess.Popen", start_nothing)
     monkeypatch.setattr(paths, "MODELS", tmp_path / "models")
     monkeypatch.setattr(paths, "LICENCE_CONSENT", tmp_path / "consent.json")

@@ -14,6 +14,7 @@ from tests.run_kinds.count import CountConfig
 from tests.ui.serving import OneTab, Seen, Served, late_answers, serving, settle
 from utils.core.processes import identity, machine
 from utils.studio import projects, runs
+from utils.studio.run_state import State
 from utils.ui.i18n import t
 
 pytestmark = pytest.mark.browser
@@ -133,9 +134,7 @@ def test_the_browser_notifies_when_a_training_ends(seen: Seen, served: Served) -
     page.context.grant_permissions(["notifications"])
     page.evaluate(NOTE_NOTIFICATIONS)
     run.folder.mkdir(parents=True)
-    state = runs.State(
-        "train", runs.Status.RUNNING, time.time(), os.getpid(), identity(os.getpid()), machine(), time.time()
-    )
+    state = State("train", runs.Status.RUNNING, time.time(), os.getpid(), identity(os.getpid()), machine(), time.time())
     run.write_state(state)
     expect(page.locator("#strip .active[data-open=training-tab]")).to_be_visible()
     page.wait_for_timeout(2500)  # the strip is read every two seconds

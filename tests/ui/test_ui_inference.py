@@ -21,7 +21,8 @@ from utils.speech.tasks import Started
 from utils.studio.facts import Status
 from utils.studio.models import ListedModel, list_models
 from utils.studio.paths import Project
-from utils.studio.runs import Run, State
+from utils.studio.run_state import State
+from utils.studio.runs import Run
 from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest

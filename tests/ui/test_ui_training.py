@@ -19,6 +19,7 @@ from utils.core.facts import Optimization, Progress
 from utils.studio import runs, training_checks
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_history import RunHistory, smoothed
+from utils.studio.run_state import State
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training_optimizations import TrainingOptimizer
 from utils.ui.i18n import t
@@ -35,7 +36,7 @@ def make_run(project: Project, name: str, status: runs.Status = runs.Status.FINI
     run = runs.Run(project.runs / name)
     run.folder.mkdir(parents=True)
     run.config.write_text(TrainConfig.parse(values).to_yaml(), encoding="utf-8")
-    run.write_state(runs.State("train", status, created=1.0, heartbeat=time.time()))
+    run.write_state(State("train", status, created=1.0, heartbeat=time.time()))
     return run
 
 
@@ -157,7 +158,7 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     for kind in ("warning", "problem"):
         history.add({"kind": kind, "message": HTML})
     history.add({"kind": "sample", "step": 1, "text": HTML, "file": f"/x/{HTML}.wav"})
-    state = runs.State("train", runs.Status.RUNNING, created=1.0, message=HTML)
+    state = State("train", runs.Status.RUNNING, created=1.0, message=HTML)
     shown = render.facts(run, state, history, "en") + render.messages(history, "en")
     shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
     shown += render.switch_hint("enable_sdpa", None, Optimization("enable_sdpa", 30, HTML), "en")

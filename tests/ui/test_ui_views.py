@@ -11,7 +11,8 @@ import pytest
 from utils.amharic import explain
 from utils.core import processes
 from utils.core.errors import AmharicTtsError, RunError
-from utils.studio.runs import Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import Run, Status
 from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
 from utils.ui import views

@@ -14,7 +14,8 @@ from utils.core.facts import StopRequested
 from utils.studio.facts import CommandFailedError, Status
 from utils.studio.job import GroupJob, Job
 from utils.studio.paths import Project
-from utils.studio.runs import Run, serve_queue
+from utils.studio.queue import serve_queue
+from utils.studio.runs import Run
 from utils.studio.tasks import CommandConfig
 
 

@@ -6,7 +6,6 @@ memory, so the page can be closed, restarted or opened twice.
 
 import contextlib
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -15,16 +14,15 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import NamedTuple
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from utils.config import Config, TrainConfig
-from utils.core import wording
 from utils.core.errors import AmharicTtsError, RunError, StorageError, UndeletableError, UnreadableError
 from utils.core.facts import Stop, error_from_json, error_to_json
 from utils.core.paths import resolve_inside, validate_name
-from utils.core.processes import end_tree, identity, is_alive, machine, start_detached
+from utils.core.processes import end_tree, is_alive, machine, start_detached
 from utils.core.storage import (
     document,
     file_lock,
@@ -51,43 +49,14 @@ from utils.studio.facts import (
 )
 from utils.studio.facts import Status as Status  # noqa: PLC0414  # for all modules that use runs
 from utils.studio.paths import Project
+from utils.studio.run_state import START_SECONDS, STATE_FILE, State
 
-START_SECONDS = 60.0  # a cold Python on a busy disk has taken 20
-SILENT_SECONDS = 60.0  # a heartbeat is written every 5
-POLL_SECONDS, QUEUE_SECONDS = 0.05, 0.5
+POLL_SECONDS = 0.05
 LOCK, OWNER = ".lock", ".queue.json"  # of the folder with the runs
 MAX_STATE = 4096  # bytes: the single block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
-Moment = Annotated[float, Field(ge=0, le=4e9)]  # seconds since 1970
-
-
 ACTIVE = frozenset({Status.STARTING, Status.RUNNING})
-
-
-@dataclass(frozen=True)
-class State:
-    """The content of state.json, validated when it is read."""
-
-    verb: Annotated[str, Field(pattern=r"^[a-z][a-z-]*$")]
-    status: Status
-    created: Moment
-    pid: int = 0
-    identity: str = ""
-    machine: str = ""
-    heartbeat: Moment = 0.0
-    message: str = ""  # of version 1.1, in place of the next two
-    stop: Stop = Stop.NO  # how it was stopped
-    error: dict[str, Any] = dataclasses.field(default_factory=dict)  # with which it failed
-
-    def reason(self, language: str = "en") -> str:
-        """Return why the run has ended."""
-        if self.error:
-            return wording.explain(error_from_json(self.error), language)
-        return self.message or (wording.describe(self.stop, language) if self.stop else "")
-
-
-STATE_FILE = TypeAdapter(State)
 
 
 @dataclass(frozen=True)
@@ -177,19 +146,9 @@ class Run:
             state = self.read_state()
         except RunError as error:
             return State(verb="", status=Status.UNREADABLE, created=0.0, error=error_to_json(error))
-        if state.status in ACTIVE and not _lives(state):
+        if state.status in ACTIVE and not state.is_alive:
             return dataclasses.replace(state, status=Status.LOST, error=error_to_json(RunLostError(self.log)))
         return state
-
-
-def _lives(state: State) -> bool:
-    """Tell whether the process is alive; on another machine, by its heartbeat."""
-    silence = abs(time.time() - state.heartbeat)  # abs: the clock may have been set back
-    if not state.pid:
-        return silence < START_SECONDS
-    if state.machine != machine():
-        return silence < SILENT_SECONDS
-    return is_alive(state.pid, state.identity)
 
 
 def project_of(config: TrainConfig) -> Project:
@@ -250,7 +209,7 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
         run = _create(verb, config, project, Status.QUEUED if ahead else Status.STARTING)
         if not ahead:
             before()
-            _launch(run)
+            launch(run)
             return Start(run, Outcome.STARTED)
     watch_queue(project)
     return Start(run, Outcome.QUEUED, ahead[-1].name)
@@ -271,36 +230,6 @@ def watch_queue(project: Project) -> None:
         start_detached(["-m", "utils", "work", str(project.runs), "--queue"], Path(os.devnull))
 
 
-def serve_queue(project: Project) -> None:
-    """Start the queued runs of a project, each when the one before it has ended, until none is left."""
-    path, pid = project.runs / OWNER, os.getpid()
-    with file_lock(project.runs / LOCK):
-        other = read_object(path)
-        if is_alive(int(other.get("pid", 0)), str(other.get("identity", ""))):
-            return
-        write_atomically(path, json.dumps({"pid": pid, "identity": identity(pid)}))
-    while project.runs.is_dir():
-        for verb in {run.verb for run in queued_runs(project)}:
-            with contextlib.suppress(AmharicTtsError):  # the state of the run says why it did not start
-                start_next(project, verb)
-        with file_lock(project.runs / LOCK):
-            if not queued_runs(project):
-                path.unlink(missing_ok=True)  # with the lock: what is queued after this finds no owner
-                return
-        time.sleep(QUEUE_SECONDS)
-
-
-def start_next(project: Project, verb: str) -> Run | None:
-    """Start the run that has waited longest, unless one is active."""
-    with file_lock(project.runs / LOCK):
-        waiting = queued_runs(project, verb)
-        if not waiting or active_run(project, verb):
-            return None
-        waiting[0].write_state(State(verb, Status.STARTING, waiting[0].read_state().created, heartbeat=time.time()))
-        _launch(waiting[0])
-    return waiting[0]
-
-
 def create(verb: str, config: Config, project: Project) -> Run:
     """Create a run whose work this process does itself."""
     make_folder(project.runs)
@@ -316,7 +245,7 @@ def resume(run: Run, *, before: Callable[[], object] = lambda: None) -> Run:
         if run.current_state().status not in ACTIVE:
             _reopen(run)
             before()
-            _launch(run)
+            launch(run)
     return run
 
 
@@ -349,8 +278,8 @@ def _create(verb: str, config: Config, project: Project, status: Status = Status
     return run
 
 
-def _launch(run: Run) -> None:
-    """Start the child; Ctrl-C meanwhile stops it, wherever it is."""
+def launch(run: Run) -> None:
+    """Start the child of a run that was created; Ctrl-C meanwhile stops it, wherever it is."""
     try:
         _start_child(run)
     except KeyboardInterrupt:

@@ -14,6 +14,7 @@ from utils.core.facts import Progress
 from utils.studio import runs, tasks
 from utils.studio.facts import Outcome
 from utils.studio.paths import Project
+from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
@@ -27,7 +28,7 @@ class RunPanel:
         page: PageContext,
         name: str = "",
         list_runs: Callable[[Project], list[runs.Run]] = runs.list_runs,
-        render_facts: Callable[[runs.Run, runs.State, str], str] = views.run_facts,
+        render_facts: Callable[[runs.Run, State, str], str] = views.run_facts,
         outputs: Sequence[Any] = (),  # of the actions of a subclass
     ) -> None:
         self.page, self.list_runs, self.render_facts = page, list_runs, render_facts

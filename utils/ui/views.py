@@ -12,7 +12,8 @@ from utils.core.events import Event, as_integer, as_number, read_events, read_ta
 from utils.core.facts import Fact, Progress, Unrecognised, from_json
 from utils.core.monitor import Reading
 from utils.studio.progress import describe
-from utils.studio.runs import ACTIVE, Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import ACTIVE, Run, Status
 from utils.system.doctor import Finding
 from utils.training.facts import Scores
 from utils.ui.i18n import describe_error, t

@@ -16,7 +16,8 @@ from utils.dataset.store import Total
 from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
 from utils.studio.paths import Project
-from utils.studio.runs import ACTIVE, Run, State
+from utils.studio.run_state import State
+from utils.studio.runs import ACTIVE, Run
 from utils.studio.uploads import InputPreview
 from utils.ui import views
 from utils.ui.i18n import describe_error, t

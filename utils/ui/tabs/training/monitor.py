@@ -15,6 +15,7 @@ from utils.dataset.store import Store
 from utils.studio import runs, tasks, training_checks
 from utils.studio.paths import Project
 from utils.studio.run_history import HistoryCache, RunHistory
+from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import (
@@ -76,7 +77,7 @@ class TrainPanel(RunPanel):
             **stop_action(PROMOTE),
         }
 
-    def facts_of(self, run: runs.Run, state: runs.State, language: str) -> str:
+    def facts_of(self, run: runs.Run, state: State, language: str) -> str:
         history = self.histories.read(run)
         return render.facts(run, state, history, language) + render.messages(history, language)
 

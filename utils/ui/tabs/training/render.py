@@ -9,7 +9,8 @@ from utils.config import TrainConfig
 from utils.core.facts import Optimization
 from utils.core.wording import describe
 from utils.studio.run_history import SCORES, Points, RunHistory, is_finite, smoothed
-from utils.studio.runs import ACTIVE, Run, State, Status
+from utils.studio.run_state import State
+from utils.studio.runs import ACTIVE, Run, Status
 from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
 from utils.ui import views

@@ -1,0 +1,46 @@
+"""The process that starts the queued runs of a project; ``runs.watch_queue`` starts it where it is needed."""
+
+import contextlib
+import json
+import os
+import time
+
+from utils.core.errors import AmharicTtsError
+from utils.core.processes import identity, is_alive
+from utils.core.storage import file_lock, read_object, write_atomically
+from utils.studio.facts import Status
+from utils.studio.paths import Project
+from utils.studio.run_state import State
+from utils.studio.runs import LOCK, OWNER, Run, active_run, launch, queued_runs
+
+QUEUE_SECONDS = 0.5
+
+
+def serve_queue(project: Project) -> None:
+    """Start the queued runs of a project, each when the one before it has ended, until none is left."""
+    path, pid = project.runs / OWNER, os.getpid()
+    with file_lock(project.runs / LOCK):
+        other = read_object(path)
+        if is_alive(int(other.get("pid", 0)), str(other.get("identity", ""))):
+            return
+        write_atomically(path, json.dumps({"pid": pid, "identity": identity(pid)}))
+    while project.runs.is_dir():
+        for verb in {run.verb for run in queued_runs(project)}:
+            with contextlib.suppress(AmharicTtsError):  # the state of the run says why it did not start
+                start_next(project, verb)
+        with file_lock(project.runs / LOCK):
+            if not queued_runs(project):
+                path.unlink(missing_ok=True)  # with the lock: what is queued after this finds no owner
+                return
+        time.sleep(QUEUE_SECONDS)
+
+
+def start_next(project: Project, verb: str) -> Run | None:
+    """Start the run that has waited longest, unless one is active."""
+    with file_lock(project.runs / LOCK):
+        waiting = queued_runs(project, verb)
+        if not waiting or active_run(project, verb):
+            return None
+        waiting[0].write_state(State(verb, Status.STARTING, waiting[0].read_state().created, heartbeat=time.time()))
+        launch(waiting[0])
+    return waiting[0]
