@@ -19,13 +19,13 @@ from utils.core import monitor
 from utils.core.errors import RunError
 from utils.core.events import iter_events
 from utils.core.facts import from_json
-from utils.core.paths import FIELD_TEST, OUTPUT, project
 from utils.core.processes import query
 from utils.core.storage import make_folder, write_atomically
 from utils.media import audio
 from utils.media.audio import faded
 from utils.media.rates import RATE
 from utils.studio import runs, sample_project
+from utils.studio.paths import FIELD_TEST, OUTPUT, project
 from utils.system.doctor import examine
 from utils.training.advice import advise, training_data
 from utils.training.facts import Evaluation, Train
