@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
-from tools.amharic_text import build
 from utils.amharic import normalize, phonemize, to_latin
+from utils.studio.amharic_wheel import build
 
 TEXT = "በ2017 ዓ.ም. 3ኛው ት/ቤት ተከፈተ።"
 PROGRAM = f"""
@@ -23,4 +24,12 @@ def test_it_reads_as_the_project_does(tmp_path: Path) -> None:
     program = f"import sys; sys.path.insert(0, {site!r}){PROGRAM}"
     command = [sys.executable, "-I", "-S", "-c", program]  # with the standard library only
     spoken = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True, encoding="utf-8")
+    assert spoken.stdout.strip() == to_latin(phonemize(normalize(TEXT)))
+
+
+def test_it_converts_a_text_in_a_shell(tmp_path: Path) -> None:
+    with zipfile.ZipFile(build(tmp_path)) as wheel:
+        wheel.extractall(tmp_path / "site")
+    command = [sys.executable, "-m", "amharic_text", TEXT]
+    spoken = subprocess.run(command, cwd=tmp_path / "site", capture_output=True, check=True, encoding="utf-8")
     assert spoken.stdout.strip() == to_latin(phonemize(normalize(TEXT)))

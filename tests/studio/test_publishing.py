@@ -24,6 +24,7 @@ from tests.xtts.exporting import (
 )
 from utils.core.errors import StorageError
 from utils.speech.loading import Companions, LoadedModel, open_model
+from utils.studio.amharic_wheel import wheel_name
 from utils.studio.facts import InputError
 from utils.studio.models import find_model
 from utils.studio.paths import Project
@@ -36,7 +37,7 @@ from utils.xtts.tokenizer import Tokenizer
 CODES = torch.arange(0, 1000, 25)
 PUBLISHED_FILES = {
     "model.pth", "config.json", "vocab.json", "text.json", "speakers_xtts.pth", "reference.wav", "about.json",
-    "files.json", "README.md",
+    "files.json", "README.md", wheel_name(),
 }  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from utils.core.storage import read_json
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
 from utils.evaluation.results import METRICS
+from utils.studio.amharic_wheel import wheel_name
 from utils.studio.facts import InputError, Problem
 from utils.studio.models import pronunciations_of
 from utils.studio.paths import Project
@@ -76,6 +77,7 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
         text=text,
         model_text=opened.tokenizer.tokenize(text, code).model_text if settings else text,
         alias="" if adapter else alias_of(opened.tokenizer),
+        wheel=wheel_name(),
         difference="3.7 %",
         difference_without_length="0.9 %",
     )

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from utils.core.folders import replace_folder, seal
 from utils.core.storage import atomic_writer, make_folder, require_space
+from utils.studio import amharic_wheel
 from utils.studio.facts import InputError, Problem, ProjectError, UploadError, UsageError
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
@@ -70,7 +71,7 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
         state = with_alias(state, tokenizer.vocabulary, tokenizer.settings.language, alias)
         tokenizer = portable(tokenizer)
         about["alias"] = alias
-    with replace_folder(folder, ALL_FILES) as new:
+    with replace_folder(folder, (*ALL_FILES, amharic_wheel.wheel_name())) as new:
         model = write_ready(
             new / "model",
             opened.folder,
@@ -84,6 +85,8 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
             if options.for_training or path.name not in TRAINING_FILES:
                 path.rename(new / path.name)
         shutil.rmtree(model)
+        if about.get("alias"):
+            amharic_wheel.build(new)
         if options.safetensors:
             write_tensors(new / SAFETENSORS_FILE, _unshared(read_state_dict(new / MODEL_FILE)))
         seal(new, DIGESTS_FILE, {})  # before the card, which people edit
