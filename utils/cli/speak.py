@@ -22,7 +22,8 @@ import numpy as np
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
-from utils.core.errors import EXIT_INTERRUPTED, field_values
+from utils.core.errors import EXIT_INTERRUPTED
+from utils.core.fields import field_values
 from utils.core.storage import atomic_writer, make_folder, write_atomically
 from utils.core.wording import describe
 from utils.dataset.documents import read_document

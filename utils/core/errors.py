@@ -27,12 +27,13 @@ Errors of a package are defined in its ``facts`` module. Any other exception tha
 shown as an internal error.
 """
 
-import inspect
 import re
-from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+from typing import TYPE_CHECKING, dataclass_transform
+
+from utils.core import wording
+from utils.core.fields import Fields, field_values, set_fields
 
 EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
 
@@ -54,35 +55,12 @@ SHORTAGES = {  # by what Python, torch and the loader of libraries say when the 
 }
 
 
-def collect_fields(cls: type) -> dict[str, Any]:
-    """Return the types of the annotated names of a class and its bases; those in capitals are constants."""
-    own = {name: kind for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
-    return {**getattr(cls, "fields", {}), **own}
-
-
-def set_fields(thing: Any, values: Sequence[object], named: dict[str, object]) -> None:  # noqa: ANN401  # a fact, an error
-    """Store the arguments of a fact or an error under the names of its fields."""
-    kind = type(thing)
-    given = dict(zip(kind.fields, values, strict=False)) | named
-    missing = [name for name in kind.fields if name not in given and not hasattr(kind, name)]
-    if missing or given.keys() - kind.fields.keys() or len(values) + len(named) > len(given):
-        raise TypeError(f"{kind.__name__} takes {', '.join(kind.fields) or 'nothing'}")
-    vars(thing).update(given)
-
-
-def field_values(thing: Any) -> dict[str, Any]:  # noqa: ANN401  # a fact or an error
-    """Return the fields of a fact or an error, in the order of their declaration."""
-    return {name: getattr(thing, name) for name in type(thing).fields}
-
-
 @dataclass_transform()
-class AmharicTtsError(Exception):
+class AmharicTtsError(Fields, Exception):
     """Base of every error that the user can do something about: what happened and where, and how to fix it."""
 
-    fields: ClassVar[dict[str, Any]] = {}
-
     def __init_subclass__(cls) -> None:
-        cls.fields = collect_fields(cls)
+        super().__init_subclass__()
         ERRORS[cls.__name__] = cls
 
     def __init__(self, *values: object, hint: str = "", **named: object) -> None:
@@ -97,15 +75,11 @@ class AmharicTtsError(Exception):
         """What happened and where, in English."""
         if not self.fields and self.args:
             return str(self.args[0])  # not typed yet
-        from utils.core import wording
-
         return wording.describe(self)
 
     @property
     def hint(self) -> str:
         """How to fix it, in English."""
-        from utils.core import wording
-
         return self._hint or wording.cure(self)
 
     def __str__(self) -> str:

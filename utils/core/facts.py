@@ -23,7 +23,9 @@ from enum import Enum, StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin
 
-from utils.core.errors import ERRORS, AmharicTtsError, as_typed, collect_fields, field_values, set_fields
+from utils.core import wording
+from utils.core.errors import ERRORS, AmharicTtsError, as_typed
+from utils.core.fields import Fields, field_values, set_fields
 
 MAX_INTEGER = 2**53  # floats beyond it skip integers; nothing counts that far
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -32,7 +34,7 @@ Json = dict[str, Any]
 
 
 @dataclass_transform(frozen_default=True)
-class Fact:
+class Fact(Fields):
     """Base of all facts: the annotated names of a subclass are its fields, with the values assigned as defaults.
 
     Unlike ``dataclass`` it generates no code: there are hundreds of subclasses, and a command starts in half a second.
@@ -40,10 +42,9 @@ class Fact:
 
     level: ClassVar[str] = "info"  # or "warning"
     kind: ClassVar[str] = ""
-    fields: ClassVar[dict[str, Any]] = {}  # the types by name
 
     def __init_subclass__(cls) -> None:
-        cls.fields = collect_fields(cls)
+        super().__init_subclass__()
         cls.kind = CAPITAL.sub("_", cls.__name__).lower()
         if KINDS.setdefault(cls.kind, cls).__module__ != cls.__module__:
             raise TypeError(f"two facts are called {cls.__name__}")
@@ -61,8 +62,6 @@ class Fact:
         return hash((type(self), *map(str, field_values(self).values())))
 
     def __str__(self) -> str:
-        from utils.core import wording
-
         return wording.describe(self)
 
     def __repr__(self) -> str:
@@ -102,6 +101,9 @@ class Unrecognised(Fact):
     name: str
     message: str = ""
     values: dict[str, Any] = {}  # noqa: RUF012  # never changed
+
+    def __repr__(self) -> str:
+        return self.message or " ".join([self.name, *(f"{name}={value}" for name, value in self.values.items())])
 
 
 class Stop(StrEnum):

@@ -7,7 +7,7 @@ errors can have many reasons: the members of an enumeration in one of its fields
 ``<enum name>.<value>.cure``. Their texts have the gaps of the whole.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
-``{start:clock}``, ``{size:bytes}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
+``{start:clock}``, ``{size:bytes}``, ``{part:phase}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
 ``{counts:pairs}``, ``{clips:count clip|clips}`` ("1 clip", "3 clips").
 """
 
@@ -18,8 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from utils.core.errors import AmharicTtsError, field_values
-from utils.core.facts import Fact, Progress, Unrecognised
+from utils.core.fields import Fields, field_values
 
 TABLES = Path(__file__).parent.parent / "wording"
 UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -53,24 +52,19 @@ def text(key: str, language: str = "en", values: Mapping[str, object] | None = N
 
 
 def describe(
-    thing: Fact | AmharicTtsError | Enum | BaseException,
+    thing: Fields | Enum | BaseException,
     language: str = "en",
     values: Mapping[str, object] | None = None,
 ) -> str:
     """Return what happened as a sentence, without the cure of an error; ``values`` fill the gaps of a reason."""
-    if isinstance(thing, Unrecognised):
-        return thing.message or " ".join([thing.name, *(f"{name}={value}" for name, value in thing.values.items())])
     if isinstance(thing, Enum):
         return text(f"{type(thing).__name__}.{thing.value}", language, values)
-    if isinstance(thing, AmharicTtsError) and not thing.fields and thing.args:
-        return thing.message  # not typed yet
     name = type(thing).__name__
-    if not isinstance(thing, (Fact, AmharicTtsError)) or name not in rows():
-        return f"{name}: {thing!r}" if isinstance(thing, Fact) else f"{name}: {thing}"
-    values = field_values(thing)
-    return text(
-        name, language, values | {"part": phase(thing.part, language)} if isinstance(thing, Progress) else values
-    )
+    if isinstance(thing, Fields) and name in rows():
+        return text(name, language, field_values(thing))
+    if isinstance(thing, Fields) and isinstance(thing, BaseException) and not thing.fields and thing.args:
+        return str(thing.args[0])  # not typed yet
+    return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 
 def phase(part: str, language: str = "en") -> str:
@@ -81,20 +75,20 @@ def phase(part: str, language: str = "en") -> str:
 
 def cure(error: BaseException, language: str = "en") -> str:
     """Return how to fix an error, if there is a way."""
-    if not isinstance(error, AmharicTtsError):
+    if not isinstance(error, Fields):
         return ""
     values = field_values(error)
     reasons = (f"{type(value).__name__}.{value.value}.cure" for value in values.values() if isinstance(value, Enum))
     key = next((name for name in (*reasons, f"{type(error).__name__}.cure") if name in rows()), "")
     if key:
         return text(key, language, values)
-    inner = next((value for value in values.values() if isinstance(value, AmharicTtsError)), None)
+    inner = next((value for value in values.values() if isinstance(value, BaseException)), None)
     return cure(inner, language) if inner else ""
 
 
-def explain(error: AmharicTtsError, language: str = "en") -> str:
+def explain(error: BaseException, language: str = "en") -> str:
     """Return what happened and how to fix it."""
-    message, advice = describe(error, language), cure(error, language) or error.hint
+    message, advice = describe(error, language), cure(error, language) or str(getattr(error, "hint", ""))
     label = f"{text('common.cure', language)}፦ " if language == "am" and advice else ""
     return f"{message} {label}{advice}".rstrip()
 
@@ -139,8 +133,10 @@ class _Formatter(string.Formatter):
             return f"{value:,} {one if value == 1 else many or one}"
         if format_spec in FORMATS and not isinstance(value, str):
             return str(FORMATS[format_spec](value))
-        if isinstance(value, (Fact, Enum, AmharicTtsError)):
-            cured = cure(value, self.language) if isinstance(value, AmharicTtsError) else ""
+        if format_spec == "phase":
+            value, format_spec = phase(value, self.language), ""
+        if isinstance(value, (Fields, Enum)):
+            cured = cure(value, self.language) if isinstance(value, BaseException) else ""
             return f"{describe(value, self.language, self.values)} {cured}".rstrip()
         if isinstance(value, (list, tuple)):
             written = (self.format_field(item, "") for item in value)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
-from utils.core.errors import AmharicTtsError, PathMissingError, field_values
+from utils.core.errors import AmharicTtsError, PathMissingError
+from utils.core.fields import field_values
 from utils.core.folders import hash_file
 from utils.core.paths import resolve_inside
 from utils.core.storage import (

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from utils.core.errors import field_values
 from utils.core.facts import Progress, ShouldStop, Stop, StopRequested, never_stop
+from utils.core.fields import field_values
 from utils.training import errors, facts
 from utils.training.data_loader import Update, UpdateLoader
 from utils.training.guards import StepStatus

@@ -1,0 +1,30 @@
+"""Named and typed values, which facts and errors are made of."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class Fields:
+    """Base of facts and errors: the annotated names of a subclass are its fields, except those with ``ClassVar``."""
+
+    fields: ClassVar[dict[str, Any]] = {}  # the types by name, also those of the bases
+
+    def __init_subclass__(cls) -> None:
+        own = {name: kind for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
+        cls.fields = {**cls.fields, **own}
+
+
+def set_fields(thing: Fields, values: Sequence[object], named: dict[str, object]) -> None:
+    """Store the arguments of a fact or an error under the names of its fields."""
+    kind = type(thing)
+    given = dict(zip(kind.fields, values, strict=False)) | named
+    missing = [name for name in kind.fields if name not in given and not hasattr(kind, name)]
+    if missing or given.keys() - kind.fields.keys() or len(values) + len(named) > len(given):
+        raise TypeError(f"{kind.__name__} takes {', '.join(kind.fields) or 'nothing'}")
+    vars(thing).update(given)
+
+
+def field_values(thing: Fields) -> dict[str, Any]:
+    """Return the fields of a fact or an error, in the order of their declaration."""
+    return {name: getattr(thing, name) for name in type(thing).fields}
