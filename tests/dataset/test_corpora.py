@@ -22,7 +22,7 @@ from tests.local_server import Handler, listening
 from tests.xtts.hub_server import etag
 from utils.cli.prepare import work
 from utils.config import DatasetConfig
-from utils.core.errors import DataError, DownloadError
+from utils.core.errors import DownloadError
 from utils.dataset import corpora
 from utils.dataset.corpora import Corpus, note_corpus, read_corpus, used_corpora
 from utils.dataset.store import load_dataset
@@ -245,7 +245,7 @@ def test_a_download_that_was_cut_off_resumes(site: Site, tmp_path: Path) -> None
 def test_a_gate_and_an_unknown_name_are_explained(site: Site, tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match="hf auth login"):
         read_corpus("corpus:afrivoice", tmp_path)
-    with pytest.raises(DataError, match="fleurs"):
+    with pytest.raises(DownloadError, match="fleurs"):
         read_corpus("corpus:fluers", tmp_path)
 
 

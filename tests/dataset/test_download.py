@@ -66,7 +66,7 @@ def test_a_media_file_is_downloaded_once(site: str, tmp_path: Path) -> None:
     assert audio.duration(media) == 1.0
     assert {name.removesuffix(".part") for name, _ in reports} == {media.name}
     assert reports[-1][1] == 1.0
-    assert "no captions in am" in first.warnings[0]
+    assert "no captions in am" in str(first.warnings[0])
     changed = media.stat().st_mtime_ns
     assert downloaded(site, "talk.wav", tmp_path) == first
     assert media.stat().st_mtime_ns == changed

@@ -8,6 +8,7 @@ import pytest
 from pyarrow import ipc, parquet
 
 from utils.dataset.clip import ScanResult
+from utils.dataset.readers.facts import TextRepair, TextRepaired
 from utils.dataset.sources import find_recordings
 from utils.media import audio
 
@@ -86,8 +87,8 @@ def test_an_unusable_line_is_reported_with_its_number(folder: Path, line: str, p
 
 
 def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> None:
-    (problem,) = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n").problems
-    assert "1 damaged" in str(problem.reason)
+    scan = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n")
+    assert TextRepaired("metadata.csv", TextRepair.LOST, 1, "UTF-8") in scan.notes  # it is used all the same
     scan = listed(folder, 'path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n')
     assert [recording.path.name for recording in scan.recordings] == ["a.wav", "c.wav"]
     assert [str(problem.reason) for problem in scan.problems] == ["line 3: a quotation mark is not closed."]
@@ -134,7 +135,7 @@ def table(path: Path, folder: Path, *, inside: bool) -> None:
 
 def test_what_is_no_table_or_no_list_of_sounds_is_refused(folder: Path, tmp_path: Path) -> None:
     table(folder / "data" / "train.parquet", folder, inside=True)
-    assert "inside the table" in str(read_dataset(folder).problems[0].reason)  # without a workspace
+    assert "unpacked" in str(read_dataset(folder).problems[0].reason)  # without a workspace
     parquet.write_table(pa.table({"x": [1], "y": [2]}), tmp_path / "other.parquet")
     (unknown,) = read_dataset(tmp_path / "other.parquet").problems
     assert "has no columns of audio and text (x, y)" in str(unknown.reason)

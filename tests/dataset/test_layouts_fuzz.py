@@ -12,6 +12,7 @@ from tests.dataset.layouts import LAYOUTS, TEXTS
 from tests.dataset.test_layouts import lose_a_recording, name_in_ethiopic, recode, rename_column, text_of
 from utils.dataset.clip import ScanResult
 from utils.dataset.readers.collection import hold_back
+from utils.dataset.readers.facts import TextRepaired
 from utils.dataset.sources import find_recordings
 
 SEEDS, CASES = range(30, 50), 20  # 400 in all
@@ -121,6 +122,7 @@ def unaccounted(folder: Path, scan: ScanResult) -> list[str]:
     """Return the files of which a sentence is not used, although nothing says so."""
     used = " ".join(map(text_of, scan.recordings))
     named = [(problem.path, str(problem.reason)) for problem in scan.problems]
+    named += [(Path(note.name), str(note)) for note in scan.notes if isinstance(note, TextRepaired)]
     named += [(recording.path, str(warning)) for recording in scan.recordings for warning in recording.warnings]
 
     def is_named(path: Path, sentence: str) -> bool:

@@ -18,7 +18,7 @@ from tests.dataset.building import clip
 from tests.ui.data_folders import example_clip
 from utils.core.errors import DataError, StorageError
 from utils.core.facts import Unrecognised
-from utils.dataset import editor, queries, statistics
+from utils.dataset import background_counts, editor, statistics
 from utils.dataset.clip import Clip, Source
 from utils.dataset.facts import Bad, CueDiffers, CueIssue, Reason
 from utils.dataset.metadata import list_files, read_list, write_lists
@@ -236,7 +236,11 @@ def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
 
 
 def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store, background, account = stored(tmp_path, [example_clip(1)]), queries.BackgroundCounts(), statistics.account
+    store, background, account = (
+        stored(tmp_path, [example_clip(1)]),
+        background_counts.BackgroundCounts(),
+        statistics.account,
+    )
 
     def edit_meanwhile(dataset: Dataset) -> statistics.Account:
         editor.exclude(store.folder, [example_clip(1).id], "a cough")  # would wait in vain for a reader that it stops
@@ -250,8 +254,8 @@ def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: p
 
 def test_edits_that_follow_each_other_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clips = [example_clip(number) for number in (1, 2, 3)]
-    store, background, revisions = stored(tmp_path, clips), queries.BackgroundCounts(), set[int]()
-    monkeypatch.setattr(queries, "PAUSE", 0.5)
+    store, background, revisions = stored(tmp_path, clips), background_counts.BackgroundCounts(), set[int]()
+    monkeypatch.setattr(background_counts, "PAUSE", 0.5)
     while (counts := background.latest(store)) is None:
         time.sleep(0.01)
     for each in clips:
@@ -270,8 +274,8 @@ def test_a_dataset_that_is_deleted_before_it_is_counted_again_stays_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "dataset").mkdir()
-    store, background = stored(tmp_path / "dataset", [example_clip(1)]), queries.BackgroundCounts()
-    monkeypatch.setattr(queries, "PAUSE", 0.2)
+    store, background = stored(tmp_path / "dataset", [example_clip(1)]), background_counts.BackgroundCounts()
+    monkeypatch.setattr(background_counts, "PAUSE", 0.2)
     while background.latest(store) is None:
         time.sleep(0.01)
     editor.exclude(store.folder, [example_clip(1).id], "a cough")

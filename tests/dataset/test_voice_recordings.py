@@ -9,7 +9,7 @@ import pytest
 from tests.dataset.building import SETTINGS, built
 from tests.dataset.recordings import babble
 from utils.amharic.alphabet import PHONES
-from utils.core.errors import AudioError, DataError
+from utils.core.errors import AudioError
 from utils.dataset import prompts, sources, voice_recordings
 from utils.media import audio
 from utils.media.audio import Samples
@@ -53,12 +53,12 @@ def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> 
     first = voice_recordings.save_take(project.recordings, SENTENCES[0], spoken(), RATE)
     loud = voice_recordings.save_take(project.recordings, SENTENCES[1], np.clip(spoken(loud=8), -1, 1), RATE)
     assert np.abs(audio.load(first.path, RATE) - spoken()).max() < 1e-4
-    assert loud.warning == voice_recordings.TOO_LOUD
-    assert voice_recordings.takes(project.recordings) == [first, dataclasses.replace(loud, warning="")]
+    assert loud.is_too_loud
+    assert voice_recordings.takes(project.recordings) == [first, dataclasses.replace(loud, is_too_loud=False)]
     assert voice_recordings.undo_last(project.recordings).text == SENTENCES[1]
     assert voice_recordings.takes(project.recordings) == [first]
     voice_recordings.undo_last(project.recordings)
-    with pytest.raises(DataError, match="no recording"):
+    with pytest.raises(AudioError, match="no recording"):
         voice_recordings.undo_last(project.recordings)
     assert [
         path.name for path in (project.recordings / voice_recordings.FOLDER).iterdir() if path.name != ".lock"

@@ -23,7 +23,7 @@ from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
 from utils.dataset.store import DATABASE, Store, View
-from utils.dataset.subtitles import fit_to_recording, read_cues
+from utils.dataset.subtitles import Repairs, fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.recognition.facts import BandLimited
@@ -169,7 +169,7 @@ def read_base(path: Path) -> None:
 
 
 def read_subtitles(path: Path) -> None:
-    fit_to_recording(read_cues(path)[0], 40.0)
+    fit_to_recording(read_cues(path)[0], 40.0, Repairs(path.name))
 
 
 FORMATS = (

@@ -203,7 +203,7 @@ def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
     format_of(out)
     cues, warnings = read_cues(subtitles)
     for warning in warnings:
-        log(warning)
+        log(str(warning))
     timeline = load(config).dub(cues, config)
     write_audio(out, timeline.samples, OUTPUT_RATE)
     for number, flag in timeline.flags:

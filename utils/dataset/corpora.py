@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from utils.core.addresses import check_public, public_connections_only
-from utils.core.errors import AmharicTtsError, DataError, DownloadError
+from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.storage import make_folder, read_object, write_atomically
-from utils.dataset.clip import Recording, ScanResult, said
+from utils.dataset.clip import Recording, ScanResult
+from utils.dataset.facts import CorpusMuffled, FetchError, FetchProblem
 from utils.dataset.readers.archives import unpack_into
 from utils.dataset.readers.folder import ARCHIVES, TABLES
 from utils.dataset.readers.registry import read_folder, read_table
@@ -54,9 +55,6 @@ class Corpus(NamedTuple):
     note: str = ""  # how to get access, or what to know
 
 
-ACCEPT = "accept its terms on its page and log in with: hf auth login"
-
-
 @cache
 def published_corpora() -> dict[str, Corpus]:
     """Return the corpora of ``data/corpora.toml`` by their short names."""
@@ -70,8 +68,8 @@ def find_corpus(name: str) -> Corpus:
     try:
         return published_corpora()[name.removeprefix(CORPUS)]
     except KeyError:
-        hint = f"Corpora: {', '.join(published_corpora())}; or any hf:owner/name."
-        raise DataError(f"There is no corpus {name.removeprefix(CORPUS)!r}.", hint=hint) from None
+        known = ", ".join(published_corpora())
+        raise FetchError(name.removeprefix(CORPUS), FetchProblem.UNKNOWN, known) from None
 
 
 def read_corpus(
@@ -95,8 +93,7 @@ def read_corpus(
     first = scan.recordings[0]
     with contextlib.suppress(AmharicTtsError):  # reported when the audio itself is needed
         if (rate := audio.probe(first.path).rate) < MODEL_RATE:
-            message = f"{corpus.title} has {rate:,} samples per second. A voice trained on it alone sounds muffled."
-            first = dataclasses.replace(first, warnings=(*first.warnings, said(message)))
+            first = dataclasses.replace(first, warnings=(*first.warnings, CorpusMuffled(corpus.title, rate)))
     return ScanResult((first, *scan.recordings[1:]), scan.problems)
 
 
@@ -147,8 +144,7 @@ def _read_hub(name: str, workspace: Path, speaker: str, on_progress: OnProgress)
         with _hub_errors(repository):
             revision, files = _useful_files(api, repository, configuration)
         if not files:
-            hint = "Check the configuration, which follows the name after a colon."
-            raise DataError(f"hf:{name} has no tables and no lists with archives.", hint=hint)
+            raise FetchError(HUB + name, FetchProblem.NO_FILES)
         has_tables = files[0].endswith(tuple(TABLES))
         folder = workspace / re.sub(r"\W+", "-", f"{repository}-{configuration}")
         for file in files:
@@ -204,11 +200,10 @@ def _hub_errors(name: str) -> Iterator[None]:
     try:
         yield
     except GatedRepoError as error:
-        raise DownloadError(f"hf:{name} is gated: {ACCEPT}.", hint="Then start again.") from error
+        raise FetchError(HUB + name, FetchProblem.GATED) from error
     except (OSError, HfHubHTTPError, HFValidationError, httpx2.HTTPError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
-        hint = "Check the name and your connection; the download resumes where it stopped."
-        raise DownloadError(f"hf:{name} cannot be downloaded: {reason}.", hint=hint) from error
+        raise FetchError(HUB + name, FetchProblem.FAILED, reason) from error
 
 
 def _licence(source: str) -> str:
@@ -275,10 +270,9 @@ def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
                     file.write(block)
                     on_progress(target.name, min(1.0, file.tell() / total) if total else 0.0)
     except OSError as error:
-        hint = "Try again; the download resumes where it stopped."
-        raise DownloadError(f"{url} cannot be downloaded: {error}.", hint=hint) from error
+        raise FetchError(url, FetchProblem.FAILED, str(error)) from error
     if total and part.stat().st_size < total:
-        raise DownloadError(f"{url} was downloaded only in part.", hint="Try again; it resumes where it stopped.")
+        raise FetchError(url, FetchProblem.PARTIAL)
     part.replace(target)
 
 

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from utils.core.addresses import check_public, public_connections_only
-from utils.core.errors import DownloadError, UnknownLanguageError
+from utils.core.errors import AmharicTtsError, DownloadError, UnknownLanguageError
+from utils.core.facts import Fact
 from utils.core.languages import canonical
+from utils.dataset.facts import FetchError, FetchProblem, NoCaptions
 
 logger = logging.getLogger(__name__)
 CAPTION_FORMATS = ("vtt", "srt", "ass")  # in order of preference
 MAX_DEPTH = 3  # a channel is a list of lists
-INSTALL = "Install it with: pip install yt-dlp. Or download the recording yourself and add the file."
 ORIGINAL = "-orig"  # marks automatic captions of the spoken language, as opposed to translations
 
 OnProgress = Callable[[str, float], None]
@@ -32,7 +33,7 @@ class DownloadedFiles(NamedTuple):
 
     media: tuple[Path, ...] = ()
     subtitles: tuple[Path, ...] = ()
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Fact | AmharicTtsError, ...] = ()
 
 
 class Access(NamedTuple):
@@ -79,14 +80,14 @@ class _Downloader:
                 else:
                     parts.append(_attempt(self._download_one, loader, entry))
         if links and not depth:
-            raise DownloadError(f"{url} nests playlists too deeply.", hint="Enter the URL of a single playlist.")
+            raise FetchError(url, FetchProblem.NESTED)
         parts += [_attempt(self.download, link, depth - 1) for link in links]
         return DownloadedFiles(*(sum(files, ()) for files in zip(*parts, strict=True))) if parts else DownloadedFiles()
 
     def _download_one(self, loader: Any, info: Info) -> DownloadedFiles:  # noqa: ANN401 - the package is optional
         title = str(info.get("title") or info.get("id"))
         if info.get("is_live"):
-            raise DownloadError(f"{title} is a live stream.", hint="Wait until the stream has ended.")
+            raise FetchError(title, FetchProblem.LIVE)
         name = choose_captions(info, self.language)
         formats = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}.get(name, [])
         known = [file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted]
@@ -94,10 +95,9 @@ class _Downloader:
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
-            hint = "Try again; the download resumes where it stopped."
-            raise DownloadError(f"{title} was downloaded only in part.", hint=hint)
+            raise FetchError(title, FetchProblem.PARTIAL)
         files = (Path(str(file["filepath"])) for file in info["requested_subtitles"].values() if file.get("filepath"))
-        warnings = () if name else (f"{title} has no captions in {self.language}.",)
+        warnings = () if name else (NoCaptions(title, self.language),)
         return DownloadedFiles((media,), tuple(file for file in files if file.is_file()), warnings)
 
     @contextlib.contextmanager
@@ -105,7 +105,7 @@ class _Downloader:
         try:
             yt_dlp = importlib.import_module("yt_dlp")
         except ModuleNotFoundError as error:
-            raise DownloadError(f"{url} needs the package yt-dlp, which is not installed.", hint=INSTALL) from error
+            raise FetchError(url, FetchProblem.NO_PACKAGE) from error
         prefix = hashlib.sha256(url.encode()).hexdigest()[:10]  # two sites may have files of the same name
         options = {
             "format": "bestaudio/best",
@@ -134,15 +134,14 @@ class _Downloader:
                     yield loader
             except yt_dlp.utils.YoutubeDLError as error:
                 reason = str(error).removeprefix("ERROR: ").rstrip(".")
-                hint = "Download the recording yourself and add the file." if "ffmpeg" in reason else "Check the URL."
-                raise DownloadError(f"{url} cannot be downloaded: {reason}.", hint=hint) from error
+                problem = FetchProblem.NO_FFMPEG if "ffmpeg" in reason else FetchProblem.FAILED
+                raise FetchError(url, problem, reason) from error
 
     def _cookies(self) -> str:
         try:
             return Path(self.access.cookies).read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
-            hint = "Export cookies.txt from your browser."
-            raise DownloadError(f"{self.access.cookies} cannot be read: {error}.", hint=hint) from error
+            raise FetchError(self.access.cookies, FetchProblem.COOKIES, str(error)) from error
 
     def _report(self, status: Mapping[str, Any]) -> None:
         if total := status.get("total_bytes") or status.get("total_bytes_estimate"):
@@ -154,7 +153,7 @@ def _attempt(action: Callable[..., DownloadedFiles], *arguments: object) -> Down
     try:
         return action(*arguments)
     except DownloadError as error:
-        return DownloadedFiles(warnings=(str(error),))
+        return DownloadedFiles(warnings=(error,))
 
 
 def choose_captions(info: Info, language: str) -> str:

@@ -3,7 +3,7 @@
 from enum import StrEnum
 from pathlib import Path
 
-from utils.core.errors import AmharicTtsError, DataError, StorageError
+from utils.core.errors import AmharicTtsError, AudioError, DataError, DownloadError, StorageError
 from utils.core.facts import Fact, WarningFact
 from utils.recognition.facts import RecognitionError
 
@@ -240,6 +240,61 @@ class LineProblem(WarningFact):
     issue: LineIssue
     what: str = ""
     limit: str = ""
+
+
+class CorpusMuffled(WarningFact):
+    """A corpus has a lower sample rate than the model, so a voice trained on it alone lacks its upper octave."""
+
+    title: str
+    rate: int
+
+
+class NoCaptions(WarningFact):
+    """A recording from the web has no captions in the spoken language."""
+
+    title: str
+    language: str
+
+
+class FetchProblem(StrEnum):
+    """Why a corpus or a recording cannot be downloaded."""
+
+    UNKNOWN = "unknown"
+    NO_FILES = "no_files"
+    GATED = "gated"
+    FAILED = "failed"
+    PARTIAL = "partial"
+    NESTED = "nested"
+    LIVE = "live"
+    NO_PACKAGE = "no_package"
+    NO_FFMPEG = "no_ffmpeg"
+    COOKIES = "cookies"
+
+
+class FetchError(DownloadError):
+    """A corpus or a recording cannot be downloaded."""
+
+    name: str
+    problem: FetchProblem
+    detail: str = ""
+
+
+class TakeProblem(StrEnum):
+    """Why a take is refused."""
+
+    NO_SENTENCE = "no_sentence"
+    NO_TAKE = "no_take"
+    SILENT = "silent"
+    TOO_SHORT = "too_short"
+    TOO_LONG = "too_long"
+
+
+class TakeError(AudioError):
+    """A take cannot become a clip."""
+
+    problem: TakeProblem
+    seconds: float = 0.0
+    limit: float = 0.0
 
 
 class NothingFoundError(DataError):

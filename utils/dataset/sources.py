@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.addresses import is_url
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError
 from utils.core.languages import canonical
 from utils.dataset.clip import ScanResult
 from utils.dataset.corpora import CORPUS, HUB, read_corpus
 from utils.dataset.download import DIRECT, Access, download
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import parse_columns
-from utils.dataset.readers.facts import FolderFault, InputUnusable
+from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
 from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media, possible_names, with_stem
 from utils.dataset.readers.registry import add_files, find_files, find_in_archive, read_files
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
@@ -88,14 +88,8 @@ class _Scan:
 
     def add(self, name: str) -> None:
         path = Path(name)
-        if is_url(name):
-            more: dict[str, Any] = {"on_progress": self.on_progress, "access": self.access}
-            files = download(name, self._workspace(name), language=self.language, **more)
-            self.problems += [Bad(path, warning) for warning in files.warnings]
-            add_files(self.files, map(Path.absolute, [*files.media, *files.subtitles]), self.problems)
-        elif name.startswith((HUB, CORPUS)):
-            options: dict[str, Any] = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
-            self.datasets.append(read_corpus(name, self._workspace(name), **options))
+        if is_url(name) or name.startswith((HUB, CORPUS)):
+            self._add_remote(name, path)
         elif path.is_dir():
             self._add_folder(path)
         elif not path.exists():
@@ -115,10 +109,17 @@ class _Scan:
         found = [read_files(folder, self.speaker)] if files else []
         return ScanResult.joined([*self.datasets, ScanResult((), tuple(self.problems)), *found])
 
-    def _workspace(self, name: str) -> Path:
+    def _add_remote(self, name: str, path: Path) -> None:
         if self.workspace is None:
-            raise DataError(f"{name} must be downloaded, but no folder for it was given.")
-        return self.workspace
+            self.problems.append(Bad(path, NotOnDisk()))
+        elif is_url(name):
+            more: dict[str, Any] = {"on_progress": self.on_progress, "access": self.access}
+            files = download(name, self.workspace, language=self.language, **more)
+            self.problems += [Bad(path, warning) for warning in files.warnings]
+            add_files(self.files, map(Path.absolute, [*files.media, *files.subtitles]), self.problems)
+        else:
+            options: dict[str, Any] = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
+            self.datasets.append(read_corpus(name, self.workspace, **options))
 
     def _add_folder(self, root: Path) -> None:
         before = len(self.problems)

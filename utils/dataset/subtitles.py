@@ -16,8 +16,9 @@ from operator import attrgetter
 from pathlib import Path
 
 from utils.core import wording
-from utils.core.errors import DataError
+from utils.core.facts import Fact
 from utils.dataset.clip import abbreviate
+from utils.dataset.readers.facts import FileFault, ForeignFileError, TextRepair, TextRepaired
 from utils.dataset.text_files import is_garbled, read_any_encoding
 from utils.recognition.spans import Cue, Span
 
@@ -41,63 +42,65 @@ SLACK = 1.0  # seconds that a cue may end after its recording without a warning
 HOUR = 3600.0
 START = attrgetter("span.start")
 
-Warn = Callable[[str], None]
 Parsed = tuple[list[Cue], list[tuple[int, str]]]  # cues with all their lines, and the lines that cannot be parsed
 
 
-def read_cues(path: Path) -> tuple[list[Cue], list[str]]:
+class Repairs:
+    """What was changed in the cues of a file."""
+
+    def __init__(self, name: str, facts: Iterable[Fact] = ()) -> None:
+        self.name, self.facts = name, list(facts)
+
+    def note(self, repair: TextRepair, cues: Iterable[Cue], *, show_text: bool = False) -> None:
+        """Note cues, if there are any, with their times."""
+        shown = [f"{wording.clock(cue.span.start)} {cue.text[:40] if show_text else ''}".strip() for cue in cues]
+        if shown:
+            self.add(repair, len(shown), abbreviate(shown))
+
+    def add(self, repair: TextRepair, count: int = 0, what: str = "") -> None:
+        self.facts.append(TextRepaired(self.name, repair, count, what))
+
+
+def read_cues(path: Path) -> tuple[list[Cue], list[Fact]]:
     """Read a subtitle file: cues in order that do not overlap, and a warning for every repair or omission."""
-    text, warned = read_any_encoding(path)
-    try:
-        cues, unreadable = _parse(text, path.suffix.lower())
-    except DataError as error:
-        hint = "Save the subtitles as SRT, for example with Subtitle Edit."
-        raise DataError(f"{path}: {error}", hint=hint) from error
+    text, facts = read_any_encoding(path)
+    repairs = Repairs(path.name, facts)
+    cues, unreadable = _parse(text, path)
     if not cues:
-        raise DataError(f"{path} contains no timed cues.", hint="Check that it is a subtitle file and not empty.")
-    warned += [f"Line {line} has no readable times and was skipped: {text[:80]!r}." for line, text in unreadable]
-    warn = warned.append
-    cues = _sort(_clean_text(cues, warn), warn)
-    cues = _drop(cues, lambda cue: not cue.text, "Without text", warn)
-    reason = "Skipped, because they end before they start"  # then the start is not reliable either
-    cues = _drop(cues, lambda cue: cue.span.seconds <= 0, reason, warn, show_text=True)
-    cues = _drop_repeated(cues, warn)
-    cues = _drop(cues, lambda cue: is_garbled(cue.text), "Skipped, because characters are damaged", warn)
-    cues = _end_overlaps([Cue(cue.span, cue.text.replace("\n", " ")) for cue in cues], warn)
-    return cues, [f"{path.name}: {warning}" for warning in warned]
+        raise ForeignFileError(path, FileFault.NO_CUES)
+    for line, content in unreadable:
+        repairs.add(TextRepair.NO_TIMES, line, content[:80])
+    cues = _sort(_clean_text(cues, repairs), repairs)
+    cues = _drop_unusable(cues, repairs)
+    cues = _drop_repeated(cues, repairs)
+    cues = _drop(cues, lambda cue: is_garbled(cue.text), TextRepair.GARBLED, repairs)
+    return _end_overlaps([Cue(cue.span, cue.text.replace("\n", " ")) for cue in cues], repairs), repairs.facts
 
 
-def tidy_cues(cues: Sequence[Cue]) -> tuple[list[Cue], list[str]]:
-    """Return cues, which are in order, without those that cannot be used and without overlaps; and what was changed."""
-    warned: list[str] = []
-    tidy = _drop(cues, lambda cue: not cue.text, "Without text", warned.append)
-    tidy = _drop(tidy, lambda cue: cue.span.seconds <= 0, "Skipped, because they end before they start", warned.append)
-    return _end_overlaps(tidy, warned.append), warned
+def fit_cues(cues: Sequence[Cue], seconds: float, name: str) -> tuple[list[Cue], list[Fact]]:
+    """Return cues of a list, which are in order, as those of subtitles that belong to a recording."""
+    repairs = Repairs(name)
+    return fit_to_recording(_end_overlaps(_drop_unusable(cues, repairs), repairs), seconds, repairs), repairs.facts
 
 
-def fit_to_recording(cues: list[Cue], seconds: float) -> tuple[list[Cue], list[str]]:
+def fit_to_recording(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
     """Shift cues by whole hours where that fits, and drop those after the end of the recording, with a warning."""
-    warned: list[str] = []
-    cues = _remove_hours(cues, seconds, warned.append)
-    if late := [cue for cue in cues if cue.span.start >= seconds]:
-        warned.append(
-            f"Skipped, after the end of the recording ({seconds:.1f} s): {_describe(late)}, of {len(cues)}. "
-            "Do the subtitles belong to this recording?"
-        )
+    cues = _remove_hours(cues, seconds, repairs)
+    repairs.note(TextRepair.LATE, [cue for cue in cues if cue.span.start >= seconds])
     inside = [cue for cue in cues if cue.span.start < seconds]
-    if long := [cue for cue in inside if seconds < cue.span.end - SLACK]:
-        warned.append(f"Cut at the end of the recording ({seconds:.1f} s): {_describe(long)}.")
-    return [Cue(Span(cue.span.start, min(cue.span.end, seconds)), cue.text) for cue in inside], warned
+    repairs.note(TextRepair.LONG, [cue for cue in inside if seconds < cue.span.end - SLACK])
+    return [Cue(Span(cue.span.start, min(cue.span.end, seconds)), cue.text) for cue in inside]
 
 
-def _parse(text: str, suffix: str) -> Parsed:
+def _parse(text: str, path: Path) -> Parsed:
     """Parse a subtitle text; its first letters decide the format, then the suffix of its file."""
+    suffix = path.suffix.lower()
     if text.lstrip().startswith("WEBVTT"):
         return _parse_timed_lines(text.split("\n"), is_vtt=True)
     if "[Script Info]" in text or "\n[Events]" in text:
-        return _parse_with_pysubs2(text, "ass")
+        return _parse_with_pysubs2(text, path, "ass")
     if suffix in PYSUBS2_FORMATS:
-        return _parse_with_pysubs2(text, PYSUBS2_FORMATS[suffix])
+        return _parse_with_pysubs2(text, path, PYSUBS2_FORMATS[suffix])
     return _parse_timed_lines(text.split("\n"), is_vtt=suffix == ".vtt")
 
 
@@ -140,7 +143,7 @@ def _strip(lines: Iterable[str]) -> str:
     return "\n".join(line.strip() for line in lines if line.strip())
 
 
-def _parse_with_pysubs2(text: str, name: str) -> Parsed:
+def _parse_with_pysubs2(text: str, path: Path, name: str) -> Parsed:
     import pysubs2
 
     damaged = {}
@@ -153,7 +156,7 @@ def _parse_with_pysubs2(text: str, name: str) -> Parsed:
             warnings.simplefilter("ignore", RuntimeWarning)  # about margins and layers
             events = pysubs2.SSAFile.from_string(text, format_=name)
     except (pysubs2.Pysubs2Error, ValueError, LookupError, SyntaxError, NotImplementedError) as error:
-        raise DataError(f"It cannot be read as {name.upper()} subtitles ({error}).") from error
+        raise ForeignFileError(path, FileFault.NO_SUBTITLES, f"{name.upper()}: {error}") from error
     cues = [
         Cue(Span(event.start / 1000, event.end / 1000), _strip(event.plaintext.split("\n")))
         for event in events
@@ -162,19 +165,19 @@ def _parse_with_pysubs2(text: str, name: str) -> Parsed:
     return cues, list(damaged.items())
 
 
-def _clean_text(cues: Sequence[Cue], warn: Warn) -> list[Cue]:
+def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     """Strip tags, notes and speaker names from the text."""
     plain = [(cue.span, [_remove_tags(line) for line in cue.text.split("\n")]) for cue in cues]
     lines = [line for _, of_cue in plain for line in of_cue]
     if notes := Counter(note.strip() for line in lines for note in NOTE.findall(line)):
-        warn(f"Notes that are not speech were removed: {_counts(notes)}.")
+        repairs.add(TextRepair.NOTES, len(notes), _counts(notes))
     names = Counter(label for line in lines if (label := _label(NOTE.sub(" ", line))))
     # a name in Latin capitals counts from its first time
     labels = Counter({name: n for name, n in names.items() if n >= MIN_LABELS or (name.isupper() and len(name) > 1)})
     if labels:
-        warn(f"Speaker names were removed: {_counts(labels)}.")
+        repairs.add(TextRepair.SPEAKERS, len(labels), _counts(labels))
     if len(labels) > 1:
-        warn(f"{len(labels)} speakers take turns; train a voice on one speaker.")
+        repairs.add(TextRepair.TURNS, len(labels))
     return [Cue(span, _speech(of_cue, labels)) for span, of_cue in plain]
 
 
@@ -194,30 +197,30 @@ def _label(line: str) -> str:
     return match[1] if match and not SAYING.search(match[1]) else ""
 
 
-def _sort(cues: Sequence[Cue], warn: Warn) -> list[Cue]:
-    if moved := [later for earlier, later in pairwise(cues) if later.span.start < earlier.span.start]:
-        warn(f"Sorted by time, because they were out of order: {_describe(moved)}.")
+def _sort(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
+    repairs.note(TextRepair.SORTED, (b for a, b in pairwise(cues) if b.span.start < a.span.start))
     return sorted(cues, key=attrgetter("span.start", "span.end"))
 
 
-def _drop(
-    cues: Sequence[Cue], is_bad: Callable[[Cue], bool], reason: str, warn: Warn, *, show_text: bool = False
-) -> list[Cue]:
-    if bad := [cue for cue in cues if is_bad(cue)]:
-        texts = abbreviate((repr(cue.text.replace("\n", " ")[:40]) for cue in bad), 3)
-        warn(f"{reason}: {_describe(bad)}{f': {texts}' if show_text else ''}.")
+def _drop_unusable(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
+    """Drop cues without text, and those that end before they start: then the start is not reliable either."""
+    with_text = _drop(cues, lambda cue: not cue.text, TextRepair.EMPTY, repairs)
+    return _drop(with_text, lambda cue: cue.span.seconds <= 0, TextRepair.REVERSED, repairs)
+
+
+def _drop(cues: Sequence[Cue], is_bad: Callable[[Cue], bool], repair: TextRepair, repairs: Repairs) -> list[Cue]:
+    repairs.note(repair, filter(is_bad, cues), show_text=repair is TextRepair.REVERSED)
     return [cue for cue in cues if not is_bad(cue)]
 
 
-def _drop_repeated(cues: Sequence[Cue], warn: Warn) -> list[Cue]:
+def _drop_repeated(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     """Drop duplicates, and the lines that each cue of rolling captions repeats from the one before."""
     unique = list(dict.fromkeys(cues))
-    if len(unique) < len(cues):
-        warn(f"Duplicates skipped: {_describe((Counter(cues) - Counter(unique)).elements())}.")
+    repairs.note(TextRepair.REPEATED, (Counter(cues) - Counter(unique)).elements())
     repeated = [_count_repeated(earlier, later) for earlier, later in pairwise(unique)]
     if sum(map(bool, repeated)) < max(2, len(repeated) / 2):
         return unique
-    warn("These are rolling captions; repeated lines were removed.")
+    repairs.add(TextRepair.ROLLING)
     rest = ((cue.span, cue.text.split()[count:]) for cue, count in zip(unique, [0, *repeated], strict=True))
     return [Cue(span, " ".join(words)) for span, words in rest if words]
 
@@ -232,7 +235,7 @@ def _count_repeated(earlier: Cue, later: Cue) -> int:
     return max((n for n in {*whole, len(before)} if 0 < n <= len(now) and before[-n:] == now[:n]), default=0)
 
 
-def _end_overlaps(cues: list[Cue], warn: Warn) -> list[Cue]:
+def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
     """End short overlaps at the later start; join cues that overlap longer, because two voices cannot be separated."""
     overlapping = sum(earlier.span.end > later.span.start for earlier, later in pairwise(cues))
     staggered = len(cues) > 3 and overlapping * 2 > len(cues) - 1  # cues stay on screen longer than the speech lasts
@@ -249,20 +252,18 @@ def _end_overlaps(cues: list[Cue], warn: Warn) -> list[Cue]:
         else:
             separate[-1] = Cue(Span(last.span.start, max(last.span.end, cue.span.end)), f"{last.text} {cue.text}")
             joined.append(cue)
-    if ended:
-        warn(f"Ended where the next one starts: {_describe(ended)}.")
-    if joined:
-        warn(f"Joined with the one before, because they overlap too much: {_describe(joined)}.")
+    repairs.note(TextRepair.ENDED, ended)
+    repairs.note(TextRepair.JOINED, joined)
     return separate
 
 
-def _remove_hours(cues: list[Cue], seconds: float, warn: Warn) -> list[Cue]:
+def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
     """Shift cues after the end by whole hours: all cues, or those that then fall into a gap."""
     if not cues or cues[-1].span.end <= seconds + SLACK:
         return cues
     hours = int(cues[0].span.start // HOUR)
     if hours and cues[-1].span.end - hours * HOUR <= seconds + SLACK:
-        warn(f"All times were {hours} h after the recording ({seconds:.1f} s); {hours} h were subtracted.")
+        repairs.add(TextRepair.HOURS, hours)
         return [_shifted(cue, hours) for cue in cues]
     placed = [cue for cue in cues if cue.span.start < seconds]
     moved: list[Cue] = []
@@ -271,8 +272,7 @@ def _remove_hours(cues: list[Cue], seconds: float, warn: Warn) -> list[Cue]:
         fitting = [candidate for candidate in shifted if _fits(candidate, placed, seconds)]
         insort(placed, fitting[0] if len(fitting) == 1 else cue, key=START)
         moved += [cue] if len(fitting) == 1 else []
-    if moved:
-        warn(f"Moved by whole hours into the gap where they fit: {_describe(moved)}.")
+    repairs.note(TextRepair.MOVED, moved)
     return placed
 
 
@@ -290,9 +290,3 @@ def _fits(cue: Cue, others: Sequence[Cue], seconds: float) -> bool:
 
 def _counts(names: Counter[str]) -> str:
     return abbreviate(f"{name} ({count})" for name, count in names.most_common())
-
-
-def _describe(cues: Iterable[Cue]) -> str:
-    """Return the number of cues and where the first ones start."""
-    times = [wording.clock(cue.span.start) for cue in cues]
-    return f"{len(times)} {'cue' if len(times) == 1 else 'cues'} ({abbreviate(times)})"

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from utils.core.facts import Fact
 from utils.core.storage import parse_json
-from utils.dataset.readers.facts import EncodingRepaired, FileFault, ForeignFileError, LineFault, LineUnreadable
+from utils.dataset.readers.facts import FileFault, ForeignFileError, LineFault, LineUnreadable, TextRepair, TextRepaired
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -51,24 +51,22 @@ MAX_NAME_WORDS = 3  # a longer third column is the text again, not a speaker
 MAX_LINES = 3_000_000  # of a list; a corpus of 10,000 hours has as many
 
 
-def read_any_encoding(path: Path) -> tuple[str, list[str]]:
-    """Read a text file with newlines as line ends, and repair wrongly decoded text.
-
-    Return the text, and a warning for everything that was repaired or lost.
-    """
+def read_any_encoding(path: Path) -> tuple[str, list[Fact]]:
+    """Read a text file with newlines as line ends, and repair wrongly decoded text; also return the repairs."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise ForeignFileError(path, FileFault.TOO_LARGE, f"{MAX_BYTES // 1_000_000} MB")
         raw = path.read_bytes()
     except OSError as error:
         raise ForeignFileError(path, FileFault.UNREADABLE, str(error.strerror)) from error
-    decoded, warnings = _decode(raw)
+    decoded, *repair = _decode(raw)
+    repairs: list[Fact] = [TextRepaired(path.name, *repair)] if repair else []
     text = decoded
     for _ in range(3):  # text can be decoded wrongly several times in a row
         text = CP1252_RUN.sub(_repair_run, text)
     if text != decoded:
-        warnings.append("The characters had been decoded wrongly (such as áˆ° for ሰ) and were repaired.")
-    return text.replace("\r\n", "\n").replace("\r", "\n"), warnings
+        repairs.append(TextRepaired(path.name, TextRepair.DECODED))
+    return text.replace("\r\n", "\n").replace("\r", "\n"), repairs
 
 
 def name_key(name: str) -> str:
@@ -83,8 +81,8 @@ def is_garbled(text: str) -> bool:
     return bool(lost) or (questions >= 3 and questions * 2 > len("".join(text.split())))
 
 
-def _decode(raw: bytes) -> tuple[str, list[str]]:
-    """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252."""
+def _decode(raw: bytes) -> tuple[Any, ...]:
+    """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252; add what was repaired."""
     for mark, name in BOMS:
         if raw.startswith(mark):
             return _decode_lossy(raw, name)
@@ -92,18 +90,17 @@ def _decode(raw: bytes) -> tuple[str, list[str]]:
         # the zero bytes of ASCII characters, which every list and subtitle file has, show the byte order
         even = raw[0:4096:2].count(0)
         return _decode_lossy(raw, "utf-16-be" if even > raw[1:4096:2].count(0) else "utf-16-le")
-    text, warnings = _decode_lossy(raw, "utf-8")
+    text, *repair = _decode_lossy(raw, "utf-8")
     # apart from a few damaged bytes
     if text.encode() == raw or text.count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw)):
-        return text, warnings
-    text = "".join(CP1252.get(byte, chr(byte)) for byte in raw)
-    return text, ["It is not UTF-8 and was read as Windows-1252. Save it as UTF-8 to be sure."]
+        return text, *repair
+    return "".join(CP1252.get(byte, chr(byte)) for byte in raw), TextRepair.WINDOWS
 
 
-def _decode_lossy(raw: bytes, encoding: str) -> tuple[str, list[str]]:
+def _decode_lossy(raw: bytes, encoding: str) -> tuple[Any, ...]:
     text = raw.decode(encoding, "replace").removeprefix("\ufeff")
     lost = text.count(REPLACEMENT)
-    return text, [f"{lost} damaged characters could not be read as {encoding.upper()}."] if lost else []
+    return (text, TextRepair.LOST, lost, encoding.upper()) if lost else (text,)
 
 
 def _repair_run(run: re.Match[str]) -> str:
@@ -161,7 +158,7 @@ class Table(NamedTuple):
 
 def read_listing(path: Path) -> Listing:
     """Read a list; a line with another number of cells than the rest is a problem and left out."""
-    text, warnings = read_any_encoding(path)
+    text, repairs = read_any_encoding(path)
     table = parse_table(text, path)
     columns = find_columns(table.names) if table.is_named else guess_columns([cells for _, cells in table.lines])
     if columns is None or columns.audio is None:
@@ -170,7 +167,7 @@ def read_listing(path: Path) -> Listing:
         ListedClip(line, cells[columns.audio].strip(), text_of(cells, columns), cell_of(cells, columns.speaker))
         for line, cells in table.lines
     ]
-    return Listing(clips, [*map(EncodingRepaired, warnings), *table.problems])
+    return Listing(clips, [*repairs, *table.problems])
 
 
 def text_of(cells: Sequence[str], columns: Columns) -> str:

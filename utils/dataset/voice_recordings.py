@@ -13,9 +13,9 @@ import numpy as np
 
 from utils.amharic.alphabet import PHONES
 from utils.config import DatasetConfig
-from utils.core.errors import AudioError, DataError
 from utils.core.storage import file_lock, make_folder, read_text, storage_errors, write_atomically
 from utils.dataset import prompts
+from utils.dataset.facts import TakeError, TakeProblem
 from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.audio import Samples
@@ -27,7 +27,6 @@ MIN_SECONDS = 0.5  # of sound; a cough is shorter
 MIN_PEAK = 0.01  # of full scale: what stays below is a muted microphone
 FRAME_SECONDS = 0.02
 SOUND = 0.03  # of the loudest frame (-30 dB): where a take begins and ends
-TOO_LOUD = "The recording is too loud and clipped. Speak more softly or move away from the microphone."
 MAX_COMPARED = 500  # texts; more hardly change which sentence adds most
 
 
@@ -38,7 +37,7 @@ class RecordedTake:
     path: Path
     text: str
     seconds: float
-    warning: str = ""
+    is_too_loud: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,15 +55,15 @@ def save_take(recordings: Path, sentence: str, samples: Samples, rate: int) -> R
     """Save a take; one that is silent, or too long for a clip, is refused."""
     text = " ".join(sentence.split())
     if not text:
-        raise DataError("There is no sentence to read.", hint="Select the next one, or enter your own.")
-    warning = _examine(samples, rate)
+        raise TakeError(TakeProblem.NO_SENTENCE)
+    is_too_loud = _examine(samples, rate)
     parent = recordings / FOLDER
     make_folder(parent)
     with file_lock(parent / ".lock"):
         path = parent / f"take-{max(_files(parent), default=0) + 1:04d}.flac"
         write_atomically(path.with_suffix(".txt"), f"{text}\n")  # first: sound without text would be transcribed
         audio.save(path, samples, rate)
-    return RecordedTake(path, text, samples.size / rate, warning)
+    return RecordedTake(path, text, samples.size / rate, is_too_loud)
 
 
 def takes(recordings: Path) -> list[RecordedTake]:
@@ -79,7 +78,7 @@ def takes(recordings: Path) -> list[RecordedTake]:
 def undo_last(recordings: Path) -> RecordedTake:
     """Delete the newest take; clips that were made of it stay in the dataset."""
     if not (saved := takes(recordings)):
-        raise DataError("There is no recording to delete.", hint="Record a sentence first.")
+        raise TakeError(TakeProblem.NO_TAKE)
     last = saved[-1]
     with storage_errors(last.path), file_lock(last.path.parent / ".lock"):
         last.path.unlink()  # first: sound without text would be transcribed
@@ -102,22 +101,20 @@ def next_sentence(read: Iterable[str], skipped: Collection[str] = ()) -> str:
     return next(iter(prompts.choose(1, left, read[-MAX_COMPARED:])), "") if left else ""
 
 
-def _examine(samples: Samples, rate: int) -> str:
-    """Refuse a take that would not become a clip; return a warning about one that is doubtful."""
+def _examine(samples: Samples, rate: int) -> bool:
+    """Refuse a take that would not become a clip; return whether it is too loud."""
     if float(np.abs(samples).max(initial=0.0)) < MIN_PEAK:
-        raise AudioError("The recording is silent.", hint="Check that the right microphone is selected and not muted.")
+        raise TakeError(TakeProblem.SILENT)
     size = max(1, round(FRAME_SECONDS * rate))
     frames = samples[: samples.size - samples.size % size].reshape(-1, size)
     levels = np.sqrt(np.einsum("ij,ij->i", frames, frames) / size)
     loud = np.flatnonzero(levels > SOUND * levels.max(initial=0.0))
     seconds = float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0
     if seconds < MIN_SECONDS:
-        raise AudioError("It is too short.", hint="Read the whole sentence, then stop the recording.")
+        raise TakeError(TakeProblem.TOO_SHORT)
     if seconds > (longest := DatasetConfig().max_seconds):  # it would be split
-        raise AudioError(
-            f"It lasts {seconds:.1f} s; the maximum is {longest:g} s.", hint="Read faster, or skip this sentence."
-        )
-    return TOO_LOUD if float(np.mean(np.abs(samples) >= FULL_SCALE)) > DatasetConfig().max_clipping else ""
+        raise TakeError(TakeProblem.TOO_LONG, seconds, longest)
+    return float(np.mean(np.abs(samples) >= FULL_SCALE)) > DatasetConfig().max_clipping
 
 
 def _files(parent: Path) -> dict[int, Path]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.core.facts import Progress, Report, ShouldStop, from_json, raise_if_stopped
+from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
@@ -70,7 +70,7 @@ def dub(
         )
         for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
-    settings, notes = config.model_dump(mode="json"), tuple(map(from_json, warnings))
+    settings, notes = config.model_dump(mode="json"), tuple(warnings)
     take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
     return takes.save(project, replace(take, took=time.monotonic() - began), timeline.samples)
 

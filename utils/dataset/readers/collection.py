@@ -5,6 +5,7 @@ recogniser wrote comes last. Another source may say the same; one that says some
 """
 
 import contextlib
+import math
 import os
 import re
 from collections import defaultdict
@@ -13,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.core.errors import AmharicTtsError, AudioError
-from utils.dataset.clip import Recording, ScanResult, Turn, abbreviate, said
+from utils.dataset.clip import Recording, ScanResult, Turn, abbreviate
 from utils.dataset.facts import Bad
 from utils.dataset.readers.archives import foreign
 from utils.dataset.readers.facts import (
     AudioNotListed,
     AudioWithoutText,
-    EncodingRepaired,
     LayoutFound,
     LineFault,
     LinesRepeated,
@@ -32,7 +32,7 @@ from utils.dataset.readers.facts import (
 )
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Reader, Row, Spare
-from utils.dataset.subtitles import fit_to_recording, tidy_cues
+from utils.dataset.subtitles import fit_cues
 from utils.media import audio
 from utils.recognition.spans import Cue, Span
 
@@ -136,11 +136,12 @@ class Collection:
         if not timed:
             text = self._text(path, source, rows)
             return path, Recording(file, speaker, text, warnings=tuple(self.warnings[source]), other=tuple(other_cues))
-        cues, more = tidy_cues(sorted((Cue(row.span, row.text) for row in timed), key=lambda cue: cue.span.start))  # type: ignore[arg-type]
+        seconds = math.inf
         with contextlib.suppress(AudioError):  # reported when the audio itself is needed
-            cues, late = fit_to_recording(cues, audio.duration(file))
-            more = [*more, *late]
-        warnings = [*self.warnings[source], *(said(f"{source.name}: {warning}") for warning in more)]
+            seconds = audio.duration(file)
+        ordered = sorted((Cue(row.span, row.text) for row in timed if row.span), key=lambda cue: cue.span.start)
+        cues, repairs = fit_cues(ordered, seconds, source.name)
+        warnings = [*self.warnings[source], *repairs]
         for row in rows:
             if row.text and not row.span:
                 self.add(Bad(source, LineUnreadable(row.line, LineFault.TIMES, row.text)))
@@ -193,8 +194,7 @@ class Collection:
                 why = Unused.NO_AUDIO if is_known else Unused.UNKNOWN
                 self.problems.append(Bad(path, TextNotUsed(why)))
             elif path in self.used:
-                repaired = self.folder.warnings.get(path, [])
-                self.problems += [Bad(path, EncodingRepaired(detail)) for detail in repaired]
+                self.notes += self.folder.warnings.get(path, [])
 
 
 def hold_back(scan: ScanResult) -> ScanResult:

@@ -71,10 +71,38 @@ class LineUnreadable(WarningFact):
     detail: str = ""
 
 
-class EncodingRepaired(WarningFact):
-    """The characters of a text were damaged, or decoded by guessing."""
+class TextRepair(StrEnum):
+    """What was changed in a text, or left out of it."""
 
-    detail: str
+    DECODED = "decoded"
+    LOST = "lost"
+    WINDOWS = "windows"
+    NO_TIMES = "no_times"
+    NOTES = "notes"
+    SPEAKERS = "speakers"
+    TURNS = "turns"
+    SORTED = "sorted"
+    EMPTY = "empty"
+    REVERSED = "reversed"
+    REPEATED = "repeated"
+    ROLLING = "rolling"
+    GARBLED = "garbled"
+    ENDED = "ended"
+    JOINED = "joined"
+    HOURS = "hours"
+    MOVED = "moved"
+    LATE = "late"
+    LONG = "long"
+    SCRIPT = "script"
+
+
+class TextRepaired(WarningFact):
+    """A text was changed while it was read, or a part of it was left out."""
+
+    name: str
+    repair: TextRepair
+    count: int = 0
+    what: str = ""
 
 
 class TextsConflict(WarningFact):
@@ -160,6 +188,8 @@ class FileFault(StrEnum):
     MANY_LINES = "many_lines"
     BOMB = "bomb"
     NO_TEXT = "no_text"
+    NO_CUES = "no_cues"
+    NO_SUBTITLES = "no_subtitles"
     NO_COLUMNS = "no_columns"
     NO_TABLE = "no_table"
     UNREADABLE = "unreadable"

@@ -11,12 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from utils.core.errors import DataError, UnknownLanguageError
 from utils.core.languages import canonical
 from utils.dataset.readers.facts import Missing
 from utils.dataset.text_files import BOMS, name_key, read_any_encoding
+
+if TYPE_CHECKING:
+    from utils.core.facts import Fact
 
 MEDIA = frozenset(
     f".{suffix}"
@@ -110,7 +114,7 @@ class Folder:
         others = files.keys() - {*self.media, *self.texts}
         self.packed = sorted(path for path in others if is_packed(path, files[path]))
         self.links = {path for path, file in self.files.items() if _leads_out(path, file)}
-        self.warnings: dict[Path, list[str]] = {}  # about the encoding of texts
+        self.warnings: dict[Path, list[Fact]] = {}  # about the encoding of texts
         self._read: dict[Path, str] = {}
 
     def add_media(self, path: Path) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from utils.dataset.clip import said
+from utils.core.facts import Fact
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import TextNotUsed, Unused
+from utils.dataset.readers.facts import TextNotUsed, TextRepair, TextRepaired, Unused
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Row, matched
 from utils.dataset.subtitles import SUFFIXES, read_cues
@@ -33,14 +33,14 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
     if language not in {"", folder.language}:
         yield Bad(path, TextNotUsed(Unused.LANGUAGE, language))
         return
-    cues, warnings = read_cues(folder.files[path])
+    cues, facts = read_cues(folder.files[path])
     for audio in media:
         yield from (Row(path, audio, cue.text, span=cue.span) for cue in cues)
-    yield from (Note(path, said(warning)) for warning in [*warnings, *_check_script(folder, path, cues)])
+    yield from (Note(path, fact) for fact in (*facts, *_check_script(folder, path, cues)))
 
 
-def _check_script(folder: Folder, path: Path, cues: Sequence[Cue]) -> Iterator[str]:
+def _check_script(folder: Folder, path: Path, cues: Sequence[Cue]) -> Iterator[Fact]:
     letters = [letter for cue in cues for letter in cue.text if letter.isalpha()]
     ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
     if folder.language == "am" and len(letters) >= MIN_LETTERS and ethiopic * 2 < len(letters):
-        yield (f"{path.name}: only {ethiopic} of {len(letters)} letters are Ethiopic. Are these subtitles in Amharic?")
+        yield TextRepaired(path.name, TextRepair.SCRIPT, ethiopic, str(len(letters)))

@@ -161,7 +161,7 @@ def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
     )
     uploads.add_input(request.project, uploads.project_input(uploads.TAKES))
     saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-    warning = message_box("warning", t("data.too_loud", language) if take.warning else "")
+    warning = message_box("warning", t("data.too_loud", language) if take.is_too_loud else "")
     return {"is_saved": True, "take": message_box("success", saved) + warning}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
-from utils.dataset.queries import BackgroundCounts
+from utils.dataset.background_counts import BackgroundCounts
 from utils.dataset.store import Store
 from utils.studio import runs, uploads
 from utils.ui import views
