@@ -18,7 +18,7 @@ from utils.dataset.download import DIRECT, Access, download
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import parse_columns
 from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
-from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media, possible_names, with_stem
+from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media, possible_names
 from utils.dataset.readers.registry import add_files, find_files, find_in_archive, read_files
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
@@ -65,9 +65,12 @@ def counterparts(path: Path, siblings: Sequence[Path]) -> list[Path]:
     """Return the texts of a media file, or the media files of a text, among the files of its folder."""
     if is_media(path):
         texts = [other for other in siblings if not is_media(other) and has_text(other, other)]
-        return with_stem(path, texts)
-    names = {name for name, _ in possible_names(path)}
-    return [other for other in siblings if is_media(other) and {name_key(other.stem), name_key(other.name)} & names]
+        return [other for other in texts if _belong(other, path)]
+    return [other for other in siblings if is_media(other) and _belong(path, other)]
+
+
+def _belong(text: Path, media: Path) -> bool:
+    return any(name in {name_key(media.stem), name_key(media.name)} for name, _ in possible_names(text))
 
 
 @dataclass

@@ -11,9 +11,9 @@ from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import columns_by_content, describe_columns, given_columns
 from utils.dataset.readers.facts import ColumnsGuessed, FileFault, ForeignFileError, NotOnDisk
 from utils.dataset.readers.folder import TABLES, Folder
-from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.dataset.readers.protocol import Item, Match, matched
+from utils.dataset.readers.tables import row_of
 from utils.dataset.text_files import Columns, Table, find_columns
-from utils.recognition.spans import Span
 
 NAME, IS_LIST = "table", True
 ROWS_PER_BATCH = 16  # rows with audio inside are large
@@ -60,18 +60,16 @@ def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[I
                 yield ColumnsGuessed(path.name, describe_columns(columns, list(batch.schema.names)))
         for index in range(batch.num_rows):
             number += 1
-            cells = {
-                field: None if at is None else batch.column(at)[index].as_py()
-                for field, at in columns._asdict().items()
-            }
-            raw, name = _audio(cells["audio"])
-            text = _plain(cells["text"]) or _plain(cells["other_text"])
+            values = [column[index].as_py() for column in batch.columns]
+            raw, name = _audio(None if columns.audio is None else values[columns.audio])
             if raw and folder.workspace is None:
                 yield Bad(path, NotOnDisk())
                 return
-            is_inside = raw and folder.workspace is not None
-            audio: Path | str = store(raw, Path(name).suffix, folder.workspace) if is_inside else name  # type: ignore[arg-type]
-            yield Row(path, audio, text, number, _plain(cells["speaker"]), None if is_inside else _span(cells))
+            cells, inside = list(map(_plain, values)), columns._replace(start=None)  # it is no part of a file
+            if raw and folder.workspace:
+                yield row_of(path, number, store(raw, Path(name).suffix, folder.workspace), cells, inside)
+            else:
+                yield row_of(path, number, name, cells, columns)
 
 
 def _columns(folder: Folder, path: Path, batch: Any) -> tuple[Columns, bool]:  # noqa: ANN401  # of pyarrow
@@ -91,12 +89,6 @@ def _audio(cell: object) -> tuple[bytes, str]:
     if isinstance(raw, bytes):
         return raw, str(name or "")
     return b"", str(name or raw or "")
-
-
-def _span(cells: dict[str, Any]) -> Span | None:
-    start, end, duration = (cells[name] for name in ("start", "end", "duration"))
-    stop = end if isinstance(end, (int, float)) else (start or 0) + duration if duration else None
-    return Span(float(start), float(stop)) if isinstance(start, (int, float)) and stop and stop > start else None
 
 
 def _plain(value: object) -> str:

@@ -4,12 +4,10 @@ The first source that gives a recording a text is used; readers are asked in the
 recogniser wrote comes last. Another source may say the same; one that says something else is named, and shown with it.
 """
 
-import contextlib
 import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +18,7 @@ from utils.dataset.readers.archives import foreign
 from utils.dataset.readers.facts import (
     AudioNotListed,
     AudioWithoutText,
+    ForeignFileError,
     LayoutFound,
     LineFault,
     LinesRepeated,
@@ -94,13 +93,12 @@ class Collection:
             self.notes.append(item)
 
     def result(self) -> ScanResult:
-        recordings = [recording for path in self.rows if (recording := self._recording(path))]
         order = {path: number for number, path in enumerate(self.folder.media)}
-        recordings.sort(key=lambda each: order.get(each[0], len(order)))
-        recordings += self._without_text()
+        with_text = sorted(self.rows, key=lambda path: order.get(path, len(order)))
+        recordings = [*map(self._recording, with_text), *self._without_text()]
         self._name_unused()
         self.notes += dict.fromkeys(self.spare.values())
-        return ScanResult(tuple(each for _, each in recordings), tuple(self.problems), tuple(self.notes))
+        return ScanResult(tuple(recordings), tuple(self.problems), tuple(self.notes))
 
     def _add_row(self, row: Row) -> None:
         found = row.audio if isinstance(row.audio, Path) else self.folder.locate(row.audio, row.source)
@@ -113,48 +111,37 @@ class Collection:
         if row.source in self.lists:
             self.lists[row.source].add(found)
 
-    def _recording(self, path: Path) -> tuple[Path, Recording]:
-        """Make a recording of the rows of its first source with a text, and compare the others."""
-        texts = {source: _words(rows) for source, rows in self.rows[path].items()}
-        heard = [texts[source] for source, rows in self.rows[path].items() if rows[0].is_machine]
-        source, *others = sorted(texts, key=lambda source: (not texts[source], texts[source] in heard))
-        self.used.add(source)
+    def _recording(self, path: Path) -> Recording:
+        """Make a recording of the rows of one source."""
+        source, other = self._choose(path)
         rows, file = self.rows[path][source], self.folder.files.get(path, path)
-        other_cues: list[Cue] = []
-        for other in others:
-            if texts[other] in ([], texts[source]):
-                self.used.add(other)
-                continue
-            other_cues = other_cues or list(_cues(file, self.rows[path][other]))
-            if other not in self.named:
-                self.add(Bad(other, _conflict(source, rows, self.rows[path][other])))
-        speakers = list(dict.fromkeys(row.speaker for row in rows if row.speaker))
-        speaker = speakers[0] if speakers else self.speaker
+        speaker, *more = dict.fromkeys(row.speaker for row in rows if row.speaker) or [self.speaker]
+        warnings = self.warnings[source]
         timed = [row for row in rows if row.span]
-        if source in self.lists and self._is_whole(file, timed):
-            timed = []
-        if not timed:
+        if not timed or (source in self.lists and _is_whole(file, timed)):
             text = self._text(path, source, rows)
-            return path, Recording(file, speaker, text, warnings=tuple(self.warnings[source]), other=tuple(other_cues))
-        seconds = math.inf
-        with contextlib.suppress(AudioError):  # reported when the audio itself is needed
-            seconds = audio.duration(file)
-        ordered = sorted((Cue(row.span, row.text) for row in timed if row.span), key=lambda cue: cue.span.start)
-        cues, repairs = fit_cues(ordered, seconds, source.name)
-        warnings = [*self.warnings[source], *repairs]
+            return Recording(file, speaker, text, warnings=tuple(warnings), other=other)
         for row in rows:
             if row.text and not row.span:
                 self.add(Bad(source, LineUnreadable(row.line, LineFault.TIMES, row.text)))
-        turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span] if len(speakers) > 1 else []
-        return path, Recording(file, speaker, "", tuple(cues), tuple(warnings), tuple(turns), tuple(other_cues))
+        ordered = sorted((Cue(row.span, row.text) for row in timed if row.span), key=lambda cue: cue.span.start)
+        cues, repairs = fit_cues(ordered, _seconds(file), source.name)
+        turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span and more]
+        return Recording(file, speaker, "", tuple(cues), (*warnings, *repairs), tuple(turns), other)
 
-    def _is_whole(self, file: Path, rows: list[Row]) -> bool:
-        """Return whether the only times are those of the whole file, or of a recording of which the file is a part."""
-        if len(rows) == 1 and (span := rows[0].span):
-            with contextlib.suppress(AudioError):
-                seconds = audio.duration(file)
-                return span.seconds >= WHOLE * seconds or span.start >= seconds
-        return False
+    def _choose(self, path: Path) -> tuple[Path, tuple[Cue, ...]]:
+        """Choose the source of a recording's text; name those that say something else, and return what one says."""
+        texts = {source: _words(rows) for source, rows in self.rows[path].items()}
+        heard = [texts[source] for source, rows in self.rows[path].items() if rows[0].is_machine]
+        source, *others = sorted(texts, key=lambda source: (not texts[source], texts[source] in heard))
+        different = [other for other in others if texts[other] not in ([], texts[source])]
+        self.used.update({source, *others} - set(different))
+        for other in different:
+            if other not in self.named:
+                self.add(Bad(other, _conflict(source, self.rows[path][source], self.rows[path][other])))
+        whole = Span(0.0, _seconds(self.folder.files.get(path, path))) if different else None
+        rows = self.rows[path][different[0]] if different else []
+        return source, tuple(Cue(span, row.text) for row in rows if row.text and (span := row.span or whole))
 
     def _text(self, path: Path, source: Path, rows: list[Row]) -> str:
         """Return the text of a whole recording, and report lines that repeat or contradict it."""
@@ -168,7 +155,7 @@ class Collection:
             self.add(Bad(source, LinesRepeated(len(rows) - 1, (path.name,))))
         return first.text
 
-    def _without_text(self) -> list[tuple[Path, Recording]]:
+    def _without_text(self) -> list[Recording]:
         """Return the recordings that nothing gives a text to; those beside a list that leaves them out are not used."""
         silent = [path for path in self.folder.media if path not in self.rows and path not in self.spare]
         for source, named in self.lists.items():
@@ -183,7 +170,7 @@ class Collection:
                 self.add(Bad(scope, AudioNotListed(len(beside), names)))
         if silent:
             self.notes.append(AudioWithoutText(len(silent), tuple(path.name for path in silent[:NAMES])))
-        return [(path, Recording(self.folder.files[path], self.speaker)) for path in silent]
+        return [Recording(self.folder.files[path], self.speaker) for path in silent]
 
     def _name_unused(self) -> None:
         """Name every text that was not used, and what was repaired in those that were."""
@@ -199,12 +186,14 @@ class Collection:
 
 def hold_back(scan: ScanResult) -> ScanResult:
     """Leave out the recordings without text while a text was not used: it may be theirs, and no machine replaces it."""
-    unused = [
-        bad.path.name for bad in scan.problems if (isinstance(bad.reason, TextNotUsed) and bad.reason.why in HOLDS_BACK)
-    ]
-    if not unused:
+
+    def may_hold_text(bad: Bad) -> bool:
+        is_unused = isinstance(bad.reason, TextNotUsed) and bad.reason.why in HOLDS_BACK
+        return is_unused or isinstance(bad.reason, ForeignFileError)
+
+    names = abbreviate(dict.fromkeys(bad.path.name for bad in filter(may_hold_text, scan.problems)))
+    if not names:
         return scan
-    names = abbreviate(dict.fromkeys(unused))
     ready = tuple(each for each in scan.recordings if each.text or each.cues)
     held = (Bad(each.path, TextMightExist(names)) for each in scan.recordings if not (each.text or each.cues))
     return ScanResult(ready, (*scan.problems, *held), scan.notes)
@@ -222,7 +211,15 @@ def _conflict(source: Path, rows: list[Row], others: list[Row]) -> TextsConflict
     return TextsConflict(source.name, *(" ".join(words[max(0, at - 1) : at + CONTEXT]) for words in (used, unused)))
 
 
-def _cues(file: Path, rows: list[Row]) -> Iterator[Cue]:
-    """Yield what rows say of a recording, and when; a text without times is that of the whole."""
-    with contextlib.suppress(AudioError):  # reported when the audio itself is needed
-        yield from (Cue(row.span or Span(0.0, audio.duration(file)), row.text) for row in rows if row.text)
+def _is_whole(file: Path, rows: list[Row]) -> bool:
+    """Return whether the only times are those of the whole file, or of a recording of which the file is a part."""
+    span, *more = (row.span for row in rows)
+    seconds = math.inf if more else _seconds(file)
+    return span is not None and (span.seconds >= WHOLE * seconds or span.start >= seconds)
+
+
+def _seconds(file: Path) -> float:
+    try:
+        return audio.duration(file)
+    except AudioError:  # reported when the audio itself is needed
+        return math.inf

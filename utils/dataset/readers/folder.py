@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -243,9 +243,3 @@ class Folder:
 def _leads_out(path: Path, file: Path) -> bool:
     """Return whether a link in a folder leads to a file elsewhere; a list of strangers may not use those."""
     return path.is_symlink() and not file.is_relative_to(path.parent.resolve())
-
-
-def with_stem(path: Path, others: Iterable[Path]) -> list[Path]:
-    """Return the texts among these files that have the name of a recording."""
-    keys = {name_key(path.stem), name_key(path.name)}
-    return [other for other in others if keys & {name for name, _ in possible_names(other)}]

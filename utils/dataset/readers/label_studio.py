@@ -7,8 +7,7 @@ from typing import Any
 from utils.core.storage import parse_json
 from utils.dataset.readers.facts import LineFault
 from utils.dataset.readers.folder import Folder
-from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
-from utils.recognition.spans import Span
+from utils.dataset.readers.protocol import Item, Match, Row, matched, span_in, unreadable
 
 NAME, IS_LIST = "Label Studio", True
 
@@ -49,9 +48,6 @@ def _rows(path: Path, number: int, audio: str, results: Sequence[Mapping[str, An
         written = " ".join(map(str, text)) if isinstance(text, list) else str(text or "")
         if not written.strip():
             continue
-        start, end = value.get("start"), value.get("end")
-        has_times = isinstance(start, (int, float)) and isinstance(end, (int, float))
         speaker = labels.get(each.get("id")) or []
         is_speaker = len(speaker) == 1 and str(speaker[0]).casefold() not in {"speech", "noise", "voice"}
-        span = Span(float(start), float(end)) if has_times and start is not None and end is not None else None
-        yield Row(path, audio, written, number, str(speaker[0]) if is_speaker else "", span)
+        yield Row(path, audio, written, number, str(speaker[0]) if is_speaker else "", span_in(value))

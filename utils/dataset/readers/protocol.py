@@ -10,7 +10,7 @@ A reader finds nothing on the disk itself: it asks the ``Folder``. What it does 
 which names every text that was not used, and every file that a reader could not parse.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -77,6 +77,13 @@ def matched(
     """Return a match of these files, if there are any."""
     names = ", ".join(dict.fromkeys(path.name for path in files[:3]))
     return Match(confidence, names, tuple(files), tuple(others), tuple(unused)) if files or unused else None
+
+
+def span_in(values: Mapping[str, object]) -> Span | None:
+    """Return the times in an object, if there are any."""
+    start, end = values.get("start"), values.get("end")
+    are_times = isinstance(start, (int, float)) and isinstance(end, (int, float))
+    return Span(float(start), float(end)) if are_times else None  # type: ignore[arg-type]  # checked above
 
 
 def unreadable(path: Path, number: int, line: str, fault: LineFault = LineFault.TIMES) -> Bad:

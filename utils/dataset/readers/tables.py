@@ -61,13 +61,17 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
     for problem in table.problems:
         yield Bad(path, problem)
     for number, cells in lines:
-        try:
-            span = _span(cells, columns)
-        except ValueError:
-            yield unreadable(path, number, " ".join(cells))
-            continue
         audio = folder.partner(path) if columns.audio is None else cells[columns.audio].strip()
-        yield Row(path, audio, text_of(cells, columns), number, cell_of(cells, columns.speaker), span)
+        yield row_of(path, number, audio, cells, columns)
+
+
+def row_of(path: Path, number: int, audio: Path | str, cells: Sequence[str], columns: Columns) -> Item:
+    """Return the row of a line, or why its times cannot be read."""
+    try:
+        span = _span(cells, columns)
+    except ValueError:
+        return unreadable(path, number, " ".join(cells))
+    return Row(path, audio, text_of(cells, columns), number, cell_of(cells, columns.speaker), span)
 
 
 def _span(cells: Sequence[str], columns: Columns) -> Span | None:

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from utils.dataset.readers.folder import Folder
-from utils.dataset.readers.protocol import Item, Match, Row, matched
+from utils.dataset.readers.protocol import Item, Match, Row, matched, span_in
 from utils.dataset.text_files import SPEAKER, TEXT, json_object
-from utils.recognition.spans import Span
 
 NAME, IS_LIST = "JSON beside audio", False
 
@@ -22,9 +21,8 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
     speaker = next((str(values[name]) for name in SPEAKER if values.get(name)), "")
     segments = _segments(values)
     for segment in segments:
-        span = Span(float(segment["start"]), float(segment["end"]))
         said_by = str(segment.get("speaker") or speaker)
-        yield Row(path, audio, str(segment["text"]), speaker=said_by, span=span, is_machine=True)
+        yield Row(path, audio, str(segment["text"]), speaker=said_by, span=span_in(segment), is_machine=True)
     if not segments:
         text = next((str(values[name]) for name in TEXT if values.get(name)), "")
         yield Row(path, audio, text, speaker=speaker)
@@ -38,10 +36,4 @@ def _segments(values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     segments = values.get("segments")
     if not isinstance(segments, list):
         return []
-    return [
-        each
-        for each in segments
-        if isinstance(each, dict)
-        and "text" in each
-        and all(isinstance(each.get(k), (int, float)) for k in ("start", "end"))
-    ]
+    return [each for each in segments if isinstance(each, dict) and "text" in each and span_in(each)]
