@@ -125,6 +125,32 @@ def fold(text: str) -> str:
     return text.translate(_homophones())
 
 
+_SYLLABLE = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?")
+_GLIDES = {"i": "y", "e": "y", "a": "y", "u": "w", "o": "w"}  # between two vowels
+
+
+@cache
+def _letters() -> dict[str, str]:
+    """Return the usual letter of each consonant, alone and with each vowel."""
+    usual = sorted(values().items(), key=lambda item: (item[0] > "ᎀ", ord(item[0]) & 7 == 7, item[0]), reverse=True)
+    return {codes: fold(letter) for letter, codes in usual if _SYLLABLE.fullmatch(codes)}  # ጓ, not ጏ
+
+
+def write(codes: str) -> str:
+    """Write codes in Ethiopic letters; a vowel without a consonant takes a glide or a glottal stop."""
+    letters, written, place = _letters(), [], 0
+    while place < len(codes):
+        if codes[place] in VOWEL_CODES:
+            before = codes[place - 1] if place else ""
+            written.append(letters[_GLIDES.get(before, "H") + codes[place]])
+            place += 1
+        else:
+            length = next(length for length in (3, 2, 1) if codes[place : place + length] in letters)
+            written.append(letters[codes[place : place + length]])
+            place += length
+    return "".join(written)
+
+
 # --- Latin letters that the model's vocabulary already has ---
 
 _LATIN_CONSONANTS = {

@@ -12,14 +12,13 @@ from typing import NamedTuple
 from utils.amharic import templates
 from utils.amharic.affixes import NO_ENDING, NO_PREFIX, Ending, Prefix, endings, prefixes
 from utils.amharic.alphabet import CONSONANT_CODES, SLOT, VOWEL_CODES
-from utils.amharic.kinds import NOUN, VERB, mask
+from utils.amharic.kinds import NOUN, mask
 from utils.amharic.lexicon import Entry, Stems, bare
 
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
 _NEGATIVE = frozenset({"Hal", "Hay", "Hat:", "Han:"})
 _JUSSIVE, _FIRM = mask("J*"), mask("Iy* P* N")
-_VERB_ONLY = VERB & ~NOUN
 _UNLISTED_VERB, _UNLISTED_NOUN, _NOUN_PATTERN = 9.0, 13.0, 11.0
 _CERTAIN, _LEAST_CONSONANTS = 2.0, 2
 

@@ -3,7 +3,7 @@
 import re
 from functools import cache, lru_cache
 
-from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES, fold, values
+from utils.amharic.alphabet import write
 from utils.amharic.tables import rows
 
 MACROS = {  # the first contains the second
@@ -12,9 +12,7 @@ MACROS = {  # the first contains the second
     "V": "[aeiouy]",
     "E": "e(?:s|d|r|rs|ly|ment|ments|ful|less|ness)?$",
 }
-SYLLABLE = re.compile(f"[{CONSONANT_CODES}][{''.join(VOWEL_CODES)}]?")
 SILENT = "-"
-GLIDES = {"i": "y", "e": "y", "a": "y", "u": "w", "o": "w"}  # between two vowels
 # Amharic names in Latin letters, whose vowels are not those of English: Kebede, Tadesse
 ROMANISED = re.compile(r"[A-Z](?=(?:[a-z]*[aeiou]){3})[a-z]*e[b-df-hj-np-tv-z]{1,2}e")
 ROMAN_VOWELS = {"e": "E", "a": "a", "i": "i", "o": "o", "u": "u"}
@@ -25,31 +23,13 @@ def say_english(word: str) -> str:
     """Write a word of Latin letters in fidel, by its sounds."""
     plain = word.lower()
     is_name = ROMANISED.fullmatch(word) and not plain.endswith("ese")
-    return write_sounds(_romanised(plain) if is_name else sounds(plain))
+    return write(_romanised(plain) if is_name else sounds(plain))
 
 
 def sounds(word: str) -> str:
     """Return the sounds of an English word in small letters, in the codes of `alphabet`."""
     pattern, codes = _rules()
     return "".join(codes[match.lastindex - 1] for match in pattern.finditer(word) if match.lastindex)
-
-
-def write_sounds(codes: str) -> str:
-    """Write sounds in fidel: a consonant and the vowel behind it in one letter."""
-    letters, written, place = _letters(), [], 0
-    while place < len(codes):
-        syllable = codes[place : place + 2]
-        if codes[place] in VOWEL_CODES:
-            before = codes[place - 1] if place else ""
-            written.append(letters[GLIDES.get(before, "H") + codes[place]])
-            place += 1
-        elif syllable in letters:
-            written.append(letters[syllable])
-            place += len(syllable)
-        else:
-            written.append(letters[codes[place]])
-            place += 1
-    return fold("".join(written))
 
 
 def _romanised(word: str) -> str:
@@ -70,9 +50,3 @@ def _rules() -> tuple[re.Pattern[str], tuple[str, ...]]:
     return re.compile("|".join(f"({expand(pattern)})" for pattern in patterns)), tuple(
         "" if code == SILENT else code for code in codes
     )
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """Return the first letter of each consonant, alone and with each vowel."""
-    return {codes: letter for letter, codes in sorted(values().items(), reverse=True) if SYLLABLE.fullmatch(codes)}

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 
-from utils.amharic.alphabet import CONSONANT_CODES, ETHIOPIC, VOWEL_CODES, fold, values
+from utils.amharic.alphabet import ETHIOPIC, write
 from utils.amharic.analysis import Reading, readings
 from utils.amharic.kinds import mask
 from utils.amharic.lexicon import stems
@@ -30,7 +30,6 @@ SEPARATE = {"gn": 1.0, "ny": 1.0, "ts": 1.0, "th": 1.0}  # two letters, or one s
 TWICE = frozenset("tk")  # metual መጥቷል
 # Ends of words that are written in another way than they are decoded, with a cost.
 ENDS = {"lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5), "yi": ("y", -0.5), "wu": ("w", -0.5)}
-SLOT = re.compile(f"[{CONSONANT_CODES}]W?[{''.join(VOWEL_CODES)}]?")
 NEXT = 0.7  # cost of each meaning after the likeliest
 BEAM = 120  # ways to read a word that are kept
 BEST = 3.5  # what a frequent word may gain
@@ -134,7 +133,8 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
         if spelled == "ua":
             step = [(0.0, "Wa"), (NEXT, "uHa"), (NEXT, "uwa")]
         elif spelled in VOWELS:
-            step = _vowel(spelled, is_first=before not in CONSONANTS, is_last=place == len(word))
+            begin = "" if before in CONSONANTS else "y" if before == "i" else "H"
+            step = _vowel(spelled, begin, is_last=place == len(word))
         elif spelled in CONSONANTS:
             step = [(NEXT * at, code) for at, code in enumerate(CONSONANTS[spelled])]
             if spelled in SEPARATE:
@@ -143,34 +143,14 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
             is_double = word[place : place + len(spelled)] == spelled  # said long, or two radicals
             place += len(spelled) * is_double
             if spelled in TWICE:
-                step.append((1.5 - is_double, CONSONANTS[spelled][1] + spelled))
+                step.append((1.0 - is_double / 2, CONSONANTS[spelled][1] + spelled))
         else:
             step = [(0.0, "H")]  # an apostrophe
         before = spelled
         yield step
 
 
-def _vowel(spelled: str, *, is_first: bool, is_last: bool) -> list[tuple[float, str]]:
-    """Return what a vowel may stand for; one without a consonant begins with a glottal stop, and ɨ ends no word."""
+def _vowel(spelled: str, begin: str, *, is_last: bool) -> list[tuple[float, str]]:
+    """Return what a vowel may stand for; one without a consonant begins with another sound, and ɨ ends no word."""
     codes = [code for code in VOWELS[spelled] if not (is_last and code == "I")]
-    glottal = "H" if is_first else ""
-    return [(NEXT * at, glottal + code.replace("I", "")) for at, code in enumerate(codes)]
-
-
-def write(codes: str) -> str:
-    """Write codes in Ethiopic letters."""
-    letters, written, place = _letters(), [], 0
-    while place < len(codes):
-        length = next(length for length in (3, 2, 1) if codes[place : place + length] in letters)
-        written.append(letters[codes[place : place + length]])
-        place += length
-    return "".join(written)
-
-
-@cache
-def _letters() -> dict[str, str]:
-    """Return the usual letter of each consonant, alone and with each vowel."""
-    usual = sorted(
-        values().items(), key=lambda item: (item[0] > "ᎀ", ord(item[0]) & 7 == 7, item[0]), reverse=True
-    )  # ጓ, not ጏ
-    return {codes: fold(letter) for letter, codes in usual if SLOT.fullmatch(codes)}
+    return [(NEXT * at, begin + code.replace("I", "")) for at, code in enumerate(codes)]

@@ -39,7 +39,6 @@ _LABIAL_VOWELS = {"E": "o", "": "u", "I": "u", "a": "Wa"}
 _TO_CODES = str.maketrans(VOWELS | {"ː": ":"})
 _PART = re.compile("([1-5])(:?)([EuiaeIo]?)")
 _LETTER = re.compile(f"([{CONSONANT_CODES}1-5])(:?)(W?)([EuiaeIo]?)")
-_LONG_NEVER = re.compile("(?<=[hH]):")
 
 
 class Stem(NamedTuple):
@@ -167,17 +166,11 @@ def stems(root: Root) -> Iterator[Stem]:
     """Yield the stems of all tenses; costs say which is the rarer of two that are written alike."""
     weak = {"a": "a", "E": "ə"}.get(root.weak, "")
     a = "a" * (weak == "a")
-    imperfective, jussive = _stem(root, IMPERFECTIVE), _stem(root, JUSSIVE)
-    imperative = _stem(root, IMPERATIVE)
-    if root.group == "VA":
-        imperative = "H" + imperative
     yield Stem(_stem(root, PERFECTIVE), mask("P" + weak), 0)
-    yield Stem(imperfective, mask("I" + a), 0)
-    yield Stem(_softened(imperfective), mask("Ip"), 0)
-    yield Stem(jussive, mask("J" + a), 0)
-    yield Stem(_softened(jussive), mask("Jp"), 0)
-    yield Stem(imperative, mask("M" + a), 0)
-    yield Stem(_softened(imperative), mask("Mp"), 0)
+    for tense, kind in ((IMPERFECTIVE, "I"), (JUSSIVE, "J"), (IMPERATIVE, "M")):
+        stem = "H" * (root.group == "VA" and kind == "M") + _stem(root, tense)
+        yield Stem(stem, mask(kind + a), 0)
+        yield Stem(_softened(stem), mask(kind + "p"), 0)
     whole = root if not root.weak else root._replace(radicals=(*root.radicals, Radical("t")), weak="")
     yield from _gerunds(_stem(whole, GERUND))
     infinitive = _stem(root, INFINITIVE)
