@@ -158,7 +158,8 @@ def _is_finite(reading: Reading) -> bool:
         return True
     if reading.prefix.marked not in _MAIN or not reading.kinds & ~NOUN & VERB:
         return False
-    return bool(reading.kinds & (_PERFECTIVE | _COMMAND)) or "al" in reading.ending.marked
+    is_negative = reading.prefix.marked[:2] == "Ha" and reading.ending.marked.endswith("m")
+    return bool(reading.kinds & (_PERFECTIVE | _COMMAND)) or is_negative or "al" in reading.ending.marked
 
 
 def _is_main(reading: Reading) -> bool:
@@ -225,7 +226,7 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     else:
         subjects = place.chosen[-1:] if _is_subject(place.chosen[-1]) else place.chosen
         somebody = not reading.kinds & _THIRD or any(map(_is_animate, subjects))
-    if somebody:
+    if somebody and not any(_is_animate(other, "bE") for other in place.chosen):  # በፖሊስ, by whom
         return -1.5 if pos == "passive" and reading.entry.cost else 0  # ይቀጣል is passive more often
     return -2.5 if pos == "active" else 0
 
@@ -248,13 +249,15 @@ def _has_subject_and_object(chosen: Sequence[Reading]) -> bool:
         return False
     first, last = chosen[0], chosen[-1]
     is_definite = first.ending.marked in {"u", "w", "wa"} and not first.prefix.marked
-    return is_definite and last.entry.pos == "n" and not last.prefix.marked + last.ending.marked
+    is_thing = last.entry.pos == "n" and last.entry.source != "nouns_time_religion"
+    return is_definite and is_thing and not last.prefix.marked + last.ending.marked
 
 
 def _voice_of_infinitive(pos: str, place: Place) -> float:
     last = place.last
     is_object = last and not last.prefix.marked and last.entry.pos in {"n", "person", "animal"}
-    if is_object and place.neighbour(1) != "HalEbEt":
+    is_goal = len(place.chosen) > 1 and place.chosen[-2].entry.pos == "prep"  # ወደ ቤት መመለስ
+    if is_object and not is_goal and place.neighbour(1) != "HalEbEt":
         return -1 if pos == "passive" else 0
     return -1.5 if pos == "active" else 0
 
@@ -271,10 +274,11 @@ def _object(place: Place) -> bool:
     return False
 
 
-def _is_animate(reading: Reading) -> bool:
-    """Return whether a reading is somebody who can act, without a preposition."""
+def _is_animate(reading: Reading, *prefixes: str) -> bool:
+    """Return whether a reading is somebody who can act, without a preposition or with certain ones."""
+    prefixes = prefixes or ("",)
     entry, kinds = reading.entry, reading.kinds
-    if reading.prefix.marked or not kinds & NOUN:
+    if reading.prefix.marked not in prefixes or not kinds & NOUN:
         return False
     is_agent = entry.source == "verbs" and not kinds & _INFINITIVE and entry.codes[0] != "m"
     return is_agent or entry.pos in _ANIMATE or entry.source == "words_names" or entry.codes.endswith("N:a")

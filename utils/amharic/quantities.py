@@ -126,7 +126,8 @@ def fraction(over: str, under: str) -> str:
 
 def _range(match: Match) -> str:
     low, high = match["low"], match["high"]
-    if len(low) < 3 and float(low) >= float(high.replace(",", "")):
+    is_score = low == "0" and _from(match) and not match["range_unit"]
+    if is_score or (len(low) < 3 and float(low) >= float(high.replace(",", ""))):
         return f"{number(low)} ለ{number(high)} "  # a score
     return f"{_from(match)}{number(low)} እስከ {number(high)}{_unit(match['range_unit'])} "
 
@@ -232,7 +233,8 @@ def _pattern() -> re.Pattern[str]:
         r"|\(0[0-9]{1,3}\)(?:[ -]?[0-9]{2,4}){2,4}(?![0-9])",
         "is_money": rf"(?P<sign>{coins})\s?(?P<amount>{DECIMAL})(?:\s?[-–—]\s?(?P<most>{DECIMAL}))?(?P<scale>{SCALE}?)"
         rf"|(?P<sum>{DECIMAL})(?P<scale_before>{SCALE}?)\s?(?P<coin>{coins})(?:(?P<coin_end>[{ETHIOPIC}]{{0,6}})|(?![A-Za-z]))",
-        "is_account": rf"(?P<account>(?<![0-9.,])[0-9]{{10,{HIGHEST_DIGITS}}})(?![0-9.,%]|\s?(?:{SCALE}|{unit}))",
+        "is_account": rf"(?P<account>(?<=ቁጥር )[0-9]{{6,9}}|(?<![0-9.,])[0-9]{{10,{HIGHEST_DIGITS}}})"
+        rf"(?![0-9.,%]|\s?(?:{SCALE}|{unit}))",
         "is_mixed": r"(?:(?P<mixed_whole>[0-9]+)(?:\s(?=[0-9])|\s?(?=[½-⅞¼¾])))?"
         "(?P<mixed>[½⅓⅔¼¾⅕⅛]|(?<![0-9/])[0-9]{1,6}/[0-9]{1,6}(?![0-9/]))"
         rf"(?:(?P<mixed_unit>\s?{unit})|(?P<mixed_end>[{ETHIOPIC}]{{0,6}}))",
