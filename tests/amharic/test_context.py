@@ -22,6 +22,16 @@ from utils.amharic.explanation import explain_words
         ("ሻማው ሲነድ ሰሙ ቀለጠ።", "səmu"),
         ("ቤት የሚሸጥ ልጅ", "jəmːiʃətʼ"),  # the noun of a relative clause
         ("በጨረታ የሚሸጥ ቤት", "jəmːiʃːətʼ"),
+        ("ፖሊሱ ያለ ፈቃድ ቤቱን ፈተሸ።", "jalə"),  # without
+        ("ጠረጴዛው ላይ ያለ መጽሐፍ", "jalːə"),
+        ("ባቡሩ ወደ ጣቢያው ይገባል።", "jɨɡəbal"),  # enters
+        ("ታላላቆችን ማክበር ይገባል።", "jɨɡːəbːal"),  # ought to
+        ("ሰነድ ያጭበረበረ ሰው በእስራት ይቀጣል።", "jɨkʼːətʼːal"),  # the object belongs to the relative clause
+        ("ዛፉ ለሰው ጥላ ይሰጣል።", "jɨsətʼal"),  # a subject and an object
+        ("ሌባው በፖሊስ ይመታል።", "jɨmːətːal"),  # by whom
+        ("ሾፌሩ አንድ ሰው መቶ አመለጠ።", "mətːo"),  # no number before a verb
+        ("ኃላፊነቱን ይወጣል።", "jɨwːətʼːal"),
+        ("እውነቱ ይወጣል።", "jɨwətʼal"),
     ],
 )
 def test_the_sentence_chooses_a_reading(sentence: str, phones: str) -> None:

@@ -82,6 +82,18 @@ def test_english_is_not_taken_for_amharic(english: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "written"),
+    [
+        ("lemin almetahim", "ለምን አልመጣህም"), ("ke gonder metahu", "ከጎንደር መጣሁ"), ("wuha amtalign", "ውሃ አምጣልኝ"),
+        ("and sew metual", "አንድ ሰው መጥቷል"), ("enante endet nachu", "እናንተ እንዴት ናችሁ"), ("tadias lij", "ታዲያስ ልጅ"),
+        ("gobez lij newu", "ጎበዝ ልጅ ነው"), ("hulet birr sitegn", "ሁለት ብር ስጠኝ"),
+    ],
+)  # fmt: skip
+def test_everyday_words_are_likelier_in_a_chat(typed: str, written: str) -> None:
+    assert decode_rows(typed) == written
+
+
+@pytest.mark.parametrize(
     ("written", "spoken"),
     [
         ("this page", "ዚስ ፔጅ"), ("game station", "ጌም ስቴሽን"), ("cheese", "ቺዝ"), ("night light", "ናይት ላይት"),

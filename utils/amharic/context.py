@@ -214,8 +214,9 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     others = {other.entry.pos for other in found}
     if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
         return 0
-    if reading.entry.word == "ገባː":
-        return -3 * (_is_duty(place.chosen[-1]) != (pos == "passive"))
+    if reading.entry.word in {"ገባː", "ወጣː"}:  # ይገባል ought to; ኃላፊነቱን ይወጣል fulfils
+        is_derived = _is_duty(place.chosen[-1]) if reading.entry.word == "ገባː" else _object(place)
+        return -3 * (is_derived != (pos == "passive"))
     has_object_suffix = reading.ending.marked.endswith(("wal", "tal", "N:al"))
     if has_object_suffix or _object(place) or _has_subject_and_object(place.chosen):
         return -2.5 if pos == "passive" else 0

@@ -143,7 +143,7 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
             is_double = word[place : place + len(spelled)] == spelled  # said long, or two radicals
             place += len(spelled) * is_double
             if spelled in TWICE:
-                step.append((1.0 - is_double / 2, CONSONANTS[spelled][1] + spelled))
+                step.append((1.3 - is_double, CONSONANTS[spelled][1] + spelled))
         else:
             step = [(0.0, "H")]  # an apostrophe
         before = spelled

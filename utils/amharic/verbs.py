@@ -214,7 +214,7 @@ def _contracted(root: Root, tenses: Iterable[int]) -> Iterator[Stem]:
         if re.search(f"[Ea]{last - 1}{last}$", pattern):
             short = _filled(root, f"{pattern[:-2]}{last}:", tense)
             if tense == GERUND:
-                yield from _gerunds(short)
+                yield from (stem._replace(cost=0.5) for stem in _gerunds(short))
             else:
                 yield from (Stem(short, mask("I"), 0.5), Stem(_softened(short), mask("Ip"), 0.5))
 
