@@ -20,9 +20,10 @@ from utils.core.errors import DataError, StorageError
 from utils.core.facts import Unrecognised
 from utils.dataset import background_counts, editor, statistics
 from utils.dataset.clip import Clip, Source
+from utils.dataset.database import DATABASE
 from utils.dataset.facts import Bad, CueDiffers, CueIssue, Reason
 from utils.dataset.metadata import list_files, read_list, write_lists
-from utils.dataset.store import DATABASE, PAGE_SIZE, Dataset, Store, Total, View, load_dataset
+from utils.dataset.store import PAGE_SIZE, Dataset, Store, Total, View, load_dataset
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.facts import BandLimited
 from utils.recognition.levels import Scores

@@ -22,7 +22,8 @@ from utils.core.events import EventLog, format_event, iter_events, read_tail
 from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
-from utils.dataset.store import DATABASE, Store, View
+from utils.dataset.database import DATABASE
+from utils.dataset.store import Store, View
 from utils.dataset.subtitles import Repairs, fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE

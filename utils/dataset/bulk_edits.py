@@ -14,11 +14,12 @@ from pathlib import Path
 from utils.config import DatasetConfig
 from utils.core.storage import file_lock, replacing, storage_errors
 from utils.dataset.clip import Clip, Source
+from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
 from utils.dataset.facts import DatasetError, DatasetProblem, Reason
 from utils.dataset.filters import RULES, judge
 from utils.dataset.metadata import WAVS, read_language, write_lists
-from utils.dataset.store import LOCK, Dataset, load_dataset, open_store
+from utils.dataset.store import Dataset, load_dataset, open_store
 
 LIMITS = (
     *("min_seconds", "max_seconds", "min_speech_ratio", "max_clipping", "min_snr_db"),

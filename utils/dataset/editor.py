@@ -16,10 +16,11 @@ from utils.config import DatasetConfig
 from utils.core.storage import file_lock
 from utils.dataset import split
 from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, with_fields
+from utils.dataset.database import LOCK
 from utils.dataset.facts import EditError, EditProblem, HeldOut, Reason
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import content_hash, sound_hash
-from utils.dataset.store import LOCK, Store, open_store
+from utils.dataset.store import Store, open_store
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled, loudness

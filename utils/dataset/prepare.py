@@ -21,6 +21,7 @@ from utils.core.storage import PARTIAL, file_lock, make_folder
 from utils.core.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
 from utils.dataset import split, statistics
 from utils.dataset.clip import Clip, Recording, Source
+from utils.dataset.database import LOCK
 from utils.dataset.facts import (
     Bad,
     Checking,
@@ -34,7 +35,7 @@ from utils.dataset.facts import (
 )
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
-from utils.dataset.store import LOCK, Dataset, Store
+from utils.dataset.store import Dataset, Store
 from utils.media import audio
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.media.rates import RATE

@@ -23,7 +23,8 @@ from utils.core.storage import (
     storage_errors,
     write_document,
 )
-from utils.dataset.store import DATABASE, Store
+from utils.dataset.database import DATABASE
+from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.facts import Problem, ProjectError, RunActiveError
 from utils.studio.paths import OUTPUT, Project, list_projects, project
