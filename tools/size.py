@@ -1,6 +1,7 @@
 """Print the size of the program in syntax nodes, which folding lines does not change: ``python -m tools.size``.
 
-The bytes are those of templates, scripts, styles, settings and tables. ``--functions`` lists those over 250 nodes.
+The bytes are those of templates, scripts, styles, settings and tables. ``--functions`` lists those over 250 nodes,
+``--files FOLDER`` each file below a folder with its lines.
 """
 
 import ast
@@ -18,7 +19,12 @@ def nodes(tree: ast.AST) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the totals, or the long functions."""
+    """Print the totals, the long functions, or the files of a folder."""
+    if arguments[:1] == ["--files"]:
+        for path in sorted((ROOT / arguments[1]).rglob("*.py")):
+            text = path.read_text("utf-8")
+            sys.stdout.write(f"{path.stem:<20} {text.count(chr(10)):>5} lines {nodes(ast.parse(text)):>7,} nodes\n")
+        return
     sizes, texts = Counter[str](), Counter[str]()
     tops = ("utils", "tests", "benchmarks", "tools", "configs")
     for path in (path for top in tops for path in (ROOT / top).rglob("*")):
