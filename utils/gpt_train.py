@@ -198,7 +198,7 @@ def fit_memory(config: TrainConfig, run: Run, data: PreparedData, free: memory.D
                 largest = probed.largest_batch(clip, config.batch_size * config.grad_acumm, round(0.9 * free.memory))
         config = memory.fit_batch(config, free, size, clip, largest=largest)[0]
         config = memory.changed(config, {"find_batch_size": False})  # a resumed run must have the same batches
-        write_atomically(run.config, config.to_yaml())
+        write_atomically(run.config, config.to_signed_yaml())
         report(facts.BatchSize(config.batch_size, config.grad_acumm))
     try:
         plan = memory.estimate(config, free, size, clip)

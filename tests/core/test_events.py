@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.events import BLOCK, EventLog, as_integer, as_number, read_events, read_tail, tail_offset
+from utils.core.events import BLOCK, EventLog, as_integer, as_number, iter_events, read_events, read_tail, tail_offset
+from utils.core.facts import LineDamaged, to_json
 from utils.core.paths import ROOT
 
 
@@ -30,11 +31,60 @@ def test_events_are_read_as_written_from_an_offset_on(path: Path) -> None:
 
 
 @pytest.mark.parametrize("rubbish", [b'{"kind": "half', b"not json\n", b"[1]\n", b"\xff\xfe\n", b'{"no": "kind"}\n'])
-def test_broken_lines_are_passed_over(path: Path, rubbish: bytes) -> None:
+def test_broken_lines_are_named(path: Path, rubbish: bytes) -> None:
     path.write_bytes(rubbish)
     with EventLog(path) as log:
         log.emit("after")
-    assert [event["kind"] for event in read_events(path).events] == ["after"]
+    damaged, after = read_events(path).events
+    assert damaged == to_json(LineDamaged(rubbish.strip().decode("utf-8", "replace")))
+    assert after["kind"] == "after"
+
+
+def three_lines(path: Path) -> list[bytes]:
+    with EventLog(path) as log:
+        for step in range(1, 4):
+            log.emit("train", step=step, loss=1.5)
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def kinds(path: Path) -> list[object]:
+    return [event["kind"] for event in iter_events(path)]
+
+
+def test_a_line_with_any_changed_byte_is_left_out(path: Path) -> None:
+    first, second, third = three_lines(path)
+    for at in range(len(second) - 1):
+        path.write_bytes(first + second[:at] + bytes([second[at] ^ 1]) + second[at + 1 :] + third)
+        assert kinds(path) == ["train", "line_damaged", "train"], at
+
+
+@pytest.mark.parametrize(
+    ("order", "found"),
+    [
+        ((0, 2), ["train", "lines_missing", "train"]),
+        ((1, 2), ["lines_missing", "train", "train"]),
+        ((0, 1, 1, 2), ["train", "train", "lines_missing", "train", "train"]),
+        ((1, 0, 2), ["lines_missing", "train", "lines_missing", "train", "lines_missing", "train"]),
+    ],
+)
+def test_lines_that_are_missing_or_moved_are_named(path: Path, order: tuple[int, ...], found: list[str]) -> None:
+    lines = three_lines(path)
+    path.write_bytes(b"".join(lines[number] for number in order))
+    assert kinds(path) == found
+
+
+def test_two_processes_number_their_lines_together(path: Path) -> None:
+    with EventLog(path) as log, EventLog(path) as other:
+        for each in (log, other, other, log, other):
+            each.emit("a")
+    assert kinds(path) == ["a"] * 5
+
+
+def test_a_log_of_version_1_1_is_continued(path: Path) -> None:
+    path.write_text('{"time": 1.5, "kind": "train", "step": 1}\n', encoding="utf-8")
+    with EventLog(path) as log:
+        log.emit("train", step=2)
+    assert [event["step"] for event in iter_events(path)] == [1, 2]
 
 
 @pytest.mark.parametrize(
@@ -61,8 +111,8 @@ def test_a_half_written_last_line_waits(path: Path) -> None:
 def test_a_line_longer_than_a_block_does_not_block_the_watcher(path: Path) -> None:
     path.write_bytes(b"x" * (BLOCK + 10) + b"\n" + b'{"kind": "after"}\n')
     page = read_events(path)
-    assert page.events == []
-    assert [event["kind"] for event in read_events(path, page.offset).events] == ["after"]
+    assert [event["kind"] for event in page.events] == ["line_damaged"]
+    assert [event["kind"] for event in read_events(path, page.offset).events] == ["line_damaged", "after"]
 
 
 def test_a_missing_file_is_empty_and_one_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:

@@ -21,8 +21,9 @@ from utils.core.facts import Unrecognised
 from utils.dataset import background_counts, editor, statistics
 from utils.dataset.clip import Clip, Source
 from utils.dataset.database import DATABASE
-from utils.dataset.facts import Bad, CueDiffers, CueIssue, Reason
+from utils.dataset.facts import Bad, CueDiffers, CueIssue, DatasetError, DatasetProblem, Reason
 from utils.dataset.metadata import list_files, read_list, write_lists
+from utils.dataset.seal import SEAL
 from utils.dataset.store import PAGE_SIZE, Dataset, Store, Total, View, load_dataset
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.facts import BandLimited
@@ -49,6 +50,52 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert [[clip.id for clip in clips] for clips in (dataset.kept, dataset.excluded)] == [["r0-0", "r1-0"], ["r0-1"]]
     shutil.copytree(tmp_path / "a", tmp_path / "b")
     assert load_dataset(tmp_path / "b") == dataset
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE clips SET text = 'ሰላም ነው!' WHERE id = 'r0-0'",
+        "DELETE FROM sources",
+        "UPDATE meta SET value = 9 WHERE name = 'pace'",
+    ],
+)
+def test_a_changed_database_is_refused(tmp_path: Path, statement: str) -> None:
+    store = two_recordings(tmp_path)
+    write_lists(tmp_path)
+    before = store.path.read_bytes()
+    with contextlib.closing(sqlite3.connect(store.path)) as db:
+        db.execute(statement)
+        db.commit()
+    changed = bytearray(store.path.read_bytes())
+    for part in (slice(24, 28), slice(92, 96)):  # a damaged disk does not count its changes
+        changed[part] = before[part]
+    store.path.write_bytes(changed)
+    with pytest.raises(DatasetError) as error:
+        store.read()
+    assert error.value.problem is DatasetProblem.CHANGED
+    with pytest.raises(DatasetError):
+        store.put([clip(5)])
+    (tmp_path / SEAL).unlink()
+    store.read()
+
+
+def test_a_database_that_another_program_has_changed_is_read(tmp_path: Path) -> None:
+    store = two_recordings(tmp_path)
+    write_lists(tmp_path)
+    with contextlib.closing(sqlite3.connect(store.path)) as db:
+        db.execute("UPDATE clips SET text = 'ሰላም' WHERE id = 'r0-0'")
+        db.commit()
+    assert store.read().clips["r0-0"].text == "ሰላም"
+
+
+def test_an_edit_is_sealed_when_the_lists_are_written(tmp_path: Path) -> None:
+    two_recordings(tmp_path)
+    write_lists(tmp_path)
+    editor.set_text(tmp_path, "r0-0", "ሰላም")
+    assert not (tmp_path / SEAL).exists()
+    write_lists(tmp_path)
+    assert (tmp_path / SEAL).exists()
 
 
 def test_what_version_1_1_stored_as_sentences_is_read(tmp_path: Path) -> None:
@@ -131,6 +178,7 @@ import sys
 import time
 from pathlib import Path
 from tests.dataset.building import clip
+from utils.dataset.seal import SEAL
 from utils.dataset.store import PAGE_SIZE, Store, Total, View
 store = Store(Path(sys.argv[1]))
 for count in range(1, 1_000_000):

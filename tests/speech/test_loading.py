@@ -13,7 +13,7 @@ from torch import Tensor
 
 from tests.xtts.exporting import plain_model
 from tools import random_model
-from utils.core import folders
+from utils.core import folders, storage
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, TINY_MODEL
 from utils.speech.loading import Companions, LoadedModel, open_model
@@ -229,7 +229,7 @@ def test_a_moved_base_is_searched_for_among_the_models(output: Path, tiny_folder
     with pytest.raises(AmharicTtsError, match="has changed since it was written"):
         open_model(manifest.parent)
     known = json.loads(text)
-    known["digest"] = folders._digest({name: value for name, value in known.items() if name != "digest"})
+    known["digest"] = storage.hash_json({name: value for name, value in known.items() if name != "digest"})
     manifest.write_text(json.dumps(known))
     assert open_model(manifest.parent, Companions(models=tiny_folder.parent)).folder == tiny_folder
     assert open_model(manifest.parent, Companions(tiny_folder)).folder == tiny_folder

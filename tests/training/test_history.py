@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from utils.core.facts import Optimization, to_json
+from utils.core.events import EventLog
+from utils.core.facts import LinesMissing, Optimization, Progress, to_json
 from utils.core.wording import describe
 from utils.studio.run_history import MAX_POINTS, EventReader, HistoryCache, RunHistory
 from utils.studio.run_state import State
@@ -47,6 +48,20 @@ def steps(history: RunHistory) -> list[float]:
 )
 def test_a_curve_has_each_step_once(events: list[dict[str, object]], expected: list[float]) -> None:
     assert steps(history_of(*events)) == expected
+
+
+@pytest.mark.parametrize("cut", [0, 1, -1])
+def test_lines_cut_off_the_end_are_named(tmp_path: Path, cut: int) -> None:
+    run = Run(tmp_path / "20260101-120000-train")
+    run.folder.mkdir()
+    with EventLog(run.events) as log:
+        for step in range(1, 4):
+            log.report(Progress(step, 3))
+        run.write_state(State("train", Status.FINISHED, 1.7e9, lines=log.number))
+    lines = run.events.read_bytes().splitlines(keepends=True)
+    run.events.write_bytes(b"".join(lines[:cut]))
+    history = HistoryCache().read(run)
+    assert list(history.warnings) == [LinesMissing(len(lines[:cut]), 4)]
 
 
 def test_a_resumed_run_repeats_its_evaluations() -> None:

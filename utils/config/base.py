@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, SettingsFileError, YamlFault, broken
 from utils.core.errors import UnknownLanguageError
 from utils.core.languages import canonical
+from utils.core.storage import sign, verify_signed
 
 
 def printable(text: str) -> str:
@@ -80,12 +81,16 @@ class Config(BaseModel):
         """Write every setting, defaults included."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
 
+    def to_signed_yaml(self) -> str:
+        """Write every setting, after a line with their digest: for files that the program writes for itself."""
+        return sign(self.to_yaml())
+
 
 def read_yaml(path: Path) -> dict[str, object]:
     try:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
-        values = yaml.load(content, _Loader)  # noqa: S506  # a SafeLoader
+        values = yaml.load(_verified(content), _Loader)  # noqa: S506  # a SafeLoader
     except OSError as error:
         raise SettingsFileError(path, str(error.strerror)) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date or number
@@ -98,6 +103,13 @@ def read_yaml(path: Path) -> dict[str, object]:
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
         raise SettingsFileError(path, YamlFault.LINES)
     return values
+
+
+def _verified(content: bytes) -> bytes:
+    try:
+        return verify_signed(content)
+    except ValueError as error:
+        raise ValueError(YamlFault.CHANGED) from error
 
 
 class _Loader(yaml.SafeLoader):

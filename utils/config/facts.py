@@ -60,6 +60,7 @@ class YamlFault(StrEnum):
     VALUES = "values"
     MERGE = "merge"
     LINES = "lines"
+    CHANGED = "changed"
 
 
 class SettingsFileError(ConfigError):

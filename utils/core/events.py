@@ -1,21 +1,29 @@
-"""Event logs: one JSON object per line, appended by a run and read by whoever follows it."""
+"""Event logs: one JSON object per line, appended by a run and read by whoever follows it.
+
+Each line begins with its checksum and its number: ``{"crc": "0a1b2c3d", "line": 7, "time": …, "kind": …}``. A line that
+has changed is left out, and an event of its own says so, also where lines are missing. Version 1.1 wrote neither.
+"""
 
 import errno
 import json
 import math
 import os
+import re
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
 from utils.core.errors import UnreadableError
-from utils.core.facts import Fact, to_json
+from utils.core.facts import Fact, LineDamaged, LinesMissing, to_json
 from utils.core.storage import parse_json, storage_errors
 
 Event = dict[str, object]
 BLOCK = 1 << 20  # bytes read at a time: bounds the memory of a reader, whatever the size of the log
 MAX_INTEGER = 2**53  # floats beyond it skip integers; no event counts that far
+SIGNED = re.compile(rb'\{"crc": "([0-9a-f]{8})", ("line": (\d+), .*)', re.DOTALL)
+SHOWN = 60  # characters of a damaged line
 
 
 class Progress(NamedTuple):
@@ -33,21 +41,21 @@ class EventLog:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.listener: Callable[[Event], object] | None = None
-        size = _size(path)
-        self._is_torn = size > 0 and read_block(path, size - 1, 1) != b"\n"  # the last line was not written whole
+        self.number, self._end = 0, 0  # of the last line that it knows of, and where that ends
         with storage_errors(path):
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
 
     def emit(self, kind: str, **fields: object) -> None:
         event = {"time": round(time.time(), 3), "kind": kind} | {name: _finite(value) for name, value in fields.items()}
-        line = json.dumps(event, ensure_ascii=False, default=str).encode() + b"\n"
-        if self._is_torn:
-            line = b"\n" + line
-        self._is_torn = True
         with storage_errors(self.path):
+            size = os.fstat(self._descriptor).st_size
+            tail = read_block(self.path, max(0, size - BLOCK), BLOCK) if size != self._end else b"\n"
+            if size != self._end:  # another process has written to it, or this one not the whole line
+                self.number = last_number(tail)
+            line = (b"" if not size or tail.endswith(b"\n") else b"\n") + signed(event, self.number + 1)
             if os.write(self._descriptor, line) < len(line):
                 raise OSError(errno.ENOSPC, "No space left on device")
-        self._is_torn = False
+        self.number, self._end = self.number + 1, size + len(line)
         if self.listener:
             self.listener(event)
 
@@ -66,6 +74,43 @@ class EventLog:
         self.close()
 
 
+def signed(event: Event, number: int) -> bytes:
+    """Return an event as a line with its checksum and number."""
+    content = json.dumps({"line": number} | event, ensure_ascii=False, default=str).encode()[1:]
+    return b'{"crc": "%08x", ' % zlib.crc32(content) + content + b"\n"
+
+
+def last_number(block: bytes) -> int:
+    """Return the number of the last numbered line; 0 if there is none."""
+    found = filter(None, map(SIGNED.fullmatch, reversed(block.split(b"\n"))))
+    return next((int(match[3]) for match in found), 0)
+
+
+class LineParser:
+    """Parses the lines of a log in their order, from any of them on."""
+
+    def __init__(self, number: int | None = None) -> None:
+        self.number = number  # of the last line; None where that is unknown
+
+    def skip(self) -> None:
+        """Pass over a line without looking at it."""
+        self.number = None
+
+    def parse(self, line: bytes) -> Iterator[Event]:
+        """Yield the event of a line, and what is wrong with it or before it."""
+        event = _parse_line(line)
+        if event is None:
+            if line.strip():
+                yield to_json(LineDamaged(line[:SHOWN].decode("utf-8", "replace")))
+                self.number = None
+            return
+        if (number := as_integer(event.pop("line", None))) is not None:
+            if self.number not in {None, number - 1}:
+                yield to_json(LinesMissing(self.number or 0, number))
+            self.number = number
+        yield event
+
+
 class EventBatch(NamedTuple):
     """Events read at once, and the offset at which to read on."""
 
@@ -73,19 +118,22 @@ class EventBatch(NamedTuple):
     offset: int
 
 
-def read_events(path: Path, offset: int = 0, limit: int = BLOCK) -> EventBatch:
-    """Read complete events from an offset; a half-written last line is left for the next call."""
+def read_events(path: Path, offset: int = 0, limit: int = BLOCK, parser: LineParser | None = None) -> EventBatch:
+    """Read complete events from an offset; a half-written last line is left for the next call.
+
+    Pass the parser of the call before so that a line that is missing between the two is noticed.
+    """
+    parser = parser or LineParser(None if offset else 0)
     block = read_block(path, offset, limit)
     end = block.rfind(b"\n") + 1
     if not end and len(block) == limit:
         end = limit  # a line longer than a block is not an event: skip it
-    parsed = (parse_line(line) for line in block[:end].split(b"\n"))
-    return EventBatch([event for event in parsed if event is not None], offset + end)
+    return EventBatch([event for line in block[:end].split(b"\n") for event in parser.parse(line)], offset + end)
 
 
 def iter_events(path: Path) -> Iterator[Event]:
-    offset = 0
-    while (batch := read_events(path, offset)).offset > offset:
+    offset, parser = 0, LineParser(0)
+    while (batch := read_events(path, offset, parser=parser)).offset > offset:
         yield from batch.events
         offset = batch.offset
 
@@ -120,13 +168,18 @@ def read_block(path: Path, offset: int, limit: int) -> bytes:
         raise UnreadableError(path, str(error.strerror)) from error
 
 
-def parse_line(line: bytes) -> Event | None:
-    """Parse one line; None if it is not an event."""
+def _parse_line(line: bytes) -> Event | None:
+    """Parse one line; None if it is not an event, or not as it was written."""
+    match = SIGNED.fullmatch(line)
+    if match and zlib.crc32(match[2]) != int(match[1], 16):
+        return None
     try:
-        event = parse_json(line)
+        event = parse_json(b"{" + match[2] if match else line)
     except ValueError:
         return None
-    return event if isinstance(event, dict) and isinstance(event.get("kind"), str) else None
+    if not isinstance(event, dict) or not isinstance(event.get("kind"), str):
+        return None
+    return event if match or not event.keys() & {"crc", "line"} else None
 
 
 def as_number(value: object) -> float | None:

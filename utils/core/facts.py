@@ -95,6 +95,19 @@ class Optimization(Fact):
     detail: Fact | str = ""  # what they are, or why there were none
 
 
+class LineDamaged(WarningFact):
+    """A line of a log has changed, or was not written whole, and is left out."""
+
+    text: str  # how it begins
+
+
+class LinesMissing(WarningFact):
+    """Lines of a log are missing, or are not in the order in which they were written."""
+
+    before: int  # number of the last one
+    after: int  # and of the next
+
+
 class Unrecognised(Fact):
     """A fact of another version, or a damaged one; ``message`` is the sentence that version 1.1 wrote into its logs."""
 

@@ -23,6 +23,7 @@ from utils.core.errors import Damage, DamagedError, FileDamagedError, Undeletabl
 from utils.core.storage import (
     PARTIAL,
     cached_while_unchanged,
+    hash_json,
     make_folder,
     read_json,
     require_space,
@@ -103,7 +104,7 @@ def seal(
 
 def write_manifest(path: Path, content: Mapping[str, Any]) -> None:
     """Write what ``read_manifest`` has returned, or a new manifest, with its digest."""
-    write_atomically(path, json.dumps({**content, DIGEST: _digest(content)}, indent=1, ensure_ascii=False))
+    write_atomically(path, json.dumps({**content, DIGEST: hash_json(content)}, indent=1, ensure_ascii=False))
 
 
 def remove_folder(target: Path) -> None:
@@ -175,13 +176,9 @@ def read_signed_manifest(path: Path) -> dict[str, Any]:
         raise FileDamagedError(path, Damage.MISSING if is_missing else Damage.UNREADABLE) from error
     if version != FORMAT:
         raise FileDamagedError(path, Damage.FORMAT)
-    if not is_complete or digest != _digest(about):
+    if not is_complete or digest != hash_json(about):
         raise FileDamagedError(path)
     return dict(about)
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def verify_hashes(folder: Path, manifest: str, names: Iterable[str] = ()) -> None:

@@ -7,6 +7,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -23,6 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
 PARTIAL = ".partial"
+SIGNED = re.compile(rb"# sha256: (\S+) [^\n]*\n(.*)", re.DOTALL)
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
@@ -87,7 +89,7 @@ def write_document(path: Path, content: object) -> None:
 
 def document(content: object) -> str:
     """Return JSON values as a document with a digest."""
-    return json.dumps({"digest": _digest(content), "content": content}, ensure_ascii=False, indent=1)
+    return json.dumps({"digest": hash_json(content), "content": content}, ensure_ascii=False, indent=1)
 
 
 def read_document(path: Path) -> Any:  # noqa: ANN401  # any JSON value
@@ -98,19 +100,35 @@ def read_document(path: Path) -> Any:  # noqa: ANN401  # any JSON value
     stored = read_json(path)
     if not isinstance(stored, dict) or not stored.keys() & {"digest", "content"}:
         return stored
-    if stored.keys() != {"digest", "content"} or stored["digest"] != _digest(stored["content"]):
+    if "content" not in stored:  # a report, which other programs read too
+        stored = {"digest": stored.pop("digest"), "content": stored}
+    if stored.keys() != {"digest", "content"} or stored["digest"] != hash_json(stored["content"]):
         raise ValueError("it has changed since it was written")
     return stored["content"]
 
 
-def _digest(content: object) -> str:
+def hash_json(content: object) -> str:
+    """Hash JSON values, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
+def sign(text: str) -> str:
+    """Return a text that the program owns, after a line with its digest; for YAML and lists of lines."""
+    return f"# sha256: {hashlib.sha256(text.encode()).hexdigest()} (delete this line if you edit the file)\n{text}"
+
+
+def verify_signed(content: bytes) -> bytes:
+    """Return a text without the line that ``sign`` added, if it has one; ValueError if it has changed since."""
+    signed = SIGNED.fullmatch(content)
+    if signed and hashlib.sha256(signed[2]).hexdigest().encode() != signed[1]:
+        raise ValueError("it has changed since it was written")
+    return signed[2] if signed else content
+
+
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON object that nothing depends on; a missing or damaged file reads as empty."""
+    """Read a document that nothing depends on; a missing or damaged one, or one that is no object, reads as empty."""
     try:
-        content = read_json(path)
+        content = read_document(path)
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

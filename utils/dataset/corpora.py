@@ -6,7 +6,6 @@ What was downloaded stays in the cache, and a download that was cut off goes on 
 import contextlib
 import dataclasses
 import fnmatch
-import json
 import re
 import shutil
 import tomllib
@@ -19,8 +18,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from utils.core.addresses import check_public, public_connections_only
-from utils.core.errors import AmharicTtsError, DownloadError
-from utils.core.storage import make_folder, read_object, write_atomically
+from utils.core.errors import AmharicTtsError, DownloadError, FileDamagedError
+from utils.core.storage import make_folder, read_document, write_document
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.facts import CorpusMuffled, FetchError, FetchProblem
 from utils.dataset.readers.archives import unpack_into
@@ -103,13 +102,16 @@ def note_corpus(name: str, dataset: Path) -> Corpus:
     if not corpus.licence:
         corpus = corpus._replace(licence=_licence(corpus.source))
     make_folder(dataset)
-    write_atomically(path, json.dumps({**used_corpora(dataset), corpus.source: corpus[1:]}, indent=2))
+    write_document(path, {**used_corpora(dataset), corpus.source: corpus[1:]})
     return corpus
 
 
 def used_corpora(dataset: Path) -> dict[str, list[str]]:
     """Return title, size, licence and note of the corpora in a dataset, by their source."""
-    used = read_object(dataset / USED)  # if it is damaged, it is written again
+    try:
+        used = read_document(dataset / USED) if (dataset / USED).is_file() else {}
+    except ValueError as error:
+        raise FileDamagedError(dataset / USED) from error
     return {source: list(map(str, about)) for source, about in used.items() if isinstance(about, list)}
 
 

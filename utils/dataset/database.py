@@ -12,6 +12,7 @@ from typing import Any
 
 from utils.core.errors import AmharicTtsError, DiskFullError
 from utils.core.storage import atomic_writer, file_lock, make_folder
+from utils.dataset import seal
 from utils.dataset.clip import COLUMNS, SCORES
 from utils.dataset.facts import DatasetError, DatasetProblem, StoreError, StoreProblem
 
@@ -68,6 +69,8 @@ class Database:
                     db.execute(statement)
                 self._open = db
                 yield db
+                if last:
+                    seal.remove(self.path)
                 for statement in last:
                     db.execute(statement)
             finally:
@@ -81,8 +84,13 @@ class Database:
 
     def set_meta(self, name: str, value: object) -> None:
         """Set a value of the store; this does not count as a change of the dataset."""
-        with self._connection(create=True) as db:
+        with self._session(["BEGIN IMMEDIATE"], ["COMMIT"], create=True) as db:
             db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", [name, value])
+
+    def seal(self) -> None:
+        """Note the digest of the database until its next change."""
+        with self.reading() as db:
+            seal.write(self.path, db)
 
     @contextmanager
     def _connection(self, *, create: bool) -> Iterator[sqlite3.Connection]:
@@ -99,6 +107,7 @@ class Database:
             self._create()
         db = sqlite3.connect(self.path, timeout=BUSY_SECONDS, isolation_level=None)
         db.executescript("PRAGMA foreign_keys = ON; PRAGMA trusted_schema = OFF; PRAGMA synchronous = FULL;")
+        seal.verify(self.path, db)
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
             db.close()

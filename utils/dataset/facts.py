@@ -315,6 +315,7 @@ class DatasetProblem(StrEnum):
 
     MISSING = "missing"
     DAMAGED = "damaged"
+    CHANGED = "changed"
     FORMAT = "format"
     LANGUAGE = "language"
     OUTSIDE = "outside"

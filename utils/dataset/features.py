@@ -24,7 +24,7 @@ from utils.core.batching import batched, prefetch
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.paths import resolve_inside
-from utils.core.storage import PARTIAL, atomic_writer, file_lock, make_folder
+from utils.core.storage import PARTIAL, atomic_writer, file_lock, file_version, make_folder, read_object, write_document
 from utils.dataset.clip import Clip
 from utils.dataset.facts import ClipNotEncoded, DamagedFeaturesError, DatasetError, DatasetProblem, FeaturesRemoved
 from utils.media import audio
@@ -45,6 +45,7 @@ READERS = ("language_packs.py", "tokenizer.py", "vocabulary.py")  # what texts g
 BATCH_SECONDS = 60.0  # sound encoded at once, padding included
 KEY = "key"
 SUFFIX = ".arrow"
+VERIFIED = "verified.json"  # sizes and times of files that were hashed as a whole
 
 Array = npt.NDArray[Any]
 Steps = Generator[tuple[Progress, list[ClipNotEncoded]], None, None]
@@ -235,7 +236,7 @@ class Shards:
 
     A row has a key and some columns: numbers, or lists of numbers. Rows are read as NumPy views of the mapped file, so
     a table may be far larger than memory, and columns that are not used are not read. Bulky columns are too large to be
-    hashed at every opening; ``repair(thorough=True)`` hashes them too.
+    hashed at every opening: ``repair`` hashes those of files whose size or time is new to it, a thorough one all.
     """
 
     def __init__(self, folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str] = ()) -> None:
@@ -281,16 +282,21 @@ class Shards:
 
     def repair(self, *, thorough: bool = False) -> list[DamagedFeaturesError]:
         """Map every shard that is whole; delete the others, and what a killed writer left. Return what was deleted."""
-        removed = []
+        removed, verified = [], read_object(self.folder / VERIFIED)
         for path in self._paths():
             try:
-                self._map(path, thorough=thorough)
+                self._map(path, thorough=thorough or verified.get(path.name) != list(file_version(path)))
             except DamagedFeaturesError as error:
                 removed.append(error)
                 path.unlink()
         for path in self.folder.glob(f".*{PARTIAL}"):
             path.unlink()
+        self._note_verified()
         return removed
+
+    def _note_verified(self) -> None:
+        if paths := self._paths():
+            write_document(self.folder / VERIFIED, {path.name: file_version(path) for path in paths})
 
     def append(self, keys: Sequence[str], columns: Mapping[str, Sequence[Array] | Array]) -> None:
         """Write rows as one new shard, all or none, and map it."""
@@ -305,6 +311,7 @@ class Shards:
         with atomic_writer(path) as file, pa.ipc.new_file(file, batch.schema) as writer:
             writer.write_batch(batch)
         self._map(path)
+        self._note_verified()
 
     def _paths(self) -> list[Path]:
         return sorted(self.folder.glob(f"[0-9]*{SUFFIX}"))

@@ -69,6 +69,7 @@ def write_lists(folder: Path, language: str | None = None) -> None:
             rows = (format_row(clip.audio, clip.text, clip.speaker) for clip in clips)
             _replace(folder / name, "\n".join([HEADER, *rows, ""]))
     store.set_meta("lists_revision", revision)
+    store.seal()
 
 
 def write_lists_later(folder: Path) -> None:

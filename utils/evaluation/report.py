@@ -10,7 +10,7 @@ from typing import Any
 
 from utils.core import wording
 from utils.core.facts import Fact, from_json, to_json
-from utils.core.storage import read_json, write_atomically
+from utils.core.storage import hash_json, read_document, write_atomically
 from utils.evaluation.facts import EvaluationError, SentencesProblem
 from utils.evaluation.metrics import compare
 from utils.evaluation.results import METRICS, EvaluatedUtterance
@@ -74,7 +74,8 @@ def save(report: EvaluationReport) -> None:
             for result in report.utterances
         ],
     }
-    write_atomically(report.folder / JSON, json.dumps(data, ensure_ascii=False, indent=1))
+    text = json.dumps({"digest": hash_json(data), **data}, ensure_ascii=False, indent=1)
+    write_atomically(report.folder / JSON, text)
     import pandas as pd
 
     rows = [
@@ -90,7 +91,7 @@ def save(report: EvaluationReport) -> None:
 def load(folder: Path) -> EvaluationReport:
     path = folder / JSON
     try:
-        data = read_json(path)
+        data = read_document(path)
         return EvaluationReport(
             folder,
             tuple(map(EvaluatedUtterance.parse, data["utterances"])),

@@ -5,7 +5,6 @@ vocoder multiplies the same weights with thousands of samples, so its speed is t
 measured once, the first time that it speaks.
 """
 
-import json
 import logging
 import platform
 import sys
@@ -22,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from utils.core.errors import StorageError
-from utils.core.storage import file_lock, make_folder, read_json, write_atomically
+from utils.core.storage import file_lock, make_folder, read_document, write_document
 from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, PrecisionProblem
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
@@ -131,7 +130,7 @@ def measurement(path: Path | None) -> Measurement:
         make_folder(path.parent)
         with file_lock(path.with_name(f".{path.name}.lock")):
             every = {**_read(path), key: result}
-            write_atomically(path, json.dumps({name: vars(each) for name, each in every.items()}, indent=2))
+            write_document(path, {name: vars(each) for name, each in every.items()})
     except StorageError as error:  # speech works all the same
         logger.warning("The measured speeds could not be saved: %s", error)
     return result
@@ -210,7 +209,7 @@ def _time(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUNDS)
 def _read(path: Path) -> dict[str, Measurement]:
     """Read earlier measurements; a damaged file counts as empty."""
     try:
-        return TypeAdapter(dict[str, Measurement]).validate_python(read_json(path))
+        return TypeAdapter(dict[str, Measurement]).validate_python(read_document(path))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

@@ -44,6 +44,7 @@ MAX_SHOWN = 8  # names in a message
 MAX_BYTES = 128 << 20  # of the cache; a voice of the published model takes 133 KB
 STALE_SECONDS = 3600.0  # after which nobody writes a half-written file any more
 SUFFIX = ".safetensors"
+DIGEST_BYTES = 32  # of SHA-256, before the tensors
 
 Shapes = Mapping[str, tuple[int, ...]]
 
@@ -224,6 +225,14 @@ def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
 # --- the cache ---
 
 
+def _verified(content: bytes) -> bytes:
+    """Return the tensors of a cached voice without their digest."""
+    digest, tensors = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    if hashlib.sha256(tensors).digest() != digest:
+        raise ValueError("it has changed since it was written")
+    return tensors
+
+
 class VoiceCache:
     """A folder of voices that may be deleted at any time; those used longest ago go first."""
 
@@ -237,7 +246,7 @@ class VoiceCache:
 
         path = self.folder / f"{key}{SUFFIX}"
         try:
-            tensors = load(path.read_bytes())
+            tensors = load(_verified(path.read_bytes()))
         except FileNotFoundError:
             return None
         except (OSError, SafetensorError, ValueError, KeyError) as error:
@@ -258,7 +267,8 @@ class VoiceCache:
         try:
             make_folder(self.folder)
             with atomic_writer(self.folder / f"{key}{SUFFIX}") as file:
-                file.write(save({name: tensor.contiguous() for name, tensor in tensors.items()}))
+                content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
+                file.write(hashlib.sha256(content).digest() + content)
         except StorageError as error:
             logger.warning("The voice could not be cached: %s", error)
             return

@@ -104,7 +104,8 @@ class Job:
 
     def _write(self, **changes: object) -> None:
         with self._writing:
-            self._state = dataclasses.replace(self._state, heartbeat=time.time(), **changes)  # type: ignore[arg-type]
+            lines = max(self._state.lines, self.events.number)
+            self._state = dataclasses.replace(self._state, heartbeat=time.time(), lines=lines, **changes)  # type: ignore[arg-type]
             self.run.write_state(self._state)
 
     def _try(self, action: Callable[[], None]) -> None:

@@ -10,7 +10,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.events import iter_events
 from utils.core.facts import from_json
 from utils.core.languages import find
-from utils.core.storage import read_json
+from utils.core.storage import read_document
 from utils.dataset import metadata
 from utils.dataset.corpora import used_corpora
 from utils.evaluation.results import METRICS
@@ -129,7 +129,7 @@ def _training_clips(run: Path, settings: dict[str, Any]) -> list[str]:
 def _evaluation(path: Path) -> dict[str, object]:
     """Read the summary of an evaluation: the titles of its columns, a row for each model, and the notes."""
     try:
-        report = read_json(path)
+        report = read_document(path)
         rows = {str(name): dict(row) for name, row in report["summary"].items()}
         notes = [wording.describe(from_json(note)) for note in report.get("notes", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -1,5 +1,6 @@
 """The settings of the page, saved beside the projects."""
 
+import logging
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,8 @@ from utils.core.errors import ConfigError
 from utils.core.storage import make_folder, write_atomically
 from utils.studio.paths import SETTINGS
 from utils.studio.projects import TRASH_DAYS
+
+logger = logging.getLogger(__name__)
 
 
 class PageSettings(Config):
@@ -38,10 +41,11 @@ def read(output: Path) -> PageSettings:
     """Read the settings; the defaults when the file is missing or invalid."""
     try:
         return PageSettings.load(settings_path(output)) if settings_path(output).is_file() else PageSettings()
-    except ConfigError:  # of another version, or edited by hand; the page must open all the same
+    except ConfigError as error:  # of another version, or edited by hand; the page must open all the same
+        logger.warning("The page has its default settings. %s", error)
         return PageSettings()
 
 
 def write(settings: PageSettings, output: Path) -> None:
     make_folder(settings_path(output).parent)
-    write_atomically(settings_path(output), settings.to_yaml())
+    write_atomically(settings_path(output), settings.to_signed_yaml())

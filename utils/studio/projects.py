@@ -24,6 +24,7 @@ from utils.core.storage import (
     write_document,
 )
 from utils.dataset.database import DATABASE
+from utils.dataset.seal import SEAL
 from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.facts import Problem, ProjectError, RunActiveError
@@ -215,7 +216,7 @@ def _copy(files: list[Path], root: Path, new: Path, on_progress: Callable[[CopyP
             link_or_copy(path, target)
         elif path.name == DATABASE:
             _copy_database(path, target)
-        else:
+        elif path.name != SEAL:
             shutil.copy2(path, target)
     on_progress(CopyProgress(len(files), len(files)))
 
@@ -224,6 +225,8 @@ def _copy_database(path: Path, target: Path) -> None:
     """Copy one consistent state, even while clips are edited."""
     with Store(path.parent).reading() as source, contextlib.closing(sqlite3.connect(target)) as copy:
         source.backup(copy)
+    if (path.parent / SEAL).is_file():
+        Store(target.parent).seal()
 
 
 def _update_base_paths(root: Path, before: Path, after: Path) -> None:

@@ -1,13 +1,12 @@
 """The process that starts the queued runs of a project; ``runs.watch_queue`` starts it where it is needed."""
 
 import contextlib
-import json
 import os
 import time
 
 from utils.core.errors import AmharicTtsError
 from utils.core.processes import identity, is_alive
-from utils.core.storage import file_lock, read_object, write_atomically
+from utils.core.storage import file_lock, read_object, write_document
 from utils.studio.facts import Status
 from utils.studio.paths import Project
 from utils.studio.run_state import State
@@ -23,7 +22,7 @@ def serve_queue(project: Project) -> None:
         other = read_object(path)
         if is_alive(int(other.get("pid", 0)), str(other.get("identity", ""))):
             return
-        write_atomically(path, json.dumps({"pid": pid, "identity": identity(pid)}))
+        write_document(path, {"pid": pid, "identity": identity(pid)})
     while project.runs.is_dir():
         for verb in {run.verb for run in queued_runs(project)}:
             with contextlib.suppress(AmharicTtsError):  # the state of the run says why it did not start

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from utils.core.events import BLOCK, Event, parse_line, read_block, tail_offset
-from utils.core.facts import Fact, Optimization, Progress, Unrecognised, from_json
+from utils.core.events import BLOCK, Event, LineParser, read_block, tail_offset
+from utils.core.facts import Fact, LinesMissing, Optimization, Progress, Unrecognised, from_json, to_json
 from utils.core.monitor import GpuUse
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved, LineProblem
 from utils.studio.facts import Ended, Started
@@ -220,13 +220,13 @@ class EventReader:
     def __init__(self, path: Path) -> None:
         self.path, self.offset, self.history = path, 0, RunHistory()
         self.read_at = 0.0  # when the last call ended
-        self._skipped = 0
+        self._skipped, self._parser = 0, LineParser(0)
 
     def read(self, budget: float = BUDGET) -> RunHistory:
         """Read new events until the budget is spent, at least one block."""
         size = tail_offset(self.path, 0)
         if size < self.offset:
-            self.offset, self.history = 0, RunHistory()  # the file was replaced
+            self.offset, self.history, self._parser = 0, RunHistory(), LineParser(0)  # the file was replaced
         deadline = time.monotonic() + budget
         stride = max(1, (size - self.offset) // READ_WHOLE)
         while self._read_block(stride) and time.monotonic() < deadline:
@@ -234,6 +234,13 @@ class EventReader:
         self.history.read = min(1.0, self.offset / size) if size else 1.0
         self.read_at = time.monotonic()
         return self.history
+
+    def expect(self, lines: int) -> None:
+        """Name what is missing at the end of a log that has had this many lines."""
+        number = self._parser.number if self.offset else 0
+        if number is not None and number < lines:
+            self.history.add(to_json(LinesMissing(number, lines + 1)))
+            self._parser.skip()  # named once
 
     def _read_block(self, stride: int) -> bool:
         """Read a block of whole lines; tell whether there may be more."""
@@ -245,8 +252,9 @@ class EventReader:
             if stride > 1 and TRAIN_MARK in line:
                 self._skipped += 1
                 if self._skipped % stride:
+                    self._parser.skip()
                     continue
-            if (event := parse_line(line)) is not None:
+            for event in self._parser.parse(line):
                 self.history.add(event)
         self.offset += whole
         return whole > 0
@@ -266,5 +274,7 @@ class HistoryCache:
             if len(self._readers) > MAX_RUNS:
                 del self._readers[next(iter(self._readers))]
             if reader.history.read == 1 or time.monotonic() - reader.read_at > PAUSE_SECONDS:
-                reader.read()
+                lines = run.current_state().lines  # before the events, of which there may be more by now
+                if reader.read().read == 1:
+                    reader.expect(lines)
             return reader.history.snapshot()

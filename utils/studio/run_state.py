@@ -32,6 +32,7 @@ class State:
     message: str = ""  # of version 1.1, in place of the next two
     stop: Stop = Stop.NO  # how it was stopped
     error: dict[str, Any] = dataclasses.field(default_factory=dict)  # with which it failed
+    lines: int = 0  # that events.jsonl had at least
 
     def reason(self, language: str = "en") -> str:
         """Return why the run has ended."""

@@ -204,7 +204,7 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
     with file_lock(project.runs / LOCK):
         active = active_run(project, verb)
         ahead = [*([active] if active else []), *queued_runs(project, verb)]
-        if same := next((run for run in ahead if read_text(run.config) == config.to_yaml()), None):
+        if same := next((run for run in ahead if read_text(run.config) == config.to_signed_yaml()), None):
             return Start(same, Outcome.JOINED)
         run = _create(verb, config, project, Status.QUEUED if ahead else Status.STARTING)
         if not ahead:
@@ -270,7 +270,7 @@ def _reopen(run: Run) -> None:
 def _create(verb: str, config: Config, project: Project, status: Status = Status.STARTING) -> Run:
     run = Run(make_unique_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}"))
     try:
-        write_atomically(run.config, config.to_yaml())
+        write_atomically(run.config, config.to_signed_yaml())
         run.write_state(State(verb=verb, status=status, created=time.time(), heartbeat=time.time()))
     except StorageError:
         shutil.rmtree(run.folder)  # it is still empty

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
-from utils.core.errors import AmharicTtsError, PathMissingError
+from utils.core.errors import AmharicTtsError, FileDamagedError, PathMissingError
 from utils.core.fields import field_values
 from utils.core.folders import hash_file
 from utils.core.paths import resolve_inside
@@ -22,7 +22,9 @@ from utils.core.storage import (
     link_or_copy_atomically,
     make_folder,
     read_text,
+    sign,
     storage_errors,
+    verify_signed,
     write_atomically,
 )
 from utils.dataset import voice_recordings
@@ -79,7 +81,11 @@ def uploads_folder(project: Project, kind: str) -> Path:
 def read_inputs(project: Project) -> list[str]:
     """Return the inputs as entered."""
     path = project.recordings / INPUTS
-    return [line for line in read_text(path).splitlines() if line] if path.is_file() else []
+    try:
+        text = verify_signed(read_text(path).encode()).decode() if path.is_file() else ""
+    except ValueError as error:
+        raise FileDamagedError(path) from error
+    return list(filter(None, text.splitlines()))
 
 
 def split_inputs(text: str) -> list[str]:
@@ -106,7 +112,7 @@ def _update(project: Project, change: Callable[[list[str]], list[str]]) -> list[
     make_folder(folder)
     with file_lock(folder / ".lock"):
         inputs = change(read_inputs(project))
-        write_atomically(folder / INPUTS, "".join(f"{name}\n" for name in inputs))
+        write_atomically(folder / INPUTS, sign("".join(f"{name}\n" for name in inputs)))
     return inputs
 
 

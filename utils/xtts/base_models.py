@@ -4,7 +4,6 @@ Every base model is returned as a folder in the layout of the hub, with files th
 """
 
 import hashlib
-import json
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from pathlib import Path
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.folders import hash_once
 from utils.core.paths import TINY_MODEL
-from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_atomically
+from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_document
 from utils.xtts.facts import ModelFileError, ModelProblem, UnreachableError
 from utils.xtts.files import (
     ABOUT_FILE,
@@ -130,7 +129,7 @@ class VerifiedFiles:
 
     def add(self, files: Iterable[HubFile]) -> None:
         self.files |= {file.name: self._size_and_time(file.name) for file in files}
-        write_atomically(self.folder / VERIFIED_FILE, json.dumps(self.files, indent=2))
+        write_document(self.folder / VERIFIED_FILE, self.files)
 
     def _size_and_time(self, name: str) -> list[object]:
         path = self.folder / name

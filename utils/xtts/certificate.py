@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from pydantic import TypeAdapter
 
-from utils.core.storage import make_folder, read_json, write_atomically
+from utils.core.storage import make_folder, read_document, write_atomically, write_document
 
 DECODING = "CUDA graphs for speech"  # name of the check that the decoder asks for
 
@@ -54,7 +54,7 @@ class Certificate:
     def write(self, path: Path) -> None:
         """Write the file that is read again, and one to paste into an issue."""
         make_folder(path.parent)
-        write_atomically(path, TypeAdapter(Certificate).dump_json(self, indent=1).decode())
+        write_document(path, TypeAdapter(Certificate).dump_python(self, mode="json"))
         write_atomically(path.with_suffix(".md"), self.markdown)
 
 
@@ -72,7 +72,7 @@ def read(device: torch.device | str, path: Path | None) -> Certificate | None:
     if path is None:
         return None
     try:
-        certificate = TypeAdapter(Certificate).validate_python(read_json(path))
+        certificate = TypeAdapter(Certificate).validate_python(read_document(path))
     except (OSError, ValueError):  # missing or damaged: the tests can be repeated
         return None
     return certificate if certificate.machine == machine(device) else None

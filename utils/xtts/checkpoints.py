@@ -7,7 +7,6 @@ spoken samples are in ``samples/step_N/``.
 
 import contextlib
 import dataclasses
-import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -90,7 +89,7 @@ class Checkpoint:
 
 def write_scores(run: Path, step: int, scores: Mapping[str, float]) -> None:
     storage.make_folder(run / SAMPLES / f"{PREFIX}{step}")
-    storage.write_atomically(run / SAMPLES / f"{PREFIX}{step}" / SCORES, json.dumps(scores))
+    storage.write_document(run / SAMPLES / f"{PREFIX}{step}" / SCORES, dict(scores))
 
 
 def read_scores(run: Path, step: int) -> dict[str, float]:

@@ -6,7 +6,6 @@ kept here, under a name with its hash.
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -15,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
-from utils.core.storage import PARTIAL, make_folder, read_object, retry_while_in_use, storage_errors, write_atomically
+from utils.core.storage import PARTIAL, make_folder, read_object, retry_while_in_use, storage_errors, write_document
 from utils.xtts.facts import LicenceError, UnreachableError, WrongHashError
 
 REPOSITORY = "coqui/XTTS-v2"
@@ -30,7 +29,7 @@ def accept_licence(path: Path, name: str = "") -> None:
     """Store the consent to the licence, with the name of who gave it, if known."""
     make_folder(path.parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    write_atomically(path, json.dumps({"licence": LICENCE, "accepted_by": name, "at": now}, indent=2))
+    write_document(path, {"licence": LICENCE, "accepted_by": name, "at": now})
 
 
 def licence_accepted(path: Path) -> bool:

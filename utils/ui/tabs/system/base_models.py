@@ -5,7 +5,7 @@ from collections.abc import Callable
 from html import escape
 
 from utils.core.errors import AmharicTtsError
-from utils.core.storage import read_json
+from utils.core.storage import read_object
 from utils.studio import downloads, paths, runs
 from utils.studio.downloads import StoredModel
 from utils.ui import views
@@ -60,7 +60,7 @@ def _licence(request: PanelRequest) -> str:
     if os.environ.get(VARIABLE) == "1":
         state = t("system.accepted_by_variable", language, name=VARIABLE)
     elif accepted:
-        stored = read_json(paths.LICENCE_CONSENT)
+        stored = read_object(paths.LICENCE_CONSENT)
         who, when = stored.get("accepted_by") or "–", str(stored.get("at", "–"))[:10]
         state = t("system.accepted", language, licence=LICENCE, who=who, when=when)
         parts.append(views.button("withdraw", t("system.withdraw_consent", language)))
