@@ -20,7 +20,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.storage import PARTIAL
 from utils.media import audio
 from utils.speech.loading import LoadedModel, open_model
-from utils.speech.voices import STALE_SECONDS, VoiceCache, own_names, voice_from, voice_named
+from utils.speech.voices import DIGEST_BYTES, STALE_SECONDS, VoiceCache, own_names, voice_from, voice_named
 
 PUBLISHED: dict[str, Any] = {"gpt_cond_len": 30, "gpt_cond_chunk_len": 4, "max_ref_len": 30, "sound_norm_refs": False}
 
@@ -149,7 +149,7 @@ def test_the_least_recently_used_voice_is_evicted_first_and_the_newest_never(cac
     old.touch()
     new.touch()
     os.utime(old, (time.time() - 2 * STALE_SECONDS,) * 2)
-    voices = VoiceCache(cache, max_bytes=3 * len(save(tensors(0))))
+    voices = VoiceCache(cache, max_bytes=3 * (len(save(tensors(0))) + DIGEST_BYTES))
     for number in range(3):
         voices.put(str(number), tensors(number))
         os.utime(cache / f"{number}.safetensors", (number, number))

@@ -18,6 +18,7 @@ import torch
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
+from utils.core.folders import seal, verify_hashes
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.clip import Clip, Recording
 from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked
@@ -41,7 +42,7 @@ from utils.recognition.thresholds import Judged, Limits, calibrate, word_score
 from utils.recognition.units import Units, units_of
 
 FOLDER = "text_check"  # below the dataset
-LIMITS = "limits.json"
+LIMITS, DIGESTS = "limits.json", "files.json"
 BLOCK_SECONDS = 30.0
 LESSON_PADDING = 0.2  # seconds
 LESSON_LENGTH = 8.0  # seconds, about as long as clips
@@ -178,6 +179,8 @@ def saved_check(folder: Path, language: str, pronunciations: Path | None = None)
     path = folder / FOLDER / LIMITS
     if not path.is_file():
         return None
+    if (path.parent / DIGESTS).is_file():  # version 1.1 wrote none
+        verify_hashes(path.parent, DIGESTS)
     return TextCheck(folder / FOLDER, language, Limits(**read_json(path)), pronunciations)
 
 
@@ -296,7 +299,9 @@ def _around(group: Group, seconds: float) -> Cue:
 
 def _save(check: TextCheck, models: Sequence[PhoneRecogniser]) -> TextCheck:
     make_folder(check.folder)
+    (check.folder / DIGESTS).unlink(missing_ok=True)
     for number, model in enumerate(models):
         save_recogniser(model, check.folder / f"{number}.safetensors")
     write_atomically(check.folder / LIMITS, json.dumps(dataclasses.asdict(check.limits)))
+    seal(check.folder, DIGESTS, {})
     return check

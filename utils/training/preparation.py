@@ -11,6 +11,7 @@ from utils.config import TrainConfig
 from utils.core.batching import evenly_spaced
 from utils.core.errors import FileDamagedError
 from utils.core.facts import Optimization, Report, ShouldStop, ignore, never_stop, to_json
+from utils.core.folders import seal
 from utils.core.languages import AMHARIC
 from utils.core.paths import SAMPLE_SPEECH
 from utils.core.storage import link_or_copy, make_folder, read_document, write_document
@@ -29,7 +30,7 @@ from utils.xtts import model, pronunciations
 from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.device import choose_device
-from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
+from utils.xtts.files import DIGESTS_FILE, SETTINGS_FILE, VOCABULARY_FILE, verify_folder
 from utils.xtts.language_packs import Backend, TextMode
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import Vocabulary
@@ -98,6 +99,8 @@ def fixed_tokenizer(
         make_folder(folder)
         tokenizer = tokenizer_for(base.folder, config.language, texts, text_mode(config), config.g2p_backend, overrides)
         tokenizer.with_languages(others).renewed().save(folder)
+        seal(folder, DIGESTS_FILE, {})
+    verify_folder(folder)
     loaded = Tokenizer.load(folder)
     loaded.refuse_older_front_end()
     return loaded
@@ -171,7 +174,11 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
     """
     path = run / CODEC_FILE
     if path.is_file():
-        if read_document(path).get("codec") != encoder.fingerprint:
+        try:
+            known = read_document(path)["codec"]
+        except (ValueError, TypeError, LookupError) as error:
+            raise FileDamagedError(path) from error
+        if known != encoder.fingerprint:
             raise TrainingError(RunProblem.CODEC_CHANGED)
         return
     stored = [clip for clip in clips.train if clip in features]
