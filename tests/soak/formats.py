@@ -18,12 +18,11 @@ from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
 from utils.core.errors import AmharicTtsError, RunError
-from utils.core.events import EventLog, format_event, iter_events, read_tail
+from utils.core.events import EventLog
 from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
-from utils.dataset.database import DATABASE
-from utils.dataset.store import Store, View
+from utils.dataset.store import Store
 from utils.dataset.subtitles import Repairs, fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
@@ -33,9 +32,9 @@ from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
 from utils.studio import sample_project
 from utils.studio.models import model_source
-from utils.studio.paths import CONFIGS, Project
+from utils.studio.paths import CONFIGS
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status, list_runs
+from utils.studio.runs import Run, Status
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot
 from utils.xtts import checkpoints, model
@@ -96,13 +95,6 @@ class Format:
         return Outcome("read", str(value) if self.is_hashed else "")
 
 
-def read_database(path: Path) -> None:
-    store = Store(path.parent)
-    store.read()
-    editor.undo(path.parent)
-    store.page(View(), 1)
-
-
 def read_lists(path: Path) -> None:
     text_files.read_listing(path)
     metadata.read_clips(TrainConfig(), path.parent)
@@ -116,20 +108,6 @@ def read_sound(path: Path) -> None:
 
 def read_vocabulary(path: Path) -> None:
     prepare_tokenizer(Vocabulary.load(path), "am", texts=[TEXT]).tokenize(TEXT, "am")
-
-
-def read_events(path: Path) -> None:
-    for event in iter_events(path):
-        format_event(event)
-    read_tail(path)
-
-
-def read_run_state(path: Path) -> None:
-    """Look at a run as the page does, and read its state as its child does."""
-    run = Run(path.parent)
-    run.current_state()
-    list_runs(Project(path.parents[2]))
-    run.read_state()
 
 
 def read_checkpoints(path: Path) -> str:
@@ -165,8 +143,8 @@ def read_text_settings(path: Path) -> None:
     Tokenizer.load(path.parent).tokenize(TEXT, "am")
 
 
-def read_base(path: Path) -> None:
-    preparation.find_base(TrainConfig(version=TINY), path.parent, model_source())
+def read_base(path: Path) -> str:
+    return str(preparation.find_base(TrainConfig(version=TINY), path.parent, model_source()))
 
 
 def read_subtitles(path: Path) -> None:
@@ -174,7 +152,6 @@ def read_subtitles(path: Path) -> None:
 
 
 FORMATS = (
-    Format("clips.db", f"{DATASET}/{DATABASE}", read_database),
     Format("list of clips", f"{DATASET}/{metadata.FILES['train']}", read_lists),
     Format("settings YAML", "settings/train.yaml", TrainConfig.load),
     Format("dataset YAML", "settings/dataset.yaml", DatasetConfig.load),
@@ -187,9 +164,7 @@ FORMATS = (
     Format("config.json", f"{MODEL}/{CONFIG_FILE}", lambda path: model.read_config(path.parent)),
     Format("model.pth", f"{MODEL}/{MODEL_FILE}", model.read_state_dict),
     Format("safetensors", f"{RUN}/loose.safetensors", read_tensors),
-    Format("events.jsonl", f"{RUN}/events.jsonl", read_events),
-    Format("state.json", f"{RUN}/state.json", read_run_state),
-    Format("base.json", f"{RUN}/{preparation.BASE_FILE}", read_base),
+    Format("base.json", f"{RUN}/{preparation.BASE_FILE}", read_base, is_hashed=True),
     Format("checkpoint.json", f"{CHECKPOINT}/{checkpoints.MANIFEST}", read_checkpoints, is_hashed=True),
     Format("checkpoint weights", f"{CHECKPOINT}/{checkpoints.MODEL}", read_checkpoints, is_hashed=True),
     Format("resume state", f"{RESUME}/{checkpoints.RESUME_STATE}", read_resume_state, is_hashed=True),

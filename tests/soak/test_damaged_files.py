@@ -1,16 +1,19 @@
 """Every damaged file is read, or refused with an error of ours, within bounds of time and memory.
 
 They are read in another process, so that a crash or a hang is counted like any other failure. The same seed always does
-the same damage. ``SOAK_FILES=360`` damages that many files of each format; ``SOAK_SEED`` changes the damage.
+the same damage. ``SOAK_FILES=360`` damages that many files of each format; ``SOAK_SEED`` changes the damage, and
+``SOAK_ONLY`` names part of a format.
 """
 
 import contextlib
+import functools
 import json
 import multiprocessing
 import os
 import random
 import re
 import signal
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -19,17 +22,12 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.soak.foreign import foreign_formats, write_foreign
 from tests.soak.formats import FORMATS, Format, Outcome, write_specimens
-from tests.studio.test_takes import make_take
-from utils.core.storage import make_folder
-from utils.speech.facts import CharactersSkipped
-from utils.studio import takes
-from utils.studio.paths import Project
-from utils.studio.run_history import HistoryCache
-from utils.studio.runs import Run
-from utils.ui.tabs.training.render import comparison_table
+from tests.soak.owned import OWNED, write_owned
 
 EACH, SEED = int(os.environ.get("SOAK_FILES", "15")), os.environ.get("SOAK_SEED", "5")
+ONLY = os.environ.get("SOAK_ONLY", "")
 SECONDS, CLOCK_SECONDS = 10, 120  # of CPU time that reading a small file may take, and on the clock of a busy machine
 STARTING = 180  # seconds until every library is imported
 MEMORY = 1 << 30  # bytes that reading one small file may take
@@ -54,27 +52,11 @@ VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1 << 70, 1e308, "", "x", "\ud800", "\x00", "../..", [], {}, [[]], {"": None}),
     *("9" * 5000, -(1 << 31), 0.5, "NaN", ["a"] * 300),
 )
-TAKE = f"{takes.FOLDER}/1/{takes.METADATA}"
 
 
-def read_history(path: Path) -> None:
-    """Show a run, as the training tab does."""
-    run = Run(path.parent)
-    history = HistoryCache().read(run)
-    comparison_table([run, run], [history, history], "en")
-
-
-def read_take(path: Path) -> object:
-    """List the takes and open one, as the inference tab does."""
-    project = Project(path.parents[2])
-    return takes.newest(project), takes.load(project, path.parent.name).flags
-
-
-EVERY_FORMAT = (
-    *FORMATS,
-    Format("history", "runs/1-train/events.jsonl", read_history),
-    Format("take", TAKE, read_take),
-)
+@functools.cache
+def formats_of(specimens: Path) -> list[Format]:
+    return [*FORMATS, *OWNED, *foreign_formats(specimens)]
 
 
 class Reader:
@@ -108,7 +90,7 @@ def _prepare(specimens: Path, folder: Path) -> None:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     signal.alarm(STARTING)
-    for form in EVERY_FORMAT:
+    for form in formats_of(specimens):
         for content in ((specimens / form.file).read_bytes(), b"damaged"):
             form.outcome(specimens, content, folder / "copy")
     limit = psutil.Process().memory_info().vms + MEMORY
@@ -120,7 +102,7 @@ def _read_within_limits(index: int, content: bytes, specimens: Path, folder: Pat
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.alarm(CLOCK_SECONDS)
     try:
-        return EVERY_FORMAT[index].outcome(specimens, content, folder / "copy")
+        return formats_of(specimens)[index].outcome(specimens, content, folder / "copy")
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
@@ -224,19 +206,28 @@ MUTATIONS = (
 )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def specimens(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("soak") / "specimens"
+    write_specimens(folder)
+    write_owned(folder)
+    write_foreign(folder)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
-    specimens, failures, outcomes = tmp_path / "specimens", tmp_path / "failures", list[Outcome]()
-    write_specimens(specimens)
-    take = make_take(Project(specimens), "ሰላም።", notes=(CharactersSkipped("☂"),))
-    takes.take_folder(Project(specimens), take.name).rename((specimens / TAKE).parent)
-    make_folder(failures)
-    with contextlib.closing(Reader(specimens, failures)) as reader:
-        for index, form in enumerate(EVERY_FORMAT):
+@pytest.mark.parametrize("is_owned", [True, False], ids=["owned", "foreign"])
+def test_damaged_files_are_read_or_refused(specimens: Path, tmp_path: Path, is_owned: bool) -> None:
+    """What the program owns must also be read as what was written."""
+    outcomes = list[Outcome]()
+    with contextlib.closing(Reader(specimens, tmp_path)) as reader:
+        for index, form in enumerate(formats_of(specimens)):
+            if form.is_hashed is not is_owned or ONLY not in form.name:
+                continue
             intact = (specimens / form.file).read_bytes()
             expected = reader.read(index, intact)
-            assert expected.kind == "read", form.name
+            assert expected.kind == "read", (form.name, expected.reason)
             for number in range(EACH):
                 content = damage(intact, f"{SEED}/{form.name}/{number}")
                 if content == intact:
@@ -245,9 +236,9 @@ def test_damaged_files_are_read_or_refused(tmp_path: Path) -> None:
                 if outcome.kind == "read" and outcome.reason != expected.reason:
                     outcome = Outcome("failed", f"{form.name} was read as something else")
                 outcomes.append(outcome)
-                if outcomes[-1].kind == "failed":
+                if outcome.kind == "failed":
                     name = f"{form.name.replace(' ', '-')}-{number}{Path(form.file).suffix}"
-                    (failures / name).write_bytes(content)
-    assert [outcome.reason for outcome in outcomes if outcome.kind == "failed"] == [], failures
-    assert sum(outcome.kind == "refused" for outcome in outcomes) > len(outcomes) / 3
+                    (tmp_path / name).write_bytes(content)
+    print(Counter(outcome.kind for outcome in outcomes))  # noqa: T201  # the numbers of a campaign
+    assert [outcome.reason for outcome in outcomes if outcome.kind == "failed"] == [], tmp_path
     assert [outcome for outcome in outcomes if not outcome.has_hint] == []

@@ -176,8 +176,8 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
     if path.is_file():
         try:
             known = read_document(path)["codec"]
-        except (ValueError, TypeError, LookupError) as error:
-            raise FileDamagedError(path) from error
+        except (ValueError, TypeError, LookupError) as reason:
+            raise FileDamagedError(path) from reason
         if known != encoder.fingerprint:
             raise TrainingError(RunProblem.CODEC_CHANGED)
         return
