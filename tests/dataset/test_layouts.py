@@ -94,6 +94,13 @@ def test_columns_may_be_named_by_the_person(tmp_path: Path) -> None:
     assert {text_of(each) for each in scan_of(tmp_path, tmp_path).recordings} == set(TEXTS.values())
 
 
+def test_columns_by_number_keep_the_first_line_of_a_list_without_header(tmp_path: Path) -> None:
+    clips(tmp_path)
+    write(tmp_path, "list.csv", lines("x;{name}.wav;7;{text}"))
+    scan = scan_of(tmp_path, tmp_path / "workspace", "audio=2,text=4")
+    assert {recording.text for recording in scan.recordings} == set(TEXTS.values())
+
+
 def test_thousands_of_texts_are_paired_in_seconds(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"{number}.wav").touch()

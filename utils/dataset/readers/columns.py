@@ -61,8 +61,9 @@ def without_header(table: Table, columns: Columns, folder: Folder, path: Path) -
     """Return the lines of a table that are not its header."""
     if columns.audio is None:
         return table.lines if table.is_named else table.lines[1:]
-    is_headed = _has_header(table, columns.audio, folder, path) or (folder.columns and not table.is_named)
-    return table.lines[1:] if is_headed else table.lines
+    words = {name.casefold() for name in folder.columns.values() if not name.isdecimal()}
+    is_chosen = not table.is_named and not words.isdisjoint(map(str.casefold, table.names))
+    return table.lines[1:] if is_chosen or _has_header(table, columns.audio, folder, path) else table.lines
 
 
 def describe_columns(columns: Columns, names: Sequence[str]) -> str:
