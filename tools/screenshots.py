@@ -17,7 +17,7 @@ from typing import Literal
 
 from playwright.sync_api import Browser, Page, expect
 
-from tests.ui.serving import Served, chromium, opened, serving, settle
+from tests.ui.serving import Served, choose_language, chromium, opened, serving, settle
 from tests.ui.test_ui_accessibility import AXE, violations
 from tests.ui.test_ui_whole_way import WAY, click_through, field, open_tab
 from utils.config import TrainConfig
@@ -28,7 +28,7 @@ from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
 from utils.ui.i18n import LANGUAGES
 
-SIZES = {1440: 900, 390: 844}
+SIZES = {1440: 900, 1024: 768, 390: 844}
 PATIENCE = 240_000  # milliseconds
 LONG = "ልጆቹ ጠዋት ወደ ትምህርት ቤት ሄዱ። " * 400
 
@@ -105,11 +105,7 @@ def take(
             page.reload()
             settle(page)
             seen.complaints.clear()  # of requests that the reload broke off
-            page.get_by_label(LANGUAGES[language]).check()
-            expect(page.locator("html")).to_have_attribute("lang", language)
-            page.locator("#project input").click()
-            page.get_by_role("option", name=project, exact=True).click()
-            settle(page)
+            choose(page, language, project)
             show(page)
             page.add_script_tag(path=AXE)
             for width, height in SIZES.items():
@@ -121,6 +117,13 @@ def take(
                     found.append(f"{name} {language} {colour}: {wide} px wide on a screen of {width}")
             found += [f"{name} {language}: {complaint}" for complaint in seen.complaints]
     return found
+
+
+def choose(page: Page, language: str, project: str) -> None:
+    choose_language(page, language)
+    page.locator("#project input").click()
+    page.get_by_role("option", name=project, exact=True).click()
+    settle(page)
 
 
 def tab(name: str, *, advanced: bool = False) -> Callable[[Page], None]:

@@ -205,6 +205,15 @@ def late_answers(page: Page, text: str) -> Iterator[list[tuple[Route, APIRespons
     page.unroute_all(behavior="ignoreErrors")
 
 
+def choose_language(page: Page, language: str) -> None:
+    """Choose the language of the page in its settings."""
+    page.locator("#open-system").click()
+    page.locator(f"#language input[value={language}]").check()
+    expect(page.locator("html")).to_have_attribute("lang", language)
+    page.locator("#close-system").click()
+    expect(page.locator("#drawer")).to_be_hidden()
+
+
 def settle(page: Page) -> None:
     """Wait until nothing has changed for a while, the readings apart, which change with every tick."""
     page.evaluate(SETTLED, QUIET)

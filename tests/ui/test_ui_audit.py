@@ -14,7 +14,6 @@ from gradio.components import Component
 from tests.ui import auditing
 from utils.studio import downloads, paths, runs, sample_project
 from utils.ui.i18n import Phrase
-from utils.ui.tabs.training.render import COLUMNS
 
 # events
 
@@ -101,12 +100,6 @@ def test_a_dropdown_triggers_one_event_also_from_the_keyboard(blocks: gr.Blocks)
         if (block._id, kind) in observed
     ]
     assert wrong == []
-
-
-def test_each_chart_tells_its_curves_apart(blocks: gr.Blocks) -> None:
-    charts = [block for block in blocks.blocks.values() if isinstance(block, gr.LinePlot)]
-    assert charts
-    assert {(chart.x, chart.y, chart.color) for chart in charts} == {tuple(COLUMNS)}
 
 
 def test_tabs_hold_nothing_but_tabs(blocks: gr.Blocks) -> None:

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.run_kinds.count import CountConfig
-from tests.ui.serving import OneTab, Seen, Served, late_answers, serving, settle
+from tests.ui.serving import OneTab, Seen, Served, choose_language, late_answers, serving, settle
 from utils.core.processes import identity, machine
 from utils.studio import projects, runs
 from utils.studio.run_state import State
@@ -19,7 +19,7 @@ from utils.ui.i18n import t
 
 pytestmark = pytest.mark.browser
 
-SCROLLED = """() => [...document.querySelectorAll(':is(#top, #strip-row, h1, h2, h3), #top *')]
+SCROLLED = """() => [...document.querySelectorAll(':is(#bar, h1, h2, h3), #bar *')]
   .filter(box => box.scrollHeight > box.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(box).overflowY))
   .map(box => box.outerHTML.slice(0, 80))"""
 
@@ -77,26 +77,37 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
 
 def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
     page = seen.page
-    page.get_by_label("አማርኛ").check()
-    expect(page.get_by_role("tab", name="ዳታ")).to_be_visible()
+    choose_language(page, "am")
+    expect(page.get_by_role("tab", name=t("data.tab", "am"))).to_be_visible()
     expect(page.locator("#readings")).to_contain_text("ማህደረ ትውስታ")
-    expect(page.locator("#strip")).to_contain_text(t("strip.no_clips", "am"))
-    expect(page.locator("html")).to_have_attribute("lang", "am")
     settle(page)  # a reload breaks off what is still asked for, and the console says so
     page.reload()
-    expect(page.locator("#open-system")).to_have_text(t("system.tab", "am"))
+    expect(page.locator("#open-system")).to_have_text(t("common.settings", "am"))
     page.locator("#open-system").click()
     expect(page.get_by_role("button", name=t("system.run_diagnostics", "am"))).to_be_visible()
     assert seen.complaints == []
 
 
-def test_the_header_needs_no_scrollbar_and_the_tab_key_goes_on_after_the_language(seen: Seen) -> None:
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_the_bar_is_at_most_56_pixels_high_without_a_scrollbar(seen: Seen, width: int) -> None:
     page = seen.page
+    page.set_viewport_size({"width": width, "height": 844})
     page.evaluate("document.body.classList.add('dark')")
+    settle(page)
     assert page.evaluate(SCROLLED) == []
-    page.get_by_label("አማርኛ").focus()  # the last choice; gradio's are reached one by one
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.id") == "open-system"
+    bar = page.locator("#bar").bounding_box()
+    assert bar is not None
+    assert bar["height"] <= 56
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_the_steps_are_a_bar_at_the_bottom_of_a_phone(seen: Seen) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": 390, "height": 844})
+    settle(page)
+    steps = page.locator("#steps").bounding_box()
+    assert steps is not None
+    assert steps["y"] + steps["height"] == pytest.approx(844, abs=1)
 
 
 def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Served) -> None:
@@ -136,7 +147,7 @@ def test_the_browser_notifies_when_a_training_ends(seen: Seen, served: Served) -
     run.folder.mkdir(parents=True)
     state = State("train", runs.Status.RUNNING, time.time(), os.getpid(), identity(os.getpid()), machine(), time.time())
     run.write_state(state)
-    expect(page.locator("#strip .active[data-open=training-tab]")).to_be_visible()
+    expect(page.locator("#steps .active[data-open=training-tab]")).to_be_visible()
     page.wait_for_timeout(2500)  # the strip is read every two seconds
     assert page.evaluate("window.notified") == []
     run.write_state(replace(state, status=runs.Status.FINISHED))

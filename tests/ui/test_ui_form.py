@@ -1,9 +1,8 @@
 """Forms are made from the fields of a config."""
 
-from html import escape
-
 import gradio as gr
 import pytest
+from markupsafe import escape  # as templates do
 
 from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ConfigError

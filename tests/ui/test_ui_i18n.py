@@ -99,6 +99,7 @@ def test_a_handler_fails_in_the_language_of_the_page_without_a_traceback(
 
 
 def test_one_thing_is_not_counted_in_the_plural() -> None:
-    assert t("strip.clips", "en", count=1, time="4.0 s") == "1 clip, 4.0 s"
-    assert t("strip.clips", "en", count=2, time="4.0 s") == "2 clips, 4.0 s"
-    assert t("strip.clips", "am", count=1, time="4.0") == t("strip.clips", "am", count=2, time="4.0").replace("2", "1")
+    assert t("steps.clips", "en", count=1) == "1 clip"
+    assert t("steps.clips", "en", count=2) == "2 clips"
+    assert t("steps.clips", "am", count=1) == "1 ቅንጥብ"
+    assert t("steps.clips", "am", count=2) == "2 ቅንጥቦች"

@@ -44,10 +44,12 @@ def tab(browser: Browser, speaking: Served) -> Iterator[Seen]:
 
 
 def open_inference(page: Page) -> None:
-    page.get_by_role("tab", name="Inference").click()
+    page.locator("#steps [data-open=inference-tab]").click()
     page.locator("#inference-advanced input").check()
     expect(page.locator("#model input")).to_have_value(re.compile("default"), timeout=PATIENCE)
     page.locator("#speech-tries-input").fill("1")  # a model of random weights never ends by itself
+    page.locator("#inference-tab .sheet [data-close]").click()
+    page.locator("#model-details > summary").click()
 
 
 def speak(page: Page, text: str) -> None:
@@ -57,7 +59,7 @@ def speak(page: Page, text: str) -> None:
 
 def test_audio_is_streamed_and_stops_at_once(tab: Seen) -> None:
     page = tab.page
-    expect(page.locator("#model-card")).to_contain_text("phonetic Latin letters")
+    expect(page.locator("#model-card")).to_contain_text("phonetic Latin letters", timeout=PATIENCE)
     page.get_by_label("Stream audio").check()
     speak(page, LONG)
     page.wait_for_function(IS_HEARD, timeout=PATIENCE)
@@ -92,7 +94,9 @@ def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speakin
     page, other = tab.page, browser.new_context(viewport={"width": 800, "height": 900}).new_page()
     other.goto(speaking.link)
     open_inference(other)
+    other.locator("#inference-advanced input").check()
     other.locator("#speech-batch_size-input").fill("1")  # others have their turn after each batch
+    other.locator("#inference-tab .sheet [data-close]").click()
     speak(other, LONG)
     expect(other.locator("#speak-status")).to_contain_text("sentences ·", timeout=PATIENCE)
     speak(page, TEXT * 24)  # for as long as it takes the card to notice

@@ -18,7 +18,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Optimization, Progress
 from utils.studio import runs, training_checks
 from utils.studio.paths import CONFIGS, Project
-from utils.studio.run_history import RunHistory, smoothed
+from utils.studio.run_history import RunHistory
 from utils.studio.run_state import State
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training_optimizations import TrainingOptimizer
@@ -129,12 +129,6 @@ def test_boxes_that_exclude_each_other_are_named_as_on_the_form() -> None:
     shown = settings.settings_error(caught.value, "en")
     assert "torch.compile (use_compile) needs LoRA (enable_lora) off" in shown
     assert 'data-setting="use_compile enable_lora"' in shown
-
-
-def test_smoothing_averages_neighbours() -> None:
-    points = [(1.0, 4.0), (2.0, 2.0), (3.0, 0.0)]
-    assert list(smoothed(points, 0)) == points
-    assert [round(value, 3) for _, value in smoothed(points, 0.5)] == [4, 2.667, 1.143]
 
 
 def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:

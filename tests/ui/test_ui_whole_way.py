@@ -65,7 +65,7 @@ def test_an_empty_project_fits_on_the_screen_and_advanced_is_remembered(seen: Se
     page.reload()
     open_tab(page, "training")
     expect(field).to_be_visible()
-    page.locator("#training-advanced input").uncheck()
+    page.locator("#training-tab .sheet [data-close]").click()
     settle(page)
 
 
@@ -111,7 +111,7 @@ def test_an_own_recording_with_subtitles_is_heard_within_nine_clicks(seen: Seen,
 
 
 def open_tab(page: Page, name: str) -> None:
-    page.locator(f"#{name}-tab-button").click()
+    page.locator(f"#steps [data-open={name}-tab]").click()
 
 
 def open_training(page: Page) -> None:
@@ -185,7 +185,7 @@ def make_dataset(page: Page) -> None:
     expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=PATIENCE)
     page.locator("#data-review-button").click()
     expect(page.locator("#clips")).to_contain_text(sample_project.sentences()[36])
-    expect(page.locator("#strip")).to_contain_text("clips, ")
+    expect(page.locator("#steps")).to_contain_text(" clips")
 
 
 def train(page: Page, project: Project) -> Run:
@@ -205,6 +205,8 @@ def train(page: Page, project: Project) -> Run:
     expect(page.locator("#disk-forecast")).to_be_hidden()  # nothing is calculated
     field(page, "batch_size").fill(QUICK["batch_size"])
     expect(page.locator(".invalid")).to_have_count(0)
+    page.locator("#training-tab .sheet [data-close]").click()
+    page.locator("#more-checks > summary").click()
     page.locator("#checks [data-act=show_command]").click()
     expect(page.locator("#checks pre")).to_contain_text("--num-epochs 1000 ")
     expect(page.locator("#licence")).to_be_hidden()
@@ -221,11 +223,11 @@ def train(page: Page, project: Project) -> Run:
 def watch(page: Page) -> None:
     """The curve moves, each switch says what it did, and a sentence can be heard."""
     step = wait_for_step(page, 2)
-    curve = page.locator("#loss-audio-chart .mark-line path").first
+    curve = page.locator("#training-chart .curve").first
     drawn = str(curve.get_attribute("d"))
     wait_for_step(page, step + 1)
     expect(curve).not_to_have_attribute("d", drawn)
-    box = page.locator("#loss-audio-chart svg.marks").bounding_box()
+    box = page.locator("#training-chart svg").bounding_box()
     assert box
     assert box["height"] > 100
     expect(page.locator(".setting .effect").first).to_contain_text(t("training.changed_in_run", "en", count=12))
@@ -281,6 +283,7 @@ def stop_and_resume(page: Page) -> None:
 
 def optimise(page: Page, project: Project) -> None:
     """Step 2.5: a checkpoint becomes the finished model of the project."""
+    page.locator("#export > summary").click()
     page.locator("#training-runs [name=half]").check()
     page.locator("#training-runs [data-act=export]").click()
     expect(page.locator("#training-runs .message.success")).to_contain_text("ready", timeout=PATIENCE)
@@ -294,6 +297,8 @@ def speak(page: Page) -> None:
     page.locator("#inference-advanced input").check()
     expect(page.locator("#model input")).to_have_value(re.compile(f"{NAME} · finished model"))
     page.locator("#speech-tries-input").fill("1")  # after so few updates it never ends by itself
+    page.locator("#inference-tab .sheet [data-close]").click()
+    page.locator("#model-details > summary").click()
     page.locator("#model-panel [data-act=load]").click()
     expect(page.locator("#model-card")).to_contain_text("loaded in", timeout=PATIENCE)
     page.locator("#speech-text textarea").fill("ሰላም ለዓለም። ዛሬ ሰኞ ነው።")

@@ -7,7 +7,6 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -80,14 +79,6 @@ def is_finite(value: float | None) -> TypeGuard[float]:
 
 def _mean(points: Points) -> tuple[float, float]:
     return (sum(step for step, _ in points) / len(points), sum(value for _, value in points) / len(points))
-
-
-def smoothed(points: Points, weight: float) -> Iterable[tuple[float, float]]:
-    """Yield a running mean, in which each earlier point has ``weight`` times the influence of the next."""
-    total = influence = 0.0
-    for step, value in points:
-        total, influence = weight * total + value, weight * influence + 1
-        yield step, total / influence
 
 
 @dataclass

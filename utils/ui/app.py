@@ -14,19 +14,21 @@ from urllib.parse import SplitResult, urlsplit
 import gradio as gr
 from fastapi import FastAPI
 from gradio import networking
+from starlette.staticfiles import StaticFiles
 
 from utils.core import monitor
 from utils.core.addresses import is_loopback
-from utils.core.errors import AmharicTtsError, DownloadError
+from utils.core.errors import DownloadError
 from utils.core.storage import make_folder
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, paths, projects, runs
 from utils.studio.facts import Problem, UploadError
-from utils.ui import status_strip, views
+from utils.ui import steps, views
+from utils.ui.html import ASSETS, html
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t
-from utils.ui.page import PRIVATE_EVENT, Live, PageContext, toggle
+from utils.ui.page import PRIVATE_EVENT, Live, PageContext, Panel, PanelRequest, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
@@ -41,6 +43,7 @@ TABS = (data, training, inference)  # in the order of work
 # The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
 # The first tab is also selected when the page is built, which is no choice.
 SAVE_TAB = """() => {
+  openStep("%s");
   window.amharicTabChosen ||= %s;
   if (window.amharicTabChosen) localStorage.setItem("amharic-tab", "%s");
   return [%s].map((active) => ({__type__: "update", active}));
@@ -52,10 +55,8 @@ RESTORE_TAB = """() => {
 KEEP_PROJECT = """() => (
   {__type__: "update", ...(window.amharicProject && {value: window.amharicProject})})"""
 
-CSS, SCRIPT = (Path(__file__).with_name(name) for name in ("page.css", "page.js"))
 GRADIO_WORDS = ("drop_file", "drop_audio", "or", "click_upload", "error", "warning", "info")  # that it shows itself
-# System fonts only, so nothing is downloaded: Ethiopic fonts of Linux, Windows, SIL and macOS after a Latin one.
-ETHIOPIC = ("Noto Sans Ethiopic", "Nyala", "Ebrima", "Abyssinica SIL", "Kefa")
+ETHIOPIC = "Page Ethiopic"  # is served with the page, so that letters look alike everywhere
 
 Update = dict[str, Any]
 
@@ -103,43 +104,42 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
 
 
 def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.BrowserState], gr.Button]:
-    """Lay out project, status strip, language and readings; return the page, what the browser saves, and System."""
-    with gr.Row(elem_id="top"):
-        gr.Markdown(heading("common.title", level=1))
-        project, manage = build_picker(output)
-        language = gr.Radio(
-            [(native, code) for code, native in LANGUAGES.items()],
-            value="en",
-            label=t("common.interface_language"),
-            elem_id="language",
-        )
-        open_system = gr.Button(t("system.tab"), elem_id="open-system", size="sm", min_width=110, scale=0)
-    # The key is fixed, so what the browser saves outlives the page; it hides nothing.
-    names = ("project", "language")
-    saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
-    # These events must come first: a browser handles the events of one widget in order, and a change of language
-    # updates the whole page.
-    project.change(None, project, saved[0], js="project => project")
-    project.input(None, project, None, js="project => { window.amharicProject = project; }")
-    language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
-    language.change(None, language, saved[1], js="language => language")
-    with gr.Row(elem_id="strip-row"):
-        strip, readings = gr.HTML(elem_id="strip"), gr.HTML(elem_id="readings")
-    page = PageContext(
-        output, project, language, gr.Timer(TICK_SECONDS), blocks, gr.State({}), inference.new_session(output)
+    """Lay out the bar: project, steps, status and settings; return the page, what the browser saves, and Settings."""
+    language = gr.Radio(  # shown in the head of the settings; a hidden one would not hear what the browser saved
+        [(native, code) for code, native in LANGUAGES.items()],
+        value="en",
+        label=t("common.interface_language"),
+        elem_id="language",
     )
+    with gr.Row(elem_id="bar"):
+        gr.Markdown(heading("common.title", level=1), elem_id="brand")
+        project, manage = build_picker(output)
+        # The key is fixed, so what the browser saves outlives the page; it hides nothing.
+        names = ("project", "language")
+        saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
+        # These events must come first: a browser handles the events of one widget in order, and a change of language
+        # updates the whole page.
+        project.change(None, project, saved[0], js="project => project")
+        project.input(None, project, None, js="project => { window.amharicProject = project; }")
+        language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
+        language.change(None, language, saved[1], js="language => language")
+        clock = gr.Timer(TICK_SECONDS)
+        page = PageContext(output, project, language, clock, blocks, gr.State({}), inference.new_session(output))
+
+        def show_steps(request: PanelRequest) -> str:
+            runs.watch_queue(request.project)
+            return steps.render(request.project, request.language)
+
+        shown = "element.refreshed = () => openStep();"
+        Panel(page, "steps", show_steps, {}, script=shown, value=steps.render(None, "en"))
+        readings = gr.HTML(elem_id="readings")
+        open_system = gr.Button(t("common.settings"), elem_id="open-system", size="sm", min_width=36, scale=0)
     build_project_panel(page, manage)
 
-    def read(project: str, language: str) -> tuple[str, str]:
-        shown = views.readings(monitor.read_once(output), language)
-        try:
-            opened = page.open(project)
-            runs.watch_queue(opened)
-            return status_strip.render(opened, language), shown
-        except AmharicTtsError as error:  # on every tick, so it is shown here and not as a pop-up
-            return views.error_box(error, language), shown
+    def read(language: str) -> list[str]:
+        return [views.readings(monitor.read_once(output), language)]
 
-    page.live.add(read, [project, language], [strip, readings])
+    page.live.add(read, [language], [readings])
     connect_live_parts(page, blocks.load, manage.click)
     return page, saved, open_system
 
@@ -154,7 +154,7 @@ def build_drawer(page: PageContext, button: gr.Button) -> None:
     clock = gr.Timer(TICK_SECONDS, active=False)
     with gr.Column(visible=False, elem_id="drawer") as drawer:
         with gr.Row():
-            gr.Markdown(heading("system.tab"))
+            gr.Markdown(heading("common.settings"))
             close = gr.Button(t("common.close"), elem_id="close-system", size="sm", min_width=100, scale=0)
         page = replace(page, clock=clock, live=Live())
         system.build(page)
@@ -203,7 +203,7 @@ def connect_state(
     for tab in built:
         # in the browser: two answers of the server could arrive in the wrong order and stop the clock of the open tab
         ticking = ", ".join(json.dumps(other is tab) for other in built)
-        tab.select(None, None, list(clocks), js=SAVE_TAB % (json.dumps(tab.id != first), tab.id, ticking))
+        tab.select(None, None, list(clocks), js=SAVE_TAB % (tab.id, json.dumps(tab.id != first), tab.id, ticking))
 
 
 def launch(
@@ -220,9 +220,10 @@ def launch(
     threading.Thread(target=empty_trash, name="empty-trash", daemon=True).start()
     listener = bind(host, port, PORTS_TRIED)
     port = listener.getsockname()[1]
-    words = json.dumps({t(f"gradio.{key}", "en"): t(f"gradio.{key}", "am") for key in GRADIO_WORDS}, ensure_ascii=False)
+    site_app = FastAPI(openapi_url=None)
+    site_app.mount("/fonts", StaticFiles(directory=ASSETS))
     app = gr.mount_gradio_app(
-        FastAPI(openapi_url=None),
+        site_app,
         blocks,
         "/",
         server_name=host,
@@ -233,8 +234,7 @@ def launch(
         max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
         app_kwargs={"openapi_url": None},
         theme=theme(),
-        css=CSS.read_text(encoding="utf-8"),
-        head=f"<script>window.gradioWords = {words};\n{SCRIPT.read_text(encoding='utf-8')}</script>",
+        head=page_head(),
         footer_links=[],
         run_history=False,
         enable_monitoring=False,
@@ -296,23 +296,16 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
     return urlsplit(address)._replace(scheme="http" if is_own_server else "https")
 
 
+def page_head() -> str:
+    """Return the style and the scripts of the page, for the head of the document: gradio leaves them alone."""
+    words = {t(f"gradio.{key}", "en"): t(f"gradio.{key}", "am") for key in GRADIO_WORDS}
+    values = {"words": words, **{kind: (ASSETS / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")}}
+    return html("page.html", "head", **values)
+
+
 def theme() -> gr.themes.Base:
-    """Make the theme. White text on its buttons has a contrast above 4.5."""
-    return gr.themes.Default(
-        primary_hue="emerald",
-        secondary_hue="slate",
-        neutral_hue="slate",
-        font=("system-ui", "Segoe UI", "Noto Sans", *ETHIOPIC, "sans-serif"),
-        font_mono=("ui-monospace", "Consolas", "Noto Sans Mono", *ETHIOPIC, "monospace"),
-    ).set(
-        button_primary_background_fill="*primary_700",
-        button_primary_background_fill_dark="*primary_700",
-        button_primary_background_fill_hover="*primary_800",
-        button_primary_background_fill_hover_dark="*primary_600",
-        button_cancel_background_fill="#b91c1c",
-        block_info_text_color="*neutral_600",
-        block_info_text_color_dark="*neutral_300",
-        body_text_color_subdued="*neutral_600",
-        body_text_color_subdued_dark="*neutral_300",
-        color_accent="*primary_700",
+    """Make the theme: the fonts; everything else is in the style sheet, which sets gradio's own variables."""
+    return gr.themes.Base(
+        font=("system-ui", "Segoe UI", "Noto Sans", ETHIOPIC, "sans-serif"),
+        font_mono=("ui-monospace", "Consolas", "Noto Sans Mono", ETHIOPIC, "monospace"),
     )

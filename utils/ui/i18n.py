@@ -47,7 +47,7 @@ def t(key: str, language: str = "", **values: object) -> str:
     """Return a phrase in a language with its gaps filled.
 
     Without a language the result is a ``Phrase`` for a widget, which follows the language of the page. An unknown id
-    comes back as it is: the page must not fail for a missing phrase. A count of 1 takes the phrase ``<key>_one``.
+    comes back as it is: the page must not fail for a missing phrase. A count of 1 takes the phrase ``KEY_one``.
     """
     if not language:
         return phrase(lambda chosen: t(key, chosen, **values))

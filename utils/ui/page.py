@@ -253,22 +253,15 @@ def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> 
 
 
 class Advanced:
-    """The switch that shows what most people leave alone. The browser remembers it for each tab."""
+    """The switch of the sheet with what most people leave alone. The browser remembers it for each tab."""
 
     def __init__(self, page: PageContext, name: str) -> None:
         self.page, self.key = page, f"amharic-advanced-{name}"
         options: dict[str, Any] = {"elem_id": f"{name}-advanced", "container": False, "min_width": 140, "scale": 0}
         self.switch = gr.Checkbox(label=t("common.advanced"), render=False, **options)
-        self.sections: list[gr.Column] = []
-
-    def section(self) -> gr.Column:
-        """Return a column to lay out in; until the switch is on it is not in the document."""
-        self.sections.append(gr.Column(visible=False, elem_classes="advanced"))
-        return self.sections[-1]
 
     def connect(self) -> None:
-        updates = ", ".join(["{__type__: 'update', visible: is_on}"] * len(self.sections))
-        show = f"is_on => {{ localStorage.setItem('{self.key}', is_on); return [{updates}]; }}"
-        self.switch.change(None, self.switch, self.sections, js=show, api_visibility="private")
+        save = f"is_on => localStorage.setItem('{self.key}', is_on)"
+        self.switch.change(None, self.switch, None, js=save, api_visibility="private")
         restore = f"() => localStorage.getItem('{self.key}') === 'true'"
         self.page.blocks.load(None, None, self.switch, js=restore, api_visibility="private")

@@ -30,11 +30,11 @@ def open_update(page: PageContext, name: str) -> Update:
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     """Lay out the choice of a project, and the button that shows the panel below."""
     names = project_names(output)
-    options: dict[str, Any] = {"interactive": True, "elem_id": "project", "min_width": 200, "scale": 3}
+    options: dict[str, Any] = {"interactive": True, "elem_id": "project", "min_width": 120}
     picker = gr.Dropdown(names, value=names[0], **labels("common.project", "project.select"), **options)
     # The handlers check the value: programs name projects that the page was not built with.
     picker.preprocess = lambda payload: payload  # type: ignore[method-assign]
-    return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=150, scale=0)
+    return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=36, scale=0)
 
 
 def build_project_panel(page: PageContext, manage: gr.Button) -> None:
@@ -84,21 +84,20 @@ def render(request: PanelRequest) -> str:
     project, language = request.project, request.language
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
-    hint = t("project.name_hint", language)
     keys = {"data_key": request.name, "data_keep": "typed"}
-    name = views.text_field("name", t("project.name", language), hint, placeholder=" ", **keys)
+    name = views.text_field("name", t("project.name", language), placeholder=" ", **keys)
     buttons = [views.button(action, t(f"project.{action}", language), "named") for action in ("new", *changes)]
+    reason = views.note(t("project.is_running", language)) if is_running else ""
+    shown = views.row(name) + views.row(*buttons) + reason
     if changes:
         data = {"project": request.name, "confirm": t("project.ask_delete", language, name=request.name)}
-        buttons.append(views.delete_button(t("project.delete", language), language, **data))
-    reason = views.note(t("project.is_running", language)) if is_running else ""
+        shown += views.row(views.delete_button(t("project.delete", language, name=request.name), language, **data))
     deleted = [
         (f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}", item.id)
         for item in projects.list_deleted(request.page.output)
     ]
     if not deleted:
-        return views.row(name, *buttons) + reason
+        return shown
     hint = t("project.deleted_hint", language)
     chosen = views.select_field("deleted", t("common.deleted_projects", language), deleted, hint)
-    restore = views.button("restore", t("project.restore", language))
-    return views.row(name, *buttons) + reason + views.row(chosen, restore)
+    return shown + views.row(chosen, views.button("restore", t("project.restore", language)))

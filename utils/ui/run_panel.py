@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -55,6 +54,10 @@ class RunPanel:
     def ask_stop(self, run: runs.Run, language: str) -> str:
         return t("runs.ask_stop", language, name=run.title)
 
+    def waiting(self, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
+        """Return what is shown without any run."""
+        return ""
+
     def more(self, run: runs.Run, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
         """Return the part below the buttons."""
         return ""
@@ -79,24 +82,28 @@ class RunPanel:
         """Read the runs from disk; called on every tick."""
         language, run = request.language, self.selected(request.project, request.text("run"))
         if run is None:
-            return ""
+            return self.waiting(request)
         state = run.current_state()
         try:
             facts, log = self.render_facts(run, state, language), views.log(run, language)
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
             facts, log = views.note(describe_error(error, language)), ""
         choices = [
-            (f"{listed.title} · {t(f'status.{listed.current_state().status}', language)}", listed.name)
+            (
+                f"{views.run_title(listed, language)} · {t(f'status.{listed.current_state().status}', language)}",
+                listed.name,
+            )
             for listed in self.list_runs(request.project)
         ]
-        chooser = views.select_field("run", t("runs.run", language), choices, chosen=run.name, data_act="choose")
+        options = {"chosen": run.name, "data_act": "choose"}
+        chooser = views.select_field("run", t("runs.run", language), choices, **options) if len(choices) > 1 else ""
         note = {"name": "note", "rows": 2, "value": run.note, "data_of": run.name, "data_act": "note"}
-        text = f"<textarea {views.attributes(**note)}>{escape(run.note)}</textarea>"
+        text = views.element("textarea", "", text=run.note, **note)
         text = views.field(t("runs.note", language), text, t("runs.note_hint", language))
-        log = f'<pre class="scroll log" tabindex="0">{escape(log or t("runs.log_empty", language))}</pre>'
+        log = views.code(log or t("runs.log_empty", language), "log")
         details = views.details(t("runs.log_and_note", language), text + log, f"{self.ids}log")
         buttons = self._buttons(run, state.status, language)
-        head = f'<div id="{self.ids}run-facts">{facts}</div>'
+        head = views.element("div", facts, id=f"{self.ids}run-facts")
         return head + views.row(chooser, *buttons) + self.more(run, request) + details
 
     def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
@@ -144,7 +151,7 @@ def task_status(
         told = next((fact for fact in reversed(views.newest_facts(run)) if isinstance(fact, Progress)), Progress())
         sentence = wording.describe(told, language) if told.total else t("inference.getting_ready", language)
         return working(sentence, time.time() - state.created, language, told.step, told.total)
-    output = f'<pre class="scroll log" tabindex="0">{escape(read_tail(run.log))}</pre>' if shows_log else ""
+    output = views.code(read_tail(run.log), "log") if shows_log else ""
     if state.status is runs.Status.FINISHED:
         return views.message_box("success", describe(run)) + output
     if state.status is runs.Status.STOPPED:

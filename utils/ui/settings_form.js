@@ -48,10 +48,10 @@ function show() {
 element.addEventListener("input", ({ target }) => {
   if (target.type === "search") {
     const wanted = target.value.trim().toLowerCase();
-    for (const setting of element.querySelectorAll(".more .setting")) {
+    for (const setting of element.querySelectorAll(".sheet .setting")) {
       setting.hidden = !setting.textContent.toLowerCase().includes(wanted);
     }
-    for (const group of element.querySelectorAll(".more:has(.setting)")) {
+    for (const group of element.querySelectorAll(".sheet section")) {
       group.hidden = !group.querySelector(".setting:not([hidden])");
     }
     return;
@@ -61,7 +61,8 @@ element.addEventListener("input", ({ target }) => {
   edit({ [input.name]: read(input) });
 });
 element.addEventListener("click", ({ target }) => {
-  const { reset, random } = target.dataset;
+  const { reset, random, close } = target.dataset;
+  if (close !== undefined) element.closest("[role=tabpanel]").querySelector("[id$=-advanced] input").click();
   if (random) edit({ [random]: Math.floor(Math.random() * 2 ** 32) });
   else if (reset !== undefined) edit(Object.fromEntries(inputs().map((input) => [input.name, fallback(input)])));
 });

@@ -7,7 +7,6 @@ the work. The value is a dict of the settings by name, in events and for program
 import json
 import math
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -18,6 +17,8 @@ from pydantic.fields import FieldInfo
 from utils.config import Config
 from utils.core.languages import canonical, known_languages
 from utils.studio.facts import Problem, UsageError
+from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, t
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -77,82 +78,65 @@ class SettingsForm:
 
     def render(self, language: str) -> str:
         """Return the HTML of the form."""
+        groups = [
+            (t(title, language) if title else "", [self._field(name, language) for name in names])
+            for title, names in self.groups.items()
+        ]
+        keys = ("common.advanced", "common.close", "training.search", "training.reset", "training.changed_settings")
+        return html("form.html", "form", groups, [t(key, language) for key in keys])
 
-        def fields(names: Sequence[str]) -> str:
-            return "".join(self._field(field, language) for field in names)
-
-        titled = {title: names for title, names in self.groups.items() if title}
-        html = f'<div class="settings">{fields(self.groups.get("", ()))}</div>'
-        if titled:
-            html += _toolbar(language)
-        for title, names in titled.items():
-            html += f'<div class="more"><h3>{escape(t(title, language))}</h3>'
-            html += f'<div class="settings">{fields(names)}</div></div>'
-        return html
-
-    def _field(self, field: str, language: str) -> str:
-        element, title = f"{self.name}-{field}", escape(field_title(self.config, field, language))
-        declared = self.config.model_fields[field]
-        default = "" if field in self.fixed else f" data-default='{escape(json.dumps(declared.default))}'"
-        widget = self._input(
-            field, f'id="{element}-input" name="{field}" aria-describedby="{element}-hint"{default}', language
-        )
-        label = f'<label id="{element}-label" for="{element}-input">{title}</label>'
-        head = f'<span class="switch">{widget}{label}</span>' if declared.annotation is bool else label + widget
-        hint = f'<p class="hint" id="{element}-hint">{escape(describe(self.config, field, language))}</p>'
-        return f'<div class="setting" id="{element}">{head}{hint}<div data-effect></div></div>'
-
-    def _input(self, field: str, attributes: str, language: str) -> str:
-        """Return the input of a field; the config checks its bounds, so that all errors are reported together."""
-        declared = self.config.model_fields[field]
-        kind = declared.annotation
+    def _field(self, field: str, language: str) -> dict[str, Any]:
+        """Return what the template shows of a field; the config checks bounds, so that errors are reported together."""
+        declared, element = self.config.model_fields[field], f"{self.name}-{field}"
+        attributes = {"id": f"{element}-input", "name": field, "aria_describedby": f"{element}-hint"}
+        if field not in self.fixed:
+            attributes["data_default"] = json.dumps(declared.default)
+        kind, choices = declared.annotation, self._choices(field, language)
+        shown = {"id": element, "title": field_title(self.config, field, language), "choices": choices, "kind": "text"}
+        shown["hint"] = describe(self.config, field, language)
         if kind is bool:
-            return f'<input type="checkbox" {attributes}>'
-        if get_origin(kind) is Literal:
-            return (
-                f"<select {attributes}>{_options(choice_labels(field, get_args(kind)).in_language(language))}</select>"
-            )
-        if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in declared.metadata):
-            choices = f'<datalist id="{self.name}-languages">{_options(language_choices())}</datalist>'
-            return f'<input type="text" list="{self.name}-languages" {attributes}>{choices}'
-        if field in self.suggestions:
-            choices = _options(self.suggestions[field])
-            offered = f'<datalist id="{self.name}-{field}s">{choices}</datalist>'
-            return f'<input type="text" list="{self.name}-{field}s" {attributes}>{offered}'
-        if kind not in {int, float}:
-            return f'<input type="text" {attributes}>'
-        return self._number(field, attributes, language)
-
-    def _number(self, field: str, attributes: str, language: str) -> str:
-        """Return an input for a number, with a slider where its range suits one."""
-        declared = self.config.model_fields[field]
-        kind, limits = declared.annotation, bounds(declared)
-        low, high = (limits.get(one, limits.get(other)) for one, other in (("ge", "gt"), ("le", "lt")))
-        edges = "".join(f' {edge}="{value:.15g}"' for edge, value in (("min", low), ("max", high)) if value is not None)
-        number = f'<input type="number" step="{1 if kind is int else "any"}"{edges} {attributes}>'
+            shown["kind"], attributes["type"] = "switch", "checkbox"
+        elif get_origin(kind) is Literal:
+            shown["kind"] = "select"
+        elif kind in {int, float}:
+            shown |= {"kind": "number", **self._number(field, attributes)}
+        else:
+            attributes |= {"type": "text"} | ({"list": f"{element}s"} if choices else {})
         if field == "seed":
-            dice = escape(t("inference.random_seed", language))
-            return f'<span class="slider">{number}<button type="button" data-random="seed">{dice}</button></span>'
+            shown["dice"] = t("inference.random_seed", language)
+        return shown | {"attributes": views.attributes(**attributes)}
+
+    def _choices(self, field: str, language: str) -> Sequence[tuple[str, str]]:
+        """Return the choices of a field, or common values of one that can be typed, as (label, value)."""
+        declared = self.config.model_fields[field]
+        if get_origin(declared.annotation) is Literal:
+            return choice_labels(field, get_args(declared.annotation)).in_language(language)
+        if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in declared.metadata):
+            return language_choices()
+        return self.suggestions.get(field, ())
+
+    def _number(self, field: str, attributes: dict[str, str]) -> dict[str, str]:
+        """Add the attributes of a number, and return those of its slider where its range suits one."""
+        declared = self.config.model_fields[field]
+        is_whole, limits = declared.annotation is int, bounds(declared)
+        low, high = (limits.get(one, limits.get(other)) for one, other in (("ge", "gt"), ("le", "lt")))
+        edges = {edge: f"{value:.15g}" for edge, value in (("min", low), ("max", high)) if value is not None}
+        attributes |= {"type": "number", "step": "1" if is_whole else "any", **edges}
         maximum = self.sliders.get(field, high)
-        if low is None or maximum is None or (field not in self.sliders and maximum - low > MAX_SLIDER_STEPS):
-            return number
-        step = 1 if kind is int else 10.0 ** math.floor(math.log10((maximum - low) / 20))  # at least twenty steps
-        slider = f'<input type="range" step="{step}" min="{low:g}" max="{maximum:g}" data-slider="{field}"'
-        return f'<span class="slider">{slider} aria-labelledby="{self.name}-{field}-label">{number}</span>'
-
-
-def _toolbar(language: str) -> str:
-    """Return the search, the button that resets, and the place where changed settings are named."""
-    search, reset, changed = (escape(t(f"training.{key}", language)) for key in ("search", "reset", "changed_settings"))
-    return (
-        f'<div class="toolbar more"><input type="search" placeholder="{search}" aria-label="{search}">'
-        f'<button type="button" data-reset>{reset}</button>'
-        f'<p class="hint" hidden>{changed} <span data-changed></span></p></div>'
-    )
-
-
-def _options(choices: Sequence[tuple[str, str]]) -> str:
-    return "".join(f'<option value="{escape(value)}">{escape(label)}</option>' for label, value in choices)
+        if field == "seed" or low is None or maximum is None:
+            return {}
+        if field not in self.sliders and maximum - low > MAX_SLIDER_STEPS:
+            return {}
+        step = 1 if is_whole else 10.0 ** math.floor(math.log10((maximum - low) / 20))  # at least twenty steps
+        label = f"{self.name}-{field}-label"
+        slider = {
+            "min": f"{low:g}",
+            "max": f"{maximum:g}",
+            "step": step,
+            "data_slider": field,
+            "aria_labelledby": label,
+        }
+        return {"slider": views.attributes(type="range", **slider)}
 
 
 def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], value: str | None) -> gr.Dropdown:

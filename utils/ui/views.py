@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
+from markupsafe import Markup
+
 from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Fact, Progress, Unrecognised, from_json
@@ -16,6 +18,7 @@ from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run, Status
 from utils.system.doctor import Finding
 from utils.training.facts import Scores
+from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
@@ -24,25 +27,21 @@ SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict must not rely o
 MAX_SECONDS = 1e9  # longer durations come from a damaged log
 TAIL_BYTES = 65_536  # holds the newest event, whatever the size of the log
 LOG_BYTES, LOG_LINES = 32_768, 60
+LITTLE_DISK = 5.0  # GiB
 
 
 def table(titles: Sequence[str], rows: Iterable[Iterable[str]], *, classes: str = "") -> str:
     """Return a table of cells from ``cell``."""
-    head = "".join(f'<th scope="col">{escape(title)}</th>' for title in titles)
-    body = "".join("<tr>" + "".join(row) + "</tr>" for row in rows)
-    return (
-        f'<div class="scroll" tabindex="0"><table class="facts {classes}">'
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
+    return html("views.html", "table", titles, ["".join(row) for row in rows], classes)
 
 
 def cell(text: str, *, classes: str = "") -> str:
-    return f'<td class="{classes}">{escape(text)}</td>' if classes else f"<td>{escape(text)}</td>"
+    return html("views.html", "cell", text, classes)
 
 
 def note(text: str) -> str:
     """Return a hint; nothing for an empty text."""
-    return f'<p class="hint">{escape(text)}</p>' if text else ""
+    return html("views.html", "note", text) if text else ""
 
 
 def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
@@ -50,9 +49,23 @@ def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
 
     Screen readers announce it, unless ``aloud`` is off for what is refreshed while a run is active.
     """
-    lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences if sentence)
-    role = f' role="{"alert" if kind == "error" else "status"}"' if aloud else ""
-    return f'<div class="message {kind}"{role}>{lines}</div>' if lines else ""
+    said = [sentence for sentence in sentences if sentence]
+    role = ("alert" if kind == "error" else "status") if aloud else ""
+    return html("views.html", "message", kind, said, role) if said else ""
+
+
+def element(tag: str, content: str, *, text: str = "", **values: object) -> str:
+    """Return an element of some HTML, or of a text, with attributes."""
+    return html("views.html", "element", tag, attributes(**values), text or Markup(content))  # noqa: S704
+
+
+def check(name: str, label: str, hint: str = "", **options: object) -> str:
+    """Return a box to tick."""
+    return html("views.html", "check", attributes(name=name, **options), label, hint)
+
+
+def code(text: str, classes: str = "command") -> str:
+    return html("views.html", "code", text, classes)
 
 
 def error_box(error: BaseException, language: str) -> str:
@@ -60,14 +73,12 @@ def error_box(error: BaseException, language: str) -> str:
 
 
 def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
-    head = f"<p><b>{escape(title)}</b></p>" if title else ""
-    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
-    return f'<div class="message {kind}">{head}<ul>{items}</ul></div>'
+    return html("views.html", "message_list", kind, title, [*sentences])
 
 
 def details(title: str, content: str, elem_id: str = "") -> str:
     """Return HTML that is collapsed behind its title; with an id, a panel keeps it open."""
-    return f"<details {attributes(class_='fold', id=elem_id)}><summary>{escape(title)}</summary>{content}</details>"
+    return html("views.html", "details", title, content, elem_id)
 
 
 def attributes(**values: object) -> str:
@@ -81,61 +92,58 @@ def attributes(**values: object) -> str:
     return " ".join(parts)
 
 
-def button(action: str, label: str, style: str = "", aria_label: str = "", **data: object) -> str:
+def button(action: str, label: str, style: str = "", aria_label: str = "", key: str = "", **data: object) -> str:
     """Return a button of a panel (``page.Panel``), which sends its action and data.
 
-    ``style`` is primary or stop. With ``confirm`` that question is asked first; ``cancel`` is its other answer.
+    ``style`` is primary, stop or quiet; ``key`` is the key that presses it. With ``confirm`` that question is asked
+    first; ``cancel`` is its other answer.
     """
     named = {f"data_{name}": value for name, value in data.items()}
-    style = f"act {style}".rstrip()
-    shown = attributes(type="button", class_=style, data_act=action, aria_label=aria_label, **named)
-    return f"<button {shown}>{escape(label)}</button>"
+    return html("views.html", "button", attributes(data_act=action, aria_label=aria_label, **named), style, label, key)
 
 
 def buttons(area: str, actions: Iterable[str], language: str, **data: object) -> str:
-    """Return a button for each action; the id of its label is ``<area>.<action>``."""
-    return "".join(button(action, t(f"{area}.{action}", language), "", "", **data) for action in actions)
+    """Return a button for each action; the id of its label is ``AREA.ACTION``."""
+    return "".join(button(action, t(f"{area}.{action}", language), "", "", "", **data) for action in actions)
 
 
 def delete_button(label: str, language: str, **data: object) -> str:
     """Return a button that deletes, after the question in ``confirm``."""
-    return button("delete", label, "stop", "", cancel=t("common.cancel", language), **data)
+    return button("delete", label, "stop", "", "", cancel=t("common.cancel", language), **data)
 
 
 def field(label: str, control: str, hint: str = "") -> str:
-    return f'<label class="field"><span>{escape(label)}</span>{note(hint)}{control}</label>'
+    return html("views.html", "field", label, control, hint)
 
 
 def text_field(name: str, label: str, hint: str = "", **options: object) -> str:
     """Return a labelled input of a panel."""
-    return field(label, f"<input {attributes(name=name, **{'type': 'text', **options})}>", hint)
+    shown = attributes(name=name, **{"type": "text", **options})
+    return field(label, html("views.html", "input", shown), hint)
 
 
 def text_area(name: str, label: str, hint: str, value: str, key: str) -> str:
     """Return a labelled box for longer text, which is filled anew with ``value`` when ``key`` changes."""
     shown = attributes(name=name, rows=2, data_act="draft", data_key=key, value=value)
-    return field(label, f"<textarea {shown}>{escape(value)}</textarea>", hint)
+    return field(label, html("views.html", "textarea", shown, value), hint)
 
 
 def select_field(
     name: str, label: str, choices: Iterable[tuple[str, str]], hint: str = "", chosen: str = "", **options: object
 ) -> str:
     """Return a labelled choice of a panel, from (label, value)."""
-    items = "".join(
-        f"<option {attributes(value=value, selected=value == chosen)}>{escape(text)}</option>"
-        for text, value in choices
-    )
-    return field(label, f"<select {attributes(name=name, **options)}>{items}</select>", hint)
+    items = [(text, attributes(value=value, selected=value == chosen)) for text, value in choices]
+    return field(label, html("views.html", "select", attributes(name=name, **options), items), hint)
 
 
 def row(*parts: str) -> str:
     """Return parts side by side; nothing without any."""
-    return f'<div class="line">{"".join(parts)}</div>' if any(parts) else ""
+    return html("views.html", "row", "".join(parts)) if any(parts) else ""
 
 
 def progress_bar(label: str, done: float, total: int) -> str:
     """Return a progress bar with a label for screen readers."""
-    return f'<progress max="{max(1, total)}" value="{done:.0f}" aria-label="{escape(label)}"></progress>'
+    return html("views.html", "progress_bar", label, f"{done:.0f}", max(1, total))
 
 
 def progress(sentence: str, done: float = 0, total: int = 0) -> str:
@@ -144,22 +152,23 @@ def progress(sentence: str, done: float = 0, total: int = 0) -> str:
 
 
 def file_url(path: Path) -> str:
-    """Return the URL of a file of a project, for an attribute; a changed file gets another URL."""
+    """Return the URL of a file of a project; a changed file gets another URL."""
     try:
         version = f"?v={path.stat().st_mtime_ns}"
     except FileNotFoundError:  # deleted at this moment
         version = ""
-    return escape(f"gradio_api/file={quote(path.as_posix())}{version}")
+    return f"gradio_api/file={quote(path.as_posix())}{version}"
 
 
-def audio_player(path: Path, label: str, attributes: str = 'preload="none"') -> str:
-    return f'<audio controls {attributes} src="{file_url(path)}" aria-label="{escape(label)}"></audio>'
+def audio_player(path: Path, label: str, part: str = "", **options: object) -> str:
+    """Return a player of a file, or of a part of it (``#t=1,2``); ``options`` are attributes."""
+    shown = attributes(**{"preload": "none", "src": file_url(path) + part, "aria_label": label, **options})
+    return html("views.html", "audio", shown)
 
 
 def downloads(links: Iterable[tuple[Path, str]]) -> str:
     """Show links to files, given as (path, label)."""
-    items = (f'<a href="{file_url(path)}" download="{escape(path.name)}">{escape(label)}</a>' for path, label in links)
-    return f'<div class="downloads">{"".join(items)}</div>'
+    return html("views.html", "downloads", [(file_url(path), path.name, label) for path, label in links])
 
 
 def time_left(seconds: object, language: str) -> str:
@@ -180,11 +189,8 @@ def duration(seconds: float, language: str) -> str:
 
 def cards(values: Mapping[str, str], language: str) -> str:
     """Return labelled values in one line that wraps. The labels are ids of phrases."""
-    shown = (
-        f"<span><small>{escape(t(name, language))}</small><b>{escape(value)}</b></span>"
-        for name, value in values.items()
-    )
-    return f'<div class="cards">{"".join(shown)}</div>' if values else ""
+    shown = [(t(name, language), value) for name, value in values.items()]
+    return html("views.html", "cards", shown) if shown else ""
 
 
 def findings(found: Sequence[Finding], language: str) -> str:
@@ -207,9 +213,21 @@ def run_actions(status: Status) -> list[str]:
     return [*["resume"] * can_resume, "delete"]
 
 
+def run_title(run: Run, language: str) -> str:
+    """Return what the person called a run, else when it was created."""
+    if run.note:
+        return run.title
+    try:
+        when = datetime.strptime(run.name[:15], "%Y%m%d-%H%M%S")  # noqa: DTZ007  # local, as runs are named
+    except ValueError:
+        return run.name
+    return f"{t(f'weekday.{when.weekday()}', language)} {when:%d.%m. %H:%M}"
+
+
 def run_head(run: Run, state: State, language: str, classes: str = "") -> str:
-    status = f'<b class="{classes or state.status}">{escape(t(f"status.{state.status}", language))}</b>'
-    return f"<p>{' · '.join(filter(None, (status, escape(run.title), escape(state.reason(language)))))}</p>"
+    parts = filter(None, (run_title(run, language), state.reason(language)))
+    status = t(f"status.{state.status}", language)
+    return html("views.html", "run_head", classes or state.status, status, " · ".join(parts))
 
 
 def run_facts(run: Run, state: State, language: str) -> str:
@@ -219,7 +237,8 @@ def run_facts(run: Run, state: State, language: str) -> str:
         return head
     step, total = (as_integer(events[-1].get(name)) for name in ("step", "total"))
     bar = progress_bar(f"{step} / {total}", step, total) if step is not None and total and total > 0 else ""
-    return f"{head}{bar}<p>{escape(t('common.last_event', language))}: {escape(event_line(events[-1], language))}</p>"
+    line = f"{t('common.last_event', language)}: {event_line(events[-1], language)}"
+    return f"{head}{bar}{html('views.html', 'paragraph', line)}"
 
 
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
@@ -278,7 +297,9 @@ def readings(reading: Reading, language: str) -> str:
         "common.processor": f"{reading.cpu_percent:.0f} %",
         "common.disk": t("common.free", language, free=gib(reading.disk_free_gib)),
     }
-    return cards(parts, language)
+    is_short = reading.disk_free_gib is not None and reading.disk_free_gib < LITTLE_DISK
+    state = "doubt" if is_short else "ok"
+    return html("page.html", "readings", state, t("system.this_computer", language), cards(parts, language))
 
 
 def gib(size: float | None) -> str:

@@ -1,8 +1,7 @@
 """Renders the list of clips and the editor of the open clip as HTML; independent of gradio."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -18,16 +17,18 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.studio.paths import Project
 from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 from utils.ui.tabs import pronunciation
-from utils.ui.views import attributes, button, cell, file_url, note, row, select_field, text_field
+from utils.ui.views import button, file_url, note, row, select_field, text_field
 from utils.xtts.language_packs import AmharicPack
 from utils.xtts.pronunciations import overrides
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
 MAX_TEXT = 160  # characters in the table
-TITLES = ("data.choose", "data.play", "common.text", "data.seconds", "data.status")
+TITLES = ("data.play", "common.text", "data.seconds", "data.status")
+KEYS = {"approve": "⏎", "exclude": "⌫", "split": "S"}  # that press a button
 STATUSES = {
     "kept": "common.in_use",
     "approved": "data.approved",
@@ -47,77 +48,79 @@ MARKS = ("start", "end", "at")
 # --- the list ---
 
 
-def filters(view: View, reasons: dict[str, int], page: ClipPage, language: str) -> str:
-    """Show what the list is filtered and ordered by; a change acts at once."""
+def filters(
+    view: View, counts: Mapping[str, int], reasons: dict[str, int], page: ClipPage, undo: str, language: str
+) -> str:
+    """Show what the list is filtered and ordered by, and what undoes the last edit; a change acts at once."""
 
     def choice(name: str, label: str, items: dict[str, str], chosen: str, hint: str) -> str:
-        hint = t(hint, language)
         choices = [(text, value) for value, text in items.items()]
-        return select_field(name, t(label, language), choices, hint, chosen, data_act="show")
+        return select_field(name, t(label, language), choices, t(hint, language), chosen, data_act="show")
 
-    named = [{value: t(key, language) for value, key in keys.items()} for keys in (STATUSES, ORDERS)]
-    counts = {name: f"{reason_text(name, language)} ({count})" for name, count in reasons.items()}
-    counts = {"": t("data.any_reason", language)} | counts
-    search, hint = t("data.search", language), t("data.search_hint", language)
+    statuses = [(value, t(key, language), counts.get(value), value == view.status) for value, key in STATUSES.items()]
+    named = {name: f"{reason_text(name, language)} ({count})" for name, count in reasons.items()}
+    named = {"": t("data.any_reason", language)} | named
+    orders = {value: t(key, language) for value, key in ORDERS.items()}
     number = {"type": "number", "min": 1, "max": page.pages, "value": page.number, "data_act": "show"}
     more = row(
-        choice("reason", "data.exclusion_reason", counts, view.reason, "data.reason_filter_hint"),
-        choice("order", "data.order", named[1], view.order, "data.order_hint"),
+        choice("reason", "data.exclusion_reason", named, view.reason, "data.reason_filter_hint"),
+        choice("order", "data.order", orders, view.order, "data.order_hint"),
         text_field("page", t("data.page", language), t("data.page_hint", language), **number),
     )
-    return row(
-        choice("status", "data.which_clips", named[0], view.status, "data.approved_hint"),
-        text_field("search", search, hint, type="search", data_act="show"),
-    ) + views.details(t("data.more_filters", language), more, "review-more")
+    more = views.details(t("data.more_filters", language), more, "review-more")
+    undo = button("undo", undo, "quiet", key="Ctrl Z") if undo else ""
+    words = (t(key, language) for key in ("data.which_clips", "data.search"))
+    return html("clips.html", "filters", statuses, *words, more, undo)
 
 
 def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
     if not page.clips:
         return note(t("data.no_matching_clips", language))
     titles = [t(title, language) for title in TITLES]
-    html = views.table(titles, [_row(clip, folder, language) for clip in page.clips], classes="stack")
-    select_all = f'<input type="checkbox" data-all="1" aria-label="{escape(t("data.select_page", language))}">'
-    html = html.replace(f">{escape(titles[0])}<", f">{select_all}<", 1)
-    box = f'<td><input type="checkbox" data-tick="{escape(chosen)}"'
-    return html.replace(f"<tr>{box}", f'<tr class="chosen">{box}', 1) if chosen else html
+    shown = [{**_row(clip, folder, language), "is_chosen": clip.id == chosen} for clip in page.clips]
+    return html("clips.html", "rows", titles, t("data.select_page", language), shown)
 
 
-def _row(clip: Clip, folder: Path, language: str) -> Sequence[str]:
-    name, text = escape(clip.id), clip.text[:MAX_TEXT] or f"({t('data.no_text', language)})"
-    tick, play = (escape(f"{t(f'data.{action}', language)}: {text}") for action in ("select", "play"))
-    url = file_url(folder / clip.audio)
-    player = f'<button type="button" class="play" data-play="{url}" aria-label="{play}">▶</button>'
-    return (
-        f'<td><input type="checkbox" data-tick="{name}" aria-label="{tick}"></td>',
-        f"<td>{player if clip.audio else '–'}</td>",
-        f'<td><button type="button" class="text" data-act="open" data-clip="{name}">{escape(text)}</button></td>',
-        cell(f"{clip.span.seconds:.1f}", classes="number"),
-        cell(_status(clip, language), classes="mark warn" if clip.status == "excluded" else "mark"),
-    )
+def _row(clip: Clip, folder: Path, language: str) -> dict[str, str]:
+    text = clip.text[:MAX_TEXT] or f"({t('data.no_text', language)})"
+    return {
+        "id": clip.id,
+        "text": text,
+        "select": f"{t('data.select', language)}: {text}",
+        "play": f"{t('data.play', language)}: {text}",
+        "url": file_url(folder / clip.audio) if clip.audio else "",
+        "seconds": f"{clip.span.seconds:.1f}",
+        "kind": _kind(clip),
+        "status": _status(clip, language),
+    }
 
 
-def pager(page: ClipPage, undo: str, language: str) -> str:
-    """Show where the list is, with the ways on; ``undo`` is the label of the last edit's button."""
+def _kind(clip: Clip) -> str:
+    """Return the class of a clip's dot."""
+    return "good" if clip.reason is Reason.APPROVED else "loss" if clip.status == "excluded" else "plain"
+
+
+def pager(page: ClipPage, language: str) -> str:
+    """Show where the list is, with the ways on."""
     buttons = {"data.previous_page": page.number - 1, "data.next_page": page.number + 1}
-    turn = [
+    turn = "".join(
         button("show", t(key, language), page=number) for key, number in buttons.items() if 1 <= number <= page.pages
-    ]
+    )
     place = t("data.page_of", language, number=page.number, pages=page.pages, count=page.total)
-    return row(*turn, button("undo", undo) if undo else "") + f'<p class="hint" id="pager">{escape(place)}</p>'
+    return html("clips.html", "pager", place, turn)
 
 
 def selected_actions(language: str) -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
     buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"), language)
-    return f'<div class="selected">{row(_reason_field("reason_for_all", Reason.REVIEWED, language), buttons)}</div>'
+    return html("clips.html", "selected", row(_reason_field("reason_for_all", Reason.REVIEWED, language), buttons))
 
 
 def _reason_field(name: str, value: Reason, language: str) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
-    offered = "".join(f"<option {attributes(value=wording.describe(reason, language))}>" for reason in HEARD)
+    offered = html("clips.html", "reasons", name, [wording.describe(reason, language) for reason in HEARD])
     label = t("data.exclude_reason", language)
-    box = text_field(name, label, value=wording.describe(value, language), list=f"{name}s")
-    return f'{box}<datalist id="{name}s">{offered}</datalist>'
+    return text_field(name, label, value=wording.describe(value, language), list=f"{name}s") + offered
 
 
 # --- the editor ---
@@ -155,22 +158,22 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
     about = "" if clip.reason is Reason.OTHER else clip.note
     status = ": ".join(filter(None, (_status(clip, language), about)))
-    facts = f"{status} · {Path(clip.source).name} · {times} · {clip.speaker} · {split}"
-    head = f"<h3>{escape(clip.text or t('data.no_text', language))}</h3>{note(facts)}{note(_scores(clip, language))}"
+    facts = f"{Path(clip.source).name} · {times} · {clip.speaker} · {split}"
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
-    label, hint = (t(key, language) for key in ("data.clip_text", "data.clip_text_hint"))
-    box = views.text_area("text", label, hint, clip.text, f"{clip.id} {clip.text}")
+    box = views.text_area("text", t("data.clip_text", language), "", clip.text, f"{clip.id} {clip.text}")
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
-    reads = note(f"{t('common.sounds', language)}: {reading.phones}" if reading.phones else "")
-    if clip.other_text:
-        reads += note(f"{t('data.other_text', language)}: {clip.other_text}")
-    preview = views.details(
+    found = {"common.sounds": reading.phones, "data.other_text": clip.other_text}
+    reads = [f"{t(key, language)}: {text}" for key, text in found.items() if text]
+    more = views.details(
         t("common.pronunciation_preview", language), pronunciation.show(reading, language), "clip-explained"
     )
-    preview += pronunciation.fix_fields(language, "clip-fix")
+    more += pronunciation.fix_fields(language, "clip-fix")
     actions = note(busy) if busy else _actions(clip, following, language)
-    return f'<input type="hidden" name="of" value="{escape(clip.id)}">{head}{sound}{box}{reads}{preview}{actions}'
+    scores = _scores(clip, language)
+    shown = (_kind(clip), status, facts, scores, sound, box, reads, more, actions)
+    named = {"id": clip.id, "text": clip.text or t("data.no_text", language)}
+    return html("clips.html", "editor", named, *shown)
 
 
 def _actions(clip: Clip, following: Clip | None, language: str) -> str:
@@ -178,47 +181,36 @@ def _actions(clip: Clip, following: Clip | None, language: str) -> str:
 
     def buttons(*names: str) -> str:
         shown = [name for name in names if name == "save_text" or name in available]
-        return "".join(button(name, t(f"data.{name}", language), "primary" * (name == "approve")) for name in shown)
+        return "".join(
+            button(name, t(f"data.{name}", language), "primary" * (name == "approve"), key=KEYS.get(name, ""))
+            for name in shown
+        )
 
-    result = row(buttons("approve", "save_text", "restore", "merge_next"))
     exclude = _reason_field("why", HEARD[0], language) + buttons("exclude") if "exclude" in available else ""
-    result += f'<div class="line">{exclude}</div>'  # also when empty: the fields of the next row stay in their place
+    result = row(buttons("approve", "restore", "save_text", "merge_next")) + row(exclude or " ")
     if clip.audio:
         seconds = round(clip.span.seconds, 2)
         values = dict(zip(MARKS, (0, seconds, round(seconds / 2, 2)), strict=True))
-        of = f"{clip.id} {seconds}"
-        fields = (
-            text_field(
-                name,
-                t(f"data.mark_{name}", language),
-                type="number",
-                step=0.01,
-                min=0,
-                max=seconds,
-                value=value,
-                data_key=of,
-            )
+        shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
+        fields = "".join(
+            text_field(name, t(f"data.mark_{name}", language), "", value=value, **shared)
             for name, value in values.items()
         )
-        play = f'<button type="button" class="act" data-part="1">{escape(t("data.play_selection", language))}</button>'
-        result += row(*fields) + row(play, buttons("trim", "split"))
+        play = t("data.play_selection", language)
+        result += html("clips.html", "cut", fields, play, buttons("trim", "split"))
     return result
 
 
 def _sound(clip: Clip, folder: Path, language: str) -> str:
     path = folder / clip.audio
-    shown = f'preload="metadata" data-seconds="{clip.span.seconds:.3f}"'
-    player = views.audio_player(path, t("data.clip_audio", language), shown)
+    options = {"preload": "metadata", "data_seconds": f"{clip.span.seconds:.3f}"}
+    player = views.audio_player(path, t("data.clip_audio", language), **options)
     try:
         path_data = _outline_of(path, clip.content)
     except AmharicTtsError as error:
         return note(describe_error(error, language))
-    label = escape(t("data.clip_waveform", language))
-    return (
-        f'<div class="wave"><svg viewBox="0 0 {WAVE_WIDTH} {WAVE_HEIGHT}" preserveAspectRatio="none" role="img" '
-        f'aria-label="{label}"><path d="{path_data}"/></svg>'
-        f'<i class="before"></i><i class="after"></i><i class="cut"></i><i class="now"></i></div>{player}'
-    )
+    label = t("data.clip_waveform", language)
+    return html("clips.html", "wave", WAVE_WIDTH, WAVE_HEIGHT, path_data, label, player)
 
 
 @lru_cache(maxsize=64)

@@ -2,12 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from pathlib import Path
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.core.events import Event, as_number
 from utils.core.facts import Fact, Unrecognised, from_json
 from utils.dataset import voice_recordings
 from utils.dataset.facts import Bad, Ledger, Prepared, RecordingWarning
@@ -17,9 +15,10 @@ from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import ACTIVE, Run
+from utils.studio.runs import Run, Status
 from utils.studio.uploads import InputPreview
-from utils.ui import views
+from utils.ui import progress, views
+from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 from utils.ui.tabs.data.clip_render import reason_text
 from utils.ui.views import cell, details, message_box, note
@@ -71,7 +70,7 @@ def sources(project: Project, language: str) -> str:
 def _source(name: str, meaning: str, language: str, kind: str = "", classes: str = "") -> Sequence[str]:
     label = f"{t('data.remove', language)}: {name}"
     remove = views.button("remove", "✕", aria_label=label, name=name, kind=kind)
-    return cell(name), cell(meaning, classes=classes), f"<td>{remove}</td>"
+    return cell(name), cell(meaning, classes=classes), views.element("td", remove)
 
 
 def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
@@ -120,15 +119,15 @@ def preview(found: InputPreview, language: str) -> str:
     return shown + message_box("warning", *problems)
 
 
-def recording_progress(progress: PhonemeCoverage, language: str) -> str:
+def recording_progress(covered: PhonemeCoverage, language: str) -> str:
     """Show how many sentences were recorded, and which phonemes are still missing."""
-    values = {"count": progress.takes, "time": minutes(progress.seconds, language)}
-    label = t("data.takes_progress", language, **values, sounds=progress.sounds, total=progress.total)
-    bar = views.progress(label, progress.sounds, progress.total)
-    if not progress.takes:
+    values = {"count": covered.takes, "time": minutes(covered.seconds, language)}
+    label = t("data.takes_progress", language, **values, sounds=covered.sounds, total=covered.total)
+    bar = views.progress(label, covered.sounds, covered.total)
+    if not covered.takes:
         return bar
-    if progress.missing:
-        return bar + note(t("data.phones_still_missing", language, sounds=" ".join(progress.missing)))
+    if covered.missing:
+        return bar + note(t("data.phones_still_missing", language, sounds=" ".join(covered.missing)))
     return bar + note(t("data.all_phones_recorded", language))
 
 
@@ -143,25 +142,9 @@ def run_facts(run: Run, state: State, language: str) -> str:
     return (
         views.run_head(run, state, language, "warn" if is_empty else "")
         + message_box("warning", t("data.no_clips_made", language) if is_empty else "", aloud=False)
-        + _run_progress(events, is_active=state.status in ACTIVE, language=language)
+        + ("" if state.status is Status.FINISHED else progress.phases(run, state, language))
         + message_box("warning", *list(warnings)[:MAX_PROBLEMS], aloud=False)
     )
-
-
-def _run_progress(events: Sequence[Event], *, is_active: bool, language: str) -> str:
-    latest = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched"}), None)
-    if latest is None:
-        return note(t("data.scanning", language)) if is_active else ""
-    percent = as_number(latest.get("percent"))
-    if percent is None:
-        return note(views.event_line(latest, language))
-    if latest["kind"] == "fetched":
-        label = t("data.downloading", language, name=latest.get("name"), percent=round(percent))
-    else:
-        recordings = t("data.recordings_progress", language, step=latest.get("step"), total=latest.get("total"))
-        left = views.time_left(latest.get("seconds_left"), language) if is_active else ""
-        label = " · ".join(part for part in (recordings, f"{percent:.0f} %", left) if part)
-    return views.progress(label, percent, 100)
 
 
 def _is_warning(fact: Fact) -> bool:
@@ -206,7 +189,7 @@ def ledger(found: Account, language: str) -> str:
         ("between", t("data.pauses", language), total.between),
         *(("aside", f"{excluded}: {reason_text(part.reason, language)}", part.seconds) for part in total.excluded),
     ]
-    bar = "".join(f'<i class="{kind}" style="flex: {seconds:.3f}"></i>' for kind, _, seconds in outcomes if seconds > 0)
+    bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
     rows = [
         (cell(name), cell(minutes(seconds, language)), cell(f"{100 * seconds / (total.seconds or 1):.1f} %"))
         for _, name, seconds in outcomes
@@ -214,10 +197,10 @@ def ledger(found: Account, language: str) -> str:
     name = cell(t("data.all_recordings", language), classes="mark")
     rows.append((name, cell(minutes(total.seconds, language)), cell("100 %")))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
-    key = "".join(f'<span class="{kind}">{escape(t(name, language))}</span>' for kind, name in keys)
+    key = [(kind, t(name, language)) for kind, name in keys]
     unused = [_warning(bad, language) for bad in found.failed]
     return (
-        f'<div class="share" aria-hidden="true">{bar}</div><div class="key">{key}</div>'
+        html("dataset.html", "share", bar, key)
         + _table(("data.outcome", "common.length", "data.share"), rows, language)
         + details(t("data.by_recording", language), _recordings(found.recordings, language))
         + message_box("error", *unused[:MAX_PROBLEMS], aloud=False)
@@ -262,8 +245,4 @@ def statistics(found: Statistics, language: str) -> str:
 
 def _phoneme_list(counts: Mapping[str, int]) -> str:
     """List phonemes with how often each occurs, the rarest first."""
-    items = (
-        f"<li{'' if count else ' class=none'}>{escape(phoneme)} × {count}</li>"
-        for phoneme, count in sorted(counts.items(), key=lambda item: item[1])
-    )
-    return f'<ul class="sounds">{"".join(items)}</ul>'
+    return html("dataset.html", "sounds", sorted(counts.items(), key=lambda item: item[1]))

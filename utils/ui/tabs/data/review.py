@@ -12,6 +12,7 @@ from utils.dataset.store import Store, View
 from utils.studio import runs
 from utils.studio.facts import InputError, Problem, RunActiveError
 from utils.studio.paths import Project
+from utils.ui.html import html
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation
@@ -105,15 +106,16 @@ def render(request: PanelRequest) -> str:
     page = store.page(view, int(number) if number.isdecimal() else 1)
     last = editor.last_edit(store.folder)
     undo = t("data.undo", language, what=_edit_name(last, language)) if last else ""
-    opened = _editor(request, store)
+    totals = store.totals()
+    counts = {"kept": totals["kept"].clips, "excluded": totals["excluded"].clips}
+    counts["all"] = sum(counts.values())
     clips = (
-        clip_render.filters(view, reasons, page, language)
-        + clip_render.rows(page, request.text("clip"), store.folder, language)
-        + clip_render.pager(page, undo, language)
+        clip_render.filters(view, counts, reasons, page, undo, language)
         + clip_render.selected_actions(language)
+        + clip_render.rows(page, request.text("clip"), store.folder, language)
+        + clip_render.pager(page, language)
     )
-    shown = f'<div class="editor" id="clip-editor">{opened}</div>' if opened else ""
-    return f'<div class="sides"><div class="list" id="clips">{clips}</div>{shown}</div>'
+    return html("clips.html", "sides", clips, _editor(request, store))
 
 
 def _editor(request: PanelRequest, store: Store) -> str:

@@ -1,7 +1,6 @@
 """The settings of a preparation, filled from the newest run of the project, and what can be done with them."""
 
 from collections.abc import Callable, Mapping
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -16,6 +15,7 @@ from utils.recognition.recognisers.choice import RECOMMENDED
 from utils.studio import runs, uploads
 from utils.studio.paths import Project
 from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest
 from utils.ui.settings_form import SettingsForm, values_of
@@ -119,6 +119,6 @@ def _render_tools(request: PanelRequest) -> str:
     language, command = request.language, request.text("command")
     can_filter = Store(request.project.dataset).exists
     filters = views.buttons("data", ("preview_filters", "rerun_filters") if can_filter else (), language)
-    shown = f'<pre class="scroll" tabindex="0">{escape(command)}</pre>' if command else ""
-    show = views.row(views.buttons("common", ("show_command",), language))
-    return views.row(filters) + request.text("message") + show + shown
+    buttons = views.row(filters, views.buttons("common", ("show_command",), language))
+    content = buttons + request.text("message") + (html("views.html", "code", command) if command else "")
+    return views.details(t("data.tools", language), content, "more-tools")

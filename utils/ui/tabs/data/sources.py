@@ -16,6 +16,7 @@ from utils.studio import runs, sample_project, uploads
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import Project
 from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.projects import open_update
@@ -30,6 +31,7 @@ SCRIPT = Path(__file__).with_name("sources.js")
 def build_sources(page: PageContext) -> None:
     suffixes = sorted([*MEDIA, *SUBTITLES, *LISTS, *(f".{suffix.rpartition('.')[2]}" for suffix in ARCHIVES), ".txt"])
     options: dict[str, Any] = {"file_count": "multiple", "file_types": suffixes, "height": 130}
+    Panel(page, "data-welcome", _welcome, {})
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
     actions = {"add": _add, "remove": _remove, "sample": _use_sample}
     panel = Panel(page, "sources", _render, actions, [page.project], script=SCRIPT.read_text(encoding="utf-8"))
@@ -52,6 +54,13 @@ def _render(request: PanelRequest) -> str:
     if not uploads.read_inputs(project):
         buttons.append(button("sample", t("data.use_sample", language), "primary"))
     return row(entered, *buttons) + request.text("message") + render.sources(project, language)
+
+
+def _welcome(request: PanelRequest) -> str:
+    """Say what will appear, while there is nothing."""
+    if uploads.read_inputs(request.project) or Store(request.project.dataset).exists:
+        return ""
+    return html("page.html", "welcome", *(t(f"data.welcome{end}", request.language) for end in ("", "_text")))
 
 
 def _upload(request: PanelRequest, files: list[str]) -> Mapping[str, Any]:

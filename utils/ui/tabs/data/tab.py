@@ -9,6 +9,7 @@ from utils.dataset.background_counts import BackgroundCounts
 from utils.dataset.store import Store
 from utils.studio import runs, uploads
 from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import (
     PRIVATE_EVENT,
@@ -21,7 +22,7 @@ from utils.ui.page import (
     show_errors,
 )
 from utils.ui.run_panel import RunPanel
-from utils.ui.status_strip import next_button
+from utils.ui.steps import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import build_review
 from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
@@ -69,12 +70,12 @@ def build_summary(page: PageContext) -> None:
         if not store.exists:
             return ""
         summary = render.summary(store.totals(), store.count_recordings(), language)
-        following = next_button("training-tab", "strip.next_train", language)
+        following = next_button("training-tab", "steps.next_train", language)
         counts = background.latest(store)
         usage = render.ledger(counts.account, language) if counts else note(t("data.counting", language))
         found = render.statistics(counts.statistics, language) if counts else ""
         return (
-            f'<div class="summary">{summary}<span id="next-training">{following}</span></div>'
+            html("dataset.html", "summary", summary, following)
             + views.details(t("data.audio_usage", language), usage, "audio-usage")
             + (views.details(t("data.statistics", language), found, "statistics") if found else "")
         )
@@ -85,13 +86,12 @@ def build_summary(page: PageContext) -> None:
 def build_step(page: PageContext) -> gr.Button:
     """Lay out the settings, the button that creates the dataset, its runs, and under Advanced everything else."""
     form, advanced = build_form(page), Advanced(page, "data")
-    with gr.Row(elem_classes="beside"):
+    with gr.Row(elem_classes="start"):
         button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
         advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
     message = gr.HTML(elem_id="prepare-errors")
     panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
-    with advanced.section():
-        build_tools(page, form)
+    build_tools(page, form)
     advanced.connect()
 
     @show_errors

@@ -5,7 +5,6 @@ import re
 import shlex
 import time
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 
 import gradio as gr
@@ -93,12 +92,11 @@ def build_compare(context: Context) -> None:
     def render(request: PanelRequest) -> str:
         language, name = request.language, selected(request)
         boxes = [
-            f"<label><input {views.attributes(type='checkbox', name=f'model-{path}')}> {escape(label)}</label>"
-            for label, path in model_choices(list_models(page.output), language)
+            views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output), language)
         ]
         hints = [t(f"inference.{key}_hint", language) for key in ("models_to_compare", "comparison_sentences")]
-        text = f'<textarea name="sentences" rows="4">{escape(chr(10).join(SAMPLES))}</textarea>'
-        models = f'<div class="scroll boxes" tabindex="0">{"".join(boxes)}</div>'
+        text = views.element("textarea", "", text="\n".join(SAMPLES), name="sentences", rows=4)
+        models = views.element("div", "".join(boxes), class_="scroll boxes", tabindex="0")
         html = note(hints[0]) + models + views.field(t("inference.comparison_sentences", language), text, hints[1])
         html += views.row(views.button("compare", t("inference.compare", language)))
         done = t("inference.comparison_ready", language)
@@ -139,7 +137,7 @@ def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, languag
         return cell((utterance and utterance.error) or "–")
     flags = [message_box("warning", flag.text(language)) for flag in utterance.flags]
     sound = audio_player(folder / utterance.wav, f"{name}: {utterance.text}")
-    return f"<td>{sound}{note(_factor(utterance.real_time_factor))}{''.join(flags)}</td>"
+    return views.element("td", sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
 
 
 def _factor(value: float | None) -> str:
@@ -172,8 +170,7 @@ def build_export(context: Context) -> None:
     def render(request: PanelRequest) -> str:
         language = request.language
         done = t("inference.exported", language)
-        half = escape(t("inference.half_precision", language))
-        half = f'<label><input type="checkbox" name="half" checked> {half}</label>'
+        half = views.check("half", t("inference.half_precision", language), checked=True)
         buttons = views.buttons("inference", ("export_model", "export_dataset"), language)
         html = note(t("inference.export_about", language)) + views.row(half, buttons)
         html += "".join(task_status(kind, request, lambda _: done) for kind in (MODEL, DATASET))

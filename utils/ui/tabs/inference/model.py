@@ -1,7 +1,6 @@
 """The model and the voice: select them, load the model, see what is in memory, add and save a voice."""
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,15 @@ from utils.core.languages import find
 from utils.core.wording import describe
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
-from utils.studio.models import ListedModel, preferred_model, tokenizer_of
+from utils.studio.models import ListedModel, list_models, preferred_model, tokenizer_of
 from utils.studio.paths import Project
 from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
+from utils.xtts.files import REFERENCE_FILE
 from utils.xtts.tokenizer import Tokenizer
 
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
@@ -49,10 +50,30 @@ def build_model(context: Context) -> None:
         }
         buttons = views.buttons("inference", (action for action in can if can[action]), language)
         card = model_html(session, model, language, preview)
-        return f'{note(reason)}<div class="more" id="model-card">{card}{views.row(buttons)}</div>'
+        card = html("speech.html", "card", card, views.row(buttons))
+        return note(reason) + views.details(t("inference.model_in_memory", language), card, "model-details")
 
     actions = {"load": load, "unload": lambda _: session.unload()}
     Panel(context.page, "model-panel", render, actions, reads=context.inputs)
+
+
+def build_card(context: Context) -> None:
+    """Show who will speak: the model, what it learned from, and its reference to listen to."""
+
+    def render(request: PanelRequest) -> str:
+        language, chosen = request.language, request.text("model")
+        model = next((item for item in list_models(request.page.output) if str(item.path) == chosen), None)
+        if model is None:
+            return ""
+        parts = [t(KINDS[model.kind], language)]
+        if model.eval_loss is not None:
+            parts.append(t("common.evaluation_loss", language, loss=f"{model.eval_loss:.2f}"))
+        reference = model.path / REFERENCE_FILE
+        sound = views.file_url(reference) if reference.is_file() else ""
+        shown = (model.name[:1].upper(), model.name, " · ".join(parts), sound, t("data.play", language))
+        return html("speech.html", "voice", *shown)
+
+    Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
 
 
 def picker_state(
@@ -200,11 +221,10 @@ def voice_html(request: PanelRequest) -> str:
         name = views.text_field("voice", t("inference.voice_name", language), t("inference.voice_name_hint", language))
         html += views.row(name, views.button("save_voice", t("inference.save_voice", language)))
     clips = [
-        f'<label><input type="checkbox" name="clip-{number}"> {escape(clip.title(request.language))}</label>'
-        for number, clip in enumerate(scored_clips(request))
+        views.check(f"clip-{number}", clip.title(request.language)) for number, clip in enumerate(scored_clips(request))
     ]
     if clips:
-        boxes = f'<div class="scroll boxes" tabindex="0">{"".join(clips)}</div>'
+        boxes = views.element("div", "".join(clips), class_="scroll boxes", tabindex="0")
         return html + boxes + views.row(views.button("use_clips", t("inference.use_clips", language)))
     button = views.button("find_clips", t("inference.find_clips", language))
     return html + note(t("inference.dataset_clips_hint", language)) + views.row(button)

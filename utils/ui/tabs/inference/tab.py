@@ -16,7 +16,7 @@ from utils.ui.page import Advanced, PageContext, connect_live
 from utils.ui.settings_form import SettingsForm, editable_dropdown
 from utils.ui.tabs.inference.background import build_compare, build_export, build_file
 from utils.ui.tabs.inference.context import GROUPS, Context
-from utils.ui.tabs.inference.model import build_model, build_voice, picker_state
+from utils.ui.tabs.inference.model import build_card, build_model, build_voice, picker_state
 from utils.ui.tabs.inference.speak import build_speak
 from utils.ui.tabs.inference.takes import build_takes
 from utils.ui.tabs.inference.text import build_text
@@ -31,30 +31,32 @@ def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
         advanced = Advanced(page, "inference")
-        with gr.Row():
-            main = gr.Column(scale=3, min_width=340)
-            with gr.Column(scale=2, min_width=300):
+        with gr.Row(elem_classes="speech"):
+            main = gr.Column(min_width=0)
+            with gr.Column(min_width=0, elem_classes="rail"):
+                card = gr.Column(min_width=0)
                 model = editable_dropdown(SpeechConfig, "model", [], None)
                 reference = editable_dropdown(SpeechConfig, "reference", [(t("inference.model_voice"), "")], "")
-                side = gr.Column()
+                form = SettingsForm(SpeechConfig, GROUPS, "speech")
                 advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
-        form = SettingsForm(SpeechConfig, GROUPS, "speech")
+                side = gr.Column()
         context = Context(page, model, reference, form)
+        with card:
+            build_card(context)
         with side:
             build_model(context)
             build_voice(context)
         with main:
-            text = build_text(context, advanced)
+            text = build_text(context)
             widgets = build_speak(context, text)
             build_takes(context, text, widgets["chosen"], widgets.pop("audio"))
-        with advanced.section():
-            for title, build_part in (
-                ("inference.files", build_file),
-                ("inference.compare_models", build_compare),
-                ("inference.export", build_export),
-            ):
-                with gr.Accordion(t(title), open=False):
-                    build_part(context)
+        for title, build_part in (
+            ("inference.files", build_file),
+            ("inference.compare_models", build_compare),
+            ("inference.export", build_export),
+        ):
+            with gr.Accordion(t(title), open=False):
+                build_part(context)
         advanced.connect()
         connect_live_widgets(context, {"model": model, "reference": reference, **widgets})
     return tab

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -153,7 +152,7 @@ def history_html(request: PanelRequest) -> str:
     keys = {"reuse": "inference.reuse", "delete": "inference.delete_take"} if can_change else {}
     buttons = [views.button(action, t(key, language), take=selected) for action, key in keys.items()]
     buttons += [views.button("undo", t("inference.undo_deletion", language))] if can_undo else []
-    said = f'<div id="takes-status">{message_box("success", request.text("said"))}</div>'
+    said = views.element("div", message_box("success", request.text("said")), id="takes-status")
     return said + views.details(t("inference.takes", language), "".join(parts) + views.row(*buttons), "history")
 
 
@@ -214,14 +213,13 @@ def sentence_html(request: PanelRequest, take: Take) -> str:
     """Show one sentence: listen, edit, speak again, replace."""
     number, language = _sentence_number(take, request.text("sentence")), request.language
     piece, folder = take.pieces[number], takes.take_folder(request.project, take.name)
-    source = f"{views.file_url(folder / takes.AUDIO)}#t={piece.start:.2f},{piece.start + piece.seconds:.2f}"
-    label = escape(t("inference.this_sentence", language))
-    html = f'<audio controls preload="none" src="{source}" aria-label="{label}"></audio>'
+    part = f"#t={piece.start:.2f},{piece.start + piece.seconds:.2f}"
+    html = audio_player(folder / takes.AUDIO, t("inference.this_sentence", language), part)
     html += message_box("warning", *(flag.text(language) for flag in piece.flags))
     if take.kind == "subtitles":
         return html + note(t("inference.subtitles_fixed", language))
     written = {"value": piece.reading.written, "data_of": f"{take.name} {number}", "name": "sentence_text", "rows": 2}
-    text = f"<textarea {views.attributes(**written)}>{escape(piece.reading.written)}</textarea>"
+    text = views.element("textarea", "", text=piece.reading.written, **written)
     html += views.field(t("inference.sentence_text", language), text, t("inference.sentence_text_hint", language))
     html += views.row(views.button("again", t("inference.speak_again", language), take=take.name))
     new = _new_sentence(request, take.name, number)

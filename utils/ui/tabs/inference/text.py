@@ -3,7 +3,6 @@
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -14,8 +13,9 @@ from utils.speech.planning import split_speakers
 from utils.speech.preview import TextPreview, preview_text
 from utils.studio import reference_clips
 from utils.studio.models import tokenizer_of
+from utils.ui.html import html
 from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Advanced, Panel, PanelRequest, show_errors
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.settings_form import values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
@@ -25,14 +25,13 @@ from utils.xtts.language_packs import pack_for
 MAX_ROWS = 60
 
 
-def build_text(context: Context, advanced: Advanced) -> gr.Textbox:
+def build_text(context: Context) -> gr.Textbox:
     text = gr.Textbox(SAMPLES[0], lines=5, max_lines=10, elem_id="speech-text", **labels("inference.text"))
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
         preview_box = gr.HTML(elem_id="text-readings")
         fixed = gr.State(0.0)  # when a pronunciation was corrected
         build_fix(context, fixed)
-    with advanced.section():
         sentences = list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples)))
         texts = labels("inference.example_sentence", "inference.replaces_text")
         sample = gr.Dropdown(sentences, value=None, interactive=True, elem_id="sample-sentence", **texts)
@@ -111,16 +110,14 @@ def counter_html(preview: TextPreview, speakers: int, language: str) -> str:
         parts.append(t("inference.estimated_length", language, seconds=f"{seconds:.0f}"))
     if not preview.is_complete:
         parts.append(t("inference.text_truncated", language))
-    html = note(" · ".join(parts))
+    shown = note(" · ".join(parts))
     if preview.unreadable:
-        marks = " ".join(f"<mark>{escape(character)}</mark>" for character in preview.unreadable)
-        reason = escape(t("inference.unsupported_characters", language))
-        html += f'<div class="message error" role="alert"><p>{reason} {marks}</p></div>'
+        shown += html("speech.html", "unsupported", t("inference.unsupported_characters", language), preview.unreadable)
     elif preview.error:
-        html += error_box(preview.error, language)
+        shown += error_box(preview.error, language)
     if preview.skipped:
-        html += message_box("warning", t("inference.skipped_characters", language, signs=" ".join(preview.skipped)))
-    return html
+        shown += message_box("warning", t("inference.skipped_characters", language, signs=" ".join(preview.skipped)))
+    return shown
 
 
 def preview_html(preview: TextPreview, language: str) -> str:
@@ -129,10 +126,10 @@ def preview_html(preview: TextPreview, language: str) -> str:
     keys = ("common.written", "common.normalized", "common.sounds", "common.model_reads", "inference.tokens")
     rows = [
         [
-            f"<td>{_mark(reading.written, (*preview.unreadable, *reading.unknown))}</td>",
+            _marked(reading.written, (*preview.unreadable, *reading.unknown)),
             cell(reading.normalised),
             cell(reading.phones),
-            f'<td class="reads">{_mark(reading.model_text, reading.unknown)}</td>',
+            _marked(reading.model_text, reading.unknown, "reads"),
             cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
         ]
         for reading in preview.readings[:MAX_ROWS]
@@ -142,6 +139,7 @@ def preview_html(preview: TextPreview, language: str) -> str:
     return table([t(key, language) for key in keys], rows, classes="stack") + rest
 
 
-def _mark(text: str, strings: Iterable[str]) -> str:
+def _marked(text: str, strings: Iterable[str], classes: str = "") -> str:
+    """Return a cell with some letters marked."""
     marked = {character for character in "".join(strings) if not character.isspace()}
-    return "".join(f"<mark>{escape(letter)}</mark>" if letter in marked else escape(letter) for letter in text)
+    return html("speech.html", "marked", [(letter, letter in marked) for letter in text], classes)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable
-from html import escape
 
 from utils.core.errors import AmharicTtsError
 from utils.core.storage import read_object
@@ -70,7 +69,7 @@ def _licence(request: PanelRequest) -> str:
         parts.append(views.button("agree", t("system.accept_licence", language)))
     parts.append(views.button("licence", t("system.show_licence", language)))
     text = request.text("licence")
-    shown = f'<pre class="scroll" tabindex="0">{escape(text)}</pre>' if text else ""
+    shown = views.code(text) if text else ""
     return note(t("system.licence_summary", language)) + note(state) + views.row(*parts) + shown
 
 
@@ -86,7 +85,7 @@ def _row(model: StoredModel, run: runs.Run | None, language: str) -> list[str]:
         for question in (t("system.ask_delete_version", language, name=model.version),)
     )
     cells = (cell(model.version, classes="mark"), cell(state), cell(f"{model.size / 1e6:,.0f} MB"))
-    return [*cells, f"<td>{buttons}</td>"]
+    return [*cells, views.element("td", buttons)]
 
 
 def _run_html(run: runs.Run, language: str) -> str:

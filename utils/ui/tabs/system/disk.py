@@ -74,7 +74,7 @@ def _delete_cell(kind: str, size: int, project_name: str, language: str) -> str:
         return cell("")
     question = f"{t(KINDS[kind], language)}: {t('system.ask_delete_files', language, size=gigabytes(size))}"
     data = {"kind": kind, "project": project_name, "confirm": question}
-    return f"<td>{views.delete_button(t('common.delete', language), language, **data)}</td>"
+    return views.element("td", views.delete_button(t("common.delete", language), language, **data))
 
 
 def free(output: Path, project_name: str, kind: str) -> int:

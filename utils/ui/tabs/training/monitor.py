@@ -4,7 +4,6 @@ import functools
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from html import escape
 from typing import Any
 
 import gradio as gr
@@ -17,29 +16,18 @@ from utils.studio.paths import Project
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.studio.run_state import State
 from utils.ui import views
-from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import (
-    PRIVATE_EVENT,
-    RAW_INPUTS,
-    Advanced,
-    PageContext,
-    Panel,
-    PanelRequest,
-    connect_live,
-    notify,
-    show_errors,
-)
+from utils.ui.html import ASSETS, html
+from utils.ui.i18n import describe_error, field_title, labels, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, connect_live, notify, show_errors
 from utils.ui.run_panel import RunPanel, find, stop_action, task_status
 from utils.ui.settings_form import SettingsForm
-from utils.ui.status_strip import next_button
+from utils.ui.steps import next_button
 from utils.ui.tabs.training import render, settings
-from utils.ui.tabs.training.render import CHARTS
 from utils.ui.views import gigabytes, note
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import Checkpoint
 
-MAIN_CHARTS = ("training.loss_audio", "training.evaluation_loss", "training.scores")
-MAX_SMOOTHING = 0.95
+CHART = ASSETS / "chart.js"
 PROMOTE = "checkpoints"  # kind of the task that makes one the finished model
 
 
@@ -77,6 +65,17 @@ class TrainPanel(RunPanel):
             **stop_action(PROMOTE),
         }
 
+    def waiting(self, request: PanelRequest) -> str:
+        """Say what will appear here, and offer the way to the data if there is none."""
+        store, language = Store(request.project.dataset), request.language
+        title, text = t("training.waiting", language), t("training.waiting_text", language)
+        if not store.exists:
+            return html("page.html", "waiting", title, text, next_button("data-tab", "steps.next_data", language))
+        kept = store.totals()["kept"]
+        length = views.duration(kept.seconds, language)
+        amount = f"{t('steps.clips', language, count=kept.clips)}, {length}"
+        return html("page.html", "waiting", title, f"{amount}. {text}")
+
     def facts_of(self, run: runs.Run, state: State, language: str) -> str:
         history = self.histories.read(run)
         return render.facts(run, state, history, language) + render.messages(history, language)
@@ -89,23 +88,24 @@ class TrainPanel(RunPanel):
     def more(self, run: runs.Run, request: PanelRequest) -> str:
         """Return the checkpoints, the button that exports one as the finished model, and the way on."""
         language = request.language
-        reuse = views.button("reuse", t("training.reuse_settings", language), run=run.name)
+        reuse = views.button("reuse", t("training.reuse_settings", language), "quiet", run=run.name)
         usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
         if not usable:
-            return f'<div class="more">{reuse}</div>'
+            return views.row(reuse)
         choices = [(checkpoint_label(item, language), str(item.step)) for item in usable]
         best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
         hint, title = t("training.checkpoint_hint", language), t("training.checkpoint", language)
         chosen = request.text("checkpoint") if request.text("of") == run.name else best
         options = {"chosen": chosen, "data_of": run.name, "value": best}
         chooser = views.select_field("checkpoint", title, choices, hint, **options)
-        half = f'<input type="checkbox" name="half"> {t("training.half_precision", language)}'
-        half = f'<label class="more">{half}{note(t("training.half_precision_hint", language))}</label>'
+        half = views.check("half", *(t(f"training.half_precision{end}", language) for end in ("", "_hint")))
         export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
         has_ended = run.current_state().status in {runs.Status.FINISHED, runs.Status.STOPPED}
-        following = next_button("inference-tab", "strip.next_speak", language) if has_ended else ""
-        done = task_status(PROMOTE, request, lambda _: t("strip.ready", language))
-        return views.row(chooser, half, export, following, f'<span class="more">{reuse}</span>') + done
+        following = next_button("inference-tab", "steps.next_speak", language) if has_ended else ""
+        done = task_status(PROMOTE, request, lambda _: t("steps.ready", language))
+        export = views.row(chooser, half, export, reuse)
+        voice = html("run.html", "done", t("training.done", language), following) if following else ""
+        return voice + views.details(t("training.export", language), export, "export") + done
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
         run = find(request)
@@ -122,37 +122,25 @@ class TrainPanel(RunPanel):
         tasks.start(PROMOTE, [*words, "--project", request.name, "--output", str(self.page.output)], request.project)
 
 
-def build_live(panel: TrainPanel, advanced: Advanced) -> dict[str, Any]:
-    """Lay out the charts and the samples of the selected run."""
-    with gr.Row(visible=False) as live:
-        with gr.Column(scale=3, min_width=320):
-            with gr.Row():
-                charts = {title: line_plot(title) for title in MAIN_CHARTS}
-            options: dict[str, Any] = {"step": 0.05, "interactive": True, "elem_id": "smoothing"}
-            smoothing = gr.Slider(0, MAX_SMOOTHING, value=0, **labels("training.smoothing"), **options)
-            with advanced.section(), gr.Row():
-                charts |= {title: line_plot(title) for title in CHARTS if title not in MAIN_CHARTS}
+def build_live(panel: TrainPanel) -> dict[str, Any]:
+    """Lay out the chart and the samples of the selected run."""
+    shown = chart("training-chart")
 
-        def render_samples(request: PanelRequest) -> str:
-            run = panel.selected(request.project, request.text("run"))
-            if run is None:
-                return ""
-            history, language = panel.histories.read(run), request.language
-            active = f'<div class="more">{render.active_optimizations(run, history, language)}</div>'
-            title = f"<h3>{t('training.sample_sentences', language)}</h3>"
-            return title + render.samples(run, history, language) + active
+    def render_samples(request: PanelRequest) -> str:
+        run = panel.selected(request.project, request.text("run"))
+        if run is None:
+            return ""
+        history, language = panel.histories.read(run), request.language
+        return render.samples(run, history, language) + render.active_optimizations(run, history, language)
 
-        with gr.Column(scale=2, min_width=300):
-            samples = Panel(panel.page, "samples", render_samples, {}, reads={"run": panel.chosen}).html
-    return {"live": live, **charts, "smoothing": smoothing, "samples": samples}
+    samples = Panel(panel.page, "samples", render_samples, {}, reads={"run": panel.chosen}).html
+    return {"chart": shown, "samples": samples}
 
 
-def line_plot(title: str, name: str = "") -> gr.LinePlot:
-    name = name or title.removeprefix("training.").replace("_", "-")
-    options: dict[str, Any] = {"y_title": " ", "color_title": " ", "tooltip": "all", "height": 220, "min_width": 300}
-    options |= {"label": t(title), "x_title": t("common.step"), "elem_id": f"{name}-chart"}
-    x, y, color = render.COLUMNS
-    return gr.LinePlot(None, x, y, color=color, **options)
+def chart(elem_id: str) -> gr.HTML:
+    """Return a chart, whose value is that of ``render.chart``; None shows nothing."""
+    script = f"{CHART.read_text(encoding='utf-8')}"
+    return gr.HTML(None, html_template="", js_on_load=script, elem_id=elem_id, apply_default_css=False)
 
 
 def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
@@ -160,7 +148,7 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     page, form = panel.page, panel.form
 
     def state(  # the values of the widgets
-        _: object, project: str, name: str | None, language: str, values: Mapping[str, object] | None, smoothing: float
+        _: object, project: str, name: str | None, language: str, values: Mapping[str, object] | None
     ) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
@@ -170,13 +158,12 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
         history = panel.histories.read(run) if run else RunHistory()
         return {
             **start_state(opened, values or {}, language),
-            **{title: chart_state(history, title, smoothing, language) for title in CHARTS},
-            "live": {"visible": run is not None},
+            "chart": {"value": render.chart(history, language)},
         }
 
-    inputs = [*panel.inputs, form.widget, widgets["smoothing"]]
-    shown = {name: widget for name, widget in widgets.items() if name not in {"smoothing", "samples"}}
-    changes = [panel.chosen.change, form.widget.change, widgets["smoothing"].release]
+    inputs = [*panel.inputs, form.widget]
+    shown = {name: widget for name, widget in widgets.items() if name != "samples"}
+    changes = [panel.chosen.change, form.widget.change]
     connect_live(page, "training", state, inputs, shown, changes)
 
 
@@ -208,18 +195,24 @@ def start_state(project: Project, values: Mapping[str, object], language: str) -
         line = render.device_line(device, language) if device else t("training.detecting_device", language)
     blocked, active = settings.start_blocked(project, values, language), runs.active_run(project, settings.VERB)
     queued = t("training.will_be_queued", language, name=active.title) if active else ""
-    create = "" if Store(project.dataset).exists else next_button("data-tab", "strip.next_data", language)
     return {
+        "line": settings_line(active, language) if active else "",
         "device": note(line),
         "train": {"visible": not blocked, "value": t("training.queue" if active else "training.train_model", language)},
-        "reason": note(blocked or queued) + create,
+        "reason": note(blocked or queued),
     }
 
 
-def chart_state(history: RunHistory, title: str, smoothing: float, language: str) -> dict[str, Any]:
-    curves = {t(label, language): history.points(name) for name, label in CHARTS[title].items()}
-    value = render.chart(curves, min(smoothing or 0, MAX_SMOOTHING))
-    return {"value": value, "visible": value is not None}
+def settings_line(run: runs.Run, language: str) -> str:
+    """Return what the active run was started with in one line, with a button that shows those of the next."""
+    try:
+        config = TrainConfig.load(run.config)
+    except AmharicTtsError:
+        return ""
+    shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}
+    parts = [f"{field_title(TrainConfig, name, language)} {value}" for name, value in shown.items()]
+    parts += [field_title(TrainConfig, name, language) for name in settings.BOXES if getattr(config, name)]
+    return html("run.html", "line", " · ".join(parts), t("training.next_settings", language))
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:
@@ -231,25 +224,22 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
 
     def compare(request: PanelRequest) -> dict[Any, Any]:
         curves = {run.title: histories.read(run).points("eval") for run in ticked(request)}
-        return {chart: gr.update(value=render.chart(curves), visible=len(curves) > 1)}
+        return {compared: render.compared(curves, request.language)}
 
     def show(request: PanelRequest) -> str:
         listed, language = settings.list_trainings(request.project), request.language
         if len(listed) < 2:
             return ""
         boxes = [
-            f"<label><input {views.attributes(type='checkbox', name=f'compare-{run.name}', data_act='compare')}> "
-            f"{escape(run.title)}</label>"
-            for run in listed
+            views.check(f"compare-{run.name}", views.run_title(run, language), data_act="compare") for run in listed
         ]
         chosen = ticked(request)
         table = render.comparison_table(chosen, [histories.read(run) for run in chosen], language)
-        inner = f'<div class="scroll boxes" tabindex="0">{"".join(boxes)}</div>{table}'
-        return f'<div class="more">{views.details(t("training.compare_runs", language), inner, "comparison")}</div>'
+        inner = views.element("div", "".join(boxes), class_="scroll boxes", tabindex="0") + table
+        return views.details(t("training.compare_runs", language), inner, "comparison")
 
-    chart = line_plot("training.evaluation_loss", "compared")
-    chart.visible = False
-    Panel(page, "comparison-panel", show, {"compare": compare}, [chart])
+    compared = chart("compared-chart")
+    Panel(page, "comparison-panel", show, {"compare": compare}, [compared])
 
 
 def checkpoint_label(checkpoint: Checkpoint, language: str) -> str:

@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from html import escape
 from pathlib import Path
 
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
 from utils.core.wording import describe
-from utils.studio.run_history import SCORES, Points, RunHistory, is_finite, smoothed
+from utils.studio.run_history import SCORES, Points, RunHistory, is_finite
 from utils.studio.run_state import State
-from utils.studio.runs import ACTIVE, Run, Status
+from utils.studio.runs import Run, Status
 from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
-from utils.ui import views
+from utils.ui import progress, views
+from utils.ui.html import html
 from utils.ui.i18n import field_title, t
 from utils.ui.views import cell, note
 from utils.xtts.checkpoints import PREFIX, SAMPLES
@@ -21,6 +21,7 @@ from utils.xtts.checkpoints import PREFIX, SAMPLES
 MAX_COMPARED = 6
 OPEN_STEPS = 2  # whose samples are shown expanded
 MAX_STEPS = 30
+RAW = {"loss_audio", "loss_text", "rate", "speed"}  # curves of every step, which are smoothed
 
 # The charts: title, and the label of each curve by its name in the history.
 CHARTS = {
@@ -34,28 +35,14 @@ CHARTS = {
     "training.memory_gib": {"memory": "training.memory_gib"},
 }
 
-COLUMNS = {"step": "quantitative", "value": "quantitative", "curve": "nominal"}
-
 
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
-    bar = run_progress(history, active=state.status in ACTIVE, language=language)
-    if state.status in {Status.STOPPED, Status.LOST, Status.FAILED} and history.step > history.saved:
-        bar += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
-    return views.run_head(run, state, language) + bar + figures(history, language)
-
-
-def run_progress(history: RunHistory, *, active: bool, language: str) -> str:
+    shown = "" if state.status is Status.FINISHED else progress.phases(run, state, language)
     if history.read < 1:
-        percent = round(100 * history.read)
-        return views.progress(t("training.reading_log", language, percent=percent), percent, 100)
-    if active and history.phase:
-        part, done, total = history.phase.part, history.phase.step, history.phase.total
-        return views.progress(t("training.preparing", language, part=part, done=done, total=total), done, total)
-    if not history.total:
-        return note(t("training.starting", language)) if active else ""
-    label = t("training.step_of", language, step=history.step, total=history.total)
-    left = views.time_left(history.seconds_left, language) if active else ""
-    return views.progress(f"{label} · {left}" if left else label, min(history.step, history.total), history.total)
+        shown += note(t("training.reading_log", language, percent=round(100 * history.read)))
+    if state.status in {Status.STOPPED, Status.LOST, Status.FAILED} and history.step > history.saved:
+        shown += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
+    return views.run_head(run, state, language) + shown + figures(history, language)
 
 
 def figures(history: RunHistory, language: str) -> str:
@@ -77,10 +64,28 @@ def figures(history: RunHistory, language: str) -> str:
     return views.cards(shown, language)
 
 
-def chart(curves: dict[str, Points], smoothing: float = 0.0) -> dict[str, object] | None:
-    """Return the value of a chart of labelled curves; None for an empty one."""
-    rows = [[step, value, label] for label, points in curves.items() for step, value in smoothed(points, smoothing)]
-    return {"columns": list(COLUMNS), "datatypes": COLUMNS, "mark": "line", "data": rows} if rows else None
+def chart(history: RunHistory, language: str) -> dict[str, object] | None:
+    """Return the value of the chart of a run: its curves by group, and the steps that were saved; None without any."""
+    groups = []
+    for title, curves in CHARTS.items():
+        series = [
+            {"name": t(label, language), "points": points, "is_raw": name in RAW}
+            for name, label in curves.items()
+            if (points := history.points(name))
+        ]
+        if series:
+            groups.append({"title": t(title, language), "series": series})
+    if not groups:
+        return None
+    marks = sorted({sample.step for sample in history.samples} | ({history.best[1]} if history.best else set()))
+    return {"groups": groups, "marks": marks, "step": t("common.step", language)}
+
+
+def compared(curves: dict[str, Points], language: str) -> dict[str, object] | None:
+    """Return the value of a chart of the evaluation losses of runs; None for a single one."""
+    series = [{"name": name, "points": points, "is_raw": False} for name, points in curves.items()]
+    group = {"title": t("training.evaluation_loss", language), "series": series}
+    return {"groups": [group], "marks": [], "step": t("common.step", language)} if len(curves) > 1 else None
 
 
 def messages(history: RunHistory, language: str) -> str:
@@ -122,35 +127,28 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
     shown = []
     for number, step in enumerate(newest):
         title = f"{t('common.step', language)} {step}"
-        players = "".join(_player(run, sample, title, language) for sample in steps[step])
-        shown.append(
-            f"<h4>{escape(title)}</h4>{players}"
-            if number < OPEN_STEPS
-            else views.details(title, players, f"samples-{step}")
-        )
-    return f'<div class="samples">{"".join(shown)}</div>'
+        sounds = [_heard(run, sample, title, language) for sample in steps[step]]
+        shown.append((title, f"samples-{step}", number < OPEN_STEPS, sounds))
+    return html("run.html", "samples", shown)
 
 
-def _player(run: Run, sample: Sample, title: str, language: str) -> str:
-    """Return a sentence with a player for the model's speech and, if there is one, for the recording."""
+def _heard(run: Run, sample: Sample, title: str, language: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a sentence with players of the model's speech and, if there is one, of the recording."""
     said = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
     sounds = {"inference.model": said}
     recording = run.project.root / sample.recording
     if sample.recording and recording.is_file() and recording.is_relative_to(run.project.root):
         sounds["training.recording"] = recording
-    players = "".join(
-        f"<div><small>{escape(t(key, language))}</small>"
-        f"{views.audio_player(path, f'{title}, {t(key, language)}: {sample.text}')}</div>"
-        for key, path in sounds.items()
-    )
-    return f'<p>{escape(sample.text)}</p><div class="pair">{players}</div>'
+    names = {t(key, language): path for key, path in sounds.items()}
+    players = [(name, views.audio_player(path, f"{title}, {name}: {sample.text}")) for name, path in names.items()]
+    return sample.text, players
 
 
 def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], language: str) -> str:
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
         return note(t("training.choose_two_runs", language))
-    best = [f"<td><b>{item.best[0]:.4f}</b></td>" if item.best else cell("–") for item in histories]
+    best = [cell(f"{item.best[0]:.4f}", classes="mark") if item.best else cell("–") for item in histories]
     rows = [
         [cell(t("training.best_evaluation", language)), *best],
         [cell(t("training.at_step", language)), *(cell(str(item.best[1]) if item.best else "–") for item in histories)],
@@ -165,7 +163,7 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], langu
 
 def command(text: str, language: str) -> str:
     """Return the command that starts the same run."""
-    return note(t("runs.command_hint", language)) + f'<pre class="scroll command" tabindex="0">{escape(text)}</pre>'
+    return note(t("runs.command_hint", language)) + views.code(text)
 
 
 def disk_forecast(result: DiskForecast, language: str) -> str:
@@ -193,7 +191,7 @@ def memory_tables(plan: Result, language: str) -> str:
         for name, size in plan["parts"].items()
     ]
     return (
-        f"<p><b class='{kind}'>{t(f'training.{verdict}', language)}</b></p>"
+        html("views.html", "run_head", kind, t(f"training.{verdict}", language), "")
         + note(t("training.memory_needed", language, **sizes))
         + note(advice)
         + views.table([t(f"training.{name}", language) for name in ("part", "size", "meaning")], parts)
@@ -215,11 +213,11 @@ def effect_of(change: Optimization, language: str) -> str:
 def switch_hint(field: str, device: Result | None, effect: Optimization | None, language: str) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
     hint = device_hints(device).get(field, "training.here_any_device") if device else "training.detecting_device"
-    html = note(t(hint, language))
+    shown = note(t(hint, language))
     if effect:
         changed = t("training.changed_in_run", language, count=effect.changed)
-        html += f'<p class="hint effect"><b>{escape(changed)}</b> · {escape(effect_of(effect, language))}</p>'
-    return html
+        shown += html("run.html", "effect", changed, effect_of(effect, language))
+    return shown
 
 
 def device_hints(device: Result) -> dict[str, str]:

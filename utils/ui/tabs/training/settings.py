@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import Callable, Mapping
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,12 @@ from utils.studio.facts import Problem, UsageError
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
+from utils.ui.html import html
 from utils.ui.i18n import choices, field_title, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.training import render
-from utils.ui.views import attributes, error_box, message_box, note
+from utils.ui.views import error_box, message_box, note
 from utils.xtts.facts import LicenceError
 from utils.xtts.files import TINY
 from utils.xtts.hub import LICENCE, VARIABLE
@@ -89,20 +89,19 @@ def settings_error(error: AmharicTtsError, language: str) -> str:
     """Return a box with an error: each problem of a form or a file on a line, whose field the browser marks."""
     if not isinstance(error, InvalidSettingsError):
         return error_box(error, language)
-    items = "".join(_problem_item(problem, language) for problem in error.problems)
-    heading = escape(t("training.invalid_settings", language))
-    return f'<div class="message error" role="alert"><p><b>{heading}</b></p><ul>{items}</ul></div>'
+    items = [_problem_item(problem, language) for problem in error.problems]
+    return html("run.html", "problems", t("training.invalid_settings", language), items)
 
 
-def _problem_item(problem: SettingProblem, language: str) -> str:
-    """Return a problem with the title of its field, which is marked, as is the one that it needs."""
+def _problem_item(problem: SettingProblem, language: str) -> tuple[str, str]:
+    """Return a problem with the names of its field, which is marked, and of the one that it needs."""
     needed = problem.bound.partition(" ")[0] if problem.rule is Rule.NEEDS else ""
     names = [name for name in (problem.setting, needed) if name in TrainConfig.model_fields]
     titles = {name: f"{field_title(TrainConfig, name, language)} ({name})" for name in names}
     setting = titles.get(problem.setting, problem.setting)
     bound = problem.bound.replace(needed, titles[needed], 1) if needed in titles else problem.bound
     shown = describe(SettingProblem(problem.rule, setting, problem.value, bound), language)
-    return f"<li {attributes(data_setting=' '.join(names))}>{escape(shown)}</li>"
+    return " ".join(names), shown
 
 
 def needs_licence(values: Values) -> bool:
@@ -133,10 +132,9 @@ def start_blocked(project: Project, values: Values, language: str) -> str:
 
 def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     """Lay out the preset, its description, and all settings."""
-    with gr.Row():
-        titles = choices({name: f"preset.{name}.title" for name in PRESETS})
-        preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
-        about = gr.HTML(elem_id="preset-about")
+    titles = choices({name: f"preset.{name}.title" for name in PRESETS})
+    preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
+    about = gr.HTML(elem_id="preset-about")
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
 

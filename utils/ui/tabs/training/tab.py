@@ -35,23 +35,22 @@ ACTIONS = ("check_dataset", "estimate_memory", "test_step", "show_command", "sav
 def build(page: PageContext) -> gr.Tab:
     histories = HistoryCache()
     tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
-    with tab:
-        form, preset, about = train.build_form()
-        build_licence(page, form.widget)
-        build_checks(page, form.widget)
-        device, forecast = gr.HTML(elem_id="device"), gr.HTML(elem_id="disk-forecast")
-        advanced = Advanced(page, "training")
-        with gr.Row(elem_classes="beside"):
-            button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
-            advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
-            with advanced.section():
-                upload = gr.Column()
-        reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
-        with upload:
+    with tab, gr.Row(elem_classes="work"):
+        with gr.Column(elem_classes="rail", elem_id="training-rail", min_width=0):
+            advanced, line = Advanced(page, "training"), gr.HTML(elem_id="rail-line")
+            form, preset, about = train.build_form()
+            build_licence(page, form.widget)
+            reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
+            with gr.Row(elem_classes="start"):
+                button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
+                advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
+            device, forecast = gr.HTML(elem_id="device"), gr.HTML(elem_id="disk-forecast")
+            build_checks(page, form.widget)
             train.build_upload(page, form, message)
-        panel = TrainPanel(page, form, histories)
-        widgets = {"device": device, "train": button, "reason": reason, **build_live(panel, advanced)}
-        build_comparison(page, histories)
+        with gr.Column(elem_classes="result", min_width=0):
+            panel = TrainPanel(page, form, histories)
+            widgets = {"line": line, "device": device, "train": button, "reason": reason, **build_live(panel)}
+            build_comparison(page, histories)
         connect_monitor(panel, widgets)
         connect_effects(tab, panel, widgets)
         connect_start(panel, button, message)
@@ -121,7 +120,8 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
         buttons = views.buttons("training", ACTIONS, request.language)
         done = t("training.step_tested", request.language)
         status = task_status(MEMORY_TEST, request, lambda _: done, shows_log=True)
-        return f'<div class="more">{views.row(buttons)}{status}{request.text("found")}</div>'
+        content = views.row(buttons) + status + request.text("found")
+        return views.details(t("training.checks", request.language), content, "more-checks")
 
     options: dict[str, Any] = {"reads": {"settings": settings}, "show_progress": "minimal"}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), **options)

@@ -56,26 +56,67 @@
   };
 })();
 
-// Buttons in HTML that open a tab: those of the status strip, and "Next". The focus follows, also into System and back.
+// The steps in the bar are the tabs; gradio's own, which they press, are hidden. "Next" opens one too, and moves the focus.
+window.openStep = (name) => {
+  if (name) document.body.dataset.step = name;
+  for (const step of document.querySelectorAll("#steps [data-open]")) {
+    step.setAttribute("aria-selected", step.dataset.open === `${document.body.dataset.step ?? "data"}-tab`);
+  }
+};
 document.addEventListener("click", (event) => {
   const step = event.target.closest("[data-open]");
-  const tab = step && document.getElementById(`${step.dataset.open}-button`);
-  tab?.click();
-  tab?.focus();
+  if (step) {
+    openStep(step.dataset.open.replace("-tab", ""));  // at once: gradio may be busy
+    document.getElementById(`${step.dataset.open}-button`)?.click();
+    document.querySelector(`#steps [data-open=${step.dataset.open}]`).focus();
+    scrollTo(0, 0);
+  }
+  event.target.closest("[data-edit]")?.closest(".rail").classList.toggle("editing");
   if (event.target.closest("#close-system")) document.getElementById("open-system").focus();
+  const menu = document.getElementById("projects-panel");
+  if (menu && !event.target.closest("#projects-panel, #manage-projects, #bar, dialog")) document.getElementById("manage-projects").click();
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") document.getElementById("close-system")?.click();
+  if (event.key !== "Escape" || document.querySelector("dialog")) return;
+  document.getElementById("close-system")?.click();
+  if (document.getElementById("projects-panel")) document.getElementById("manage-projects").click();
+  [...document.querySelectorAll(".sheet [data-close]")].find((button) => button.checkVisibility())?.click();
+});
+
+// A button that starts something shows at once that it was pressed, and cannot be pressed again until it is answered.
+const PRESSED_MS = 3000;
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("#train, #prepare, #speak, button.act:is(.primary, .stop):not([data-confirm])");
+  if (!button) return;
+  if (button.hasAttribute("aria-busy")) {
+    event.preventDefault();
+    event.stopPropagation();
+    return;
+  }
+  button.setAttribute("aria-busy", "true");
+  setTimeout(() => button.removeAttribute("aria-busy"), PRESSED_MS);
+}, true);
+
+// One player for short sounds: the reference of a voice.
+const hearing = new Audio();
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-hear]");
+  if (!button) return;
+  const isSame = hearing.src.endsWith(button.dataset.hear) && !hearing.paused;
+  hearing.pause();
+  if (isSame) return;
+  hearing.src = button.dataset.hear;
+  hearing.play();
 });
 
 // A notification when the training of the open project ends; the browser asks for permission at the first start.
 (() => {
   let before = "";
   setInterval(() => {
-    const step = document.querySelector(".strip [data-open=training-tab]");
+    const step = document.querySelector("#steps [data-open=training-tab]");
     const now = `${document.querySelector("#project input")?.value}: ${step?.className}`;
     if (before === now.replace(/: .*/, ": active") && before !== now && window.Notification?.permission === "granted") {
-      new Notification(document.title, {body: step.textContent});
+      new Notification(document.title, {body: `${step.querySelector("b").textContent}: ${step.dataset.status}`});
     }
     before = now;
   }, 2000);
@@ -146,6 +187,7 @@ window.panel = (element, trigger, watch, props) => {
       if (field.lastKey !== field.dataset.key && !isKept) field.value = field.getAttribute("value") ?? "";
       field.lastKey = field.dataset.key;
     }
+    for (const button of element.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
     element.refreshed?.();
   };

@@ -1,0 +1,105 @@
+"""The chart of a run and the buttons of the page in a real browser."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.data_folders import add_run
+from tests.ui.serving import OneTab, Seen, Served, serving, settle
+from utils.studio.runs import Run
+from utils.ui.i18n import t
+
+pytestmark = pytest.mark.browser
+
+ACKNOWLEDGED = """selector => new Promise(done => {
+  const button = document.querySelector(selector), began = performance.now();
+  const seen = () => button.hasAttribute("aria-busy") ? done(performance.now() - began) : requestAnimationFrame(seen);
+  button.click();
+  seen();
+})"""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("page") / "output", "training", "7930", kind=OneTab) as page:
+        yield page
+
+
+@pytest.fixture
+def run(seen: Seen, served: Served) -> Run:
+    """A run that has not made a step yet, on a page that is open already."""
+    return add_run(served.project(), "20260101-000000-train")
+
+
+def report(run: Run, *events: dict[str, object]) -> None:
+    with run.events.open("a", encoding="utf-8") as log:
+        log.writelines(f"{json.dumps(event)}\n" for event in events)
+
+
+def step(number: int, loss: float) -> dict[str, object]:
+    return {"kind": "train", "step": number, "loss_audio": loss, "loss_text": 1.0, "learning_rate": 1e-5}
+
+
+def colours(page: Page) -> list[str]:
+    return [
+        str(one)
+        for one in page.locator("#training-chart .curve").evaluate_all(
+            "all => all.map(one => one.getAttribute('stroke'))"
+        )
+    ]
+
+
+def test_the_training_curve_is_visible_when_the_page_was_open_before_the_first_step(seen: Seen, run: Run) -> None:
+    page = seen.page
+    report(run, {"kind": "evaluation", "step": 0, "loss": 3.0, "loss_audio": 3.0, "loss_text": 2.0})
+    dots = page.locator("#training-chart circle")
+    expect(dots).to_have_count(1)  # a single point is a dot
+    before = colours(page)
+    report(run, step(1, 2.9), step(2, 2.5))
+    expect(page.locator("#training-chart .curve")).to_have_count(2)
+    after = colours(page)
+    assert len(set(after)) == 2
+    assert before[0] in after
+    assert all(
+        box["height"] > 0
+        for box in page.locator("#training-chart circle").evaluate_all(
+            "all => all.map(one => ({height: one.getBoundingClientRect().height}))"
+        )
+    )
+
+
+def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -> None:
+    page = seen.page
+    report(run, *(step(number, 3 - number / 100) for number in range(1, 101)))
+    svg = page.locator("#training-chart svg")
+    expect(page.locator("#training-chart .raw")).to_have_count(1)  # many points: pale as measured, bold smoothed
+    box = svg.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 80)
+    expect(page.locator("#training-chart .key")).to_contain_text(t("common.step", "en"))
+    expect(page.locator("#training-chart .cross")).to_be_visible()
+    last = page.locator("#training-chart text").last.text_content()
+    page.mouse.down()
+    page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 80, steps=4)
+    page.mouse.up()
+    expect(page.locator("#training-chart text").last).not_to_have_text(str(last))
+    svg.dblclick()
+    expect(page.locator("#training-chart text").last).to_have_text(str(last))
+    assert seen.complaints == []
+
+
+def test_a_pressed_button_shows_it_within_a_tenth_of_a_second(seen: Seen, served: Served) -> None:
+    page = seen.page
+    page.evaluate("""() => {
+      const button = document.createElement("button");
+      Object.assign(button, {className: "act primary", textContent: "Go", id: "probe"});
+      window.presses = 0;
+      button.addEventListener("click", () => { window.presses += 1; });
+      document.querySelector("#tabs").append(button);
+    }""")
+    settle(page)
+    assert page.evaluate(ACKNOWLEDGED, "#probe") <= 100
+    page.locator("#probe").dispatch_event("click")
+    assert page.evaluate("window.presses") == 1  # it cannot be pressed twice

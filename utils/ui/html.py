@@ -1,0 +1,25 @@
+"""HTML of the page: the macros in ``templates``, which escape all text they are given."""
+
+import functools
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+
+ASSETS = Path(__file__).with_name("assets")
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).with_name("templates")),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=StrictUndefined,
+)
+
+
+@functools.cache
+def _template(file: str) -> Template:
+    return TEMPLATES.get_template(file)
+
+
+def html(file: str, macro: str, *values: object, **named: object) -> str:
+    """Return what a macro makes of values; only those that the macro marks as safe may be HTML."""
+    return str(getattr(_template(file).module, macro)(*values, **named)).strip()

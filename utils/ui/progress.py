@@ -1,0 +1,88 @@
+"""How far a run is: one reducer of its newest events into named phases, and one renderer for every tab."""
+
+import time
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from utils.core.events import Event, as_number
+from utils.studio.run_state import State
+from utils.studio.runs import ACTIVE, Run
+from utils.ui import views
+from utils.ui.html import html
+from utils.ui.i18n import t
+
+# The phases by kind of run, in order; the last one reports without naming itself.
+PHASES = {
+    "prepare": ("download", "find", "check_texts", "learn_voice", "prepare"),
+    "train": ("text", "audio", "train"),
+}
+OPTIONAL = {"download", "check_texts", "learn_voice", "text", "audio"}  # are named once they are reached
+EARLY_SHARE, EARLY_SECONDS = 10, 20  # before both of these, an estimate of the rest would be a guess
+
+
+class Position(NamedTuple):
+    """Where a run is now."""
+
+    phase: str
+    done: float = 0
+    total: float = 0
+    percent: float | None = None  # of the phase
+    seconds_left: float | None = None
+
+
+def position(verb: str, events: Sequence[Event]) -> Position:
+    """Return the phase that the newest event is about; at the start that is the first one that every run has."""
+    plan = PHASES.get(verb, (verb,))
+    first = Position(next(name for name in plan if name not in OPTIONAL))
+    event = next((event for event in reversed(events) if event["kind"] in {"progress", "fetched", "started"}), None)
+    if event is None or event["kind"] == "started":
+        return first
+    name = "download" if event["kind"] == "fetched" else str(event.get("part") or plan[-1])
+    percent, left = (as_number(event.get(key)) for key in ("percent", "seconds_left"))
+    done, total = (as_number(event.get(key)) or 0 for key in ("step", "total"))
+    share = percent if percent is not None else 100 * done / total if total > 0 else None
+    if name in plan[:-1] and total and done >= total:
+        return Position(plan[-1])
+    return Position(name if name in plan else plan[-1], done, total, share, left)
+
+
+def estimate(state: State, now: Position, language: str) -> str:
+    """Return how long the rest will take, once that can be known."""
+    elapsed = time.time() - state.created
+    if state.status not in ACTIVE or ((now.percent or 0) < EARLY_SHARE and elapsed < EARLY_SECONDS):
+        return ""
+    return views.time_left(now.seconds_left, language)
+
+
+def phases(run: Run, state: State, language: str) -> str:
+    """Show the phases of a run, done, active and to come."""
+    now = position(state.verb, views.newest_events(run))
+    plan = [name for name in PHASES.get(state.verb, (state.verb,)) if name not in OPTIONAL or name == now.phase]
+    shown = []
+    for number, name in enumerate(plan):
+        is_now = name == now.phase
+        share = min(100.0, max(0.0, now.percent)) if is_now and now.percent is not None else None
+        shown.append(
+            {
+                "title": t(f"phases.{name}", language),
+                "state": "now" if is_now else "done" if number < plan.index(now.phase) else "next",
+                "share": None if share is None else f"{share:.0f}",
+                "text": _text(state, now, language) if is_now else "",
+            }
+        )
+    return html("page.html", "phases", shown)
+
+
+def _text(state: State, now: Position, language: str) -> str:
+    counted = t("common.step_of", language, step=f"{now.done:.0f}", total=f"{now.total:.0f}") if now.total else ""
+    if state.verb != "train" and now.percent is not None:
+        counted = f"{now.percent:.0f} %"
+    return " · ".join(filter(None, (counted, estimate(state, now, language))))
+
+
+def brief(run: Run, state: State, language: str) -> tuple[str, float | None]:
+    """Return how far a run is in a few words, and in percent."""
+    now = position(state.verb, views.newest_events(run))
+    share = "" if now.percent is None else f"{now.percent:.0f} %"
+    left = estimate(state, now, language)
+    return ", ".join(filter(None, (share or t(f"phases.{now.phase}", language), left))), now.percent
