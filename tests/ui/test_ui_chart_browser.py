@@ -79,7 +79,7 @@ def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 80)
     expect(page.locator("#training-chart .key")).to_contain_text(t("common.step", "en"))
-    expect(page.locator("#training-chart .cross")).to_be_visible()
+    expect(page.locator("#training-chart .cross")).to_have_attribute("visibility", "visible")
     last = page.locator("#training-chart text").last.text_content()
     page.mouse.down()
     page.mouse.move(box["x"] + box["width"] * 0.75, box["y"] + 80, steps=4)

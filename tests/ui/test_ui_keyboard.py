@@ -22,6 +22,7 @@ def test_the_whole_way_is_gone_by_keyboard(seen: Seen) -> None:
     for language in ("am", "en"):
         reach(page, "#open-system")
         page.keyboard.press("Enter")
+        expect(page.locator("#language")).to_be_visible()
         reach(page, f"#language input[value={language}]", "Shift+Tab")
         page.keyboard.press("Space")
         expect(page.locator("html")).to_have_attribute("lang", language)
