@@ -7,14 +7,16 @@ are relative to it, so a copied project reads its own recordings.
 import importlib.util
 import os
 from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
 from utils.config import SEPARATOR
 from utils.core.addresses import is_url
 from utils.core.errors import AmharicTtsError, FileDamagedError, PathMissingError
-from utils.core.fields import field_values
+from utils.core.fields import Fields, field_values
 from utils.core.folders import hash_file
+from utils.core.languages import AMHARIC
 from utils.core.paths import resolve_inside
 from utils.core.storage import (
     cached_while_unchanged,
@@ -27,6 +29,7 @@ from utils.core.storage import (
     verify_signed,
     write_atomically,
 )
+from utils.core.wording import describe
 from utils.dataset import voice_recordings
 from utils.dataset.corpora import CORPUS, HUB
 from utils.dataset.facts import Bad
@@ -207,8 +210,8 @@ def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) 
         remove_input(project, project_input(kind))
 
 
-def preview(name: str) -> InputPreview:
-    """Look at an input without decoding any audio."""
+def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> InputPreview:
+    """Look at an input without decoding any audio; its problems are worded in a language."""
     if is_remote(name):
         if is_url(name) and not can_download():
             raise InputError(Problem.NO_PACKAGE, "yt-dlp")
@@ -221,7 +224,7 @@ def preview(name: str) -> InputPreview:
     if path.is_file() and (is_media(path) or is_subtitle(path) or is_transcript(path)):
         siblings = sorted(other for other in path.parent.iterdir() if other.is_file())
         return pair_files([path, *counterparts(path, siblings)])
-    scan = find_recordings([path], language="am")
+    scan = find_recordings([path], language=spoken)
     layouts = {note.layout for note in scan.notes if isinstance(note, LayoutFound)}
     if layouts <= {subtitle_files.NAME, transcripts.NAME} and path.is_dir() and not has_packed(scan.problems):
         content = pair_files(_files_below(path))
@@ -229,12 +232,16 @@ def preview(name: str) -> InputPreview:
             raise InputError(Problem.NO_MEDIA, name)
         return content
     problems = [problem for problem in scan.problems if not isinstance(problem.reason, NotOnDisk)]
-    notes = [str(note) for note in scan.notes if not isinstance(note, LayoutFound | AudioWithoutText)]
+    notes = [describe(note, language) for note in scan.notes if not isinstance(note, LayoutFound | AudioWithoutText)]
     return InputPreview(
         clips=sum(bool(recording.text or recording.cues) for recording in scan.recordings),
-        problems=(*notes, *(f"{problem.path.name}: {problem.reason}" for problem in problems)),
+        problems=(*notes, *(f"{problem.path.name}: {_said(problem.reason, language)}" for problem in problems)),
         has_tables=has_packed(scan.problems),
     )
+
+
+def _said(reason: object, language: str) -> str:
+    return describe(reason, language) if isinstance(reason, (Fields, Enum)) else str(reason)
 
 
 def has_packed(problems: Iterable[Bad]) -> bool:

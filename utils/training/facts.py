@@ -125,6 +125,10 @@ class DeviceLacks(Fact):
     device: str
 
 
+class ByteDropoutIdle(Fact):
+    """Byte dropout does nothing here: it is part of fused attention on a CPU."""
+
+
 class MemoryLimit(Fact):
     """Bytes of the GPU that a run may use."""
 

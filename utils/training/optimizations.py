@@ -13,6 +13,7 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
 from utils.training.errors import SettingProblem, SettingRefusedError
+from utils.training.facts import ByteDropoutIdle
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
@@ -85,8 +86,10 @@ class TrainingOptimizer:
         if config.enable_fused_gelu:
             yield blocks.fuse_gelu(gpt)
         yield self.configure_sdpa(gpt)
-        if config.enable_byte_dropout and config.enable_sdpa and self.device.type == "cpu" and not config.use_compile:
-            yield dropout.use_byte_dropout(gpt)
+        if config.enable_byte_dropout:
+            acts = self.device.type == "cpu" and config.enable_sdpa and not config.use_compile
+            idle = Optimization("enable_byte_dropout", 0, ByteDropoutIdle())
+            yield dropout.use_byte_dropout(gpt) if acts else idle
         if config.enable_grad_checkpoint:
             yield self.apply_gradient_checkpointing(gpt)
         if config.use_compile:

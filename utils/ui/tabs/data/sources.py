@@ -8,6 +8,7 @@ import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.dataset import prompts, voice_recordings
+from utils.dataset.metadata import read_language
 from utils.dataset.readers.folder import ARCHIVES, MEDIA
 from utils.dataset.store import Store
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
@@ -79,7 +80,9 @@ def _add(request: PanelRequest) -> Mapping[str, Any]:
         if not text:
             raise InputError(Problem.NOTHING_ENTERED)
         names = uploads.split_inputs(text)
-        found = "".join(dict.fromkeys(render.preview(uploads.preview(name), language) for name in names))
+        spoken = read_language(request.project.dataset)
+        looks = (uploads.preview(name, language, spoken=spoken) for name in names)
+        found = "".join(dict.fromkeys(render.preview(look, language) for look in looks))
         uploads.add_input(request.project, text)
     except AmharicTtsError as error:  # what was entered stays, to be corrected
         return {"message": error_box(error, language)}
