@@ -171,7 +171,7 @@ def test_a_dataset_is_split_again_exported_and_merged(
     assert len(load_dataset(folder).recordings) == 3
     assert dataset("merge", theirs) == 0
     assert len(load_dataset(folder).recordings) == 4
-    assert "1 new recordings with" in capsys.readouterr().out
+    assert "1 new recording with" in capsys.readouterr().out
 
 
 def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> None:

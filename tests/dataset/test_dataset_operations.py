@@ -61,7 +61,7 @@ def test_a_merge_adds_recordings_with_their_split_and_a_dry_run_changes_nothing(
     (other / "wavs" / "r3-1.wav").unlink()
     before = {path: path.stat().st_mtime_ns for path in mine.rglob("*")}
     plan = merge(mine, other, dry_run=True)
-    assert str(plan).startswith("2 new recordings with 5 clips (0.1 min in use). 1 recordings already exist")
+    assert str(plan.total).startswith("2 new recordings with 5 clips (0.1 min in use). Already there: 1.")
     assert (plan.known, plan.duplicates, plan.missing) == (1, 1, ("wavs/r3-1.wav",))
     assert {path: path.stat().st_mtime_ns for path in mine.rglob("*")} == before
     new = {name: row for name, row in load_dataset(other).clips.items() if row.recording == "r2" or name == "r3-2"}

@@ -164,7 +164,7 @@ def stats(folder: Path, _arguments: argparse.Namespace) -> int:
 
 def merge(folder: Path, arguments: argparse.Namespace) -> int:
     """Add the clips and the split of another dataset; existing clips are unchanged."""
-    print(bulk_edits.merge(folder, arguments.other, dry_run=arguments.dry_run))
+    print(bulk_edits.merge(folder, arguments.other, dry_run=arguments.dry_run).total)
     return 0
 
 

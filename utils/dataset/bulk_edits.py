@@ -16,7 +16,7 @@ from utils.core.storage import file_lock, replacing, storage_errors
 from utils.dataset.clip import Clip, Source
 from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
-from utils.dataset.facts import DatasetError, DatasetProblem, Reason
+from utils.dataset.facts import DatasetError, DatasetProblem, MergeTotal, Reason
 from utils.dataset.filters import RULES, judge
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import Dataset, load_dataset, open_store
@@ -112,17 +112,12 @@ class MergePlan:
     duplicates: int  # clips whose exact audio exists already; they are added as excluded
     missing: tuple[str, ...]  # audio files that do not exist; their clips are skipped
 
-    def __str__(self) -> str:
+    @property
+    def total(self) -> MergeTotal:
         clips = [clip for _, group in self.recordings for clip in group]
-        minutes = _seconds([clip for clip in clips if clip.status == "kept"]) / 60
-        sentences = [f"{len(self.recordings)} new recordings with {len(clips)} clips ({minutes:.1f} min in use)."]
-        if self.known:
-            sentences.append(f"{self.known} recordings already exist and stay unchanged.")
-        if self.duplicates:
-            sentences.append(f"{self.duplicates} clips already exist and are excluded as duplicates.")
-        if self.missing:
-            sentences.append(f"{len(self.missing)} clips have no audio file and are skipped: {self.missing[0]} …")
-        return " ".join(sentences)
+        seconds = _seconds([clip for clip in clips if clip.status == "kept"])
+        missing = len(self.missing)
+        return MergeTotal(len(self.recordings), len(clips), seconds, self.known, self.duplicates, missing)
 
 
 def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:

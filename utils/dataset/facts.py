@@ -187,6 +187,17 @@ class Prepared(Fact):
     bad: int
 
 
+class MergeTotal(Fact):
+    """What another dataset adds to one, and what of it is left out."""
+
+    recordings: int
+    clips: int
+    seconds: float
+    known: int
+    duplicates: int
+    missing: int
+
+
 class ClipNotEncoded(WarningFact):
     """A clip cannot be encoded for training."""
 
