@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.core.errors import AmharicTtsError, DataError
+from utils.core.errors import AmharicTtsError, DataError, RecordedError
 from utils.core.facts import Fact, Progress, Unrecognised, WarningFact, from_json, to_json
 
 
@@ -47,7 +47,7 @@ class ProbeError(DataError):
         ProbeOuter("a", 0.5),
         ProbeOuter("a", math.inf, ("ሰላም", "b"), Colour.RED, ProbeInner(3), Path("x")),
         ProbeOuter("a", 0.5, cause=ProbeError("c", 2.0)),
-        ProbeOuter("a", 0.5, cause=DataError("A sentence.", hint="A cure.")),
+        ProbeOuter("a", 0.5, cause=RecordedError("OldError", "A sentence.")),
         ProbeOuter("a", 0.5, cause="a sentence of version 1.1"),
         Progress(1, 2, "train"),
     ],

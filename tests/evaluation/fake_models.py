@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.dataset.recordings import babble
+from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.evaluation.evaluate import Candidate, EvaluatedModel, Vector
@@ -40,7 +41,7 @@ class FakeModel(EvaluatedModel):
 
     def speak(self, text: str, config: SpeechConfig) -> Speech:
         if "?" in text:
-            raise TextError("No questions.", hint="Leave it out.")
+            raise worded(TextError, "No questions.", "Leave it out.")
         if len(self.spoken) >= self.stop_after:
             raise KeyboardInterrupt
         self.spoken.append(text)
@@ -77,6 +78,6 @@ class FakeRecogniser:
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ARG002
         if self.clips + len(clips) > self.fails_after:
-            raise RecognitionError("It is out of memory.", hint="Choose a smaller one.")
+            raise worded(RecognitionError, "It is out of memory.", "Choose a smaller one.")
         self.clips += len(clips)
         return [Transcript(self.text, 1.0) for _ in clips]

@@ -103,7 +103,7 @@ def test_a_process_that_is_killed_or_does_not_reply_is_restarted(
 @pytest.mark.parametrize(
     ("language", "message"),
     [
-        ("ours", r"It knows only English\. Choose another\."),
+        ("ours", r"tiny supports only English\. Choose a size without"),
         ("theirs", "Failing fake failed: IndexError: list index out of range"),
         ("few", "Failing fake failed: ValueError"),
         ("crash", "twice.*exit code 3"),

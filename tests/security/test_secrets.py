@@ -12,6 +12,7 @@ import utils.ui
 import xtts_demo
 from tests.run_kinds.count import CountConfig
 from tests.security.test_settings_of_paths import CONFIGS
+from tests.worded import worded
 from utils.config import DatasetConfig
 from utils.config.base import Config
 from utils.core.errors import ConfigError
@@ -77,7 +78,7 @@ def test_the_password_of_the_page_can_stand_in_a_variable_and_goes_no_further(mo
 
     def launch(*_: object, who: page_server.Credentials, **__: object) -> None:
         accounts.append(who)
-        raise ConfigError("Far enough.")
+        raise worded(ConfigError, "Far enough.")
 
     page = SimpleNamespace(launch=launch)
     monkeypatch.setattr(utils.ui, "app", page, raising=False)

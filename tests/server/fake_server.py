@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 import numpy as np
 
+from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
 from utils.core.paths import ROOT
@@ -45,7 +46,7 @@ class FakeModel:
     def stream(self, text: str | SpeechPlan, config: SpeechConfig) -> Iterator[Samples]:
         assert isinstance(text, str)
         if UNREADABLE in text:
-            raise TextError(f"/secret/place/vocab.json has no symbol for {UNREADABLE}.", hint="Write it in words.")
+            raise worded(TextError, f"/secret/place/vocab.json has no symbol for {UNREADABLE}.", "Write it in words.")
         for word in text.split() * (10_000 if ENDLESS in text else 1):
             self.check()
             if SLOW in text or ENDLESS in text:
@@ -136,7 +137,7 @@ if __name__ == "__main__":
         if config.model == "late":
             time.sleep(1.0)
         if config.model == "missing":
-            raise TextError("There is no such model.", hint="Name another.")
+            raise worded(TextError, "There is no such model.", "Name another.")
         return cast("Synthesizer", FakeModel(check))
 
     serve.load = load

@@ -96,7 +96,7 @@ def test_requests_while_the_model_is_loading() -> None:
 @pytest.mark.slow
 def test_a_model_that_cannot_be_loaded_ends_the_server() -> None:
     with contextlib.closing(Served("--model", "missing")) as server:
-        assert server.wait_for("(TextError: There is no such model. Name another.)")
+        assert server.wait_for("(WordedTextError: There is no such model. Name another.)")
         assert server.exit_code(5) == 1
 
 

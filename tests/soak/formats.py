@@ -14,6 +14,7 @@ import numpy as np
 import soundfile
 import torch
 
+from tests.worded import worded
 from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
@@ -115,7 +116,7 @@ def read_checkpoints(path: Path) -> str:
     run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
     for checkpoint in checkpoints.list_checkpoints(run):
         if checkpoint.error:
-            raise RunError(checkpoint.error, hint="Choose another checkpoint.")
+            raise worded(RunError, checkpoint.error, "Choose another checkpoint.")
     newest = checkpoints.find(run, "newest")
     checkpoints.find(run, "best")
     return describe([newest.info, checkpoints.read_state(newest.folder)])

@@ -20,6 +20,7 @@ import pytest
 
 from tests.soak.mounting import BLOCK, NotHere, fill, mounted
 from tests.soak.subject import Lost, Subject, wait_for
+from tests.worded import worded
 from utils.core.errors import StorageError
 from utils.core.events import iter_events, read_tail
 from utils.studio import runs
@@ -205,7 +206,7 @@ def test_a_run_reports_its_end_on_a_full_disk(small_disk: Path, message: str) ->
     def fail() -> None:
         with log, redirect_stdout(log), redirect_stderr(log), Job(run):
             fill(small_disk, 0)
-            raise StorageError(message)
+            raise worded(StorageError, message)
 
     with pytest.raises(StorageError):
         fail()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
 from utils.speech.facts import QueueFullError, SessionClosedError
@@ -25,7 +26,7 @@ def session() -> Iterator[SpeechSession]:
 
 def load(config: SpeechConfig, check: Check) -> Any:
     if config.model == "missing":
-        raise RunError("There is no such model.")
+        raise worded(RunError, "There is no such model.")
     return SimpleNamespace(check=check)
 
 

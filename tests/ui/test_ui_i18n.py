@@ -9,6 +9,7 @@ import gradio as gr
 import pytest
 
 from tests.run_kinds.count import CountConfig
+from tests.worded import worded
 from utils.core.errors import AmharicTtsError, DataError, RunBusyError
 from utils.core.paths import ROOT, validate_name
 from utils.core.storage import write_atomically
@@ -78,7 +79,7 @@ def test_an_error_is_described_in_both_languages_an_internal_one_as_such() -> No
     busy = RunActiveError("20260101-train", "የአበበ")
     assert describe_error(busy, "en") == str(busy)
     assert describe_error(busy, "am") == f"የየአበበ ሥራ 20260101-train እየሄደ ነው። {CURE} መጀመሪያ ያቁሙት፣ ወይም እስኪያልቅ ይጠብቁ።"
-    untranslated = DataError("The moon is full.", hint="Wait two weeks.")
+    untranslated = worded(DataError, "The moon is full.", "Wait two weeks.")
     assert describe_error(untranslated, "am") == f"The moon is full. {CURE} Wait two weeks."
     assert "ZeroDivisionError: by zero" in describe_error(ZeroDivisionError("by zero"), "en")
     assert describe_error(ZeroDivisionError("by zero"), "am").startswith("ይህ የፕሮግራሙ ስሕተት ነው")
@@ -90,7 +91,7 @@ def test_a_handler_fails_in_the_language_of_the_page_without_a_traceback(
 ) -> None:
     @show_errors
     def act(language: str) -> None:
-        raise RunBusyError("r1 is at work.", hint="Stop it first.")
+        raise worded(RunBusyError, "r1 is at work.", "Stop it first.")
 
     with pytest.raises(gr.Error, match=expected) as raised:
         act(language)

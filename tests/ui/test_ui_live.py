@@ -3,6 +3,7 @@
 import gradio as gr
 import pytest
 
+from tests.worded import worded
 from utils.core.errors import DataError
 from utils.ui.page import Live
 
@@ -15,7 +16,7 @@ def test_a_part_that_fails_leaves_the_others_and_says_why(monkeypatch: pytest.Mo
         language, button, first, second = gr.Radio(["en", "am"]), gr.Button(), gr.HTML(), gr.HTML()
 
         def fail() -> list[str]:
-            raise DataError("The store is damaged.", hint="Restore it.")
+            raise worded(DataError, "The store is damaged.", "Restore it.")
 
         live.add(fail, [], [first])
         live.add(lambda: ["whole"], [], [second])

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.worded import worded
 from utils.amharic import explain
 from utils.core import processes
 from utils.core.errors import AmharicTtsError, RunError
@@ -48,7 +49,7 @@ def test_no_text_becomes_html(run: Run) -> None:
         views.findings([Finding(HTML, "fail", HTML, HTML)], "en"),
         views.note(HTML),
         views.message_box("error", HTML),
-        views.error_box(RunError(HTML, hint=HTML), "en"),
+        views.error_box(worded(RunError, HTML, HTML), "en"),
         views.message_list("warning", HTML, [HTML]),
         views.details(HTML, ""),
         views.progress(HTML, 1, 2),

@@ -18,10 +18,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
+from tools.tiny_voice.espeak import EspeakError
 from tools.tiny_voice.recipe import RECIPES, Checks
 from utils.cli import demo
 from utils.config import SpeechConfig
-from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, ConfigError
+from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
 from utils.studio.paths import TINY_VOICE, Project
@@ -42,7 +43,7 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     try:
         return int(arguments.run(arguments))
-    except AmharicTtsError as error:
+    except (AmharicTtsError, EspeakError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
 
@@ -112,7 +113,7 @@ def build(arguments: argparse.Namespace) -> int:
 def evaluate(arguments: argparse.Namespace) -> int:
     """Evaluate a voice, and optionally a fine-tuning of it."""
     if min(arguments.sentences, arguments.retrieved, arguments.voices) < 1:
-        raise ConfigError("--sentences, --retrieved and --voices must be at least 1.")
+        raise SystemExit("--sentences, --retrieved and --voices must be at least 1.")
     from tools.tiny_voice import report
     from tools.tiny_voice.checks import measure
     from tools.tiny_voice.stages import Progress

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from utils.core.errors import AmharicTtsError
 from utils.media.audio import Samples
 from utils.media.rates import RATE
 
@@ -34,7 +33,7 @@ CLAUSE = re.compile(r"([.,;:?!]+)\s*")
 EVENT_NAMES = {"β": "b", "t`": "tʼ", "k`": "kʼ", "p`": "pʼ", "tʃ`": "t͡ʃʼ", "tʃ": "t͡ʃ", "dʒ": "d͡ʒ"}
 
 
-class EspeakError(AmharicTtsError):
+class EspeakError(Exception):
     """espeak-ng is missing, or did not speak."""
 
 
@@ -107,10 +106,9 @@ class Espeak:
         try:
             self._library = ctypes.CDLL(LIBRARY)
         except OSError as error:
-            hint = "Install it (Debian, Ubuntu: sudo apt install espeak-ng)."
-            raise EspeakError("The library of espeak-ng is missing.", hint=hint) from error
+            raise EspeakError("Install espeak-ng (Debian, Ubuntu: sudo apt install espeak-ng).") from error
         if self._library.espeak_Initialize(SYNCHRONOUS, 0, None, PHONE_EVENTS) != RATE:
-            raise EspeakError("espeak-ng does not start.", hint="Install the package espeak-ng-data again.")
+            raise EspeakError("espeak-ng does not start. Install the package espeak-ng-data again.")
         self._samples: list[Samples] = []
         self._events: list[tuple[str, int]] = []
         self._callback = _CALLBACK(self._receive)  # the library keeps no reference
@@ -126,7 +124,7 @@ class Espeak:
         """
         voice = f"am+{variant}" if variant else "am"
         if self._library.espeak_SetVoiceByName(voice.encode()):
-            raise EspeakError(f"espeak-ng has no voice {voice}.", hint="Install the package espeak-ng-data.")
+            raise EspeakError(f"espeak-ng has no voice {voice}. Install the package espeak-ng-data.")
         for name, value in parameters.items():
             self._library.espeak_SetParameter(PARAMETERS[name], value, 0)
         self._samples, self._events = [], []

@@ -20,7 +20,6 @@ from tools.tiny_voice.training_loop import CURVE
 from tools.tiny_voice.widen import widen
 from tools.untrained import GptSize, VocoderSize, new_config, new_vocoder, write_config, write_speakers, write_weights
 from utils.config import TrainConfig
-from utils.core.errors import RunError
 from utils.core.events import Event, EventLog, iter_events
 from utils.core.folders import replace_folder
 from utils.core.languages import AMHARIC
@@ -168,7 +167,7 @@ def _learn(project: Project, config: TrainConfig, progress: Progress) -> None:
         job.events = _ReportingLog(run.events, progress)
         train(config, run, job.report, job.should_stop)
     if not project.ready.is_dir():
-        raise RunError(f"{run.folder} ended without a best checkpoint.", hint="Delete this folder and begin again.")
+        raise SystemExit(f"{run.folder} ended without a best checkpoint. Delete this folder and begin again.")
 
 
 def _interrupted(project: Project) -> Run | None:

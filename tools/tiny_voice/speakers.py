@@ -113,6 +113,6 @@ def refuse_equal_voices(speakers: Sequence[Speaker] = (*SPEAKERS, *HELD_OUT)) ->
         distance = mel_cepstral_distance(sounds[first], sounds[second])
         if distance is not None and distance < SAME_VOICE:
             raise EspeakError(
-                f"espeak-ng gives {speakers[second].name} and {speakers[first].name} the same voice.",
-                hint=f"Its data lack the variant {speakers[second].variant}: install the package espeak-ng-data again.",
+                f"espeak-ng gives {speakers[second].name} and {speakers[first].name} the same voice. "
+                f"Its data lack the variant {speakers[second].variant}: install the package espeak-ng-data again.",
             )

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from tools.tiny_voice.continuing import fingerprint
 from tools.tiny_voice.recipe import Recipe
-from utils.core.errors import ConfigError
 from utils.core.storage import file_lock, make_folder, read_json, write_atomically
 
 DONE, BEGUN = "done.json", "begun.json"
@@ -114,7 +113,7 @@ def run(context: BuildContext, stages: Sequence[Stage], selected: Collection[str
     """Run the selected stages (default: all) that are not done yet; others may run in another process."""
     known = [stage.name for stage in stages]
     if unknown := sorted(set(selected) - set(known)):
-        raise ConfigError(f"Unknown stage: {', '.join(unknown)}.", hint=f"The stages are {', '.join(known)}.")
+        raise SystemExit(f"Unknown stage: {', '.join(unknown)}. The stages are {', '.join(known)}.")
     make_folder(context.root)
     keys: dict[str, str] = {}
     for stage in stages:
@@ -175,7 +174,7 @@ def _run_stage(context: BuildContext, stage: Stage, key: str) -> None:
 
 def _require_earlier_stages(context: BuildContext, stage: Stage, keys: Mapping[str, str]) -> None:
     if missing := [name for name in stage.after if not is_done(context, name, keys[name])]:
-        raise ConfigError(f"The stage {stage.name} needs {' and '.join(missing)} first.", hint="Name those stages too.")
+        raise SystemExit(f"The stage {stage.name} needs {' and '.join(missing)} first. Name those stages too.")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from utils.cli.runs import add_output, follow
 from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
 from utils.core import monitor
-from utils.core.errors import RunError
+from utils.core.errors import ChildError
 from utils.core.events import iter_events
 from utils.core.facts import from_json
 from utils.core.processes import query
@@ -182,7 +182,7 @@ class FieldTest:
 
 def _finish(run: runs.Run) -> None:
     if follow(run):
-        raise RunError(f"The run {run.name} failed: {run.current_state().reason()}")
+        raise ChildError(run.current_state().reason())
 
 
 def _last_number(output: str) -> float:

@@ -30,7 +30,7 @@ shown as an internal error.
 import re
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, dataclass_transform
+from typing import dataclass_transform
 
 from utils.core import wording
 from utils.core.fields import Fields, field_values, set_fields
@@ -63,30 +63,25 @@ class AmharicTtsError(Fields, Exception):
         super().__init_subclass__()
         ERRORS[cls.__name__] = cls
 
-    def __init__(self, *values: object, hint: str = "", **named: object) -> None:
-        super().__init__(*values)
-        self._hint = hint
-        if self.fields:
-            set_fields(self, values, named)
-            self.args = tuple(field_values(self).values())  # with which a copy in another process is made
+    def __init__(self, *values: object, **named: object) -> None:
+        set_fields(self, values, named)
+        super().__init__(*field_values(self).values())  # with which a copy in another process is made
 
     @property
     def message(self) -> str:
         """What happened and where, in English."""
-        if not self.fields and self.args:
-            return str(self.args[0])  # not typed yet
         return wording.describe(self)
 
     @property
     def hint(self) -> str:
         """How to fix it, in English."""
-        return self._hint or wording.cure(self)
+        return wording.cure(self)
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and (other.args, other.hint) == (self.args, self.hint)
+        return type(other) is type(self) and other.args == self.args
 
     def __hash__(self) -> int:
         return hash((type(self), str(self.args)))
@@ -98,25 +93,13 @@ ERRORS: dict[str, type[AmharicTtsError]] = {}  # by name
 class ConfigError(AmharicTtsError):
     """A setting is unknown, malformed or out of bounds."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
-
 
 class AudioError(AmharicTtsError):
     """An audio file cannot be read or written."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
-
 
 class TextError(AmharicTtsError):
     """A text cannot be handled."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class UnknownLanguageError(TextError, ValueError):
@@ -129,57 +112,29 @@ class UnknownLanguageError(TextError, ValueError):
 class VocabularyError(TextError):
     """A vocabulary does not fit the text or the model."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
-
 
 class DataError(AmharicTtsError):
     """A dataset or its manifest is damaged."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class DownloadError(AmharicTtsError):
     """A URL cannot or must not be downloaded."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
-
 
 class SpeedupError(AmharicTtsError):
     """An optimization cannot act on this model or machine."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class RunError(AmharicTtsError):
     """A run cannot be started, found or stopped."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
-
 
 class RunBusyError(RunError):
     """The run or its project is busy."""
 
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
-
 
 class StorageError(AmharicTtsError):
     """The disk is full, or a folder cannot be written."""
-
-    if TYPE_CHECKING:
-
-        def __init__(self, message: str = "", *, hint: str = "") -> None: ...
 
 
 class DamagedError(StorageError):
@@ -306,6 +261,13 @@ class ShortageError(AmharicTtsError):
     """The system is short of something."""
 
     resource: Resource
+
+
+class RecordedError(AmharicTtsError):
+    """An error that another version wrote down, or one that is damaged."""
+
+    name: str
+    values: str
 
 
 class InternalError(AmharicTtsError):

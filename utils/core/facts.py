@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin
 
 from utils.core import wording
-from utils.core.errors import ERRORS, AmharicTtsError, as_typed
+from utils.core.errors import ERRORS, AmharicTtsError, RecordedError, as_typed
 from utils.core.fields import Fields, field_values, set_fields
 
 MAX_INTEGER = 2**53  # floats beyond it skip integers; nothing counts that far
@@ -174,8 +174,7 @@ def from_json(event: Mapping[str, Any] | str) -> Fact:
 def error_to_json(error: BaseException) -> Json:
     """Return any error as JSON values."""
     typed = as_typed(error)
-    told = field_values(typed) or {"message": typed.message, "hint": typed.hint}
-    return {"error": type(typed).__name__, **{name: _plain(item) for name, item in told.items()}}
+    return {"error": type(typed).__name__, **{name: _plain(item) for name, item in field_values(typed).items()}}
 
 
 _MISMATCH = object()
@@ -223,13 +222,13 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
 
 
 def error_from_json(told: Mapping[str, Any]) -> AmharicTtsError:
-    """Return the error that was written; one whose class or fields are not known is an error with a sentence."""
-    kind = ERRORS.get(str(told["error"]), AmharicTtsError)
-    if not kind.fields:
-        return kind(str(told.get("message", told["error"])), hint=str(told.get("hint", "")))
+    """Return the error that was written; one whose class or fields are not known is a ``RecordedError``."""
+    kind = ERRORS.get(str(told["error"]), RecordedError)
     values = {name: _typed(told[name], type_) for name, type_ in kind.fields.items() if name in told}
     is_whole = all(name in values or hasattr(kind, name) for name in kind.fields)
-    return kind(**values) if is_whole and _MISMATCH not in values.values() else AmharicTtsError(str(told["error"]))
+    if is_whole and _MISMATCH not in values.values():
+        return kind(**values)
+    return RecordedError(str(told["error"]), " ".join(str(value) for name, value in told.items() if name != "error"))
 
 
 def _number(value: object) -> object:

@@ -62,8 +62,6 @@ def describe(
     name = type(thing).__name__
     if isinstance(thing, Fields) and name in rows():
         return text(name, language, field_values(thing))
-    if isinstance(thing, Fields) and isinstance(thing, BaseException) and not thing.fields and thing.args:
-        return str(thing.args[0])  # not typed yet
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 
@@ -88,7 +86,7 @@ def cure(error: BaseException, language: str = "en") -> str:
 
 def explain(error: BaseException, language: str = "en") -> str:
     """Return what happened and how to fix it."""
-    message, advice = describe(error, language), cure(error, language) or str(getattr(error, "hint", ""))
+    message, advice = describe(error, language), cure(error, language)
     label = f"{text('common.cure', language)}፦ " if language == "am" and advice else ""
     return f"{message} {label}{advice}".rstrip()
 
