@@ -51,7 +51,7 @@
     for (let box = target; box; box = box.parentElement) place.push(box);
   });
   window.keepFocus = () => {
-    if (document.activeElement !== document.body || place[0]?.isConnected) return;
+    if (document.activeElement !== document.body || (place[0]?.isConnected && place[0].checkVisibility())) return;
     place.map(next).find(Boolean)?.focus();
   };
 })();
