@@ -50,13 +50,14 @@ def build(page: PageContext) -> gr.Tab:
             text = build_text(context)
             widgets = build_speak(context, text)
             build_takes(context, text, widgets["chosen"], widgets.pop("audio"))
-        for title, build_part in (
-            ("inference.files", build_file),
-            ("inference.compare_models", build_compare),
-            ("inference.export", build_export),
-        ):
-            with gr.Accordion(t(title), open=False):
-                build_part(context)
+        with gr.Accordion(t("inference.more"), open=False):
+            for title, build_part in (
+                ("inference.files", build_file),
+                ("inference.compare_models", build_compare),
+                ("inference.export", build_export),
+            ):
+                with gr.Accordion(t(title), open=False):
+                    build_part(context)
         advanced.connect()
         connect_live_widgets(context, {"model": model, "reference": reference, **widgets})
     return tab
