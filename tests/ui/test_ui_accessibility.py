@@ -105,8 +105,9 @@ def open_place(page: Page, name: str) -> None:
         page.locator(f"#steps [data-open={name}-tab]").click()
         page.locator(f"#{name}-advanced input").check()
     settle(page)
-    page.evaluate(UNFOLD)
-    settle(page)
+    for _ in range(2):  # some are inside others
+        page.evaluate(UNFOLD)
+        settle(page)
 
 
 def colour(page: Page, *, dark: bool) -> None:
