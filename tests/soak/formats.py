@@ -2,6 +2,7 @@
 
 import contextlib
 import hashlib
+import logging
 import shutil
 import time
 import traceback
@@ -19,7 +20,7 @@ from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
 from utils.core.errors import AmharicTtsError, RunError
-from utils.core.events import EventLog
+from utils.core.events import EventLog, last_number
 from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
 from utils.dataset.clip import Clip, Source
@@ -88,12 +89,26 @@ class Format:
         shutil.copytree(specimens / folder, copy / folder)
         (copy / self.file).write_bytes(content)
         try:
-            value = self.read(copy / self.file)
+            with warnings_logged() as warnings:
+                value = self.read(copy / self.file)
         except AmharicTtsError as error:
             return Outcome("refused", type(error).__name__, bool(error.hint))
         except Exception as error:  # noqa: BLE001  # any other error is what these tests look for
             return Outcome("failed", "".join(traceback.format_exception(error)[-4:]))
+        if warnings and self.is_hashed:
+            return Outcome("refused", warnings[0])
         return Outcome("read", str(value) if self.is_hashed else "")
+
+
+@contextlib.contextmanager
+def warnings_logged() -> Iterator[list[str]]:
+    """Collect the warnings that are logged."""
+    found: list[str] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = lambda record: found.append(record.getMessage())  # type: ignore[method-assign]
+    logging.getLogger().addHandler(handler)
+    yield found
+    logging.getLogger().removeHandler(handler)
 
 
 def read_lists(path: Path) -> None:
@@ -238,8 +253,9 @@ def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     make_folder(folder)
     run = Run(folder)
     run.config.write_text(TrainConfig(version=TINY).to_yaml(), encoding="utf-8")
-    run.write_state(State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped."))
     write_events(run.events)
+    state = State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped.")
+    run.write_state(replace(state, lines=last_number(run.events.read_bytes())))
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     storage.write_document(folder / preparation.BASE_FILE, note)
     weights = {f"gpt.{name}": torch.full((8, 4), 0.5) for name in "abc"}

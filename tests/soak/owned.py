@@ -157,7 +157,7 @@ OWNED = tuple(
         ("inputs", INPUTS, lambda path: uploads.read_inputs(Project(path.parents[2]))),
         ("queue", "queue/runs/.queue.json", lambda path: runs.watch_queue(Project(path.parents[1]))),
         ("page.yaml", f"{SETTINGS.name}/page.yaml", PageSettings.load),
-        ("consent", f"{STATE}/licence.json", value_or(False, hub.licence_accepted)),
+        ("consent", f"{STATE}/licence.json", hub.require_licence),
         ("certificate", f"{STATE}/gpu.json", value_or(CERTIFICATE, lambda path: certificate.read("cpu", path))),
         ("speeds", f"{STATE}/speeds.json",
          lambda path: precision._read(path).get("m", MEASURED)),

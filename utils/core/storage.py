@@ -5,6 +5,7 @@ import errno
 import functools
 import hashlib
 import json
+import logging
 import math
 import os
 import re
@@ -23,8 +24,11 @@ from utils.core.paths import TINY_MODEL
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+logger = logging.getLogger(__name__)
+
 PARTIAL = ".partial"
-SIGNED = re.compile(rb"# sha256: (\S+) [^\n]*\n(.*)", re.DOTALL)
+SIGNED_START, SIGNED_END = b"# sha256: ", b"# end\n"
+SIGNED = re.compile(SIGNED_START + rb"(\S+) [^\n]*\n(.*)" + SIGNED_END, re.DOTALL)
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
@@ -113,23 +117,28 @@ def hash_json(content: object) -> str:
 
 
 def sign(text: str) -> str:
-    """Return a text that the program owns, after a line with its digest; for YAML and lists of lines."""
-    return f"# sha256: {hashlib.sha256(text.encode()).hexdigest()} (delete this line if you edit the file)\n{text}"
+    """Return a text that the program owns between two lines, the first with its digest; for YAML and lists of lines."""
+    found = hashlib.sha256(text.encode()).hexdigest()
+    return f"# sha256: {found} (if you edit this file, delete this line and the last one)\n{text}# end\n"
 
 
 def verify_signed(content: bytes) -> bytes:
-    """Return a text without the line that ``sign`` added, if it has one; ValueError if it has changed since."""
+    """Return a text without the lines that ``sign`` added, if it has any; ValueError if it has changed since."""
+    if not content.startswith(SIGNED_START) and not content.endswith(SIGNED_END):
+        return content
     signed = SIGNED.fullmatch(content)
-    if signed and hashlib.sha256(signed[2]).hexdigest().encode() != signed[1]:
+    if not signed or hashlib.sha256(signed[2]).hexdigest().encode() != signed[1]:
         raise ValueError("it has changed since it was written")
-    return signed[2] if signed else content
+    return signed[2]
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read a document that nothing depends on; a missing or damaged one, or one that is no object, reads as empty."""
     try:
         content = read_document(path)
-    except (OSError, ValueError):
+    except (OSError, ValueError) as error:
+        if path.is_file():
+            logger.warning("%s is not used: %s.", path, error)
         return {}
     return content if isinstance(content, dict) else {}
 

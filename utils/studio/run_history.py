@@ -212,6 +212,7 @@ class EventReader:
         self.path, self.offset, self.history = path, 0, RunHistory()
         self.read_at = 0.0  # when the last call ended
         self._skipped, self._parser = 0, LineParser(0)
+        self.is_at_end = False  # except for a line that is not written whole
 
     def read(self, budget: float = BUDGET) -> RunHistory:
         """Read new events until the budget is spent, at least one block."""
@@ -220,8 +221,9 @@ class EventReader:
             self.offset, self.history, self._parser = 0, RunHistory(), LineParser(0)  # the file was replaced
         deadline = time.monotonic() + budget
         stride = max(1, (size - self.offset) // READ_WHOLE)
-        while self._read_block(stride) and time.monotonic() < deadline:
+        while (more := self._read_block(stride)) and time.monotonic() < deadline:
             pass
+        self.is_at_end = not more
         self.history.read = min(1.0, self.offset / size) if size else 1.0
         self.read_at = time.monotonic()
         return self.history
@@ -266,6 +268,7 @@ class HistoryCache:
                 del self._readers[next(iter(self._readers))]
             if reader.history.read == 1 or time.monotonic() - reader.read_at > PAUSE_SECONDS:
                 lines = run.current_state().lines  # before the events, of which there may be more by now
-                if reader.read().read == 1:
+                reader.read()
+                if reader.is_at_end:
                     reader.expect(lines)
             return reader.history.snapshot()

@@ -1,0 +1,187 @@
+"""kill -9 at random moments of everything that runs: nothing that was written is lost, and the next one succeeds.
+
+Each kind is killed once by default; ``SOAK_KILLS=6`` kills each of them six times, and ``SOAK_SEED`` changes when.
+"""
+
+import contextlib
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.cli.test_prepare import PREPARE, subtitled
+from tests.run_kinds.count import CountConfig
+from tests.server.fake_server import served
+from tests.soak.formats import write_dataset
+from tests.soak.subject import wait_for
+from tests.ui.serving import Served
+from utils.core.folders import hash_file
+from utils.core.paths import ROOT, TINY_MODEL
+from utils.dataset.store import Store, load_dataset
+from utils.studio import runs, uploads
+from utils.studio.facts import Status
+from utils.studio.paths import Project, is_project
+from utils.xtts.files import verify_folder
+
+KILLS, SEED = int(os.environ.get("SOAK_KILLS", "1")), os.environ.get("SOAK_SEED", "7")
+EDIT = """
+import itertools, sys
+from pathlib import Path
+from utils.dataset import editor
+for number in itertools.count():
+    editor.set_text(Path(sys.argv[1]), "r-3", f"ሰላም {number}")
+    print(number, flush=True)
+"""
+UPLOAD = """
+import itertools, sys
+from pathlib import Path
+from utils.studio import uploads
+from utils.studio.paths import Project, is_project
+print("ready", flush=True)
+for number in itertools.count():
+    uploads.save_uploads(Project(Path(sys.argv[1])), [sys.argv[2]])
+    uploads.add_input(Project(Path(sys.argv[1])), f"https://example.org/{number}.wav")
+    print(number, flush=True)
+"""
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(1800), pytest.mark.parametrize("number", range(KILLS))]
+
+
+@pytest.fixture
+def moment(request: pytest.FixtureRequest, number: int) -> float:
+    """When to kill, as a share of the time that the work takes."""
+    return random.Random(f"{SEED}/{request.node.name}/{number}").random()
+
+
+def start(*words: object) -> "subprocess.Popen[str]":
+    command = [sys.executable, *map(str, words)]
+    return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def kill_tree(process: "subprocess.Popen[str]") -> str:
+    """Kill a process with its children, as lack of memory may do; return what it printed."""
+    for child in psutil.Process(process.pid).children(recursive=True):
+        child.kill()
+    process.kill()
+    return process.communicate()[0]
+
+
+def kill_when_ready(moment: float, *words: object) -> list[str]:
+    """Kill work some time after its first line; return the lines that it has printed."""
+    process = start(*words)
+    assert process.stdout
+    first = process.stdout.readline()
+    time.sleep(3 * moment)
+    return [first.strip(), *kill_tree(process).split()]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Iterator[Project]:
+    project = Project(tmp_path / "project")
+    yield project
+    for run in runs.list_runs(project):
+        runs.stop_now(run, grace=0)
+
+
+def test_the_queue_goes_on(project: Project, moment: float) -> None:
+    settings = [CountConfig(seconds=seconds, ticks_per_second=20) for seconds in (60.0, 0.5, 0.6)]
+    first, *others = (runs.start("count", each, project).run for each in settings)
+    time.sleep(3 * moment)
+    psutil.Process(first.read_state().pid).kill()
+    wait_for(
+        lambda: all(run.current_state().status is Status.FINISHED for run in others),
+        lambda: str([run.current_state() for run in others]),
+    )
+    assert first.current_state().status is Status.LOST
+
+
+def time_of(*words: object) -> float:
+    """Return how long a command takes, which must succeed."""
+    began = time.monotonic()
+    command = start(*words)
+    output = command.communicate()[0]
+    assert command.returncode == 0, output
+    return time.monotonic() - began
+
+
+def project_of(output: Path) -> Project:
+    return Project(output) if is_project(output) else Project(output / "default")
+
+
+def contents(project: Project) -> list[tuple[object, ...]]:
+    clips = load_dataset(project.dataset).clips.values()
+    return sorted((clip.id, clip.text, clip.content, clip.status) for clip in clips)
+
+
+def test_a_preparation_is_continued(tmp_path: Path, moment: float) -> None:
+    recordings = subtitled(tmp_path / "in", 6)
+    words = ("-m", "utils", "prepare", recordings, *PREPARE, "--output")
+    duration = time_of(*words, tmp_path / "whole")
+    command, killed = start(*words, tmp_path / "killed"), project_of(tmp_path / "killed")
+    time.sleep(moment * duration)
+    kill_tree(command)
+    for run in runs.list_runs(killed):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(run.read_state().pid or -1).kill()
+    wait_for(lambda: not runs.active_run(killed), lambda: "it is still running")
+    time_of(*words, tmp_path / "killed")
+    assert contents(killed) == contents(project_of(tmp_path / "whole"))
+
+
+def test_the_page_comes_back_with_everything(tmp_path: Path, moment: float) -> None:
+    project = Project(tmp_path / "output" / "mine")
+    write_dataset(project.dataset, seconds=0.05)
+    before = load_dataset(project.dataset)
+    page = Served(tmp_path / "output")
+    time.sleep(3 * moment)
+    page.kill()
+    page.start()
+    page.kill()
+    assert load_dataset(project.dataset) == before
+
+
+def test_the_server_comes_back(moment: float) -> None:
+    for delay in (3 * moment, 0.0):
+        with served("--model", str(TINY_MODEL), module="utils serve") as server:
+            with server.open_request("ሰላም ለዓለም። " * 20):
+                time.sleep(delay)
+            if not delay:
+                assert server.speak("ሰላም።").status_code == 200
+
+
+def test_an_export_is_whole_or_absent(tmp_path: Path, moment: float) -> None:
+    words = ("-m", "utils", "export", TINY_MODEL, "--out", tmp_path / "out" / "model", "--output", tmp_path)
+    duration, intact = time_of(*words), hash_file(tmp_path / "out" / "model" / "model.pth")
+    killed = start(*words)
+    time.sleep(moment * duration)
+    kill_tree(killed)
+    verify_folder(tmp_path / "out" / "model")
+    time_of(*words)
+    assert hash_file(tmp_path / "out" / "model" / "model.pth") == intact
+
+
+def test_an_upload_is_whole_or_absent(project: Project, tmp_path: Path, moment: float) -> None:
+    big = tmp_path / "talk.wav"
+    big.write_bytes(os.urandom(8 << 20))
+    printed = kill_when_ready(moment, "-c", UPLOAD, project.root, big)
+    assert {hash_file(path) for path in uploads.list_uploads(project)} <= {hash_file(big)}
+    inputs = [name for name in uploads.read_inputs(project) if name.startswith("https")]
+    done = len(printed) - 1
+    assert len(inputs) in {done, done + 1}
+
+
+def test_an_edit_is_whole_or_absent(project: Project, moment: float) -> None:
+    write_dataset(project.dataset, seconds=0.05)
+    store = Store(project.dataset)
+    before = store.read().clips
+    last = int(kill_when_ready(moment, "-c", EDIT, project.dataset)[-1])
+    after = store.read().clips
+    assert after.pop("r-3").text in {f"ሰላም {last}", f"ሰላም {last + 1}"}
+    del before["r-3"]
+    assert after == before
