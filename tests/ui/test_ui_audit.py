@@ -138,5 +138,5 @@ def test_only_one_answer_to_an_event_waits_for_another(blocks: gr.Blocks) -> Non
     waiting: Counter[tuple[int | None, str]] = Counter()
     for event in blocks.fns.values():
         if event.fn and event.trigger_mode == "always_last":
-            waiting.update(trigger for trigger in event.targets if trigger[1] != "load")
+            waiting.update(trigger for trigger in event.targets if trigger[1] not in {"load", "then"})
     assert [trigger for trigger, count in waiting.items() if count > 1 or trigger[0] in clocks] == []

@@ -60,7 +60,7 @@ def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blo
         values: dict[str, Any] = {"train_csv": "/mine.csv", "num_epochs": 999, "edits": 3}
         filled = auditing.function_of(choose)("default", preset, values, "en")[1]
         expected = settings.load_preset(preset).model_dump(mode="json", exclude={"output_path"})
-        assert filled == expected | {"train_csv": "/mine.csv", "edits": 3}
+        assert filled == expected | {"train_csv": "/mine.csv", "edits": 3, "preset": preset}
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,8 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
     """Keep slow handlers from triggering each other without end.
 
     Gradio 6 sends a postponed event ("always_last") to every handler of its trigger, so only one handler of a trigger
-    may postpone. A tick that comes too early is skipped; the other handlers of a trigger run at once.
+    may postpone, or those that follow another event (``on_latest``). A tick that comes too early is skipped; the other
+    handlers of a trigger run at once.
     """
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
     events = [*blocks.fns.values()]
@@ -97,7 +98,7 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
         if event.show_progress == "hidden":
             event.show_progress_on = []  # else each event renews the hidden status of every output ever updated
     waiting = [event for event in events if event.fn and event.trigger_mode == "always_last"]
-    heard = Counter(trigger for event in waiting for trigger in event.targets if trigger[1] != "load")
+    heard = Counter(trigger for event in waiting for trigger in event.targets if trigger[1] not in {"load", "then"})
     for event in waiting:
         if any(heard[trigger] > 1 for trigger in event.targets):
             event.trigger_mode = "multiple"

@@ -126,6 +126,22 @@ def notify(sentence: str) -> None:
     gr.Info(escape(sentence), duration=5)
 
 
+def on_latest(
+    events: Sequence[Any],
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    outputs: Sequence[Any],
+    **options: Any,  # noqa: ANN401  # of many kinds
+) -> None:
+    """Call a handler after events, never twice at a time, the last time with the newest values.
+
+    Two answers that are on their way at once may arrive in the wrong order. Gradio repeats a postponed event for all
+    its handlers, which then wait for each other without end; one that follows another event it repeats alone.
+    """
+    happened = gr.on(events, None, None, None, js="() => {}", trigger_mode="multiple", api_visibility="private")
+    happened.then(function, inputs, outputs, trigger_mode="always_last", **options)
+
+
 def connect_live(
     page: PageContext,
     name: str,

@@ -6,7 +6,7 @@ the work. The value is a dict of the settings by name, in events and for program
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
@@ -20,18 +20,19 @@ from utils.studio.facts import Problem, UsageError
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, on_latest
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
 SCRIPT = Path(__file__).with_name("settings_form.js")
-EDITS = "edits"  # of a value: how many edits the browser had made
+EDITS, PRESET = "edits", "preset"  # of a value: how many edits the browser had made, and what filled the form
 
 
 def values_of(value: object) -> dict[str, Any]:
     """Return the value of a form; a program may send anything."""
     if value is not None and not isinstance(value, Mapping):
         raise UsageError(Problem.NOT_SETTINGS)
-    return {name: content for name, content in (value or {}).items() if name != EDITS}
+    return {name: content for name, content in (value or {}).items() if name not in {EDITS, PRESET}}
 
 
 class SettingsForm:
@@ -75,6 +76,24 @@ class SettingsForm:
         """Return what the form shows of some settings; what was edited after the form had the value ``seen`` stays."""
         value = settings.model_dump(mode="json", include=set(self.fields))
         return value if seen is None else {**value, EDITS: seen.get(EDITS, 0)}
+
+    def connect(
+        self,
+        page: PageContext,
+        function: Callable[..., Any],
+        inputs: Sequence[Any] = (),
+        outputs: Sequence[Any] = (),
+    ) -> None:
+        """Fill the form when a project is opened: the handler is given its name, the form, and the inputs.
+
+        What is edited after the project was opened stays, also if its settings are asked for later.
+        """
+        events, edits = [page.blocks.load, page.project.change], f"window.{self.name}Edits"
+        note = f"form => {{ {edits} = form?.{EDITS} ?? 0; }}"
+        gr.on(events, None, self.widget, None, js=note, trigger_mode="multiple", api_visibility="private")
+        seen = f"(project, form, ...rest) => [project, {{...form, {EDITS}: {edits}}}, ...rest]"
+        given, filled = [page.project, self.widget, *inputs], [self.widget, *outputs]
+        on_latest(events, function, given, filled, js=seen, **RAW_INPUTS, **PRIVATE_EVENT)
 
     def render(self, language: str) -> str:
         """Return the HTML of the form."""

@@ -17,7 +17,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest
+from utils.ui.page import PageContext, Panel, PanelRequest
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
@@ -51,8 +51,7 @@ def build_form(page: PageContext) -> SettingsForm:
         except AmharicTtsError:  # not a valid name yet; the header says so
             return gr.skip()
 
-    events, inputs = [page.blocks.load, page.project.change], [page.project, form.widget]
-    gr.on(events, restore, inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
+    form.connect(page, restore)
     return form
 
 

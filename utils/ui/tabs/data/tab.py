@@ -19,6 +19,7 @@ from utils.ui.page import (
     Panel,
     PanelRequest,
     connect_live,
+    on_latest,
     show_errors,
 )
 from utils.ui.run_panel import RunPanel
@@ -57,7 +58,8 @@ def build(page: PageContext) -> gr.Tab:
         return gr.update(selected="review" if state(None, project)["review"]["visible"] else "import")
 
     connect_live(page, "data", state, [page.project], {"review": review, "button": button})
-    gr.on([page.blocks.load, page.project.change], choose_view, page.project, views, **RAW_INPUTS, **PRIVATE_EVENT)
+    events = [page.blocks.load, page.project.change]
+    on_latest(events, choose_view, [page.project], [views], **RAW_INPUTS, **PRIVATE_EVENT)
     return tab
 
 

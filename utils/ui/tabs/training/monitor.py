@@ -18,7 +18,17 @@ from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.html import ASSETS, html
 from utils.ui.i18n import describe_error, field_title, labels, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, connect_live, notify, show_errors
+from utils.ui.page import (
+    PRIVATE_EVENT,
+    RAW_INPUTS,
+    PageContext,
+    Panel,
+    PanelRequest,
+    connect_live,
+    notify,
+    on_latest,
+    show_errors,
+)
 from utils.ui.run_panel import RunPanel, find, stop_action, task_status
 from utils.ui.settings_form import SettingsForm
 from utils.ui.steps import next_button
@@ -182,8 +192,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
 
     events = [tab.select, page.language.change, page.project.change]  # too much HTML for every tick
     events += [panel.chosen.change, widgets["device"].change, widgets["samples"].change]
-    options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **PRIVATE_EVENT}
-    gr.on(events, effects, panel.inputs, form.widget, **options)
+    on_latest(events, effects, panel.inputs, [form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 def start_state(project: Project, values: Mapping[str, object], language: str) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.html import html
 from utils.ui.i18n import choices, field_title, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, show_errors
-from utils.ui.settings_form import SettingsForm, values_of
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, on_latest, show_errors
+from utils.ui.settings_form import PRESET, SettingsForm, values_of
 from utils.ui.tabs.training import render
 from utils.ui.views import error_box, message_box, note
 from utils.xtts.facts import LicenceError
@@ -149,8 +149,16 @@ def connect_form(
             opened = page.open(project)
             result = forecast_disk(read_settings(values, opened), opened)
         except AmharicTtsError as error:  # marked at the field; nothing is calculated
-            return "", settings_error(error, language), suited_preset(values, preset)
-        return note(render.disk_forecast(result, language)), "", suited_preset(values, preset)
+            shown = "", settings_error(error, language)
+        else:
+            shown = note(render.disk_forecast(result, language)), ""
+        suited = suited_preset(values, preset)
+        return *shown, suited or gr.skip(), filled(suited, settings) if suited else gr.skip()
+
+    def filled(name: str, settings: Values | None) -> dict[str, object]:
+        """Return what the form shows of a preset; what was edited since ``settings`` stays."""
+        paths = {path: values_of(settings).get(path, "") for path in PATHS}
+        return form.value(load_preset(name), settings or {}) | paths | {PRESET: name}
 
     @show_errors
     def describe(project: str, name: str, language: str) -> str:
@@ -158,13 +166,11 @@ def connect_form(
 
     @show_errors
     def choose(project: str, name: str, settings: Values | None, language: str) -> tuple[Any, ...]:
-        if not name:
-            return describe(project, name, language), gr.skip()
-        paths = {path: values_of(settings).get(path, "") for path in PATHS}
-        return describe(project, name, language), form.value(load_preset(name), settings) | paths
+        is_shown = not name or (settings or {}).get(PRESET) == name  # proposed by the page, which has filled the form
+        return describe(project, name, language), gr.skip() if is_shown else filled(name, settings)
 
     @show_errors
-    def restore(project: str, settings: Values | None, language: str) -> tuple[Any, ...]:
+    def restore(project: str, settings: Values, language: str) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
         opened = page.open(project)
         name, config = "", None
@@ -174,27 +180,25 @@ def connect_form(
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)
-        return name or None, form.value(config, settings or {}), describe_preset(name, opened, language)
+        return form.value(config, settings) | {PRESET: name}, name or None, describe_preset(name, opened, language)
 
     inputs = [page.project, form.widget, preset, page.language]
     events = [page.blocks.load, page.project.change, page.language.change, form.widget.change]
-    options: dict[str, Any] = {"trigger_mode": "always_last", **RAW_INPUTS, **QUIET_EVENT}
-    gr.on(events, show_errors(check), inputs, [forecast, message, preset], api_name="disk_forecast", **options)
+    options: dict[str, Any] = {"api_name": "disk_forecast", **RAW_INPUTS, **QUIET_EVENT}
+    on_latest(events, show_errors(check), inputs, [forecast, message, preset, form.widget], **options)
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
     inputs = [page.project, preset, form.widget, page.language]
     options = {"api_name": "preset", "show_progress_on": about}
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
     page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
-    events = [page.blocks.load, page.project.change]
-    inputs = [page.project, form.widget, page.language]
-    gr.on(events, restore, inputs, [preset, form.widget, about], **RAW_INPUTS, **PRIVATE_EVENT)
+    form.connect(page, restore, [page.language], [preset, about])
 
 
-def suited_preset(values: Values, preset: str | None) -> Any:  # noqa: ANN401  # gradio's updates have no type
-    """Choose the preset of the tiny model when that is chosen on an untouched form."""
+def suited_preset(values: Values, preset: str | None) -> str:
+    """Return the preset of the tiny model when that is chosen on an untouched form, else nothing."""
     config = load_preset(preset) if preset in PRESETS else TrainConfig()
     is_untouched = all(values.get(name) == getattr(config, name) for name in UNTOUCHED)
-    return "tiny_cpu" if values.get("version") == TINY and preset != "tiny_cpu" and is_untouched else gr.skip()
+    return "tiny_cpu" if values.get("version") == TINY and preset != "tiny_cpu" and is_untouched else ""
 
 
 def describe_preset(name: str, project: Project, language: str) -> str:
