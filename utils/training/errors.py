@@ -82,7 +82,7 @@ class TrainingError(RunError):
     detail: str | int | Path = ""
 
 
-class SettingProblem(StrEnum):
+class Refusal(StrEnum):
     """Why a setting cannot act."""
 
     NOT_FLOAT32 = "not_float32"
@@ -106,5 +106,5 @@ class SettingRefusedError(SpeedupError):
     """A setting cannot act on this model, data or machine."""
 
     setting: str
-    problem: SettingProblem
+    problem: Refusal
     detail: str | int | Path = ""

@@ -25,7 +25,7 @@ from utils.media.rates import RATE
 from utils.training import errors, facts
 from utils.training.batches import NO_REPLAY, Replay
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
-from utils.training.errors import RunProblem, SettingProblem, SettingRefusedError, TrainingError
+from utils.training.errors import Refusal, RunProblem, SettingRefusedError, TrainingError
 from utils.xtts import model, pronunciations
 from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.codec import AudioEncoder
@@ -146,7 +146,7 @@ def tokenizer_for(
             allow_missing=allow_missing,
         )
     if mode not in (None, known.settings.mode):
-        raise SettingRefusedError("text_mode", SettingProblem.OTHER_MODE, known.settings.mode)
+        raise SettingRefusedError("text_mode", Refusal.OTHER_MODE, known.settings.mode)
     return known.with_pronunciations(overrides)
 
 
