@@ -32,7 +32,6 @@ from utils.xtts.hub import LICENCE, VARIABLE
 VERB = "train"
 SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
 
-PROJECT = ("output_path",)  # its widget is the project picker
 BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision", "use_amharic_g2p")
 MORE_SWITCHES = (
     "enable_ema warmup_steps use_compile enable_tf32 optimizer enable_lora freeze_first_n_gpt_layers "
