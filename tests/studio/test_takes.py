@@ -11,7 +11,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import DataError, StorageError
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag, FlagKind, WordsFound
-from utils.speech.tasks import Started
+from utils.speech.tasks import SpeechStart
 from utils.speech.types import Sentence, Utterance
 from utils.studio import comparisons, takes
 from utils.studio.facts import InputError, Problem
@@ -27,7 +27,7 @@ def spoken(text: str, seconds: float = 0.5, seed: int = 0, pause: float = 0.25) 
 
 
 def make_take(project: Project, *texts: str, **changes: object) -> Take:
-    started, sentences = Started(len(texts), "m", "v"), [spoken(text) for text in texts]
+    started, sentences = SpeechStart(len(texts), "m", "v"), [spoken(text) for text in texts]
     take, samples = takes.new_take("speech", " ".join(texts), SpeechConfig(seed=5), started, sentences)
     return takes.save(project, replace(take, **changes), samples)  # type: ignore[arg-type]
 
@@ -44,7 +44,7 @@ def test_a_take_is_read_as_it_was_saved(tmp_path: Path) -> None:
 def test_a_take_says_which_words_are_not_found(tmp_path: Path) -> None:
     project, flag = Project(tmp_path), Flag(FlagKind.UNHEARD, words=("ዛሬ",))
     sentences = [replace(spoken("ሰላም።"), words=1), replace(spoken("ዛሬ ነው።"), words=2, flags=(flag,))]
-    saved = takes.save(project, *takes.new_take("speech", "", SpeechConfig(), Started(2, "m", "v"), sentences))
+    saved = takes.save(project, *takes.new_take("speech", "", SpeechConfig(), SpeechStart(2, "m", "v"), sentences))
     take = takes.load(project, saved.name)
     assert (WordsFound.of(take.pieces), take.flags) == (WordsFound(2, 3), ((2, flag),))
     assert WordsFound.of(takes.load_sentences(project, take)) == WordsFound(2, 3)
@@ -88,7 +88,7 @@ def test_no_take_outside_the_project_can_be_named(tmp_path: Path, name: object) 
 
 
 def test_silence_is_not_saved(tmp_path: Path) -> None:
-    silence = takes.new_take("speech", "", SpeechConfig(), Started(0, "m", "v"), [])
+    silence = takes.new_take("speech", "", SpeechConfig(), SpeechStart(0, "m", "v"), [])
     with pytest.raises(InputError):
         takes.save(Project(tmp_path), *silence)
 

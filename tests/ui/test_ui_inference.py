@@ -17,7 +17,7 @@ from utils.core.wording import describe
 from utils.speech import precision
 from utils.speech.facts import Flag, FlagKind
 from utils.speech.preview import TextPreview
-from utils.speech.tasks import Started
+from utils.speech.tasks import SpeechStart
 from utils.studio.facts import Status
 from utils.studio.models import ListedModel, list_models
 from utils.studio.paths import Project
@@ -57,7 +57,7 @@ def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> 
 def test_a_stopped_take_says_so() -> None:
     recorder = TakeRecorder("speech", "ሰላም። ዛሬ።", SpeechConfig())
     assert recorder.take() is None
-    for event in (Started(2, "m", "v"), spoken("ሰላም።")):
+    for event in (SpeechStart(2, "m", "v"), spoken("ሰላም።")):
         recorder.add(event)
     recorded = recorder.take()
     assert recorded is not None

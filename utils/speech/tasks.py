@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Started:
+class SpeechStart:
     """The first event of a spoken text: what will be spoken, by which model in which voice, and what was left out."""
 
     total: int
@@ -49,16 +49,16 @@ def plan_parts(model: "Synthesizer", text: str, config: SpeechConfig, voices: Ma
     return tuple(parts)
 
 
-def _started(model: "Synthesizer", parts: Sequence[Part], *notes: Fact) -> Started:
+def _started(model: "Synthesizer", parts: Sequence[Part], *notes: Fact) -> SpeechStart:
     names = dict.fromkeys(model.voice(part.config.reference).name for part in parts)
     total = sum(len(part.plan.sentences) for part in parts)
     planned = (note for part in parts for note in part.plan.notes)
-    return Started(total, model.model.name, ", ".join(names), (*planned, *notes))
+    return SpeechStart(total, model.model.name, ", ".join(names), (*planned, *notes))
 
 
 def speak(
     model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
-) -> Iterator[Started | Utterance]:
+) -> Iterator[SpeechStart | Utterance]:
     """Speak a text, checking each sentence and retrying suspicious ones; ``voices`` are those of a script, by name."""
     parts = plan_parts(model, text, config, voices or {})
     yield _started(model, parts)
@@ -69,7 +69,7 @@ def speak(
 
 def stream(
     model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
-) -> Iterator[Started | Samples | Utterance]:
+) -> Iterator[SpeechStart | Samples | Utterance]:
     """Speak a text and yield its sound in chunks, then each sentence once it is complete."""
     parts = plan_parts(model, text, config, voices or {})
     yield _started(model, parts, StreamNotChecked())

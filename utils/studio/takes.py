@@ -39,7 +39,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag
 from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
-from utils.speech.tasks import Started, speak
+from utils.speech.tasks import SpeechStart, speak
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import Project
@@ -107,7 +107,7 @@ class RecordedTake(NamedTuple):
 
 
 def new_take(
-    kind: str, text: str, config: SpeechConfig, started: Started, sentences: Sequence[Utterance], took: float = 0.0
+    kind: str, text: str, config: SpeechConfig, started: SpeechStart, sentences: Sequence[Utterance], took: float = 0.0
 ) -> RecordedTake:
     """Make a take of the sentences that were spoken so far, with its audio."""
     settings = config.model_dump(mode="json")
@@ -122,7 +122,7 @@ class TakeRecorder:
     kind: str
     text: str
     config: SpeechConfig
-    started: Started | None = None
+    started: SpeechStart | None = None
     sentences: list[Utterance] = field(default_factory=list)  # complete ones
     chunks: int = 0  # of audio
     _newest: deque[str] = field(default_factory=lambda: deque(maxlen=RESENT_CHUNKS))
@@ -131,7 +131,7 @@ class TakeRecorder:
 
     def add(self, event: object) -> None:
         match event:
-            case Started():
+            case SpeechStart():
                 self.started, self._started_at = event, time.monotonic()
             case Utterance():
                 self.sentences.append(event)
@@ -252,7 +252,7 @@ class NewSentence:
 
     def _receive(self, event: object) -> None:
         match event:
-            case Started():
+            case SpeechStart():
                 self.total = event.total
             case Utterance():
                 self.spoken.append(event)
