@@ -83,7 +83,7 @@ def train_gpt(
     project = project_of(config)
     if resume:
         run = find_training(project, resume)
-        config = TrainConfig.load(run.config).model_copy(update={name: getattr(config, name) for name in settings})
+        config = TrainConfig.load_own(run.config).model_copy(update={name: getattr(config, name) for name in settings})
     config = config.model_copy(update={"output_path": str(project.root)})
     run = runs.reopen(run) if resume else runs.create("train", config, project)
     printer = EventPrinter(sys.stderr, everything=False) if progress else None

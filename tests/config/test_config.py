@@ -105,3 +105,25 @@ def test_an_empty_file_means_the_defaults_and_a_missing_one_is_named(tmp_path: P
 def test_a_proxy_is_an_address_without_a_password(proxy: str) -> None:
     with pytest.raises(ConfigError, match="proxy"):
         DatasetConfig.parse({"proxy": proxy})
+
+
+OWN = TrainConfig(num_epochs=3).to_signed_yaml().encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", OWN[:4], OWN[:-9], OWN[9:], OWN.replace(b"num_epochs: 3", b"num_epochs: 2"), OWN.replace(b"# end", b"# ent")],
+    ids=["emptied", "all but nothing", "without end", "without start", "another value", "another end"],
+)
+def test_a_changed_file_of_the_program_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError) as error:
+        TrainConfig.load_own(path)
+    assert "has changed" in str(error.value)
+
+
+def test_a_file_of_the_program_without_its_first_and_last_line_may_be_edited(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    path.write_bytes(b"".join(OWN.splitlines(keepends=True)[1:-1]).replace(b"num_epochs: 3", b"num_epochs: 2"))
+    assert TrainConfig.load_own(path).num_epochs == 2

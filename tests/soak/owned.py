@@ -11,7 +11,7 @@ from tests.soak.formats import DATASET, MODEL, RUN, Format, describe
 from tests.studio.test_takes import make_take
 from tests.xtts.exporting import finished_run, trained_state
 from utils.config import TrainConfig
-from utils.core.errors import RunError
+from utils.core.errors import FileDamagedError
 from utils.core.events import iter_events
 from utils.core.facts import Fact, LineDamaged, LinesMissing, from_json, to_json
 from utils.core.storage import make_folder, write_document
@@ -41,6 +41,7 @@ from utils.xtts.vocabulary import Vocabulary
 EXPORT = f"export/{Project(Path()).ready.name}"
 STATE, READING = "state", f"{RUN}/{preparation.TOKENIZER_FOLDER}"
 CHECKPOINT = f"export/runs/20260101-120000-train/{checkpoints.FOLDER}/step_7"
+MAY_BE_EMPTY = "inputs"  # version 1.1 wrote a list without entries as an empty file
 INPUTS = f"{DATASET}/recordings/{uploads.INPUTS}"
 TAKE = f"{takes.FOLDER}/1/{takes.METADATA}"
 VOICE = {"voice": torch.linspace(-1, 1, 64)}
@@ -51,7 +52,7 @@ def refuse(facts: list[Fact]) -> None:
     """Count as refused what names the damage."""
     for fact in facts:
         if isinstance(fact, LineDamaged | LinesMissing):
-            raise RunError(str(fact), hint="It is left out.")
+            raise FileDamagedError(Path(fact.kind))
 
 
 def read_database(path: Path) -> str:
@@ -139,7 +140,7 @@ OWNED = tuple(
          lambda path: read_shards(path.with_name("000000.arrow"))),
         ("history", f"{RUN}/events.jsonl", read_history),
         ("state.json", f"{RUN}/state.json", read_run_state),
-        ("config.yaml", f"{RUN}/config.yaml", TrainConfig.load),
+        ("config.yaml", f"{RUN}/config.yaml", TrainConfig.load_own),
         ("clips.json", f"{RUN}/{metadata.RUN_CLIPS}",
          lambda path: describe(metadata.clips_of_run(path.parent, TrainConfig(), path.parent))),
         ("codec.json", f"{RUN}/{preparation.CODEC_FILE}", read_codec),
@@ -154,9 +155,9 @@ OWNED = tuple(
         ("checkpoint vocabulary", f"{CHECKPOINT}/{VOCABULARY_FILE}", read_texts),
         ("checkpoint text settings", f"{CHECKPOINT}/{SETTINGS_FILE}", read_texts),
         ("take", TAKE, read_take),
-        ("inputs", INPUTS, lambda path: uploads.read_inputs(Project(path.parents[2]))),
+        (MAY_BE_EMPTY, INPUTS, lambda path: uploads.read_inputs(Project(path.parents[2]))),
         ("queue", "queue/runs/.queue.json", lambda path: runs.watch_queue(Project(path.parents[1]))),
-        ("page.yaml", f"{SETTINGS.name}/page.yaml", PageSettings.load),
+        ("page.yaml", f"{SETTINGS.name}/page.yaml", PageSettings.load_own),
         ("consent", f"{STATE}/licence.json", hub.require_licence),
         ("certificate", f"{STATE}/gpu.json", value_or(CERTIFICATE, lambda path: certificate.read("cpu", path))),
         ("speeds", f"{STATE}/speeds.json",

@@ -36,9 +36,9 @@ def run(arguments: argparse.Namespace) -> int:
     # the job has recorded an error; torchrun ends the other members only if this process ends with a traceback
     with contextlib.suppress(StopRequested if arguments.member else Exception), job:
         if "arguments" in read_yaml(run.config):
-            perform(command, CommandConfig.load(run.config), job)
+            perform(command, CommandConfig.load_own(run.config), job)
         else:
-            command.work(job, command.CONFIG.load(run.config))
+            command.work(job, command.CONFIG.load_own(run.config))
     return 1 if run.read_state().status is Status.FAILED else 0
 
 

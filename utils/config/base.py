@@ -77,6 +77,13 @@ class Config(BaseModel):
     def load(cls, path: Path) -> Self:
         return cls.parse(read_yaml(path), source=str(path))
 
+    @classmethod
+    def load_own(cls, path: Path) -> Self:
+        """Load a file that the program has written, which is never empty."""
+        if path.is_file() and not path.stat().st_size:
+            raise SettingsFileError(path, YamlFault.CHANGED)
+        return cls.load(path)
+
     def to_yaml(self) -> str:
         """Write every setting, defaults included."""
         return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)

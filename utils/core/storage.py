@@ -28,6 +28,7 @@ logger = logging.getLogger(__name__)
 
 PARTIAL = ".partial"
 SIGNED_START, SIGNED_END = b"# sha256: ", b"# end\n"
+SIGNED_LINE = re.compile(rb"^\s*# (sha256: \S{9}|end\s*$)", re.MULTILINE)
 SIGNED = re.compile(SIGNED_START + rb"(\S+) [^\n]*\n(.*)" + SIGNED_END, re.DOTALL)
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 RESERVE = 1.01  # file systems need a little for themselves
@@ -124,7 +125,8 @@ def sign(text: str) -> str:
 
 def verify_signed(content: bytes) -> bytes:
     """Return a text without the lines that ``sign`` added, if it has any; ValueError if it has changed since."""
-    if not content.startswith(SIGNED_START) and not content.endswith(SIGNED_END):
+    is_cut = bool(content) and SIGNED_START.startswith(content)
+    if not is_cut and not SIGNED_LINE.search(content):
         return content
     signed = SIGNED.fullmatch(content)
     if not signed or hashlib.sha256(signed[2]).hexdigest().encode() != signed[1]:

@@ -105,7 +105,7 @@ def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:
 
 
 def version_of(run: runs.Run) -> str:
-    return DownloadConfig.load(run.config).version
+    return DownloadConfig.load_own(run.config).version
 
 
 def start(version: str, output: Path) -> runs.Run:

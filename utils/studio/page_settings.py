@@ -40,7 +40,7 @@ def settings_path(output: Path) -> Path:
 def read(output: Path) -> PageSettings:
     """Read the settings; the defaults when the file is missing or invalid."""
     try:
-        return PageSettings.load(settings_path(output)) if settings_path(output).is_file() else PageSettings()
+        return PageSettings.load_own(settings_path(output)) if settings_path(output).is_file() else PageSettings()
     except ConfigError as error:  # of another version, or edited by hand; the page must open all the same
         logger.warning("The page has its default settings. %s", error)
         return PageSettings()

@@ -59,7 +59,7 @@ def last_settings(project: Project) -> DatasetConfig:
     """Return the settings of the newest preparation; the defaults without one, or if it is damaged."""
     run = next(iter(runs.list_runs(project, VERB)), None)
     try:
-        return DatasetConfig.load(run.config) if run else DatasetConfig()
+        return DatasetConfig.load_own(run.config) if run else DatasetConfig()
     except AmharicTtsError:  # of an older version, or damaged
         return DatasetConfig()
 

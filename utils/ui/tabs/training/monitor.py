@@ -124,7 +124,7 @@ class TrainPanel(RunPanel):
 
     def _load_settings(self, project: str, reused: str) -> dict[str, object]:
         run = runs.find_run(self.page.open(project), reused.partition(SEPARATOR)[0])
-        return self.form.value(TrainConfig.load(run.config))
+        return self.form.value(TrainConfig.load_own(run.config))
 
     def _export(self, request: PanelRequest) -> None:
         words = ["promote", find(request).name, request.text("checkpoint") or "best"]
@@ -215,7 +215,7 @@ def start_state(project: Project, values: Mapping[str, object], language: str) -
 def settings_line(run: runs.Run, language: str) -> str:
     """Return what the active run was started with in one line, with a button that shows those of the next."""
     try:
-        config = TrainConfig.load(run.config)
+        config = TrainConfig.load_own(run.config)
     except AmharicTtsError:
         return ""
     shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}

@@ -175,7 +175,7 @@ def connect_form(
         name, config = "", None
         with contextlib.suppress(AmharicTtsError):  # its settings are damaged
             run = next(iter(list_trainings(opened)), None)
-            config = run and TrainConfig.load(run.config)
+            config = run and TrainConfig.load_own(run.config)
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)
