@@ -24,17 +24,7 @@ ALONE = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "
 def copied(folder: Path) -> Path:
     """A copy of what start.sh touches, with nothing to install, in a folder that is hard on scripts."""
     folder = folder / "የእኔ ሥራ (1)"
-    modules = (
-        "__init__",
-        "system/__init__",
-        "system/packages",
-        "system/torch_build",
-        "core/__init__",
-        "core/paths",
-        "studio/__init__",
-        "studio/paths",
-        "core/errors",
-    )
+    modules = ("__init__", "system/__init__", "system/packages", "system/torch_build")
     for name in ("start.sh", "constraints.txt", "overrides.txt", *(f"utils/{module}.py" for module in modules)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)

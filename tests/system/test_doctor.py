@@ -10,7 +10,7 @@ import pytest
 
 from utils.core.paths import ROOT
 from utils.studio import paths
-from utils.system import doctor
+from utils.system import doctor, packages
 from utils.xtts.files import HUB_FILES
 from utils.xtts.hub import VARIABLE
 
@@ -29,7 +29,7 @@ def test_the_doctor_answers_in_json(tmp_path: Path) -> None:
 def test_a_package_of_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pins = tmp_path / "requirements.txt"
     pins.write_text("numpy==0.0.1\nno-such-package==1.0\n", encoding="utf-8")
-    monkeypatch.setattr(paths, "REQUIREMENTS", pins)
+    monkeypatch.setattr(packages, "REQUIREMENTS", pins)
     verdicts = {finding.name: finding.verdict for finding in doctor.packages(tmp_path)}
     assert verdicts == {"numpy": "warn", "no-such-package": "fail", "Packages": "warn"}
 

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.studio import paths
-from utils.system import doctor
+from utils.system import doctor, packages
 from utils.system.torch_build import Gpu, choose, install, parse, supports
 
 
@@ -65,7 +64,7 @@ def test_a_driver_without_a_gpu_is_an_error(answer: str) -> None:
 @pytest.fixture
 def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "requirements.txt").write_text("torch==2.11.0\ntorchaudio==2.11.0\n", encoding="utf-8")
-    monkeypatch.setattr(paths, "REQUIREMENTS", tmp_path / "requirements.txt")
+    monkeypatch.setattr(packages, "REQUIREMENTS", tmp_path / "requirements.txt")
 
 
 @pytest.mark.usefixtures("pins")

@@ -32,11 +32,12 @@ def project(tmp_path: Path, dataset: Path) -> Project:
 
 
 @pytest.mark.slow
-def test_the_example_of_readme_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
+def test_the_example_in_the_reference_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     write_dataset(tmp_path / "output" / "mine" / "dataset", train=2, held_back=1)
     monkeypatch.chdir(tmp_path)
-    (example,) = (text for text in BLOCK.findall((ROOT / "README.md").read_text("utf-8")) if "train_gpt" in text)
-    exec(compile(example, "README.md", "exec"), {})  # our own page
+    page = ROOT / "docs" / "COMMANDS.md"
+    (example,) = (text for text in BLOCK.findall(page.read_text("utf-8")) if "train_gpt" in text)
+    exec(compile(example, page.name, "exec"), {})  # our own page
     printed = capsys.readouterr()
     assert printed.out.startswith("5 ")
     assert "step 3/3 · loss " in printed.err

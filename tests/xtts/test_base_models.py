@@ -143,7 +143,7 @@ def test_files_copied_by_hand_are_verified_and_need_consent_only_if_one_must_be_
     source.consent.unlink()
     folder = shutil.copytree(tiny_folder, source.models / "main")
     assert base_folder("main", source=source) == folder
-    assert json.loads((folder / "verified.json").read_text()).keys() == set(HUB_FILES)
+    assert json.loads((folder / "verified.json").read_text())["content"].keys() == set(HUB_FILES)
     content = bytearray((folder / "model.pth").read_bytes())
     content[-1000] ^= 1
     (folder / "model.pth").write_bytes(content)

@@ -7,8 +7,6 @@ from utils.core.paths import ROOT, is_name, resolve_inside, validate_name
 
 OUTPUT = ROOT / "output"
 CONFIGS = ROOT / "configs"
-REQUIREMENTS = ROOT / "requirements.txt"
-CONSTRAINTS = ROOT / "constraints.txt"
 MODELS = OUTPUT / ".models"  # one folder per published version
 SETTINGS = OUTPUT / ".settings"  # user choices and measurements of this machine
 LICENCE_CONSENT = SETTINGS / "licence-consent.json"

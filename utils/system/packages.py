@@ -9,16 +9,17 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-from utils.studio import paths
-
+REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements.txt"
+CONSTRAINTS = REQUIREMENTS.with_name("constraints.txt")
 PIN = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)", re.MULTILINE)
 MODULES = {"coqui-tts": "TTS", "PyYAML": "yaml", "nvidia-ml-py": "pynvml"}  # others have the name of their package
 
 
 def pins() -> dict[str, str]:
     """Return name and version of every package in requirements.txt."""
-    return dict(PIN.findall(paths.REQUIREMENTS.read_text(encoding="utf-8")))
+    return dict(PIN.findall(REQUIREMENTS.read_text(encoding="utf-8")))
 
 
 def installed(name: str) -> str | None:

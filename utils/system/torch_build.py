@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
-from utils.studio import paths
 from utils.system import packages
 
 PYPI = "pypi"
@@ -123,7 +122,15 @@ def install(backend: str, run: Callable[[list[str]], bool]) -> str:
     ``run`` executes a command and returns whether it succeeded.
     """
     wanted, uv = packages.pins(), [sys.executable, "-m", "uv", "pip"]
-    command = [*uv, "install", "--python", sys.executable, "--compile-bytecode", "--constraint", str(paths.CONSTRAINTS)]
+    command = [
+        *uv,
+        "install",
+        "--python",
+        sys.executable,
+        "--compile-bytecode",
+        "--constraint",
+        str(packages.CONSTRAINTS),
+    ]
     command += [*(f"--reinstall-package={name}" for name in PARTS), *(f"{name}=={wanted[name]}" for name in PARTS)]
     if run([*command, f"--torch-backend={backend}"] if backend != PYPI else command):
         if run([sys.executable, "-c", "import torch, torchaudio"]):

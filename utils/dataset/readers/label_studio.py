@@ -19,11 +19,11 @@ def recognise(folder: Folder) -> Match | None:
 
 def read(folder: Folder, path: Path) -> Iterator[Item]:
     for number, task in enumerate(tasks(folder.text(path)), start=1):
-        data = task.get("data") or {}
+        data = _mapping(task.get("data"))
         audio = next((str(data[key]) for key in ("audio", "url", "path") if key in data), "")
         audio = audio or next((value for value in data.values() if isinstance(value, str)), "")
-        accepted = [each for each in task.get("annotations") or [] if not each.get("was_cancelled")]
-        rows = list(_rows(path, number, audio, accepted[-1].get("result") or [])) if accepted else []
+        accepted = [each for each in _mappings(task.get("annotations")) if not each.get("was_cancelled")]
+        rows = list(_rows(path, number, audio, _mappings(accepted[-1].get("result")))) if accepted else []
         if not rows:
             yield unreadable(path, number, audio, LineFault.NO_TEXT)
         yield from rows
@@ -41,13 +41,25 @@ def tasks(text: str) -> list[Mapping[str, Any]]:
 
 def _rows(path: Path, number: int, audio: str, results: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the texts of a task; the label of a region may be its speaker."""
-    labels = {each.get("id"): found for each in results if (found := (each.get("value") or {}).get("labels"))}
+    labels = {each.get("id"): found for each in results if (found := _mapping(each.get("value")).get("labels"))}
     for each in results:
-        value = each.get("value") or {}
+        value = _mapping(each.get("value"))
         text = value.get("text")
         written = " ".join(map(str, text)) if isinstance(text, list) else str(text or "")
         if not written.strip():
             continue
         speaker = labels.get(each.get("id")) or []
-        is_speaker = len(speaker) == 1 and str(speaker[0]).casefold() not in {"speech", "noise", "voice"}
+        is_speaker = (
+            isinstance(speaker, list)
+            and len(speaker) == 1
+            and str(speaker[0]).casefold() not in {"speech", "noise", "voice"}
+        )
         yield Row(path, audio, written, number, str(speaker[0]) if is_speaker else "", span_in(value))
+
+
+def _mappings(value: object) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
