@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +92,8 @@ def read_shards(path: Path) -> str:
 def read_take(path: Path) -> str:
     """List the takes and open one, as the inference tab does."""
     project = Project(path.parents[2])
-    return describe([takes.newest(project), takes.load(project, path.parent.name)])
+    found = [*takes.newest(project), takes.load(project, path.parent.name)]
+    return describe([(sorted(take.settings.items()), replace(take, settings={})) for take in found])
 
 
 def read_export(path: Path) -> str:

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 PARTIAL = ".partial"
 SIGNED_START, SIGNED_END = b"# sha256: ", b"# end\n"
-SIGNED_LINE = re.compile(rb"^\s*# (sha256: \S{9}|end\s*$)", re.MULTILINE)
+SIGNED_LINE = re.compile(rb"^\s*# (sha256: \S{9}|end\s*$)|[0-9a-f]{4} \(if|\x00", re.MULTILINE)
 SIGNED = re.compile(SIGNED_START + rb"(\S+) [^\n]*\n(.*)" + SIGNED_END, re.DOTALL)
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 RESERVE = 1.01  # file systems need a little for themselves
