@@ -112,7 +112,7 @@ def test_whole_weights_are_good(tiny_folder: Path, check: Callable[[Path], Findi
 
 
 def test_an_error_names_the_place_where_it_was_raised(tmp_path: Path) -> None:
-    (line,) = survive(FieldTest(tmp_path, str(tmp_path / "nothing"), "", 1).speech)
+    (line,) = survive(FieldTest(tmp_path, tmp_path / "nothing", "", 1).speech)
     assert line.startswith("! ")
     assert ".py:" in line
 

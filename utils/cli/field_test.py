@@ -9,7 +9,7 @@ import argparse
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -75,9 +75,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print and write the report; the exit code is 1 if there is a problem."""
+    from utils.studio.models import model_source
+    from utils.xtts.base_models import base_folder
+
     folder = arguments.output / FIELD_TEST
     make_folder(folder)
-    test = FieldTest(folder, arguments.model, arguments.project, arguments.updates)
+    model = Path(arguments.model) if arguments.model else base_folder(TrainConfig().version, model_source())
+    test = FieldTest(folder, model, arguments.project, arguments.updates)
     steps = {"Weights": test.weights, "Speech": test.speech, "Training": test.training, "Export": test.export}
     steps["Plain coqui-tts"] = test.plain
     lines = ["# Field test", "", *(f"- {each.name}: {each.detail}" for each in examine(arguments.output))]
@@ -112,17 +116,10 @@ def survive(step: Callable[[], Findings]) -> Findings:
 class FieldTest:
     """One test of a model on this computer."""
 
-    def __init__(self, folder: Path, model: str, name: str, updates: int) -> None:
-        self.folder, self.updates, self.name = folder, updates, name
-        self.custom = model
+    def __init__(self, folder: Path, model: Path, name: str, updates: int) -> None:
+        self.folder, self.model = folder, model
+        self.updates, self.name = updates, name
         self.exported = folder / "voice"
-
-    @cached_property
-    def model(self) -> Path:
-        from utils.studio.models import model_source
-        from utils.xtts.base_models import base_folder
-
-        return Path(self.custom) if self.custom else base_folder(TrainConfig().version, model_source())
 
     def weights(self) -> Findings:
         for check in CHECKS:
