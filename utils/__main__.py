@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
+from utils.core.paths import require_one_line
 from utils.core.threads import wait_passively
 
 COMMANDS = Path(__file__).with_name("cli")
@@ -58,6 +59,9 @@ def call(verb: str, words: Sequence[str]) -> int:
     module.add_arguments(parser)
     arguments = parser.parse_args(with_hyphens(words))
     try:
+        for value in vars(arguments).values():
+            if isinstance(value, Path):
+                require_one_line(value)
         code: int = module.run(arguments)
     except AmharicTtsError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")

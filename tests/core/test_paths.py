@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from utils.core.errors import StorageError
+from utils.core.errors import NameNotAllowedError, OutsideFolderError, StorageError
 from utils.core.paths import resolve_inside, validate_name
-from utils.studio.paths import list_projects, project
+from utils.studio.paths import list_others, list_projects, project
 
 
 @pytest.mark.parametrize("name", ["default", "ፕሮጀክት 1", "a.b-c_d", "9 lives"])
@@ -17,7 +17,7 @@ def test_ordinary_names_are_taken(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "", " ", "..", ".hidden", "a/b", "a\\b", "/etc", "C:", "con", "NUL.txt", "a\0b", "a\nb", "end.", "-rf",
+        "", " ", "..", ".hidden", "a/b", "a\\b", "/etc", "C:", "con", "NUL.txt", "a\0b", "a\nb", "a\n", "end.", "-rf",
         "x" * 65, "\U00010280" * 64, "\ud800", None, 5,
     ],
 )  # fmt: skip
@@ -44,6 +44,8 @@ def test_projects_are_listed_by_name_and_a_link_to_elsewhere_is_refused(tmp_path
     assert list_projects(output) == ["a", "b"]
     assert list_projects(tmp_path / "none") == []
     (output / "sly").symlink_to(tmp_path)
+    assert list_projects(output) == ["a", "b"]
+    assert [type(error) for error in list_others(output)] == [OutsideFolderError]
     with pytest.raises(StorageError, match="outside"):
         project("sly", output)
 
@@ -55,3 +57,16 @@ def test_a_folder_with_an_odd_name_is_no_project(name: str, tmp_path: Path) -> N
     (tmp_path / name).mkdir()
     (tmp_path / "mine").mkdir()
     assert list_projects(tmp_path) == ["mine"]
+    assert list_others(tmp_path) == ([] if name == ".hidden" else [NameNotAllowedError(name)])
+
+
+@pytest.mark.parametrize("part", ["a\nb", "sub/a\rb.wav", "\x1b[2J", "\0", "a\x85b"])
+def test_no_path_of_a_user_holds_control_characters(part: str, tmp_path: Path) -> None:
+    with pytest.raises(NameNotAllowedError):
+        resolve_inside(tmp_path, part)
+
+
+def test_a_name_that_differs_only_in_capital_letters_opens_no_second_project(tmp_path: Path) -> None:
+    (tmp_path / "Linda").mkdir()
+    with pytest.raises(StorageError, match="linda and Linda differ only in capital letters"):
+        project("linda", tmp_path)

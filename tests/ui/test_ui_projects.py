@@ -4,6 +4,7 @@ import json
 import os
 import re
 import time
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -90,6 +91,32 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
     shown = panel.render(PanelRequest(page, "voice", "en"))
     assert re.findall('data-act="([a-z]+)"', shown) == ["new"]
     assert t("project.is_running", "en") in shown
+
+
+def test_names_that_differ_only_in_capital_letters_are_one(project: Project, tmp_path: Path) -> None:
+    other = projects.create("other", tmp_path)
+    for action in (projects.create, partial(projects.duplicate, project), partial(projects.rename, other)):
+        with pytest.raises(StorageError, match="differ only in capital letters"):
+            action("VOICE", tmp_path)
+    projects.delete(project, tmp_path)
+    (deleted,) = projects.list_deleted(tmp_path)
+    projects.create("VOICE", tmp_path)
+    assert projects.restore(deleted.id, tmp_path).root.name == "voice-2"
+
+
+def test_a_project_can_get_the_same_name_in_capital_letters(project: Project, tmp_path: Path) -> None:
+    assert projects.rename(project, "VOICE", tmp_path).root.name == "VOICE"
+    assert list_projects(tmp_path) == ["VOICE"]
+
+
+def test_folders_with_odd_names_are_listed_as_no_projects(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "<img src=x onerror=alert(1)>").mkdir()
+    (tmp_path / "my (new) project").mkdir()
+    page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)
+    shown = panel.render(PanelRequest(page, "voice", "en"))
+    assert shown.count("Not a project: ") == 2
+    assert "my (new) project" in shown
+    assert "<img" not in shown
 
 
 def test_a_deleted_project_is_restored_whole(project: Project, tmp_path: Path) -> None:

@@ -9,13 +9,14 @@ from pathlib import Path
 
 from utils.config import Config
 from utils.config.flags import add_flags
-from utils.core.errors import EXIT_INTERRUPTED
+from utils.core import wording
+from utils.core.errors import EXIT_INTERRUPTED, StorageError
 from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.facts import to_json
 from utils.core.wording import describe
 from utils.studio import runs
 from utils.studio.facts import RunNameMissingError, Status
-from utils.studio.paths import OUTPUT, Project, project
+from utils.studio.paths import OUTPUT, Project, list_others, project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
 from utils.xtts import checkpoints
@@ -60,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
     runs.watch_queue(opened)
     if arguments.action == "list":
-        show_list(opened)
+        show_list(opened, list_others(arguments.output))
         return 0
     if not arguments.name:
         raise RunNameMissingError(arguments.action)
@@ -86,8 +87,10 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def show_list(opened: Project) -> None:
-    """Print one line per run."""
+def show_list(opened: Project, others: list[StorageError]) -> None:
+    """Print one line per run, and which folders are no projects."""
+    for error in others:
+        print(wording.text("project.not_a_project", values={"reason": error}), file=sys.stderr)
     shown = runs.list_runs(opened)
     if not shown:
         print(f"There are no runs in {opened.root}.")

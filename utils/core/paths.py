@@ -12,24 +12,28 @@ TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model
 RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?")  # device names on Windows
 MAX_NAME_BYTES = 200  # systems allow 255; temporary names are longer
 ALLOWED = re.compile(r"[\w][\w .-]{0,63}")
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def validate_name(name: object) -> str:
     """Return a name that is safe as a folder on every system."""
-    name = name.strip() if isinstance(name, str) else ""  # API clients may send anything
-    if not is_name(name):
+    name = name.strip(" ") if isinstance(name, str) else ""  # API clients may send anything
+    too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
+    if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
         raise NameNotAllowedError(name)
     return name
 
 
-def is_name(name: str) -> bool:
-    """Tell whether a name is safe as a folder on every system; folders with other names are no projects."""
-    too_long = len(name.encode(errors="replace")) > MAX_NAME_BYTES
-    return bool(ALLOWED.fullmatch(name)) and not (RESERVED.fullmatch(name) or name.endswith(".") or too_long)
+def require_one_line(path: str | Path) -> None:
+    """Refuse line breaks and other control characters, which split lists and steer terminals."""
+    if CONTROL.search(str(path)):
+        raise NameNotAllowedError(str(path))
 
 
 def resolve_inside(folder: Path, *parts: str | Path) -> Path:
     """Join paths and refuse a result outside the folder, also through '..' or a link."""
+    for part in parts:
+        require_one_line(part)
     base = folder.resolve()
     path = base.joinpath(*parts).resolve()
     if not path.is_relative_to(base):

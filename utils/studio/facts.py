@@ -165,6 +165,7 @@ class Problem(StrEnum):
     MANY_LINES = "many_lines"
     NO_PROJECT = "no_project"
     PROJECT_EXISTS = "project_exists"
+    OTHER_CASE = "other_case"
     NOT_IN_TRASH = "not_in_trash"
     NOT_MOVABLE = "not_movable"
     NOT_RECLAIMABLE = "not_reclaimable"

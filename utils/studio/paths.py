@@ -1,9 +1,12 @@
 """Where projects, models and settings are on disk; the libraries below know none of these folders."""
 
+import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.paths import ROOT, is_name, resolve_inside, validate_name
+from utils.core.errors import StorageError
+from utils.core.paths import ROOT, resolve_inside, validate_name
+from utils.studio.facts import Problem, ProjectError
 
 OUTPUT = ROOT / "output"
 CONFIGS = ROOT / "configs"
@@ -58,14 +61,42 @@ class Project:
 
 def project(name: str, output: Path = OUTPUT) -> Project:
     """Return a project in the output folder; it need not exist yet."""
-    return Project(resolve_inside(output, validate_name(name)))
+    root = resolve_inside(output, validate_name(name))
+    if not root.exists() and (other := same_folder(root.name, output)):
+        raise ProjectError(Problem.OTHER_CASE, root.name, other)
+    return Project(root)
+
+
+def same_folder(name: str, output: Path) -> str:
+    """Return the name of the folder that has this name on Windows and macOS; empty if it is free."""
+
+    def compared(name: str) -> str:
+        return unicodedata.normalize("NFC", name).casefold()
+
+    names = sorted(path.name for path in output.glob("*"))
+    return name if name in names else next((other for other in names if compared(other) == compared(name)), "")
 
 
 def list_projects(output: Path = OUTPUT) -> list[str]:
-    if not output.is_dir():
-        return []
-    folders = [path for path in output.iterdir() if path.is_dir() and is_name(path.name)]
-    return sorted(path.name for path in folders if path.name not in PARTS or is_project(path))
+    return [path.name for path in _folders(output) if not _problem(path)]
+
+
+def list_others(output: Path = OUTPUT) -> list[StorageError]:
+    """Return why the other folders among the projects are none: an odd name, or a link that leads elsewhere."""
+    return [error for path in _folders(output) if (error := _problem(path))]
+
+
+def _folders(output: Path) -> list[Path]:
+    folders = sorted(path for path in output.glob("[!.]*") if path.is_dir())
+    return [path for path in folders if path.name not in PARTS or is_project(path)]
+
+
+def _problem(folder: Path) -> StorageError | None:
+    try:
+        resolve_inside(folder.parent, validate_name(folder.name))
+    except StorageError as error:
+        return error
+    return None
 
 
 def is_project(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.core.folders import remove_folder
-from utils.core.paths import resolve_inside
+from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import (
     file_lock,
     link_or_copy,
@@ -28,7 +28,7 @@ from utils.dataset.seal import SEAL
 from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.facts import Problem, ProjectError, RunActiveError
-from utils.studio.paths import OUTPUT, Project, list_projects, project
+from utils.studio.paths import OUTPUT, Project, list_projects, project, same_folder
 
 TRASH, DOWNLOADS = ".trash", ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
@@ -85,12 +85,13 @@ def find(name: str, output: Path = OUTPUT) -> Project:
     return match
 
 
-def _unused(name: str, output: Path) -> Project:
-    """Return the project of a new name; raise when the name is taken."""
-    new = project(name, output)
-    if new.root.exists():
-        raise ProjectError(Problem.PROJECT_EXISTS, new.root.name)
-    return new
+def _unused(name: str, output: Path, renamed: str = "") -> Project:
+    """Return the project of a new name; raise when another one than ``renamed`` has it."""
+    root = resolve_inside(output, validate_name(name))
+    taken = same_folder(root.name, output)
+    if taken and (taken != renamed or taken == root.name):
+        raise ProjectError(Problem.PROJECT_EXISTS if taken == root.name else Problem.OTHER_CASE, root.name, taken)
+    return Project(root)
 
 
 def duplicate(
@@ -117,8 +118,8 @@ def duplicate(
 
 
 def rename(source: Project, name: str, output: Path = OUTPUT) -> Project:
-    target = _unused(name, output)
     before = source.root
+    target = _unused(name, output, before.name)
     with _idle(source):
         _move(before, target.root)
     _update_base_paths(target.root, before, target.root)
@@ -148,8 +149,9 @@ def restore(identifier: str, output: Path = OUTPUT) -> Project:
     if identifier not in deleted:
         raise ProjectError(Problem.NOT_IN_TRASH)
     name, number = deleted[identifier].name, 2
-    while (target := project(name, output)).root.exists():
+    while same_folder(name, output):
         name, number = f"{deleted[identifier].name}-{number}", number + 1
+    target = project(name, output)
     _move(resolve_inside(output / TRASH, identifier), target.root)
     return target
 

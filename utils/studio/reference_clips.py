@@ -68,7 +68,7 @@ def project_voices(project: Project) -> dict[str, str]:
 
 def save_voice(project: Project, name: str, reference: str) -> str:
     """Save the clips of a voice under a name, by which a script can call it; return its reference."""
-    folder = resolve_inside(project.root / FOLDER, validate_name(name.strip()))
+    folder = resolve_inside(project.root / FOLDER, validate_name(name))
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     if not paths or not all(path.is_file() for path in paths):
         raise InputError(Problem.NO_CLIPS_OF_VOICE)

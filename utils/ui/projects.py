@@ -10,7 +10,7 @@ import gradio as gr
 from utils.studio import page_settings, paths, projects, runs
 from utils.studio.projects import CopyProgress
 from utils.ui import views
-from utils.ui.i18n import labels, t
+from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, notify, toggle
 
 FIRST_PROJECT = "default"  # the command line's default too
@@ -92,6 +92,10 @@ def render(request: PanelRequest) -> str:
     if changes:
         data = {"project": request.name, "confirm": t("project.ask_delete", language, name=request.name)}
         shown += views.row(views.delete_button(t("project.delete", language, name=request.name), language, **data))
+    shown += "".join(
+        views.note(t("project.not_a_project", language, reason=describe_error(error, language)))
+        for error in paths.list_others(request.page.output)
+    )
     deleted = [
         (f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}", item.id)
         for item in projects.list_deleted(request.page.output)
