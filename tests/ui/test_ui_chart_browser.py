@@ -90,6 +90,15 @@ def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -
     assert seen.complaints == []
 
 
+def test_advanced_ends_within_the_rail(seen: Seen) -> None:
+    seen.page.set_viewport_size({"width": 1440, "height": 900})
+    boxes = [seen.page.locator(place).bounding_box() for place in ("#training-rail", "#training-advanced label")]
+    rail, label = (box["x"] + box["width"] if box else 0.0 for box in boxes)
+    assert 0 < label <= rail
+    text = seen.page.locator("#training-advanced label")
+    assert text.evaluate("label => label.scrollWidth <= label.clientWidth")
+
+
 def test_a_pressed_button_shows_it_within_a_tenth_of_a_second(seen: Seen, served: Served) -> None:
     page = seen.page
     page.evaluate("""() => {

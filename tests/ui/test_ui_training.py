@@ -1,5 +1,6 @@
 """The Fine-tuning tab without a browser: fields, presets, start, checks, forecast, comparison, export."""
 
+import json
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Optimization, Progress
 from utils.studio import runs, training_checks
 from utils.studio.paths import CONFIGS, Project
-from utils.studio.run_history import RunHistory
+from utils.studio.run_history import HistoryCache, RunHistory
 from utils.studio.run_state import State
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training_optimizations import TrainingOptimizer
@@ -121,6 +122,26 @@ def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     assert result.most == 3 * result.checkpoint + 2 * result.resume
     assert training_checks.forecast_disk(TrainConfig.parse(values | {"max_steps": 7}), project).updates == 7
     assert t("training.disk_full", "en") in render.disk_forecast(replace(result, free=10**6), "en")
+
+
+def test_the_time_of_a_training_is_that_of_the_newest_run_with_the_same_model(tmp_path: Path) -> None:
+    project, histories = Project(tmp_path), HistoryCache()
+    write_dataset(project.dataset, train=9, held_back=1, seconds=0.3)
+    config = TrainConfig.parse({"version": "tiny", "batch_size": 3, "grad_acumm": 2})
+    assert settings.training_seconds(config, 10, project, histories) is None
+    run = make_run(project, "20260101-000000-train", version="tiny")
+    events = ({"kind": "train", "step": step, "samples_per_second": 2.0} for step in (1, 2))
+    run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
+    assert settings.training_seconds(config, 10, project, histories) == 30
+    other = config.model_copy(update={"version": "v2.0.2"})
+    assert settings.training_seconds(other, 10, project, histories) is None
+
+
+def test_the_amount_is_shown_with_the_time_that_it_takes(tmp_path: Path) -> None:
+    many_clips(tmp_path / "dataset", 50, each=10)
+    project = Project(tmp_path)
+    assert render.amount(project, 240.0, "en").endswith("→ about 4 min on this computer")
+    assert "→" not in render.amount(project, None, "en")
 
 
 def test_boxes_that_exclude_each_other_are_named_as_on_the_form() -> None:

@@ -114,7 +114,10 @@ class TrainPanel(RunPanel):
         following = next_button("inference-tab", "steps.next_speak", language) if has_ended else ""
         done = task_status(PROMOTE, request, lambda _: t("steps.ready", language))
         export = views.row(chooser, half, export, reuse)
-        voice = html("run.html", "done", t("training.done", language), following) if following else ""
+        sample = next(reversed(self.histories.read(run).samples), None)
+        sound = views.file_url(render.sample_path(run, sample)) if sample else ""
+        shown = (t("training.done", language), sound, t("data.play", language), following)
+        voice = html("run.html", "done", *shown) if following else ""
         return voice + views.details(t("training.export", language), export, "export") + done
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
@@ -196,7 +199,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
 
 
 def start_state(project: Project, values: Mapping[str, object], language: str) -> dict[str, Any]:
-    """Return whether a run can be started, and on which device."""
+    """Return whether a run can be started, on which device."""
     device: Any = known_device()
     if detect_device().done() and (error := detect_device().exception()):
         line = describe_error(error, language)

@@ -7,6 +7,8 @@ from pathlib import Path
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
 from utils.core.wording import describe
+from utils.dataset.store import Store
+from utils.studio.paths import Project
 from utils.studio.run_history import SCORES, Points, RunHistory, is_finite
 from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
@@ -132,10 +134,13 @@ def samples(run: Run, history: RunHistory, language: str) -> str:
     return html("run.html", "samples", shown)
 
 
+def sample_path(run: Run, sample: Sample) -> Path:
+    return run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
+
+
 def _heard(run: Run, sample: Sample, title: str, language: str) -> tuple[str, list[tuple[str, str]]]:
     """Return a sentence with players of the model's speech and, if there is one, of the recording."""
-    said = run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
-    sounds = {"inference.model": said}
+    sounds = {"inference.model": sample_path(run, sample)}
     recording = run.project.root / sample.recording
     if sample.recording and recording.is_file() and recording.is_relative_to(run.project.root):
         sounds["training.recording"] = recording
@@ -164,6 +169,14 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], langu
 def command(text: str, language: str) -> str:
     """Return the command that starts the same run."""
     return note(t("runs.command_hint", language)) + views.code(text)
+
+
+def amount(project: Project, seconds: float | None, language: str) -> str:
+    """Return how much there is to learn from, and how long that will take if it is known."""
+    clips = Store(project.dataset).totals()["train"]
+    text = f"{t('steps.clips', language, count=clips.clips)}, {views.duration(clips.seconds, language)}"
+    took = "" if seconds is None else views.duration(seconds, language)
+    return t("training.about_time", language, amount=text, time=took) if took else text
 
 
 def disk_forecast(result: DiskForecast, language: str) -> str:
@@ -212,8 +225,7 @@ def effect_of(change: Optimization, language: str) -> str:
 
 def switch_hint(field: str, device: Result | None, effect: Optimization | None, language: str) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
-    hint = device_hints(device).get(field, "training.here_any_device") if device else "training.detecting_device"
-    shown = note(t(hint, language))
+    shown = note(t(device_hints(device).get(field, "training.here_any_device"), language)) if device else ""
     if effect:
         changed = t("training.changed_in_run", language, count=effect.changed)
         shown += html("run.html", "effect", changed, effect_of(effect, language))

@@ -13,10 +13,11 @@ from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.wording import describe
 from utils.dataset import metadata
-from utils.studio import runs
+from utils.studio import runs, training_checks
 from utils.studio.downloads import needs_consent
 from utils.studio.facts import Problem, UsageError
 from utils.studio.paths import CONFIGS, Project
+from utils.studio.run_history import HistoryCache
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.html import html
@@ -131,14 +132,20 @@ def start_blocked(project: Project, values: Values, language: str) -> str:
 
 def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     """Lay out the preset, its description, and all settings."""
-    titles = choices({name: f"preset.{name}.title" for name in PRESETS})
-    preset = gr.Dropdown(titles, value=None, elem_id="preset", interactive=True, **labels("training.preset"))
+    titles = choices({"": "preset.none", **{name: f"preset.{name}.title" for name in PRESETS}})
+    preset = gr.Dropdown(titles, value="", elem_id="preset", interactive=True, **labels("training.preset"))
     about = gr.HTML(elem_id="preset-about")
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
 
 def connect_form(
-    page: PageContext, form: SettingsForm, preset: gr.Dropdown, about: gr.HTML, forecast: gr.HTML, message: gr.HTML
+    page: PageContext,
+    form: SettingsForm,
+    preset: gr.Dropdown,
+    about: gr.HTML,
+    forecast: gr.HTML,
+    message: gr.HTML,
+    histories: HistoryCache,
 ) -> None:
     """Check the settings at every change, and fill them from presets and runs."""
 
@@ -146,11 +153,15 @@ def connect_form(
         values = values_of(settings)
         try:
             opened = page.open(project)
-            result = forecast_disk(read_settings(values, opened), opened)
+            config = read_settings(values, opened)
+            result = forecast_disk(config, opened)
         except AmharicTtsError as error:  # marked at the field; nothing is calculated
             shown = "", settings_error(error, language)
         else:
-            shown = note(render.disk_forecast(result, language)), ""
+            seconds = training_seconds(config, result.updates, opened, histories)
+            is_own = config.train_csv or not result.updates
+            amount = "" if is_own else note(render.amount(opened, seconds, language))
+            shown = amount + note(render.disk_forecast(result, language)), ""
         suited = suited_preset(values, preset)
         return *shown, suited or gr.skip(), filled(suited, settings) if suited else gr.skip()
 
@@ -179,7 +190,7 @@ def connect_form(
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)
-        return form.value(config, settings) | {PRESET: name}, name or None, describe_preset(name, opened, language)
+        return form.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened, language)
 
     inputs = [page.project, form.widget, preset, page.language]
     events = [page.blocks.load, page.project.change, page.language.change, form.widget.change]
@@ -191,6 +202,15 @@ def connect_form(
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
     page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
     form.connect(page, restore, [page.language], [preset, about])
+
+
+def training_seconds(config: TrainConfig, updates: int, project: Project, histories: HistoryCache) -> float | None:
+    """Return how long a training will take, at the speed of the newest run if that trained the same model."""
+    run = next(iter(list_trainings(project)), None)
+    if run is None or training_checks.read_settings(run).get("version") != config.version:
+        return None
+    speeds = [speed for _, speed in histories.read(run).points("speed")]
+    return updates * config.batch_size * config.grad_acumm * len(speeds) / sum(speeds) if sum(speeds) > 0 else None
 
 
 def suited_preset(values: Values, preset: str | None) -> str:

@@ -41,10 +41,11 @@ def build(page: PageContext) -> gr.Tab:
             form, preset, about = train.build_form()
             build_licence(page, form.widget)
             reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
+            forecast = gr.HTML(elem_id="disk-forecast")
             with gr.Row(elem_classes="start"):
                 button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
                 advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
-            device, forecast = gr.HTML(elem_id="device"), gr.HTML(elem_id="disk-forecast")
+            device = gr.HTML(elem_id="device")
             build_checks(page, form.widget)
             train.build_upload(page, form, message)
         with gr.Column(elem_classes="result", min_width=0):
@@ -54,7 +55,7 @@ def build(page: PageContext) -> gr.Tab:
         connect_monitor(panel, widgets)
         connect_effects(tab, panel, widgets)
         connect_start(panel, button, message)
-        train.connect_form(page, form, preset, about, forecast, message)
+        train.connect_form(page, form, preset, about, forecast, message, histories)
         advanced.connect()
     return tab
 
