@@ -162,6 +162,33 @@ def test_clips_are_edited_cut_joined_selected_and_undone(seen: Seen, served: Ser
     assert (seen.complaints, seen.strangers) == ([], [])
 
 
+def test_what_two_tabs_type_on_one_text_is_kept(seen: Seen, served: Served, tmp_path: Path) -> None:
+    project, clips = served.project(), served.project().dataset
+    built(recordings(tmp_path / "in", 1, seconds=16.0), project)
+    mine, other = seen.page, seen.page.context.new_page()
+    other.goto(served.link)
+    for page in (mine, other):
+        page.locator("#data-review-button").click()
+        page.locator("#clips [data-clip]").first.click()
+    box, theirs = mine.locator("#clip-editor textarea"), other.locator("#clip-editor textarea")
+    box.fill("የእኔ ጽሑፍ")
+    theirs.fill("የሌላ ጽሑፍ")
+    action_of(other)("save_text").click()
+    expect(mine.locator("#clip-editor .message")).to_contain_text("የሌላ ጽሑፍ")  # with the next tick
+    expect(box).to_have_value("የእኔ ጽሑፍ")
+    mine.get_by_role("button", name="Keep my text").click()
+    expect(mine.locator("#clip-editor .message")).to_be_hidden()
+    expect(theirs).to_have_value("የእኔ ጽሑፍ")  # which nobody has edited since
+    assert "የእኔ ጽሑፍ" in {clip.text for clip in load_dataset(clips).clips.values()}
+    theirs.fill("ሌላ ሦስተኛ")
+    box.fill("አራተኛ")
+    action_of(mine)("save_text").click()
+    other.get_by_role("button", name="Use the other text").click()
+    expect(theirs).to_have_value("አራተኛ")
+    expect(other.locator("#clip-editor .message")).to_be_hidden()
+    assert seen.complaints == []
+
+
 def action_of(page: Page) -> Callable[[str], Locator]:
     """Return what finds the button of an action in Review."""
     return lambda name: page.locator(f"#review [data-act={name}]")

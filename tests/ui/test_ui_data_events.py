@@ -8,10 +8,12 @@ import gradio as gr
 import pytest
 from gradio.block_function import BlockFunction
 from gradio.blocks import Block
+from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
 from tests.ui.data_folders import add_run, many_clips
-from utils.dataset.store import load_dataset
+from utils.dataset.clip import Clip
+from utils.dataset.store import Store, load_dataset
 from utils.studio import projects
 from utils.studio.paths import Project
 from utils.ui import app
@@ -65,6 +67,84 @@ def test_clips_are_reviewed_while_a_training_runs(blocks: gr.Blocks, output: Pat
     clip = next(iter(load_dataset(project.dataset).kept))
     auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].reason == "noise"
+
+
+class Visitor:
+    """One tab of the review, which sends the text of the open clip, and the one that it was edited on."""
+
+    def __init__(self, blocks: gr.Blocks, clip: Clip) -> None:
+        self.blocks, self.clip, self.state = blocks, clip, SessionState(blocks)
+
+    def send(self, act: str, text: str, base: str, **fields: str) -> str:
+        html = next(block for block in self.blocks.blocks.values() if block.elem_id == "review")
+        event = next(event for event in self.blocks.fns.values() if (html._id, "click") in event.targets)
+        typed = {"act": act, "clip": self.clip.id, "of": self.clip.id, "text": text, "textBase": base} | fields
+        return str(auditing.respond(self.blocks, event, [None, "voice", "en"], self.state, **typed)[0])
+
+
+@pytest.fixture
+def visitors(blocks: gr.Blocks, output: Path) -> tuple[Visitor, Visitor]:
+    clip = next(iter(load_dataset(Project(output / "voice").dataset).kept))
+    return Visitor(blocks, clip), Visitor(blocks, clip)
+
+
+def stored(visitor: Visitor, output: Path) -> str:
+    return load_dataset(Project(output / "voice").dataset).clips[visitor.clip.id].text
+
+
+def test_a_text_that_another_tab_stored_meanwhile_is_not_replaced(
+    visitors: tuple[Visitor, Visitor], output: Path
+) -> None:
+    (mine, other), before = visitors, visitors[0].clip.text
+    assert "Keep my text" not in mine.send("draft", "የእኔ", before)
+    other.send("save_text", "የሌላ", before)
+    for action in ("save_text", "open", "approve", "exclude"):
+        with pytest.raises(gr.Error, match="changed elsewhere while you were typing"):
+            mine.send(action, "የእኔ", before)
+    assert stored(mine, output) == "የሌላ"
+    shown = mine.send("draft", "የእኔ ጽሑፍ", before)
+    assert "Keep my text" in shown
+    assert "<p>የሌላ</p>" in shown
+    mine.send("save_text", "የእኔ ጽሑፍ", "የሌላ")
+    assert stored(mine, output) == "የእኔ ጽሑፍ"
+
+
+def test_a_box_that_nobody_typed_in_stores_nothing(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+    (mine, other), before = visitors, visitors[0].clip.text
+    other.send("save_text", "የሌላ", before)
+    mine.send("open", before, before)  # it was not refreshed yet
+    assert stored(mine, output) == "የሌላ"
+
+
+def test_what_this_tab_stored_itself_is_no_conflict(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+    mine, before = visitors[0], visitors[0].clip.text
+    mine.send("save_text", "አንድ  ሁለት", before)
+    shown = mine.send("save_text", "አንድ ሁለት ሦስት", before)  # typed before the answer arrived
+    assert stored(mine, output) == "አንድ ሁለት ሦስት"
+    assert "Keep my text" not in shown
+
+
+def test_the_text_of_a_clip_that_is_gone_is_shown(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+    mine = visitors[0]
+    store = Store(Project(output / "voice").dataset)
+    with store.transaction():
+        store.delete([mine.clip.id])
+    assert "<p>የእኔ</p>" in mine.send("draft", "የእኔ", mine.clip.text)
+
+
+def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(blocks: gr.Blocks, output: Path) -> None:
+    run = add_run(Project(output / "voice"), "20260101-000000-prepare")
+
+    def note(text: str, base: str) -> str:
+        typed = {"note": text, "noteBase": base, "run": run.name, "of": run.name}
+        return str(auditing.act(blocks, "runs", "note", "voice", [run.name], **typed))
+
+    note("የሌላ", "")
+    shown = note("የእኔ", "")
+    assert run.note == "የሌላ"
+    assert "Keep my text" in shown
+    note("የእኔ", "የሌላ")
+    assert run.note == "የእኔ"
 
 
 def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blocks, output: Path) -> None:

@@ -190,6 +190,12 @@ class NameNotAllowedError(StorageError):
     name: str
 
 
+class ChangedMeanwhileError(DataError):
+    """A text was typed on another one than is stored by now."""
+
+    what: str
+
+
 class OutsideFolderError(StorageError):
     """A path leaves the folder that it must stay in."""
 

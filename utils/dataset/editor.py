@@ -5,7 +5,7 @@ clips, so the last change can be undone after the page was closed.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from utils.config import DatasetConfig
+from utils.core.errors import ChangedMeanwhileError
 from utils.core.storage import file_lock
 from utils.dataset import split
 from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, with_fields
@@ -115,13 +116,15 @@ def available_actions(clip: Clip, following: Clip | None) -> list[str]:
     return [action for action, is_possible in can.items() if is_possible]
 
 
-def set_text(folder: Path, name: str, text: str) -> Edit:
-    """Correct the transcript of a clip. Scores that depend on the old one are dropped."""
+def set_text(folder: Path, name: str, text: str, typed_on: Collection[str] | None = None) -> Edit:
+    """Correct the transcript of a clip, if it is still one of ``typed_on``. Scores that depend on it are dropped."""
     text = " ".join(text.split())
     if not text:
         raise EditError(EditProblem.EMPTY_TEXT)
 
     def change(clip: Clip) -> Clip:
+        if typed_on is not None and clip.text not in typed_on:
+            raise ChangedMeanwhileError(clip.id)
         pace = levels.letters(text) / clip.span.seconds if clip.span.seconds else None
         unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
         measured = dataclasses.replace(clip.scores, chars_per_second=pace, **unknown)

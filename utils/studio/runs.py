@@ -11,7 +11,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,14 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from utils.config import Config, TrainConfig
-from utils.core.errors import AmharicTtsError, RunError, StorageError, UndeletableError, UnreadableError
+from utils.core.errors import (
+    AmharicTtsError,
+    ChangedMeanwhileError,
+    RunError,
+    StorageError,
+    UndeletableError,
+    UnreadableError,
+)
 from utils.core.facts import Stop, error_from_json, error_to_json
 from utils.core.paths import resolve_inside, validate_name
 from utils.core.processes import end_tree, is_alive, machine, start_detached
@@ -357,7 +364,10 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
     return run.current_state()
 
 
-def write_note(run: Run, text: str) -> None:
+def write_note(run: Run, text: str, typed_on: Collection[str] | None = None) -> None:
+    """Store a note, if the stored one is still one of ``typed_on``."""
+    if typed_on is not None and run.note not in typed_on:
+        raise ChangedMeanwhileError(run.name)
     write_atomically(run.note_file, text.strip() + "\n")
 
 

@@ -185,6 +185,25 @@ class PanelRequest:
         """Return a field as text; a browser may send anything."""
         return str(self.fields.get(name) or "")
 
+    def typed_on(self, name: str) -> list[str] | None:
+        """Return the texts that a field was edited on: what it was filled with, and what this visitor saved of it."""
+        base = self.fields.get(f"{name}Base")
+        if not isinstance(base, str):  # a program that saw none
+            return None
+        saved_on, saved = self.seen.get(f"{name} saved", (base, base))
+        return [base, saved] if saved_on == base else [base]
+
+    def is_edited(self, name: str, stored: str) -> bool:
+        return self.text(name).strip() not in {stored, *(self.typed_on(name) or ())}
+
+    def is_overtaken(self, name: str, stored: str) -> bool:
+        """Tell whether a field was edited on another text than the one that is stored by now."""
+        return stored not in (self.typed_on(name) or [stored]) and self.is_edited(name, stored)
+
+    def note_saved(self, name: str, stored: str) -> None:
+        """Remember what was saved of a field: the next edit may be on its way before the answer has arrived."""
+        self.seen[f"{name} saved"] = self.text(f"{name}Base"), stored
+
     def number(self, name: str) -> float:
         try:
             return float(self.text(name))

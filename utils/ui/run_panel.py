@@ -44,7 +44,8 @@ class RunPanel:
         """Return the actions of the panel."""
         return {
             "choose": lambda request: {self.chosen: request.text("run")},
-            "note": lambda request: runs.write_note(find(request), request.text("note")),
+            "note": _write_note,
+            "use_stored": lambda request: {"noteBase": None, "kept": str(request.turn)},
             "stop_and_save": self._action(runs.stop_and_save, "runs.stopping"),
             "stop_now": self._action(runs.stop_now, "runs.stopped"),
             "resume": self._action(runs.resume, "runs.started"),
@@ -97,9 +98,11 @@ class RunPanel:
         ]
         options = {"chosen": run.name, "data_act": "choose"}
         chooser = views.select_field("run", t("runs.run", language), choices, **options) if len(choices) > 1 else ""
-        note = {"name": "note", "rows": 2, "value": run.note, "data_of": run.name, "data_act": "note"}
-        text = views.element("textarea", "", text=run.note, **note)
-        text = views.field(t("runs.note", language), text, t("runs.note_hint", language))
+        label, hint = t("runs.note", language), t("runs.note_hint", language)
+        key = f"{run.name} {request.text('kept')}"
+        text = views.text_area("note", label, hint, run.note, key, data_act="note", data_run=run.name, data_of=run.name)
+        if request.text("of") == run.name and request.is_overtaken("note", run.note):
+            text += views.conflict("note", run.note, "note", language, run=run.name)
         log = views.code(log or t("runs.log_empty", language), "log")
         details = views.details(t("runs.log_and_note", language), text + log, f"{self.ids}log")
         buttons = self._buttons(run, state.status, language)
@@ -127,6 +130,13 @@ class RunPanel:
         run, outcome, _ = start(self.page.open(project))
         notify(t(f"runs.{outcome}", language, name=run.title))
         return (gr.skip() if outcome is Outcome.QUEUED else run.name,)
+
+
+def _write_note(request: PanelRequest) -> None:
+    run = find(request)
+    if request.is_edited("note", run.note) and not request.is_overtaken("note", run.note):
+        runs.write_note(run, request.text("note"), request.typed_on("note"))
+        request.note_saved("note", run.note)
 
 
 def find(request: PanelRequest) -> runs.Run:

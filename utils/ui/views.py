@@ -122,10 +122,17 @@ def text_field(name: str, label: str, hint: str = "", **options: object) -> str:
     return field(label, html("views.html", "input", shown), hint)
 
 
-def text_area(name: str, label: str, hint: str, value: str, key: str) -> str:
-    """Return a labelled box for longer text, which is filled anew with ``value`` when ``key`` changes."""
-    shown = attributes(name=name, rows=2, data_act="draft", data_key=key, value=value)
+def text_area(name: str, label: str, hint: str, value: str, key: str, **options: object) -> str:
+    """Return a labelled box for longer text: filled anew when ``key`` changes, or ``value`` before it was edited."""
+    shown = attributes(**{"name": name, "rows": 2, "data_act": "draft", "data_key": key, "data_value": value} | options)
     return field(label, html("views.html", "textarea", shown, value), hint)
+
+
+def conflict(name: str, stored: str, save: str, language: str, **data: object) -> str:
+    """Return the text that another tab has stored, and a button for each of the two."""
+    mine = button(save, t("common.keep_mine", language), "", "", "", **{f"{name}_base": stored}, **data)
+    theirs = button("use_stored", t("common.use_stored", language), "", "", "", **data)
+    return message_box("warning", t("common.changed_elsewhere", language), stored or "–") + row(mine, theirs)
 
 
 def select_field(

@@ -143,16 +143,19 @@ window.ask = (question, yes, no) => new Promise((resolve) => {
 });
 
 // A panel: its buttons (data-act) send the named fields to the server. Gradio changes only what differs in the HTML, so
-// what is typed stays; a field with data-key starts anew when it is about something else.
+// what is typed stays; a field with data-key starts anew when it is about something else. Its base is the stored text that it
+// is edited on: if another tab stores one meanwhile, the server sees by it that there are two.
 window.panel = (element, trigger, watch, props) => {
   const opened = new Set();
+  const words = (text) => text?.trim().split(/\s+/).join(" ");
   const send = async (control) => {
     const {confirm, cancel, key, ...data} = control.dataset;
     if (confirm && !await ask(confirm, control.textContent, cancel)) return;
     const fields = [...element.querySelectorAll("[name]")];
-    for (const field of fields) field.isTyped = false;
     const values = fields.map((field) => [field.name, field.type === "checkbox" ? field.checked : field.value]);
-    trigger("click", {...Object.fromEntries(values), ...element.panelData?.(), ...data});
+    const bases = fields.filter((field) => field.dataset.key).map((field) => [`${field.name}Base`, field.base]);
+    for (const field of fields) Object.assign(field, {isTyped: false, sent: field.value});
+    trigger("click", {...Object.fromEntries([...values, ...bases]), ...element.panelData?.(), ...data});
   };
   let waiting;
   element.addEventListener("click", (event) => {
@@ -182,9 +185,12 @@ window.panel = (element, trigger, watch, props) => {
       queueMicrotask(update);
       return;
     }
-    for (const field of element.querySelectorAll("[data-key]")) {
+    for (const field of element.querySelectorAll("[data-key]")) {  // data-value: gradio itself puts a new value into the field
+      const stored = field.dataset.value ?? field.getAttribute("value") ?? "", isOther = field.lastKey !== field.dataset.key;
       const isKept = field.dataset.keep && field.isTyped;  // typed while an earlier answer was on its way
-      if (field.lastKey !== field.dataset.key && !isKept) field.value = field.getAttribute("value") ?? "";
+      const isUntouched = stored !== field.base && field.value === field.base;
+      if (isOther ? !isKept : isUntouched) field.value = field.base = stored;
+      else if (isOther || words(field.sent) === words(stored)) field.base = stored;  // it is what was saved here
       field.lastKey = field.dataset.key;
     }
     for (const button of element.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");

@@ -149,10 +149,10 @@ def _status(clip: Clip, language: str) -> str:
     return f"✓ {t('data.clip_approved', language)}" if is_approved else f"· {t('data.clip_in_use', language)}"
 
 
-def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, language: str, busy: str) -> str:
+def editor(clip: Clip, following: Clip | None, draft: str, box: str, folder: Path, language: str, busy: str) -> str:
     """Show the open clip: what is known of it, its sound, its text, and what can be done with it.
 
-    ``draft`` is the text as it stands in the box; ``busy`` says why nothing can be changed now.
+    ``draft`` is the text as it stands in the ``box``; ``busy`` says why nothing can be changed now.
     """
     split = t(f"data.{clip.split}", language) if clip.split else t("data.no_split", language)
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
@@ -160,7 +160,6 @@ def editor(clip: Clip, following: Clip | None, draft: str, folder: Path, languag
     status = ": ".join(filter(None, (_status(clip, language), about)))
     facts = f"{Path(clip.source).name} · {times} · {clip.speaker} · {split}"
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
-    box = views.text_area("text", t("data.clip_text", language), "", clip.text, f"{clip.id} {clip.text}")
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
     found = {"common.sounds": reading.phones, "data.other_text": clip.other_text}

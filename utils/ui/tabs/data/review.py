@@ -12,12 +12,13 @@ from utils.dataset.store import Store, View
 from utils.studio import runs
 from utils.studio.facts import InputError, Problem, RunActiveError
 from utils.studio.paths import Project
+from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
-from utils.ui.views import note
+from utils.ui.views import message_box, note
 
 WRITERS = ("prepare", "features")  # runs that read or write the clips all the time; a training has lists of its own
 SCRIPT = Path(__file__).with_name("review.js")
@@ -43,6 +44,7 @@ def build_review(page: PageContext) -> None:
     handlers: dict[str, Callable[[PanelRequest], Mapping[str, Any] | None]]
     handlers = {name: _changing(action) for name, action in actions.items()}
     handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
+    handlers["use_stored"] = lambda request: {"textBase": None, "kept": str(request.turn)}
     handlers[pronunciation.FIX] = pronunciation.fix
     Panel(page, "review", render, handlers, script=SCRIPT.read_text(encoding="utf-8"))
 
@@ -65,9 +67,10 @@ def _save_text(request: PanelRequest) -> None:
     """Save the text of the open clip if it was edited, before anything takes its place."""
     store, text = Store(request.project.dataset), request.text("text")
     clip = store.find([request.text("of")]).get(request.text("of")) if store.exists else None
-    if clip and text.strip() and text != clip.text:
+    if clip and text.strip() and request.is_edited("text", clip.text):
         refuse_while_busy(request.project)
-        editor.set_text(store.folder, clip.id, text)
+        (clip,) = editor.set_text(store.folder, clip.id, text, request.typed_on("text")).clips
+        request.note_saved("text", clip.text)
         notify(t("data.text_saved", request.language))
 
 
@@ -122,10 +125,16 @@ def _editor(request: PanelRequest, store: Store) -> str:
     """Show the open clip and what can be done with it; without one, nothing."""
     name, language = request.text("clip"), request.language
     clip = store.find([name]).get(name) if name else None
+    is_open = request.text("of") == name
     if clip is None:
-        return ""
-    is_draft = request.text("act") == "draft" and request.text("of") == clip.id
+        is_lost = is_open and request.text("act") == "draft"
+        return message_box("warning", t("data.clip_is_gone", language), request.text("text")) if is_lost else ""
+    is_draft = request.text("act") == "draft" and is_open
     busy = runs.active_run(request.project, *WRITERS)
     reason = t("data.clips_in_use_by_run", language, name=busy.name) if busy else ""
     draft = request.text("text") if is_draft else clip.text
-    return clip_render.editor(clip, store.following(clip), draft, store.folder, language, reason)
+    is_overtaken = is_open and request.is_overtaken("text", clip.text)
+    box = views.text_area("text", t("data.clip_text", language), "", clip.text, f"{clip.id} {request.text('kept')}") + (
+        views.conflict("text", clip.text, "save_text", language) if is_overtaken else ""
+    )
+    return clip_render.editor(clip, store.following(clip), draft, box, store.folder, language, reason)
