@@ -22,6 +22,7 @@ from utils.recognition.spans import Span
 from utils.studio import uploads
 from utils.studio.paths import Project
 from utils.studio.runs import Status
+from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.tabs.data import clip_render, render, settings_form
 
@@ -142,7 +143,8 @@ def test_an_invalid_input_is_refused(
 def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
     clip = replace(example_clip(0), text=HTML, speaker=HTML, source=HTML, audio="")
     assert "<img" not in clip_render.rows(ClipPage([clip], 1, 1, 1), clip.id, tmp_path, "en")
-    assert "<img" not in clip_render.editor(clip, None, HTML, tmp_path, "en", HTML)
+    box = views.text_area("text", HTML, "", HTML, HTML) + views.conflict("text", HTML, "save_text", "en")
+    assert "<img" not in clip_render.editor(clip, None, HTML, box, tmp_path, "en", HTML)
 
 
 @pytest.mark.parametrize(
