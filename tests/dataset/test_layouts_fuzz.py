@@ -13,6 +13,7 @@ from tests.dataset.test_layouts import lose_a_recording, name_in_ethiopic, recod
 from utils.dataset.clip import ScanResult
 from utils.dataset.readers.collection import hold_back
 from utils.dataset.readers.facts import TextRepaired
+from utils.dataset.readers.folder import is_media
 from utils.dataset.sources import find_recordings
 
 SEEDS, CASES = range(30, 50), 20  # 400 in all
@@ -84,6 +85,14 @@ def copy_text(folder: Path, dice: random.Random) -> None:
     copy.write_bytes(raw)
 
 
+def call_a_recording_as_a_word(folder: Path, dice: random.Random) -> None:
+    """Give a recording the name that a text begins with."""
+    media = [path for path in sorted(folder.rglob("*")) if is_media(path)]
+    if media:
+        path = dice.choice(media)
+        path.rename(path.with_name(f"{dice.choice(SENTENCES).split()[0]}{path.suffix}"))
+
+
 def without_dice(change: Callable[[Path], None]) -> Change:
     return lambda folder, _: change(folder)
 
@@ -92,6 +101,7 @@ CHANGES: tuple[Change, ...] = (
     *map(without_dice, (rename_column, lose_a_recording, name_in_ethiopic)),
     *map(without_dice, (recode("utf-8-sig"), recode("utf-8", "\r\n"), recode("utf-16"), recode("utf-16-le"))),
     *(rename_text, change_suffix, move_text, lose_another_file, cut_text, change_a_line, copy_text),
+    call_a_recording_as_a_word,
 )
 
 

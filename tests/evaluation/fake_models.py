@@ -75,8 +75,11 @@ class FakeRecogniser:
     name: str = "Fake"
     fails_after: int = 1000
     clips: int = 0
+    fails_with: RecognitionError | None = None
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:  # noqa: ARG002
+        if self.fails_with:
+            raise self.fails_with
         if self.clips + len(clips) > self.fails_after:
             raise worded(RecognitionError, "It is out of memory.", "Choose a smaller one.")
         self.clips += len(clips)

@@ -19,6 +19,8 @@ from utils.evaluation.facts import NoteReason, ReportNote
 from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
+from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.recognisers import RecogniserSpec
 from utils.speech.facts import Flag, FlagKind
 
 TEXTS = [
@@ -118,6 +120,26 @@ def test_a_sentence_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     assert report.utterances[0].error == "No questions. Leave it out."
     assert sum(not result.error for result in report.utterances) == 4
     assert "5, 1 failed" in text(report)
+
+
+def test_a_report_names_no_folder_of_a_reference_that_cannot_be_read(tmp_path: Path) -> None:
+    home = tmp_path / "home of almaz"
+    (home / "voice.wav").mkdir(parents=True)
+    sentence = replace(SENTENCES[0], reference=str(home / "voice.wav"))
+    model = FakeModel()
+    model.voice = lambda reference: audio.load(Path(reference), 24_000)  # type: ignore[method-assign]
+    report = evaluate([candidate("one", model)], [sentence], tmp_path / "out", CONFIG)
+    assert report.utterances[0].error.startswith("voice.wav is a folder")
+    assert not [path for path in (tmp_path / "out").iterdir() if path.is_file() and b"almaz" in path.read_bytes()]
+
+
+def test_a_report_names_no_folder_of_a_recogniser(tmp_path: Path) -> None:
+    spec = RecogniserSpec(str(tmp_path / "home of almaz" / "whisper"))
+    error = RecogniserError(spec.model, RecogniserProblem.MISSING, f"not found: {spec.model}")
+    recogniser = FakeRecogniser("", name=spec.name, fails_with=error)
+    report = evaluate([candidate("one", FakeModel())], SENTENCES, tmp_path / "out", CONFIG, recogniser)
+    assert "Whisper whisper (" in text(report)
+    assert not [path for path in (tmp_path / "out").iterdir() if path.is_file() and b"almaz" in path.read_bytes()]
 
 
 def test_recordings_are_compared_and_transcribed(tmp_path: Path) -> None:

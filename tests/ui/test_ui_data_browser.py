@@ -96,6 +96,20 @@ def test_a_dropped_folder_keeps_its_files_without_a_suffix(seen: Seen, served: S
     assert seen.complaints == []
 
 
+def test_files_without_a_suffix_can_be_chosen(seen: Seen, served: Served, tmp_path: Path) -> None:
+    BY_NAME["kaldi"].build(tmp_path)
+    files = [path for path in sorted(tmp_path.rglob("*")) if path.is_file()]
+    with seen.page.expect_file_chooser() as chooser:
+        seen.page.locator("#upload-files button").click()
+    assert not chooser.value.element.get_attribute("accept")
+    chooser.value.set_files(files)
+    expect(seen.page.locator("#sources")).to_contain_text("wav.scp")
+    folder = uploads.uploads_folder(served.project(), uploads.LISTS)
+    scan = find_recordings([folder], language="am", workspace=tmp_path / "unpacked")
+    assert {recording.path.stem: recording.text for recording in scan.recordings} == TEXTS
+    assert seen.complaints == []
+
+
 def drop(page: Page, **content: object) -> None:
     """Drag files or text from outside over the drop zone, and let go."""
     box = page.locator("#upload-files button").bounding_box()

@@ -300,3 +300,12 @@ def as_typed(error: BaseException) -> AmharicTtsError:
 def explain(error: BaseException) -> str:
     """Return what to tell the user about any error whose traceback is in the log."""
     return str(as_typed(error))
+
+
+def explain_to_others(error: AmharicTtsError) -> str:
+    """Return what a report that leaves this machine says about an error: files by their names, without folders."""
+    said = str(error)
+    for path in field_values(error).values():
+        if isinstance(path, (str, Path)) and Path(path).is_absolute():
+            said = said.replace(str(path), Path(path).name)
+    return said

@@ -37,9 +37,10 @@ def choose_columns(table: Table, folder: Folder, path: Path) -> tuple[Columns | 
     if not rows or not path.suffix:
         return None, False
     shares = [_share(folder, path, column) for column in zip(*rows, strict=False)]
-    if max(shares) < SHARE:
-        return _without_audio(table, rows, folder, path), True
     audio = shares.index(max(shares))
+    may_be_text = path.suffix.lower() == ".txt" and not re.search(r"[|\t]", folder.text(path))  # with commas
+    if shares[audio] < SHARE or (may_be_text and not folder.are_names((cells[audio] for cells in rows), path)):
+        return _without_audio(table, rows, folder, path), True
     is_headed = _has_header(table, audio, folder, path)
     if not is_headed and not table.is_named and audio == 0 and len(rows[0]) <= 3:
         return guess_columns(rows), False  # as LJSpeech and this program write them

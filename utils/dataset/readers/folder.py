@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -218,6 +218,16 @@ class Folder:
 
         best = min(map(rank, found))
         return [path for path in found if rank(path) == best]
+
+    def are_names(self, words: Iterable[str], path: Path) -> bool:
+        """Return whether the words that lines begin with name recordings; one may be the first word of a text."""
+        found = {recording: word for word in words if (recording := self.locate(word, path))}
+        if len(found) != 1:
+            return bool(found)
+        ((recording, word),) = found.items()
+        if own := self.partners(path)[0]:
+            return recording in own and (is_media(Path(word)) or not (word.isalpha() or word.isdecimal()))
+        return not word.isalpha()
 
     def partners(self, path: Path, *suffixes: str) -> tuple[list[Path], str]:
         """Find the recordings of a text, and the language in its name: in its folder, or the only one elsewhere.

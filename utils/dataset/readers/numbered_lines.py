@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from utils.dataset.readers.folder import Folder, is_media
+from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
 NAME, IS_LIST = "lines with names", True
@@ -25,6 +25,4 @@ def _names_audio(folder: Folder, path: Path) -> bool:
     lines = folder.sample(path)
     matches = [match for line in lines if (match := LINE.fullmatch(line))]
     names = [match["name"] for match in matches if folder.locate(match["name"], path)]
-    if len(names) == 1 and not is_media(Path(names[0])) and folder.partners(path)[0]:
-        return False  # the transcript of a recording, whose name is its first word
-    return bool(names) and len(names) * 2 >= len(lines)
+    return len(names) * 2 >= len(lines) and folder.are_names(names, path)

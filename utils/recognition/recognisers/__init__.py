@@ -1,9 +1,11 @@
 """Speech recognisers: the interface, the transcripts, and how far two transcripts of a clip disagree."""
 
 import contextlib
+import hashlib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from utils.recognition.facts import RecogniserError, RecogniserProblem
@@ -54,8 +56,11 @@ class RecogniserSpec:
 
     @property
     def name(self) -> str:
-        """Return the display name."""
-        return f"{self.factory.rpartition(':')[2]} {self.model}"
+        """Return the display name, which reports keep: of a folder its own name, and a code for its place."""
+        folder = Path(self.model)
+        code = hashlib.blake2b(self.model.encode(), digest_size=3).hexdigest()
+        model = f"{folder.name} ({code})" if folder.is_absolute() else self.model
+        return f"{self.factory.rpartition(':')[2]} {model}"
 
 
 @contextlib.contextmanager

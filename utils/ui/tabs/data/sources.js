@@ -28,10 +28,7 @@ const pack = (files) => {
   const [top, ...below] = files[0].place.slice(1).split("/");
   return new File([...parts, new Uint8Array(1024)], `${below.length ? top : "files"}.tar`);
 };
-const isAccepted = ({ name }) => {
-  const suffixes = zone().querySelector("input[type=file]").accept.split(",").map((suffix) => suffix.trim());
-  return suffixes.some((suffix) => name.toLowerCase().endsWith(suffix));
-};
+const isAccepted = ({ name }) => SUFFIXES.some((suffix) => name.toLowerCase().endsWith(suffix));
 const isStrange = (file) => !isAccepted(file) && !file.type.startsWith("image/") && !file.name.startsWith(".");
 const drop = (files) => {
   const usable = files.filter(isAccepted);

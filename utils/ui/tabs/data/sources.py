@@ -1,5 +1,6 @@
 """The sources of a dataset: a drop zone, a field for links and paths, the sample, and the microphone."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -30,12 +31,13 @@ SCRIPT = Path(__file__).with_name("sources.js")
 
 
 def build_sources(page: PageContext) -> None:
-    suffixes = sorted([*MEDIA, *SUBTITLES, *LISTS, *(f".{suffix.rpartition('.')[2]}" for suffix in ARCHIVES), ".txt"])
-    options: dict[str, Any] = {"file_count": "multiple", "file_types": suffixes, "height": 130}
+    suffixes = [*MEDIA, *SUBTITLES, *LISTS, *ARCHIVES, ".txt"]  # of what may be in a folder with anything else
+    script = f"const SUFFIXES = {json.dumps(sorted(suffixes))};\n{SCRIPT.read_text(encoding='utf-8')}"
+    options: dict[str, Any] = {"file_count": "multiple", "height": 130}  # of any type: Kaldi's lists have no suffix
     Panel(page, "data-welcome", _welcome, {})
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
     actions = {"add": _add, "remove": _remove, "sample": _use_sample}
-    panel = Panel(page, "sources", _render, actions, [page.project], script=SCRIPT.read_text(encoding="utf-8"))
+    panel = Panel(page, "sources", _render, actions, [page.project], script=script)
 
     @show_errors
     def upload(files: list[str] | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
