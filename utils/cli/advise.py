@@ -3,17 +3,27 @@
 import argparse
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from utils.cli.runs import add_project
 from utils.config import TrainConfig
 from utils.core import monitor
+from utils.core.facts import Fact
 from utils.core.storage import write_atomically
 from utils.core.wording import describe, text
+from utils.dataset.metadata import read_clips
 from utils.dataset.store import open_store
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import project
 from utils.training.advice import Advice, TrainingData, advise, training_data
 from utils.training.facts import Promise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from utils.studio.learning_curve import CurvePoint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gpu-gib", type=float, help="GPU memory in GiB (default: this computer's GPU); 0 = no GPU")
     parser.add_argument("--version", default=TrainConfig().version, help="base model, such as tiny")
     parser.add_argument("--out", type=Path, metavar="FILE.yaml", help="write the settings to a file for train --config")
+    parser.add_argument(
+        "--curve", type=float, metavar="MINUTES", help="train on four sizes of the data, and say what more would bring"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -31,6 +44,8 @@ def run(arguments: argparse.Namespace) -> int:
     if not data.clips:
         raise InputError(Problem.NO_TRAINING_CLIPS, str(dataset))
     advice = advise(data)
+    if arguments.curve:
+        return draw_curve(dataset, advice.config, 60 * arguments.curve)
     if arguments.out:
         write_atomically(arguments.out, advice.config.to_yaml())
     if arguments.json:
@@ -41,6 +56,44 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(render(data, advice))
     return 0
+
+
+def draw_curve(dataset: Path, config: TrainConfig, seconds: float) -> int:
+    """Train on parts of the data, draw what they reach, and say what twice the data would bring."""
+    from utils.studio.learning_curve import CurvePoint, measure_curve, plot
+
+    def follow(fact: Fact) -> None:
+        print(describe(fact), flush=True)
+
+    points = measure_curve(read_clips(config, dataset), config, dataset.parent, seconds, follow)
+    path = dataset.parent / "curve.png"
+    plot(points).savefig(path, dpi=120)
+    write_atomically(path.with_suffix(".json"), json.dumps([point._asdict() for point in points], indent=1))
+    print("  ".join(f"{name:>11}" for name in CurvePoint._fields))
+    for point in points:
+        print("  ".join(f"{'–' if value is None else round(value, 3):>11}" for value in point))
+    print("\n".join(conclusions(points)), path, sep="\n")
+    return 0
+
+
+def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
+    """Say what twice the data would bring, and how well the smaller sizes predict the largest one."""
+    from utils.studio.learning_curve import MEASURES, trend
+
+    lines, most = [], max(point.minutes for point in points)
+    for name in MEASURES:
+        now, line = [getattr(point, name) for point in points if point.minutes == most], trend(points, name, 2 * most)
+        if line is None:
+            continue
+        sure = "" if line.is_sure else "; the direction is not sure"
+        lines.append(
+            f"{name}: {np.mean(now):.3f} now; twice the data: {line.predicted:.3f} ± {line.predicted_uncertainty:.3f} "
+            f"({line.per_doubling:+.3f} ± {line.uncertainty:.3f} per doubling{sure})"
+        )
+        if earlier := trend([point for point in points if point.minutes < most], name, most):
+            value, error = earlier.predicted, earlier.predicted_uncertainty
+            lines.append(f"  from the smaller sizes: {value:.3f} ± {error:.3f} was predicted for all data")
+    return lines
 
 
 def explained(advice: Advice) -> list[tuple[str, object, str, str]]:

@@ -1,0 +1,158 @@
+"""How much more data would bring: the same training on four sizes of a dataset, and the line through its results.
+
+All trainings make the same number of updates and are judged on the same held-out clips, so only the data differ. What
+falls by the same amount with each doubling is a straight line over the logarithm of the minutes; that is assumed, and
+the scatter around the line tells how sure its continuation is.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from utils.config import SpeechConfig, TrainConfig
+from utils.core.facts import Fact, Progress, Report
+from utils.dataset.metadata import ClipLists
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from utils.evaluation.voice_scores import SpokenSentence
+    from utils.speech.synthesizer import Synthesizer
+
+SHARES, SEEDS = (0.125, 0.25, 0.5, 1.0), (0, 1)
+SENTENCES = 8  # that are spoken and judged after each training
+MIN_UPDATES, PROBED = 8, 3
+PERCENTILE = 0.975  # of the 95 % interval
+MEASURES = ("loss", "phone_error", "similarity")
+
+
+class CurvePoint(NamedTuple):
+    """What a training on part of the clips reached."""
+
+    minutes: float
+    seed: int
+    loss: float
+    phone_error: float | None = None
+    similarity: float | None = None
+
+
+class Trend(NamedTuple):
+    """A line over the logarithm of the minutes; uncertainties are half the 95 % intervals."""
+
+    per_doubling: float
+    uncertainty: float
+    predicted: float
+    predicted_uncertainty: float
+
+    @property
+    def is_sure(self) -> bool:
+        """Return whether the direction is beyond doubt."""
+        return abs(self.per_doubling) > self.uncertainty
+
+
+def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend | None:
+    """Fit the line of a measure and continue it to another number of minutes; None with fewer than four values."""
+    from scipy.stats import t
+
+    known = [(point.minutes, value) for point in points if (value := getattr(point, measure)) is not None]
+    if len(known) < 4:  # a line through fewer says nothing about its error
+        return None
+    x, y = np.log2([size for size, _ in known]), np.array([value for _, value in known])
+    slope, start = np.polyfit(x, y, 1)
+    spread = float(((x - x.mean()) ** 2).sum())
+    scatter = float(np.sqrt(((y - start - slope * x) ** 2).sum() / (len(x) - 2)) * t.ppf(PERCENTILE, len(x) - 2))
+    at = float(np.log2(minutes))
+    reach = scatter * np.sqrt(1 + 1 / len(x) + (at - x.mean()) ** 2 / spread)
+    return Trend(float(slope), scatter / float(np.sqrt(spread)), float(start + slope * at), float(reach))
+
+
+def measure_curve(
+    clips: ClipLists, config: TrainConfig, folder: Path, seconds: float, report: Report
+) -> list[CurvePoint]:
+    """Train on parts of the clips within a time; ``folder`` is where the runs lie meanwhile."""
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-") as scratch:
+        runs = Path(scratch) / "runs"
+        config = config.model_copy(update={"num_epochs": 1000, "save_n_checkpoints": 1, "sample_texts": "-"})
+        probe = config.model_copy(update={"max_steps": PROBED, "eval_step": 0, "score_sentences": 0})
+        took = _train(clips, probe, runs / "probe")[1] / PROBED
+        updates = max(MIN_UPDATES, int(seconds / took / len(SHARES) / len(SEEDS)))
+        changes = {"max_steps": updates, "eval_step": max(1, updates // 2), "score_sentences": SENTENCES}
+        points = []
+        for number, (share, seed) in enumerate((share, seed) for share in SHARES for seed in SEEDS):
+            report(Progress(number, len(SHARES) * len(SEEDS)))
+            part = subset(clips, share, seed)
+            settings = config.model_copy(update={**changes, "seed": seed})
+            point, _ = _train(part, settings, runs / f"{number}")
+            points.append(point._replace(minutes=sum(clip.span.seconds for clip in part.train) / 60, seed=seed))
+    return points
+
+
+def subset(clips: ClipLists, share: float, seed: int) -> ClipLists:
+    """Return the lists with a random part of the clips to train on."""
+    order = np.random.default_rng(seed).permutation(len(clips.train))
+    chosen = order[: max(1, round(share * len(order)))]
+    return replace(clips, train=tuple(clips.train[at] for at in sorted(chosen)))
+
+
+def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint, float]:
+    """Train once; return the best evaluation with its scores, and the seconds of training."""
+    import torch
+
+    from utils.evaluation.voice_scores import VoiceScorer, find_phone_judge
+    from utils.studio.loading import open_voice
+    from utils.studio.models import model_source
+    from utils.training.checkpoint_samples import CheckpointSamples
+    from utils.training.facts import Evaluation
+    from utils.training.fit import fit
+    from utils.training.preparation import prepare_data
+    from utils.training_optimizations import TrainingOptimizer
+    from utils.xtts.model import load_gpt
+
+    losses: list[float] = []
+    scored: list[tuple[float, dict[str, float]]] = []
+    scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder))
+
+    def hear(fact: Fact) -> None:
+        if isinstance(fact, Evaluation) and fact.loss is not None and fact.step:
+            losses.append(fact.loss)
+
+    def score(spoken: Sequence["SpokenSentence"], loss: float, _base_loss: float | None) -> dict[str, float]:
+        scored.append((loss, scorer(spoken)))
+        return {}
+
+    def open_checkpoint(checkpoint: Path, device: str, precision: str) -> "Synthesizer":
+        return open_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision))
+
+    run.mkdir(parents=True)
+    data = prepare_data(clips, (), config, run, model_source())
+    torch.manual_seed(config.seed)
+    gpt = load_gpt(data.base.folder, data.tokenizer)
+    TrainingOptimizer.from_config(config).apply(gpt)
+    samples = CheckpointSamples(config, data.clips, run, hear, open_checkpoint, run)
+    result = fit(gpt, data, config, run, hear, samples=samples, scorer=score if config.score_sentences else None)
+    scores = min(scored, key=lambda each: each[0])[1] if scored else {}
+    heard = scores.get("intelligibility")
+    error = None if heard is None else round(1 - heard, 4)
+    loss = min([*losses, result.eval_losses.get("loss", np.inf)])
+    return CurvePoint(0.0, config.seed, float(loss), error, scores.get("similarity")), result.seconds
+
+
+def plot(points: Sequence[CurvePoint]) -> "Figure":
+    """Draw each measure over the minutes, with its line continued to twice the data."""
+    from matplotlib.figure import Figure
+
+    known = [name for name in MEASURES if any(getattr(point, name) is not None for point in points)]
+    figure, most = Figure(figsize=(4 * len(known), 3), layout="constrained"), max(point.minutes for point in points)
+    for axes, name in zip(figure.subplots(1, len(known), squeeze=False)[0], known, strict=True):
+        axes.plot([point.minutes for point in points], [getattr(point, name) for point in points], "o")
+        sizes = [min(point.minutes for point in points), most, 2 * most]
+        lines = [line for size in sizes if (line := trend(points, name, size))]
+        if len(lines) == len(sizes):
+            axes.plot(sizes, [line.predicted for line in lines], "--")
+            axes.errorbar(sizes[-1:], [lines[-1].predicted], [lines[-1].predicted_uncertainty], fmt="s", capsize=4)
+        axes.set(xscale="log", xlabel="minutes", title=name.replace("_", " "))
+    return figure
