@@ -12,6 +12,8 @@ from utils.amharic.lexicon import Stems, bare
 from utils.amharic.tables import rows
 
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
+_ACCUSATIVE = re.compile("(?<!c:)nI?(m|n:a|s:)?$")  # ሁሉንም, ዳቦንና
+_PLURAL = re.compile("w?oc$")
 _SENTENCE_END = re.compile(r"[.?!:;\n]")
 _LONGEST_SENTENCE = 60  # words; a text without marks takes linear time too
 _SAY, _THUS = "አለ say", ("እንዲህ", "እንዲያ")
@@ -19,10 +21,12 @@ _BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn"
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
-_THIRD = mask("Iy* Jy* P* G*")
+_THIRD, _SHE_OR_YOU = mask("Iy* Jy* P* G*"), mask("It Iat Jt Jat")
 _RELATIVE = ("yEm:", "m")
 _PLACES = frozenset(read("ላይ ውስጥ ጋር አጠገብ ስር ፊት እዚህ እዚያ ዘንድ መካከል").split())
+_BEFORE_NOUNS = frozenset(read("ያለ ስለ ወደ እስከ እንደ በስተ").split())
 _ANIMATE = frozenset({"person", "animal"})
+_NOUNS, _MODIFIERS = frozenset({"n", "time", "name", "group", *_ANIMATE}), frozenset({"adj", "num", "pron"})
 
 
 class Choice(NamedTuple):
@@ -114,10 +118,11 @@ def _ordered(found: list[Reading], place: Place) -> tuple[list[Reading], str]:
 
 def _phrase(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a reading that a fixed phrase asks for."""
-    for codes, side, neighbours in _phrases().get(place.neighbour(0), ()):
-        around = {"after": [place.neighbour(-1)], "before": [place.neighbour(1)]}.get(side, place.words)
-        if reading.codes.replace("I", "") == codes and not neighbours.isdisjoint(around):
-            return 6
+    for said in (reading.codes.replace("I", ""), reading.entry.codes.replace("I", "")):
+        for codes, side, neighbours in _phrases().get(bare(said), ()):
+            around = {"after": [place.neighbour(-1)], "before": [place.neighbour(1)]}.get(side, place.words)
+            if said == codes and not neighbours.isdisjoint(around):
+                return 6
     return 0
 
 
@@ -212,24 +217,60 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     """Return a malus for the passive behind an object or somebody who can act, for the active elsewhere."""
     pos = reading.entry.pos
     others = {other.entry.pos for other in found}
-    if not place.chosen or pos not in {"active", "passive"} or not {"active", "passive"} <= others:
+    is_relative = reading.prefix.marked.startswith(_RELATIVE)
+    if pos not in {"active", "passive"} or not {"active", "passive"} <= others or not (place.chosen or is_relative):
         return 0
     if reading.entry.word in {"ገባː", "ወጣː"}:  # ይገባል ought to; ኃላፊነቱን ይወጣል fulfils
-        is_derived = _is_duty(place.chosen[-1]) if reading.entry.word == "ገባː" else _object(place)
+        is_derived = any(map(_is_duty, place.chosen[-1:])) if reading.entry.word == "ገባː" else _object(place)
         return -3 * (is_derived != (pos == "passive"))
-    has_object_suffix = reading.ending.marked.endswith(("wal", "tal", "N:al"))
-    if has_object_suffix or _object(place) or _has_subject_and_object(place.chosen):
-        return -2.5 if pos == "passive" else 0
+    is_paired = any(other.entry.word == reading.entry.word and other.entry.pos != pos for other in found)
+    return -2.5 * (pos != _meant(reading, place)) if is_paired else -1
+
+
+def _meant(reading: Reading, place: Place) -> str:
+    """Return the voice of a verb that the table asks for behind these nouns."""
+    voices, exceptions = _voices().get(reading.entry.word, ("aapp", frozenset()))
+    heads, end = _heads(place.chosen), reading.ending.marked
+    after = _head_after(place) if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last else None
+    is_object = bool(heads) and heads[-1] is place.last and not _is_subject(heads[-1]) and end[:3] not in {"b:E", "l:E"}
+    if end.endswith(("wal", "tal", "N:al")) or _object(place):
+        return "active"
+    if is_object and not after and len(heads) > 1 and not _is_animate(heads[0]) and len(place.chosen) > 1:
+        is_object = place.chosen[-2].prefix.marked != "bE"  # ቡናው በብረት ምጣድ ይቆላል
+    if is_object and (after or any(map(_is_actor, heads[:-1]))):  # ዛፉ ለሰው ጥላ ይሰጣል, ዳቦ የሚሸጥ ሱቅ
+        return "active"
     if reading.kinds & _INFINITIVE:
-        return _voice_of_infinitive(pos, place)
-    if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last:
-        somebody = _is_animate(readings(place.neighbour(1), place.stems)[0])
+        return _voice_of_infinitive(place, heads)
+    subject = after or next(filter(_is_subject, reversed(heads)), heads[-1] if heads else None)
+    if not _is_third(reading, subject):
+        voice = voices[0]
+    elif not subject:
+        is_relative = any(word.prefix.marked[:1] == "y" and not word.kinds & NOUN for word in place.chosen)
+        voice = voices[2 if is_relative else 3]  # ያልተጻፈ ይረሳል
     else:
-        subjects = place.chosen[-1:] if _is_subject(place.chosen[-1]) else place.chosen
-        somebody = not reading.kinds & _THIRD or any(map(_is_animate, subjects))
-    if somebody and not any(_is_animate(other, "bE") for other in place.chosen):  # በፖሊስ, by whom
-        return -1.5 if pos == "passive" and reading.entry.cost else 0  # ይቀጣል is passive more often
-    return -2.5 if pos == "active" else 0
+        is_by_somebody = any(_is_animate(other, "bE") for other in place.chosen)  # በፖሊስ, by whom
+        voice = voices[1 if _is_animate(subject) and not is_by_somebody else 2]
+        if _PLURAL.sub("", bare(read(subject.entry.word))) in exceptions:
+            voice = {"a": "p", "p": "a"}[voice]
+    return "active" if voice == "a" else "passive"
+
+
+def _is_third(reading: Reading, subject: Reading | None) -> bool:
+    """Return whether a verb is in the third person; ት- is she or you."""
+    end = reading.ending.marked
+    if reading.kinds & _SHE_OR_YOU:
+        return end.startswith("al:Ec") or (not end and bool(subject and _is_subject(subject)))
+    return bool(reading.kinds & _THIRD)
+
+
+@cache
+def _voices() -> dict[str, tuple[str, frozenset[str]]]:
+    """Return for each verb of the table its voices, and the nouns that take the other one."""
+    known: dict[str, tuple[str, frozenset[str]]] = {}
+    for verbs, voices, nouns in rows("voices.tsv", columns=3):
+        exceptions = frozenset(bare(read(noun)) for noun in nouns.strip("-").split())
+        known |= dict.fromkeys(verbs.split(), (voices, exceptions))
+    return known
 
 
 def _is_duty(last: Reading) -> bool:
@@ -238,36 +279,68 @@ def _is_duty(last: Reading) -> bool:
     return bool(last.kinds & _INFINITIVE and not person) or bool(last.kinds & _IMPERFECTIVE and person[:1] == "l")
 
 
+def _heads(chosen: Sequence[Reading]) -> list[Reading]:
+    """Return the nouns of a clause that may be its subject or object: without a preposition, -ን or a postposition."""
+    heads: list[Reading] = []
+    is_in_phrase = False  # በአሥራ አንድ ሰዓት: the preposition stands before the first word, the noun is the last
+    for number, word in enumerate(chosen):
+        pos, before = word.entry.pos, word.prefix.marked
+        after = chosen[number + 1] if number + 1 < len(chosen) else None
+        if bare(word.codes) in _BEFORE_NOUNS:
+            is_in_phrase = True
+        elif not word.kinds & NOUN:
+            # What stands before a relative clause belongs to it; a converb shares its subject: ሬዲዮው ተበላሽቶ.
+            heads = [] if before[:1] == "y" else heads[:1]
+            is_in_phrase = before[:3] in {"bE", "lE", "bEm", "kEm", "lEm"}
+        elif before:
+            is_in_phrase = before[:1] != "y" and (pos in _MODIFIERS or bool(after and after.entry.word == "ቤት"))
+        elif pos in _NOUNS or word.entry.source == "verbs":
+            is_shown = _is_definite(word) or (number > 0 and chosen[number - 1].entry.pos == "pron")  # ያ ቀን
+            is_time = pos == "time" and not is_shown
+            is_oblique = is_in_phrase or is_time or word.ending.marked.endswith("n")
+            if not is_oblique and not (after and bare(after.codes) in _PLACES):
+                heads.append(word)
+            is_in_phrase = False
+        elif pos not in _MODIFIERS:
+            is_in_phrase = False
+    return heads
+
+
+def _head_after(place: Place) -> Reading:
+    """Return the noun that a relative clause describes."""
+    for distance in (1, 2):
+        head = readings(place.neighbour(distance) or place.neighbour(1), place.stems)[0]
+        if head.entry.pos not in _MODIFIERS:
+            break
+    return head
+
+
+def _is_definite(reading: Reading) -> bool:
+    """Return whether a noun has an article or an owner; as an object it would have -ን too."""
+    return bool(reading.ending.marked) and reading.ending.marked[-1] not in "nmc:"
+
+
 def _is_subject(reading: Reading) -> bool:
-    """Return whether a noun before a verb must be its subject: it is definite, and an object would have -ን."""
-    is_bare = bool(reading.ending.marked) and reading.ending.marked[-1] not in "nmc:"
-    return is_bare and reading.entry.pos == "n" and not reading.prefix.marked
+    return _is_definite(reading) or _is_animate(reading)
 
 
-def _has_subject_and_object(chosen: Sequence[Reading]) -> bool:
-    """Return whether a definite noun begins the sentence and a bare one precedes the verb: ዛፉ ለሰው ጥላ ይሰጣል."""
-    if len(chosen) == 1 or chosen[-2].prefix.marked not in {"", "lE", "yE"}:  # በሁለት ሰዓት is no object
-        return False
-    first, last = chosen[0], chosen[-1]
-    is_definite = first.ending.marked in {"u", "w", "wa"} and not first.prefix.marked
-    is_thing = last.entry.pos == "n" and last.entry.source != "nouns_time_religion"
-    return is_definite and is_thing and not last.prefix.marked + last.ending.marked
+def _is_actor(reading: Reading) -> bool:
+    """Return whether what a noun names may do something to a second one: ዛፉ, but not ስልኬ."""
+    return reading.ending.marked in {"u", "w", "wa"} or reading.entry.pos in {"name", "group"} or _is_animate(reading)
 
 
-def _voice_of_infinitive(pos: str, place: Place) -> float:
-    last = place.last
-    is_object = last and not last.prefix.marked and last.entry.pos in {"n", "person", "animal"}
+def _voice_of_infinitive(place: Place, heads: Sequence[Reading]) -> str:
+    is_object = bool(heads) and heads[-1] is place.last and heads[-1].entry.pos != "name"
     is_goal = len(place.chosen) > 1 and place.chosen[-2].entry.pos == "prep"  # ወደ ቤት መመለስ
-    if is_object and not is_goal and place.neighbour(1) != "HalEbEt":
-        return -1 if pos == "passive" else 0
-    return -1.5 if pos == "active" else 0
+    return "active" if is_object and not is_goal and place.neighbour(1) != "HalEbEt" else "passive"
 
 
 def _object(place: Place) -> bool:
     """Return whether an object stands before the word: a noun or a relative clause in -ን."""
     for reading in reversed(place.chosen):
         is_relative = bool(reading.kinds & ~NOUN & VERB) and reading.prefix.marked[:1] == "y"
-        is_object = reading.ending.marked.endswith("n") and not reading.ending.marked.endswith("c:n")
+        is_pronoun = reading.entry.pos == "pron" and reading.entry.word != "ምን"
+        is_object = _ACCUSATIVE.search(reading.codes if is_pronoun else reading.ending.marked)
         if is_object and (reading.kinds & NOUN or is_relative):
             return True
         if is_relative:  # what stands before it belongs to it: ሰነድ ያጭበረበረ ሰው ይቀጣል

@@ -46,8 +46,9 @@ def stems() -> dict[str, tuple[Entry, ...]]:
             for key, entry in read_list(path):
                 _add(known, key, entry)
     for root, citation, rarity in verbs.roots():
-        # A verb that is listed with ተ- is a verb of its own: ተማረ "learn".
-        pos = "passive" if root.is_passive and citation[0] != "ተ" else "active"
+        # A verb that is listed with ተ- is a verb of its own: ተማረ "learn"; ተካ has a passive.
+        is_own = citation[0] == "ተ" and read(citation).startswith(root.prefix + root.radicals[0].code)
+        pos = "passive" if root.is_passive and not is_own else "active"
         for codes, kinds, cost in verbs.stems(root):
             _add(known, bare(codes), Entry(codes, kinds, cost + rarity + _VERB, "verbs", citation, pos))
     for names, phones, extra, word in rows("verb_stems.tsv", columns=4):
