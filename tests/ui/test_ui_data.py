@@ -9,7 +9,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
+from soundfile import SoundFile
 
 from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
@@ -145,6 +147,26 @@ def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
     assert "<img" not in clip_render.rows(ClipPage([clip], 1, 1, 1), clip.id, tmp_path, "en")
     box = views.text_area("text", HTML, "", HTML, HTML) + views.conflict("text", HTML, "save_text", "en")
     assert "<img" not in clip_render.editor(clip, None, HTML, box, tmp_path, "en", HTML)
+
+
+def test_the_words_of_a_clip_stand_under_its_sound(tmp_path: Path) -> None:
+    SoundFile(str(tmp_path / "a.wav"), "w", 8000, 1).write(np.zeros(32_000))
+    clip = replace(example_clip(0), audio="a.wav", span=Span(1.0, 5.0), words='[["ቡና", 0.0, 1.0], ["ጠጣ", 2.0, 4.0]]')
+    shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "")
+    assert 'style="left: 50.00%; width: 50.00%" title="ጠጣ"' in shown
+    damaged = clip_render.editor(replace(clip, words='[["ቡና", "x"]]'), None, clip.text, "", tmp_path, "en", "")
+    assert 'class="words"' not in damaged
+
+
+def test_the_difference_to_what_was_heard_is_marked() -> None:
+    found = clip_render.differences("ልጁ ቡና ጠጣ።", "ልጁ ሻይ ጠጣ። ሄደ")
+    assert found == [("", "ልጁ"), ("del", "ቡና"), ("ins", "ሻይ"), ("", "ጠጣ።"), ("ins", "ሄደ")]
+
+
+def test_the_readings_of_an_ambiguous_word_are_offered(tmp_path: Path) -> None:
+    clip = replace(example_clip(0), text="ገና ነው", audio="")
+    shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "")
+    assert 'data-written="ገና" data-spoken="' in shown
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ Change = tuple[str, str | None, str]  # of an edit: a clip with its columns befo
 class View(NamedTuple):
     """A choice of clips, and their order."""
 
-    status: str = "kept"  # all, kept, approved or excluded
+    status: str = "kept"  # all, kept, unchecked, approved or excluded
     reason: str = ""  # why they were excluded; empty for any reason
     search: str = ""  # part of the text, the path of the recording or the id
     order: str = "worst"  # a key of ``ORDERS``
@@ -171,13 +171,14 @@ class Store(Database):
             return dict(db.execute(query).fetchall())
 
     def totals(self) -> dict[str, Total]:
-        """Count kept, excluded, train and eval clips; train and eval are the kept ones of each side."""
+        """Count kept, excluded, approved, train and eval clips; all but the excluded ones are kept."""
         # grouped as the index is, so that nothing is sorted
-        query = 'SELECT status, split, count(*), sum("end" - start) FROM clips GROUP BY status, reason, split'
-        found = dict.fromkeys(("kept", "excluded", "train", "eval"), Total(0, 0.0))
+        query = 'SELECT status, reason, split, count(*), sum("end" - start) FROM clips GROUP BY status, reason, split'
+        found = dict.fromkeys(("kept", "excluded", "approved", "train", "eval"), Total(0, 0.0))
         with self.reading() as db:
-            for status, split, clips, seconds in db.execute(query):
-                for name in filter(None, (status, split if status == "kept" else "")):
+            for status, reason, split, clips, seconds in db.execute(query):
+                of_kept = (split, "approved" if reason == Reason.APPROVED else "") if status == "kept" else ()
+                for name in filter(None, (status, *of_kept)):
                     found[name] = Total(found[name].clips + clips, found[name].seconds + seconds)
         return found
 
@@ -261,8 +262,8 @@ class Store(Database):
 
 def _condition(view: View) -> tuple[str, list[str]]:
     conditions, values = ["1"], list[str]()
-    if view.status == "approved":
-        conditions.append("status = 'kept' AND reason = ?")
+    if view.status in {"approved", "unchecked"}:
+        conditions.append(f"status = 'kept' AND reason {'=' if view.status == 'approved' else '<>'} ?")
         values.append(Reason.APPROVED)
     elif view.status in {"kept", "excluded"}:
         conditions.append("status = ?")

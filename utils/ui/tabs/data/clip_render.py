@@ -1,6 +1,8 @@
 """Renders the list of clips and the editor of the open clip as HTML; independent of gradio."""
 
+import json
 from collections.abc import Mapping
+from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from utils.core.errors import AmharicTtsError
 from utils.dataset.clip import Clip
 from utils.dataset.editor import HEARD, available_actions
 from utils.dataset.facts import Reason
-from utils.dataset.store import ClipPage, View
+from utils.dataset.store import PAGE_SIZE, ClipPage, View
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.studio.paths import Project
@@ -28,12 +30,13 @@ WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
 MAX_TEXT = 160  # characters in the table
 TITLES = ("data.play", "common.text", "data.seconds", "data.status")
-KEYS = {"approve": "⏎", "exclude": "⌫", "split": "S"}  # that press a button
+MAX_AMBIGUOUS = 8  # words whose readings are offered
+KEYS = {"approve": "⏎", "exclude": "⌫", "split": "S", "trim": "T"}  # that press a button
 STATUSES = {
-    "kept": "common.in_use",
+    "unchecked": "data.to_check",
+    "all": "data.all_clips",
     "approved": "data.approved",
     "excluded": "data.not_in_use",
-    "all": "data.all_clips",
 }
 ORDERS = {
     "worst": "data.suspicious_first",
@@ -51,7 +54,7 @@ MARKS = ("start", "end", "at")
 def filters(
     view: View, counts: Mapping[str, int], reasons: dict[str, int], page: ClipPage, undo: str, language: str
 ) -> str:
-    """Show what the list is filtered and ordered by, and what undoes the last edit; a change acts at once."""
+    """Show what the list is filtered and ordered by; a change acts at once."""
 
     def choice(name: str, label: str, items: dict[str, str], chosen: str, hint: str) -> str:
         choices = [(text, value) for value, text in items.items()]
@@ -68,7 +71,6 @@ def filters(
         text_field("page", t("data.page", language), t("data.page_hint", language), **number),
     )
     more = views.details(t("data.more_filters", language), more, "review-more")
-    undo = button("undo", undo, "quiet", key="Ctrl Z") if undo else ""
     words = (t(key, language) for key in ("data.which_clips", "data.search"))
     return html("clips.html", "filters", statuses, *words, more, undo)
 
@@ -97,7 +99,9 @@ def _row(clip: Clip, folder: Path, language: str) -> dict[str, str]:
 
 def _kind(clip: Clip) -> str:
     """Return the class of a clip's dot."""
-    return "good" if clip.reason is Reason.APPROVED else "loss" if clip.status == "excluded" else "plain"
+    if clip.status == "excluded":
+        return "loss"
+    return "good" if clip.reason is Reason.APPROVED else "doubt" if clip.other_text else "plain"
 
 
 def pager(page: ClipPage, language: str) -> str:
@@ -146,10 +150,26 @@ def _status(clip: Clip, language: str) -> str:
     if clip.status == "excluded":
         return f"✗ {clip.note if clip.reason is Reason.OTHER else reason_text(clip.reason or '', language)}"
     is_approved = clip.reason is Reason.APPROVED
-    return f"✓ {t('data.clip_approved', language)}" if is_approved else f"· {t('data.clip_in_use', language)}"
+    return f"✓ {t('data.clip_approved', language)}" if is_approved else t("data.clip_in_use", language)
 
 
-def editor(clip: Clip, following: Clip | None, draft: str, box: str, folder: Path, language: str, busy: str) -> str:
+def place(page: ClipPage, name: str) -> str:
+    """Return where a clip stands in its list, such as 3 / 7; nothing if it is not in it."""
+    numbers = {clip.id: number for number, clip in enumerate(page.clips, 1)}
+    return f"{(page.number - 1) * PAGE_SIZE + numbers[name]} / {page.total}" if name in numbers else ""
+
+
+def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
+    clip: Clip,
+    following: Clip | None,
+    draft: str,
+    box: str,
+    folder: Path,
+    language: str,
+    busy: str,
+    placed: str = "",
+    undo: str = "",
+) -> str:
     """Show the open clip: what is known of it, its sound, its text, and what can be done with it.
 
     ``draft`` is the text as it stands in the ``box``; ``busy`` says why nothing can be changed now.
@@ -162,42 +182,53 @@ def editor(clip: Clip, following: Clip | None, draft: str, box: str, folder: Pat
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
-    found = {"common.sounds": reading.phones, "data.other_text": clip.other_text}
-    reads = [f"{t(key, language)}: {text}" for key, text in found.items() if text]
+    other = (t("data.other_text", language), differences(clip.text, clip.other_text)) if clip.other_text else None
+    reads = [f"{t('common.sounds', language)}: {reading.phones}"] if reading.phones else []
     more = views.details(
         t("common.pronunciation_preview", language), pronunciation.show(reading, language), "clip-explained"
     )
     more += pronunciation.fix_fields(language, "clip-fix")
-    actions = note(busy) if busy else _actions(clip, following, language)
+    actions = note(busy) if busy else _actions(clip, following, undo, language)
     scores = _scores(clip, language)
-    shown = (_kind(clip), status, facts, scores, sound, box, reads, more, actions)
+    offered = [word for word in reading.words if word.others][:MAX_AMBIGUOUS]
+    shown = (_kind(clip), status, facts, placed, scores, sound, box, other, reads, offered, more, actions)
     named = {"id": clip.id, "text": clip.text or t("data.no_text", language)}
     return html("clips.html", "editor", named, *shown)
 
 
-def _actions(clip: Clip, following: Clip | None, language: str) -> str:
-    available = available_actions(clip, following)
+def differences(text: str, other: str) -> list[tuple[str, str]]:
+    """Return the words of two texts with the tag of those that only one has: del for the first, ins for the other."""
+    old, new = text.split(), other.split()
+    parts = []
+    for _, start, end, first, last in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        if old[start:end] == new[first:last]:
+            parts.append(("", " ".join(old[start:end])))
+        else:
+            pair = (("del", " ".join(old[start:end])), ("ins", " ".join(new[first:last])))
+            parts += [(tag, words) for tag, words in pair if words]
+    return parts
 
-    def buttons(*names: str) -> str:
-        shown = [name for name in names if name == "save_text" or name in available]
-        return "".join(
-            button(name, t(f"data.{name}", language), "primary" * (name == "approve"), key=KEYS.get(name, ""))
-            for name in shown
-        )
 
-    exclude = _reason_field("why", HEARD[0], language) + buttons("exclude") if "exclude" in available else ""
-    result = row(buttons("approve", "restore", "save_text", "merge_next")) + row(exclude or " ")
+def _actions(clip: Clip, following: Clip | None, undo: str, language: str) -> str:
+    available = [*available_actions(clip, following), "save_text"]
+
+    def buttons(style: str, *names: str) -> str:
+        shown = [name for name in names if name in available]
+        return "".join(button(name, t(f"data.{name}", language), style, key=KEYS.get(name, "")) for name in shown)
+
+    result = row(buttons("primary", "approve"), buttons("", "exclude", "restore", "split", "trim"), undo)
+    fields = _reason_field("why", HEARD[0], language) if "exclude" in available else ""
+    play = ""
     if clip.audio:
         seconds = round(clip.span.seconds, 2)
         values = dict(zip(MARKS, (0, seconds, round(seconds / 2, 2)), strict=True))
         shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
-        fields = "".join(
+        fields += "".join(
             text_field(name, t(f"data.mark_{name}", language), "", value=value, **shared)
             for name, value in values.items()
         )
         play = t("data.play_selection", language)
-        result += html("clips.html", "cut", fields, play, buttons("trim", "split"))
-    return result
+    return result + html("clips.html", "cut", fields, play, buttons("quiet", "save_text", "merge_next"))
 
 
 def _sound(clip: Clip, folder: Path, language: str) -> str:
@@ -209,7 +240,17 @@ def _sound(clip: Clip, folder: Path, language: str) -> str:
     except AmharicTtsError as error:
         return note(describe_error(error, language))
     label = t("data.clip_waveform", language)
-    return html("clips.html", "wave", WAVE_WIDTH, WAVE_HEIGHT, path_data, label, player)
+    return html("clips.html", "wave", WAVE_WIDTH, WAVE_HEIGHT, path_data, label, _words(clip), player)
+
+
+def _words(clip: Clip) -> list[tuple[str, str, str]]:
+    """Return the aligned words of a clip, each with its start and its width in percent of the sound."""
+    share = 100 / max(clip.span.seconds, 0.01)
+    try:
+        times = [(str(word), float(start), float(end)) for word, start, end in json.loads(clip.words or "[]")]
+    except (ValueError, TypeError):  # damaged; the clip can be judged without
+        return []
+    return [(word, f"{start * share:.2f}", f"{(end - start) * share:.2f}") for word, start, end in times]
 
 
 @lru_cache(maxsize=64)

@@ -26,6 +26,8 @@ element.addEventListener('click', event => {
     row.classList.add('chosen');  // at once; the answer brings the same
   } else if (event.target.closest('[data-part]')) {
     playPart();
+  } else if (event.detail && event.target.closest('#clip-editor [data-act]')) {
+    element.querySelector('#clip-editor').focus();  // so that the keys below act, and no text takes them
   }
 });
 element.addEventListener('change', ({ target }) => {
@@ -85,28 +87,32 @@ element.addEventListener('pointerup', event => {
 });
 element.addEventListener('dblclick', event => { if (event.target.closest('.wave')) mark('at', event); });
 
-// Space plays, Enter approves, Delete excludes, Ctrl-Z undoes, and the arrows choose another clip.
+// Space plays, Enter approves, Delete excludes, S splits, T trims, Ctrl-Z undoes, and the arrows choose another clip,
+// wherever the focus is but in text; a button that has it is pressed by Space and Enter.
 window.reviewKeys?.abort();  // of a list that was shown before
 window.reviewKeys = new AbortController();
 document.addEventListener('keydown', event => {
   const control = event.target.closest('input, textarea, select, [role=combobox], button, summary');
-  const isOurs = control?.matches('#clips td button');
-  if (!sound()?.checkVisibility() || document.querySelector('dialog') || (control && !isOurs)) return;
+  const isText = control?.matches('input:not([type=checkbox]), textarea, select, [role=combobox]');
+  const isPressed = control && !control.matches('#clips td button') && [' ', 'Enter'].includes(event.key);
+  if (!element.checkVisibility() || document.querySelector('dialog') || isText || isPressed) return;
+  const isShortcut = event.ctrlKey || event.metaKey;
   const press = action => element.querySelector(`[data-act=${action}]`)?.click();
   const choose = step => element.querySelectorAll('[data-clip]')[step]?.click();
   const isInPlace = rows()[place]?.classList.contains('chosen');
-  const actions = {
+  const actions = isShortcut ? { z: () => press('undo') } : sound() ? {
     ' ': () => (sound().paused ? sound().play() : sound().pause()),
     Enter: () => press('approve'),
     Delete: () => press('exclude'),
     Backspace: () => press('exclude'),
     s: () => press('split'),
     S: () => press('split'),
+    t: () => press('trim'),
+    T: () => press('trim'),
     ArrowDown: () => choose(isInPlace ? place + 1 : place),
     ArrowUp: () => choose(place - 1),
-    ...(event.ctrlKey || event.metaKey ? { z: () => press('undo') } : {}),
-  };
-  if (!actions[event.key]) return;
+  } : {};
+  if (event.altKey || !actions[event.key]) return;
   event.preventDefault();
   actions[event.key]();
 }, { signal: window.reviewKeys.signal });

@@ -8,7 +8,7 @@ from utils.core import wording
 from utils.core.wording import rows as phrases
 from utils.dataset import editor
 from utils.dataset.editor import Edit
-from utils.dataset.store import Store, View
+from utils.dataset.store import ClipPage, Store, View
 from utils.studio import runs
 from utils.studio.facts import InputError, Problem, RunActiveError
 from utils.studio.paths import Project
@@ -18,9 +18,10 @@ from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
-from utils.ui.views import message_box, note
+from utils.ui.views import button, message_box, note
 
 WRITERS = ("prepare", "features")  # runs that read or write the clips all the time; a training has lists of its own
+DECISIONS = ("approve", "exclude", "restore")  # edits after which the next clip is opened
 SCRIPT = Path(__file__).with_name("review.js")
 
 Action = Callable[[Path, str, PanelRequest], Edit]  # changes the dataset in a folder, of which a clip is open
@@ -50,17 +51,40 @@ def build_review(page: PageContext) -> None:
 
 
 def _changing(action: Action) -> Callable[[PanelRequest], Mapping[str, Any]]:
-    """Return the handler of an action: it saves the open text, acts, says so, and opens the clip that came of it."""
+    """Return the handler of an action: it saves the open text, acts, and opens the clip that came of it.
+
+    After a decision on the open clip that is the next one of the list.
+    """
 
     def act(request: PanelRequest) -> Mapping[str, Any]:
         _save_text(request)
         refuse_while_busy(request.project)
-        edit = action(request.project.dataset, request.text("of"), request)
-        what = _edit_name(edit.name, request.language)
-        notify(t("data.done_count", request.language, what=what, count=len(edit.clips)))
-        return {"clip": next((clip.id for clip in edit.clips if clip.status == "kept"), request.text("of"))}
+        opened, before = request.text("of"), _listed(request)
+        edit = action(request.project.dataset, opened, request)
+        if len(edit.clips) > 1:  # else the button "Undo" says so
+            what = _edit_name(edit.name, request.language)
+            notify(t("data.done_count", request.language, what=what, count=len(edit.clips)))
+        if edit.name in DECISIONS and opened in before and any(clip.id == opened for clip in edit.clips):
+            after = _listed(request)
+            place = after.index(opened) + 1 if opened in after else before.index(opened)
+            return {"clip": after[min(place, len(after) - 1)] if after else ""}
+        return {"clip": next((clip.id for clip in edit.clips if clip.status == "kept"), opened)}
 
     return act
+
+
+def _listed(request: PanelRequest) -> list[str]:
+    """Return the clips of the page that is shown."""
+    store = Store(request.project.dataset)
+    return [clip.id for clip in _page(request, store, store.reasons())[1].clips]
+
+
+def _page(request: PanelRequest, store: Store, reasons: Mapping[str, int]) -> tuple[View, ClipPage]:
+    reason, number = request.text("reason"), request.text("page")
+    reason = reason if reason in reasons else ""  # of the last clip that was restored
+    status, order = request.text("status") or "unchecked", request.text("order") or "worst"
+    view = View(status, reason, request.text("search"), order)
+    return view, store.page(view, int(number) if number.isdecimal() else 1)
 
 
 def _save_text(request: PanelRequest) -> None:
@@ -101,27 +125,24 @@ def render(request: PanelRequest) -> str:
     store, language = Store(request.project.dataset), request.language
     if not store.exists:
         return note(t("data.no_clips", language))
-    reasons, reason = store.reasons(), request.text("reason")
-    reason = reason if reason in reasons else ""  # of the last clip that was restored
-    status, order = request.text("status") or "kept", request.text("order") or "worst"
-    view = View(status, reason, request.text("search"), order)
-    number = request.text("page")
-    page = store.page(view, int(number) if number.isdecimal() else 1)
+    reasons = store.reasons()
+    view, page = _page(request, store, reasons)
     last = editor.last_edit(store.folder)
     undo = t("data.undo", language, what=_edit_name(last, language)) if last else ""
-    totals = store.totals()
-    counts = {"kept": totals["kept"].clips, "excluded": totals["excluded"].clips}
-    counts["all"] = sum(counts.values())
+    undo = button("undo", undo, "quiet", key="Ctrl Z") if undo else ""
+    counts = {name: total.clips for name, total in store.totals().items()}
+    counts |= {"unchecked": counts["kept"] - counts["approved"], "all": counts["kept"] + counts["excluded"]}
+    opened = _editor(request, store, clip_render.place(page, request.text("clip")), undo)
     clips = (
-        clip_render.filters(view, counts, reasons, page, undo, language)
+        clip_render.filters(view, counts, reasons, page, "" if opened else undo, language)
         + clip_render.selected_actions(language)
         + clip_render.rows(page, request.text("clip"), store.folder, language)
         + clip_render.pager(page, language)
     )
-    return html("clips.html", "sides", clips, _editor(request, store))
+    return html("clips.html", "sides", clips, opened)
 
 
-def _editor(request: PanelRequest, store: Store) -> str:
+def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:
     """Show the open clip and what can be done with it; without one, nothing."""
     name, language = request.text("clip"), request.language
     clip = store.find([name]).get(name) if name else None
@@ -137,4 +158,4 @@ def _editor(request: PanelRequest, store: Store) -> str:
     box = views.text_area("text", t("data.clip_text", language), "", clip.text, f"{clip.id} {request.text('kept')}") + (
         views.conflict("text", clip.text, "save_text", language) if is_overtaken else ""
     )
-    return clip_render.editor(clip, store.following(clip), draft, box, store.folder, language, reason)
+    return clip_render.editor(clip, store.following(clip), draft, box, store.folder, language, reason, place, undo)
