@@ -6,10 +6,10 @@ Run it as ``python -m tools.translations``. It reports only; it never fails.
 import ast
 import importlib
 import pkgutil
+import re
 import sys
 from collections.abc import Iterator
-from enum import Enum
-from pathlib import Path
+from enum import Enum, StrEnum
 from typing import Any
 
 import utils
@@ -17,7 +17,7 @@ from utils.config import Config, DatasetConfig, DownloadConfig, SpeechConfig, Tr
 from utils.core.errors import ERRORS
 from utils.core.facts import KINDS, Unrecognised
 from utils.core.paths import ROOT
-from utils.core.wording import TABLES, Row, read_table, rows
+from utils.core.wording import rows
 from utils.studio.page_settings import PageSettings
 from utils.ui.i18n import field_area
 
@@ -30,39 +30,59 @@ CONFIGS: tuple[type[Config], ...] = (
 )
 
 
-MISSING = "no translation"
-
-
 def main() -> None:
     """Print the report."""
-    texts = set(_texts(ROOT / "utils"))
-    fields = set(_field_ids())
-    for table in sorted(TABLES.rglob("*.tsv")):
-        for row in read_table(table):
-            is_page = table.parent.name == "page"
-            if problem := _page_problem(row, table.stem, texts, fields) if is_page else "" if row.amharic else MISSING:
-                sys.stdout.write(f"{table.name}: {row.id}: {problem}\n")
-            fields.discard(row.id)
-    for name in sorted(fields):
-        sys.stdout.write(f"fields.tsv: {name}: {MISSING}\n")
-    for name in sorted({*_wordings()} - rows().keys()):
-        sys.stdout.write(f"{name}: no wording\n")
+    for problem in [*missing(), *(f"{name}: not used" for name in unused())]:
+        sys.stdout.write(f"{problem}\n")
 
 
-def _page_problem(row: Row, table: str, texts: set[str], fields: set[str]) -> str:
-    if not row.amharic:
-        return MISSING
-    if table == "fields":
-        return "" if row.id in fields else "no such field"
-    prefixes = (text for text in texts if text.endswith(("_", ".")) and "." in text)  # f"status.{...}"
-    is_used = row.id in texts or row.id.removesuffix("_hint") in texts or row.id.startswith(tuple(prefixes))
-    return "" if is_used else "not used"
+def missing() -> Iterator[str]:
+    """Yield what has no text in a language."""
+    yield from (f"{row.id}: no translation" for row in rows().values() if not row.amharic)
+    yield from (f"{name}: no translation" for name in sorted(set(_field_ids()) - rows().keys()))
+    yield from (f"{name}: no wording" for name in sorted({*_wordings()} - rows().keys()))
+
+
+def unused() -> list[str]:
+    """Return the rows that no fact, error or setting has, and no code names: whole, or as a pattern with gaps."""
+    texts = {name for config in CONFIGS for name in config.model_fields}
+    texts |= {path.stem for path in (ROOT / "configs").rglob("*.yaml")}
+    patterns: list[re.Pattern[str]] = []
+    for path in (ROOT / "utils").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts.add(node.value)
+            elif isinstance(node, ast.JoinedStr) and any(map(_is_part_of_id, node.values)):
+                patterns.append(re.compile("".join(map(_pattern, node.values))))
+    known = texts | {*_wordings(), *_members(), *_field_ids(), *(kind.__name__ for kind in ERRORS.values())}
+
+    def is_used(name: str) -> bool:
+        shorter = (name.removesuffix(end) for end in (".cure", ".plain", "_hint", "_one") if name.endswith(end))
+        filled = (match for pattern in patterns if (match := pattern.fullmatch(name)))
+        parts = ([part for gap in match.groups() for part in gap.split(".")] for match in filled)
+        return name in known or any(map(is_used, shorter)) or any(map(texts.issuperset, parts))
+
+    return [name for name in rows() if not is_used(name)]
+
+
+def _is_part_of_id(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and re.search(r"[a-z]\.|\.[a-z]", str(node.value)) is not None
+
+
+def _pattern(node: ast.expr) -> str:
+    return re.escape(str(node.value)) if isinstance(node, ast.Constant) else "(.+)"
+
+
+def _members() -> Iterator[str]:
+    """Yield the ids of the members of all enumerations."""
+    kinds = [*StrEnum.__subclasses__(), *Enum.__subclasses__()]
+    yield from (f"{kind.__name__}.{member.value}" for kind in kinds for member in kind)
 
 
 def _wordings() -> Iterator[str]:
     """Yield the ids of all facts and errors, and of the members of the enumerations in their fields."""
     for module in pkgutil.walk_packages(utils.__path__, "utils."):
-        if module.name.endswith((".facts", ".errors", ".schema")):
+        if module.name.endswith((".facts", ".errors", ".schema", ".monitor")):
             importlib.import_module(module.name)
     kinds: list[Any] = [*KINDS.values(), *(kind for kind in ERRORS.values() if kind.fields)]
     for kind in kinds:
@@ -71,14 +91,6 @@ def _wordings() -> Iterator[str]:
         yield kind.__name__
         enums = (each for each in kind.fields.values() if isinstance(each, type) and issubclass(each, Enum))
         yield from (f"{enum.__name__}.{member.value}" for enum in enums for member in enum)
-
-
-def _texts(folder: Path) -> Iterator[str]:
-    """Yield all string literals of the code."""
-    for path in folder.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
 
 
 def _field_ids() -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import utils
+from tools import translations
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Progress, Unrecognised, WarningFact
@@ -81,6 +82,10 @@ def test_every_gap_is_a_field() -> None:
         if gap and gap not in kind.fields
     ]
     assert wrong == []
+
+
+def test_every_text_is_used() -> None:
+    assert translations.unused() == []
 
 
 def test_every_row_has_three_columns_and_its_own_id() -> None:
