@@ -19,7 +19,7 @@ from benchmarks.training_plan import Plan, Round
 from utils.config import TrainConfig
 from utils.core.wording import describe
 from utils.dataset import features
-from utils.dataset.features import Features
+from utils.dataset.features import FeatureStore
 from utils.media.rates import FRAME_SAMPLES
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
@@ -182,6 +182,6 @@ def _encoded(plan: Plan, material: Material) -> tuple[float, float]:
     return time.perf_counter() - began, time.process_time() - worked
 
 
-def _store(material: Material) -> Features:
+def _store(material: Material) -> FeatureStore:
     encoder, tokenizer = AudioEncoder.load(material.model), Tokenizer.load(material.model)
-    return Features.open(material.dataset, encoder.fingerprint, features.text_fingerprint(tokenizer, LANGUAGE))
+    return FeatureStore.open(material.dataset, encoder.fingerprint, features.text_fingerprint(tokenizer, LANGUAGE))

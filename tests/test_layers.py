@@ -4,6 +4,7 @@ import ast
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Collection, Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -164,6 +165,16 @@ def test_the_page_starts_without_torch() -> None:
 @pytest.mark.slow
 def test_importing_everything_does_nothing() -> None:
     assert effects(list(MODULES), forbidden=set()) == []
+
+
+def test_the_name_of_a_class_means_one_thing() -> None:
+    names = Counter(
+        node.name
+        for path in FILES
+        for node in ast.parse(path.read_text("utf-8")).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_no_file_is_longer_than_a_reader_can_hold() -> None:

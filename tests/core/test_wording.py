@@ -60,8 +60,8 @@ def test_every_reason_has_a_text_in_every_language() -> None:
 
 
 def test_a_reason_brings_its_own_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {"Why.lost": wording.Row("Why.lost", "lost on {day}", "በ{day} ጠፍቷል")}
-    monkeypatch.setattr(wording, "rows", lambda: rows | {"x": wording.Row("x", "It is {why}.", "{why}።")})
+    rows = {"Why.lost": wording.Wording("Why.lost", "lost on {day}", "በ{day} ጠፍቷል")}
+    monkeypatch.setattr(wording, "rows", lambda: rows | {"x": wording.Wording("x", "It is {why}.", "{why}።")})
     assert wording.text("x", "en", {"why": Why.LOST, "day": "Monday"}) == "It is lost on Monday."
 
 
@@ -111,7 +111,7 @@ def test_every_row_has_three_columns_and_its_own_id() -> None:
 def test_a_gap_says_how_its_value_is_written(
     monkeypatch: pytest.MonkeyPatch, gap: str, value: object, written: str
 ) -> None:
-    monkeypatch.setattr(wording, "rows", lambda: {"x": wording.Row("x", gap, gap)})
+    monkeypatch.setattr(wording, "rows", lambda: {"x": wording.Wording("x", gap, gap)})
     assert wording.text("x", "en", {"a": value}) == written
 
 

@@ -16,7 +16,7 @@ from utils.dataset.facts import Bad, Prepared
 from utils.dataset.prepare import MadeClips, Task, make_clips, prepare
 from utils.dataset.store import Dataset
 from utils.media.audio import Samples
-from utils.recognition.levels import Scores
+from utils.recognition.levels import ClipScores
 from utils.recognition.recognisers import Recogniser, Transcript
 from utils.recognition.spans import Cue, Span
 from utils.studio.paths import Project
@@ -105,6 +105,6 @@ def clip(number: int, *, recording: str = "r0", **changes: object) -> Clip:
         "text": f"ሰላም {number}",
         "audio": f"wavs/{recording}-{number}.wav",
         "content": f"c-{recording}-{number}",
-        "scores": Scores(speech_ratio=0.8, snr_db=30.5, chars_per_second=12.25),
+        "scores": ClipScores(speech_ratio=0.8, snr_db=30.5, chars_per_second=12.25),
     }
     return Clip(**(values | changes))  # type: ignore[arg-type]

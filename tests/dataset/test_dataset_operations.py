@@ -25,7 +25,7 @@ from utils.dataset.export import export
 from utils.dataset.facts import DatasetError, LineIssue, Reason
 from utils.dataset.metadata import check, read_list, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
-from utils.recognition.levels import Scores
+from utils.recognition.levels import ClipScores
 from utils.recognition.spans import Span
 from utils.studio.paths import Project
 from utils.xtts.tokenizer import prepare_tokenizer
@@ -86,7 +86,7 @@ def without_audio(folder: Path, *clips: Clip) -> Path:
 
 
 def noisy(number: int, snr_db: float, excluded: Reason | None = None, **changes: Any) -> Clip:
-    made = clip(number, scores=Scores(snr_db=snr_db), split="" if excluded else "train", **changes)
+    made = clip(number, scores=ClipScores(snr_db=snr_db), split="" if excluded else "train", **changes)
     return made.excluded(excluded) if excluded else made
 
 
@@ -135,13 +135,13 @@ def test_of_two_clips_with_the_same_sound_one_is_in_use(tmp_path: Path) -> None:
 
 
 def test_a_corrected_text_is_judged_by_its_own_pace(tmp_path: Path) -> None:
-    wrong = Scores(chars_per_second=40.0, confidence=0.1, second_cer=0.9)
+    wrong = ClipScores(chars_per_second=40.0, confidence=0.1, second_cer=0.9)
     folder = without_audio(tmp_path, clip(0), clip(1, scores=wrong).excluded(Reason.TOO_FAST))
     assert refilter(folder, DatasetConfig(), apply=False).after == ()
     editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም")
     refilter(folder, DatasetConfig(), apply=True)
     corrected = load_dataset(folder).clips["r0-1"]
-    assert (corrected.status, corrected.scores) == ("kept", Scores(chars_per_second=9 / 4))
+    assert (corrected.status, corrected.scores) == ("kept", ClipScores(chars_per_second=9 / 4))
 
 
 def test_the_limits_of_the_build_change_nothing_and_none_is_missing(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from utils.core.facts import Fact, Progress, from_json, to_json
 from utils.dataset import features
 from utils.dataset.clip import Clip, Source
 from utils.dataset.facts import ClipNotEncoded, DamagedFeaturesError, DatasetError, FeaturesRemoved
-from utils.dataset.features import Features, Shards, build, text_fingerprint
+from utils.dataset.features import FeatureStore, Shards, build, text_fingerprint
 from utils.dataset.store import Store
 from utils.media import audio
 from utils.recognition.spans import Span
@@ -53,8 +53,8 @@ class Setting:
         build(self.dataset, clips, self.encoder, self.tokenizer, "am", facts.append, **options)
         return facts
 
-    def open(self) -> Features:
-        return Features.open(self.dataset, self.encoder.fingerprint, text_fingerprint(self.tokenizer, "am"))
+    def open(self) -> FeatureStore:
+        return FeatureStore.open(self.dataset, self.encoder.fingerprint, text_fingerprint(self.tokenizer, "am"))
 
     def files(self) -> dict[Path, bytes]:
         return {path: path.read_bytes() for path in (self.dataset / "features").rglob("*.arrow")}
@@ -92,7 +92,7 @@ def test_the_store_has_what_encoder_and_tokenizer_return_and_travels_as_a_folder
     steps = [fact for fact in setting.build(clips) if isinstance(fact, Progress)]
     pickled = pickle.dumps(setting.open())
     assert len(pickled) < 2000
-    store: Features = pickle.loads(pickled)
+    store: FeatureStore = pickle.loads(pickled)
     for clip in clips:
         alone, row = setting.encoded_alone(clip), store[clip]
         assert (row.codes.dtype.name, row.mel.dtype.name) == ("int16", "float16")

@@ -7,7 +7,7 @@ import pytest
 from tests.dataset.building import built, recordings
 from utils.dataset import editor, length_mix
 from utils.dataset.facts import EditError, EditProblem
-from utils.dataset.statistics import Lengths
+from utils.dataset.statistics import DatasetLengths
 from utils.dataset.store import load_dataset
 from utils.media import audio
 from utils.recognition.spans import Span
@@ -70,12 +70,12 @@ def test_values_out_of_range_are_refused(folder: Path) -> None:
     ],
 )
 def test_gaps_are_named(seconds: list[float], words: list[str]) -> None:
-    gaps = Lengths(tuple(seconds)).gaps()
+    gaps = DatasetLengths(tuple(seconds)).gaps()
     assert [gap.what for gap in gaps] == words
 
 
 def test_every_clip_is_counted_once() -> None:
-    counts = Lengths((0.5, 2.0, 14.9, 28.05), tokens=(10, 402)).counts()
+    counts = DatasetLengths((0.5, 2.0, 14.9, 28.05), tokens=(10, 402)).counts()
     assert {name: count for name, count in counts["seconds"].items() if count} == {
         "0-2": 1, "2-4": 1, "12-15": 1, "20-28": 1
     }  # fmt: skip

@@ -13,7 +13,7 @@ from utils.dataset.cutting import cut_speech
 from utils.dataset.filters import judge
 from utils.media.audio import Samples, load
 from utils.media.loudness import loudness
-from utils.recognition.levels import Scores, measure, signal_to_noise
+from utils.recognition.levels import ClipScores, measure, signal_to_noise
 from utils.recognition.spans import Span
 from utils.recognition.vad import speech_segments
 
@@ -73,7 +73,7 @@ def test_cutting_and_measuring_is_sixty_times_faster_than_listening(tmp_path: Pa
     assert 600 / (time.process_time() - start) >= 60
 
 
-SCORES = Scores(0.9, 40.0, 0.0, -20.0, 8.0, 0.9, 0.05)
+SCORES = ClipScores(0.9, 40.0, 0.0, -20.0, 8.0, 0.9, 0.05)
 GOOD = Clip("a", "b", "c.wav", Span(0, 4), "d", "አበበ በሶ በላ", scores=SCORES)
 
 
@@ -87,7 +87,7 @@ GOOD = Clip("a", "b", "c.wav", Span(0, 4), "d", "አበበ በሶ በላ", score
         ({}, {"confidence": 0.1}, "low confidence"),
         *[({}, {"chars_per_second": 30.0}, "too fast"), ({}, {"chars_per_second": 0.5}, "too slow")],
         *[({}, {"second_cer": 0.5}, "recognisers disagree"), ({"span": Span(0, 0.5)}, {"snr_db": 3.0}, "too short")],
-        ({}, dataclasses.asdict(Scores()), None),  # what was not measured is not judged
+        ({}, dataclasses.asdict(ClipScores()), None),  # what was not measured is not judged
     ],
 )
 def test_the_first_rule_that_applies_gives_the_reason(

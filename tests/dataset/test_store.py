@@ -27,7 +27,7 @@ from utils.dataset.seal import SEAL
 from utils.dataset.store import PAGE_SIZE, Dataset, Store, Total, View, load_dataset
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.recognition.facts import BandLimited
-from utils.recognition.levels import Scores
+from utils.recognition.levels import ClipScores
 
 R0 = Source(
     "r0", "/in/r0.wav", 10, 123, 60.0, warnings=(CueDiffers(1.5, CueIssue.EMPTY, "a\u2028b\nc"), BandLimited(4000.0))
@@ -39,13 +39,13 @@ EXCLUDED = clip(1, text='a|b\nc\\n"d"\r', status="excluded", reason=Reason.NOISY
 def two_recordings(folder: Path) -> Store:
     store = Store(folder)
     store.add(R0, [clip(0), EXCLUDED])
-    store.add(R1, [clip(0, recording="r1", scores=Scores())])
+    store.add(R1, [clip(0, recording="r1", scores=ClipScores())])
     return store
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     dataset = two_recordings(tmp_path / "a").read()
-    assert list(dataset.clips.values()) == [clip(0), EXCLUDED, clip(0, recording="r1", scores=Scores())]
+    assert list(dataset.clips.values()) == [clip(0), EXCLUDED, clip(0, recording="r1", scores=ClipScores())]
     assert dataset.recordings == {"r0": R0, "r1": R1}
     assert [[clip.id for clip in clips] for clips in (dataset.kept, dataset.excluded)] == [["r0-0", "r1-0"], ["r0-1"]]
     shutil.copytree(tmp_path / "a", tmp_path / "b")
@@ -242,14 +242,17 @@ def test_clips_are_filtered_ordered_counted_and_each_is_on_one_page(tmp_path: Pa
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        *[(Scores(snr_db=40), Scores(snr_db=12)), (Scores(confidence=0.9), Scores(confidence=0.4))],
-        *[(Scores(second_cer=0.0), Scores(second_cer=0.4)), (Scores(speech_ratio=0.9), Scores(speech_ratio=0.35))],
-        (Scores(text_match=-0.5), Scores(text_match=-3.0)),
-        (Scores(chars_per_second=12), Scores(chars_per_second=23)),
+        *[(ClipScores(snr_db=40), ClipScores(snr_db=12)), (ClipScores(confidence=0.9), ClipScores(confidence=0.4))],
+        *[
+            (ClipScores(second_cer=0.0), ClipScores(second_cer=0.4)),
+            (ClipScores(speech_ratio=0.9), ClipScores(speech_ratio=0.35)),
+        ],
+        (ClipScores(text_match=-0.5), ClipScores(text_match=-3.0)),
+        (ClipScores(chars_per_second=12), ClipScores(chars_per_second=23)),
     ],
 )
-def test_suspicious_clips_come_first(tmp_path: Path, better: Scores, worse: Scores) -> None:
-    scores = [better, worse, *[Scores(chars_per_second=12)] * 3]
+def test_suspicious_clips_come_first(tmp_path: Path, better: ClipScores, worse: ClipScores) -> None:
+    scores = [better, worse, *[ClipScores(chars_per_second=12)] * 3]
     store = stored(tmp_path, [clip(number, scores=each) for number, each in enumerate(scores)])
     assert store.page(View(), 1).clips[0].id == "r0-1"
 
@@ -261,13 +264,13 @@ def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least
 
 
 def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: Path) -> None:
-    clips = [clip(number, scores=Scores(snr_db=10.0 + number)) for number in range(3)]
+    clips = [clip(number, scores=ClipScores(snr_db=10.0 + number)) for number in range(3)]
     store = stored(tmp_path, clips)
 
     def order() -> list[str]:
         return [clip.id for clip in store.page(View(), 1).clips]
 
-    store.put([dataclasses.replace(clips[1], text="አዲስ", scores=Scores())])
+    store.put([dataclasses.replace(clips[1], text="አዲስ", scores=ClipScores())])
     assert order() == ["r0-0", "r0-1", "r0-2"]
     store.put([dataclasses.replace(clips[0], reason=Reason.APPROVED)])
     assert order() == ["r0-1", "r0-2", "r0-0"]
@@ -279,7 +282,7 @@ def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
         for name in ("text_match", "note", "words"):
             db.execute(f"ALTER TABLE clips DROP COLUMN {name}")
     assert load_dataset(tmp_path).clips["r0-0"] == clip(0)
-    changed = dataclasses.replace(clip(0), words="[]", note="a", scores=Scores(text_match=-1.0))
+    changed = dataclasses.replace(clip(0), words="[]", note="a", scores=ClipScores(text_match=-1.0))
     Store(tmp_path).put([changed])
     assert load_dataset(tmp_path).clips["r0-0"] == changed
 

@@ -1,13 +1,13 @@
 """A run that counts for some seconds and can be stopped, saved and resumed, in place of a training."""
 
 import argparse
-import functools
 import time
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config.base import Config, setting
 from utils.config.flags import read_flags
 from utils.core.events import iter_events
+from utils.core.facts import Stop, raise_if_stopped
 from utils.studio.job import Job
 from utils.studio.paths import project
 
@@ -38,6 +38,8 @@ def work(job: Job, config: CountConfig) -> None:
     steps = [event.get("step") for event in iter_events(job.run.events) if event["kind"] == "progress"]
     done = max((step for step in steps if isinstance(step, int)), default=0)
     for step in range(done + 1, total + 1):
-        job.stop_if_requested(save=functools.partial(job.events.emit, "saved", step=step - 1))
+        if job.should_stop() is Stop.SAVE:
+            job.events.emit("saved", step=step - 1)
+        raise_if_stopped(job.should_stop)
         time.sleep(1 / config.ticks_per_second)
         job.events.emit("progress", step=step, total=total)

@@ -29,7 +29,7 @@ from utils.dataset.subtitles import Repairs, fit_to_recording, read_cues
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.recognition.facts import BandLimited
-from utils.recognition.levels import Scores
+from utils.recognition.levels import ClipScores
 from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
 from utils.studio import sample_project
@@ -235,7 +235,7 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> None:
             *(f"r-{number}", "r", "in.wav", Span(start, start + seconds), "speaker", text),
             audio=f"{metadata.WAVS}/r-{number}.wav",
             content=f"{number:016x}",
-            scores=Scores(0.9, 30.0, 0.0, -20.0, 12.5, 0.9),
+            scores=ClipScores(0.9, 30.0, 0.0, -20.0, 12.5, 0.9),
             split="eval" if number >= FIRST_EVAL else "train",
         )
         audio.save(folder / clip.audio, random_model.synthetic_speech(seconds, number), RATE)

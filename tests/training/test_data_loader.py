@@ -10,7 +10,7 @@ from tests.dataset.building import clip as made_clip
 from tests.training.made_clips import MadeClips, made_lengths
 from utils.core.errors import DataError
 from utils.dataset.clip import Clip
-from utils.dataset.features import Features, text_hash
+from utils.dataset.features import FeatureStore, text_hash
 from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.data_loader import Update, UpdateLoader, eval_batches, eval_groups
@@ -105,7 +105,7 @@ def test_an_evaluation_is_the_same_every_time_and_for_every_batch_size() -> None
 # --- the feature store ---
 
 
-def fill(store: Features, clips: list[Clip], samples: list[int], codes: list[int]) -> None:
+def fill(store: FeatureStore, clips: list[Clip], samples: list[int], codes: list[int]) -> None:
     """Write features without any model; every number of a clip is its own."""
     frames = [count // 256 + 1 for count in samples]
     store.audio.append(
@@ -121,13 +121,13 @@ def fill(store: Features, clips: list[Clip], samples: list[int], codes: list[int
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Features:
-    store = Features(tmp_path, "a", "t")
+def store(tmp_path: Path) -> FeatureStore:
+    store = FeatureStore(tmp_path, "a", "t")
     fill(store, [made_clip(row) for row in range(4)], [22_050, 300_000, 40 * 1024, 5000], [22, 293, 41, 5])
     return store
 
 
-def test_the_store_reads_the_requested_crop(store: Features) -> None:
+def test_the_store_reads_the_requested_crop(store: FeatureStore) -> None:
     source = FeatureSource(store, [made_clip(row) for row in range(4)])
     clip = source.read(2, 2, 30, 86)
     assert clip.mel[:, 0].tolist() == list(range(30, 116))
@@ -142,7 +142,7 @@ def test_the_store_reads_the_requested_crop(store: Features) -> None:
     ]
 
 
-def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: Features) -> None:
+def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: FeatureStore) -> None:
     clips = [made_clip(row) for row in range(5)]
     source, excluded = select_clips(store, clips, ClipLimits(seconds=11.6))
     assert [clip.id for clip in source.clips] == ["r0-0", "r0-2"]

@@ -15,7 +15,7 @@ from tests.training.running import events, figures, resume, same, trained, weigh
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
-from utils.training.batches import BatchSpec, Replay, UpdatePlan, split_batches
+from utils.training.batches import BatchSpec, ReplayClips, UpdatePlan, split_batches
 from utils.training.clips import JoinedSource
 from utils.xtts import checkpoints
 from utils.xtts.vocabulary import Vocabulary
@@ -30,7 +30,7 @@ CLIPS = [
 
 def plan_of(share: float, weights: tuple[float, float] = (2, 1), processes: int = 1, **changes: object) -> UpdatePlan:
     config = TrainConfig.parse({"reference": "other_clip", "batch_size": 8, "grad_acumm": 2, "seed": 5, **changes})
-    replay = Replay.of_share(share, OWN, SIZES, weights)
+    replay = ReplayClips.of_share(share, OWN, SIZES, weights)
     return UpdatePlan.from_config(config, LENGTHS, processes, CLIPS, replay)
 
 
@@ -72,7 +72,7 @@ def test_the_clips_do_not_depend_on_how_an_update_is_split(batch_size: int, grad
 
 def test_without_other_clips_the_plan_is_that_of_a_run_alone() -> None:
     alone = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS)
-    none = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS, Replay((), ()))
+    none = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS, ReplayClips((), ()))
     assert all(np.array_equal(*part) for part in zip(vars(alone[7]).values(), vars(none[7]).values(), strict=True))
 
 

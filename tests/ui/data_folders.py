@@ -9,7 +9,7 @@ from utils.dataset.clip import Clip, Source
 from utils.dataset.facts import Reason
 from utils.dataset.metadata import write_lists
 from utils.dataset.store import Store
-from utils.recognition.levels import Scores
+from utils.recognition.levels import ClipScores
 from utils.recognition.spans import Cue
 from utils.speech.subtitles import srt
 from utils.studio import runs
@@ -55,6 +55,6 @@ def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> lis
 
 def example_clip(number: int, recording: str = "0" * 16) -> Clip:
     """Make a clip whose scores differ from those of its neighbours."""
-    scores = Scores(0.8, 12.0 + number % 30, 0.0, -23.0, 10.0 + number % 7, 0.5 + number % 50 / 100, None)
+    scores = ClipScores(0.8, 12.0 + number % 30, 0.0, -23.0, 10.0 + number % 7, 0.5 + number % 50 / 100, None)
     made = clip(number, recording=recording, scores=scores, split="train", text=f"{WORDS[number % 5]} {number}")
     return made.excluded(Reason.NOISY) if number % 10 == 9 else made

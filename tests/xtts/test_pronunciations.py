@@ -12,7 +12,7 @@ from utils.core.errors import TextError
 from utils.studio.models import pronunciations_of
 from utils.studio.paths import Project
 from utils.training.preparation import text_mode, tokenizer_for
-from utils.xtts.facts import PronunciationError
+from utils.xtts.facts import PronunciationListError
 from utils.xtts.pronunciations import add_pronunciation, overrides, read_pronunciations
 from utils.xtts.tokenizer import Tokenizer
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_spoken_is_refused(project: Project, written: str, spoken
 def test_a_damaged_line_is_named(project: Project) -> None:
     project.root.mkdir(parents=True)
     project.pronunciations.write_text("written\tspoken\tnote\n# ours\nገና\n", encoding="utf-8")
-    with pytest.raises(PronunciationError, match="tsv:3"):
+    with pytest.raises(PronunciationListError, match="tsv:3"):
         overrides(project.pronunciations)
 
 

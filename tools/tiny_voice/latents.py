@@ -19,7 +19,7 @@ from utils.core.languages import AMHARIC
 from utils.core.paths import resolve_inside
 from utils.core.storage import atomic_writer
 from utils.dataset.clip import Clip
-from utils.dataset.features import ClipFeatures, Features, text_fingerprint
+from utils.dataset.features import ClipFeatures, FeatureStore, text_fingerprint
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
@@ -131,7 +131,9 @@ class _GptLatents:
         self.device = context.device
         gpt: nn.Module = load_gpt(folder, reading)
         self.gpt: Any = gpt.eval().requires_grad_(requires_grad=False).to(context.device)
-        self.store = Features.open(context.folder("audio"), store_key(context), text_fingerprint(reading, AMHARIC.code))
+        self.store = FeatureStore.open(
+            context.folder("audio"), store_key(context), text_fingerprint(reading, AMHARIC.code)
+        )
 
     @torch.inference_mode()
     def compute(self, clip: Clip) -> npt.NDArray[np.float16]:

@@ -16,7 +16,7 @@ MAX_READINGS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class ExplainedWord:
     """One Ethiopic word: its letters, its phones, what decided how it is read, and the readings that lost."""
 
     normalized: str
@@ -34,7 +34,7 @@ class Explanation:
     normalized: str
     phones: str
     latin: str
-    words: tuple[Word, ...]
+    words: tuple[ExplainedWord, ...]
     unknown: Counter[str]
     unspoken: Counter[str]
     dropped: Counter[str]
@@ -60,7 +60,7 @@ def explain(text: str, overrides: Mapping[str, str] | None = None) -> Explanatio
     )
 
 
-def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[Word, ...]:
+def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -> tuple[ExplainedWord, ...]:
     """Explain the words of a normalized text."""
     pieces = split_words(normalized)
     words = pieces[1::2]
@@ -69,12 +69,12 @@ def explain_words(normalized: str, overrides: Mapping[str, str] | None = None) -
     return tuple(map(_explained, words, spoken, choices))
 
 
-def _explained(word: str, phones: str, choice: Choice) -> Word:
+def _explained(word: str, phones: str, choice: Choice) -> ExplainedWord:
     chosen, *others = choice.readings[:MAX_READINGS]
     lost = insert_vowels(reading.codes for reading in others) if others else []
     why = f"{choice.why}, otherwise " if choice.why == "mark in the text" else ""
     why += reason(chosen) + (f"; {choice.why}" if choice.why and not why else "")
-    return Word(word, phones, to_latin(phones), why, tuple(zip(lost, map(reason, others), strict=True)))
+    return ExplainedWord(word, phones, to_latin(phones), why, tuple(zip(lost, map(reason, others), strict=True)))
 
 
 def reason(reading: Reading) -> str:

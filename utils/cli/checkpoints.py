@@ -15,7 +15,7 @@ from utils.studio import runs
 from utils.studio.facts import Problem, RunNameMissingError, UsageError
 from utils.studio.paths import Project, project
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import MODEL, Checkpoint, CheckpointInfo, Which
+from utils.xtts.checkpoints import MODEL, CheckpointInfo, SavedCheckpoint, Which
 from utils.xtts.facts import CheckpointError, CheckpointProblem
 
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
@@ -106,7 +106,7 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _find(opened: Project, name: str, step: str) -> Checkpoint:
+def _find(opened: Project, name: str, step: str) -> SavedCheckpoint:
     return checkpoints.find(runs.find_run(opened, name).folder, _which(step))
 
 
@@ -119,7 +119,7 @@ def _which(step: str) -> Which:
     raise UsageError(Problem.NOT_A_STEP, step)
 
 
-def _row(name: str, checkpoint: Checkpoint) -> tuple[str, ...]:
+def _row(name: str, checkpoint: SavedCheckpoint) -> tuple[str, ...]:
     info = checkpoint.info
     mark, size, samples = "*" * checkpoint.is_best, f"{checkpoint.size / 1e6:.1f}", str(len(checkpoint.samples) or "")
     if info is None:
@@ -132,7 +132,7 @@ def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}"
 
 
-def _title(checkpoint: Checkpoint) -> str:
+def _title(checkpoint: SavedCheckpoint) -> str:
     return f"{checkpoint.run.name} step {checkpoint.step}"
 
 
@@ -146,7 +146,7 @@ class Comparison:
     mismatched: tuple[str, ...]  # weights that only one of them has, or with a different shape
 
 
-def difference(first: Checkpoint, second: Checkpoint) -> Comparison:
+def difference(first: SavedCheckpoint, second: SavedCheckpoint) -> Comparison:
     """Return how two checkpoints differ, one weight at a time."""
     before, after = _info(first), _info(second)
     names = sorted(before.settings.keys() | after.settings.keys())
@@ -159,13 +159,13 @@ def difference(first: Checkpoint, second: Checkpoint) -> Comparison:
     )
 
 
-def _info(checkpoint: Checkpoint) -> CheckpointInfo:
+def _info(checkpoint: SavedCheckpoint) -> CheckpointInfo:
     if checkpoint.info is None:
         raise CheckpointError(checkpoint.folder, CheckpointProblem.DAMAGED, checkpoint.error)
     return checkpoint.info
 
 
-def _moved(first: Checkpoint, second: Checkpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
+def _moved(first: SavedCheckpoint, second: SavedCheckpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
     squares: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     from safetensors import safe_open
 

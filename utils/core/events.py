@@ -26,15 +26,6 @@ SIGNED = re.compile(rb'\{"crc": "([0-9a-f]{8})", ("line": (\d+), .*)', re.DOTALL
 SHOWN = 60  # characters of a damaged line
 
 
-class Progress(NamedTuple):
-    """How far work is; a total of 0 means that the end is unknown."""
-
-    step: int = 0
-    total: int = 0
-    part: str = ""  # what is being worked on
-    message: str = ""
-
-
 class EventLog:
     """Appends events; each line reaches the file completely or is ignored by readers. A listener gets them as well."""
 

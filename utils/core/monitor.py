@@ -39,7 +39,7 @@ class GpuUse(Fact):
 
 
 @dataclass(frozen=True)
-class Reading:
+class MachineReading:
     """The state of the machine at one moment."""
 
     gpu_name: str | None
@@ -53,7 +53,7 @@ class Reading:
     disk_free_gib: float | None
 
 
-def read_once(folder: Path = Path()) -> Reading:
+def read_once(folder: Path = Path()) -> MachineReading:
     """Take a reading, with the free space of a folder's disk.
 
     It takes a tenth of a second, because CPU load is measured between two moments.
@@ -62,7 +62,7 @@ def read_once(folder: Path = Path()) -> Reading:
         return read(gpu, folder)
 
 
-def read(gpu: "GpuMonitor", folder: Path) -> Reading:
+def read(gpu: "GpuMonitor", folder: Path) -> MachineReading:
     """Take a reading with an open GPU."""
     cpu = psutil.cpu_percent(interval=0.1)
     ram = psutil.virtual_memory()
@@ -70,7 +70,7 @@ def read(gpu: "GpuMonitor", folder: Path) -> Reading:
         disk_free = psutil.disk_usage(str(folder)).free / GIB
     except OSError:
         disk_free = None
-    return Reading(
+    return MachineReading(
         gpu_name=gpu.query("nvmlDeviceGetName", lambda name: name.decode() if isinstance(name, bytes) else str(name)),
         gpu_memory_used_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.used / GIB),
         gpu_memory_total_gib=gpu.query("nvmlDeviceGetMemoryInfo", lambda memory: memory.total / GIB),

@@ -24,7 +24,7 @@ TABLES = Path(__file__).parent.parent / "wording"
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-class Row(NamedTuple):
+class Wording(NamedTuple):
     """A text in both languages."""
 
     id: str
@@ -32,13 +32,13 @@ class Row(NamedTuple):
     amharic: str
 
 
-def read_table(path: Path) -> list[Row]:
+def read_table(path: Path) -> list[Wording]:
     lines = path.read_text(encoding="utf-8").splitlines()[1:]  # below the heading
-    return [Row(*line.split("\t")) for line in lines if line]
+    return [Wording(*line.split("\t")) for line in lines if line]
 
 
 @cache
-def rows() -> dict[str, Row]:
+def rows() -> dict[str, Wording]:
     return {row.id: row for table in sorted(TABLES.rglob("*.tsv")) for row in read_table(table)}
 
 

@@ -23,7 +23,7 @@ OnProgress = Callable[[T | None, float], None]
 POLL_SECONDS = 0.5  # how often the caller can cancel
 
 
-class Outcome(NamedTuple, Generic[T, R]):
+class TaskResult(NamedTuple, Generic[T, R]):
     """A task with its result or its error."""
 
     task: T
@@ -45,15 +45,15 @@ def available_cores() -> int:
 
 def run_serially(
     work: Callable[[T, ReportShare], R], tasks: Iterable[T], on_progress: OnProgress[T]
-) -> Iterator[Outcome[T, R]]:
+) -> Iterator[TaskResult[T, R]]:
     """Yield the outcome of each task, run in this process; the arguments are those of ``run_in_processes``."""
     for task in tasks:
-        yield Outcome(task, *_attempt(work, task, functools.partial(on_progress, task)))
+        yield TaskResult(task, *_attempt(work, task, functools.partial(on_progress, task)))
 
 
 def run_in_processes(
     work: Callable[[T, ReportShare], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
-) -> Iterator[Outcome[T, R]]:
+) -> Iterator[TaskResult[T, R]]:
     """Yield the outcome of each task as it finishes; tasks and results must be picklable.
 
     ``on_progress`` is called with a task and the share that is done, and with None at least twice a second. What it
@@ -81,7 +81,7 @@ def run_in_processes(
                     on_progress(task, message)
                     continue
                 del busy[pipe]
-                outcome = Outcome(task, *message)
+                outcome = TaskResult(task, *message)
                 if not isinstance(outcome.error, WorkerDiedError):
                     idle.append(worker)
                 yield outcome

@@ -12,7 +12,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Unrecognised, from_json, to_json
 from utils.core.storage import parse_json
 from utils.dataset.facts import Bad, DatasetError, DatasetProblem, Reason
-from utils.recognition.levels import NOT_MEASURED, Scores
+from utils.recognition.levels import NOT_MEASURED, ClipScores
 from utils.recognition.spans import Cue, Span
 
 Status = Literal["kept", "excluded"]
@@ -33,7 +33,7 @@ class Clip:
     text: str  # as written
     audio: str = ""  # path below the dataset folder; empty if the clip was excluded before a file was written
     content: str = ""  # hash of the samples
-    scores: Scores = NOT_MEASURED
+    scores: ClipScores = NOT_MEASURED
     split: Split = ""
     status: Status = "kept"
     reason: Reason | None = None  # why it was excluded; of a kept clip, that a person approved it
@@ -97,7 +97,7 @@ class ScanResult:
 
 
 REASONS = frozenset(Reason)
-SCORES = [score.name for score in dataclasses.fields(Scores)]
+SCORES = [score.name for score in dataclasses.fields(ClipScores)]
 COLUMNS = (  # of a clip in the store
     *("id", "recording", "source", "start", "end", "speaker", "text"),
     *SCORES,
@@ -119,7 +119,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
     """
     name, recording, source, start, end, speaker, text, *rest = row
     try:
-        scores = Scores(*(None if score is None else float(score) for score in rest[: len(SCORES)]))
+        scores = ClipScores(*(None if score is None else float(score) for score in rest[: len(SCORES)]))
         span = Span(float(start), float(end))
     except (TypeError, ValueError) as error:
         raise _damaged(name, error) from error

@@ -211,7 +211,7 @@ class FeaturesRemoved(WarningFact):
     cause: AmharicTtsError
 
 
-class Gap(StrEnum):
+class MissingLength(StrEnum):
     """Which lengths of clips are missing."""
 
     SHORT = "short"
@@ -222,7 +222,7 @@ class Gap(StrEnum):
 class LengthGap(WarningFact):
     """Few clips have a length, so a model trained on them will speak such texts badly."""
 
-    gap: Gap
+    gap: MissingLength
     what: str
 
 

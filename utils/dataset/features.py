@@ -61,7 +61,7 @@ class ClipFeatures:
     ids: npt.NDArray[np.int32]  # language token first, without start and stop
 
 
-class Features:
+class FeatureStore:
     """The two tables that belong to the fingerprints of an audio encoder, and of a vocabulary with its front end."""
 
     def __init__(self, dataset: Path, audio_key: str, text_key: str) -> None:
@@ -134,7 +134,7 @@ def build(  # noqa: PLR0913  # data, models, and the two calls back
     """
     if nameless := next((clip.id for clip in clips if not clip.content), ""):
         raise DatasetError(dataset, DatasetProblem.NO_HASH, nameless)
-    features = Features(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
+    features = FeatureStore(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
     make_folder(features.folder)
     with file_lock(features.folder / ".lock"):
         for shards in (features.text, features.audio):

@@ -39,7 +39,7 @@ _timers: dict[Path, threading.Timer] = {}
 _timers_lock = threading.Lock()
 
 
-class Row(NamedTuple):
+class MetadataRow(NamedTuple):
     """A usable line of a metadata list."""
 
     list: Path
@@ -125,9 +125,9 @@ def list_files(path: Path) -> list[Path]:
     return lists
 
 
-def read_list(path: Path) -> list[Row]:
+def read_list(path: Path) -> list[MetadataRow]:
     """Return the usable rows of a list."""
-    return [Row(path, *clip) for clip in read_listing(path).clips]
+    return [MetadataRow(path, *clip) for clip in read_listing(path).clips]
 
 
 def header_seconds(path: Path) -> float | None:
@@ -303,14 +303,14 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
     """Yield every problem of a dataset folder or of one list; only a tokenizer finds those of tokens."""
     contents = Store(path if path.is_dir() else path.parent).read()
     seconds = {clip.audio: clip.span.seconds for clip in contents.kept}
-    files: dict[str, Row] = {}
-    texts: dict[tuple[str, str], Row] = {}
+    files: dict[str, MetadataRow] = {}
+    texts: dict[tuple[str, str], MetadataRow] = {}
     for file in list_files(path):
         listing = read_listing(file)
         yield from (LineProblem(file, 0, LineIssue.UNREADABLE_LIST, str(problem)) for problem in listing.problems)
         if not listing.clips:
             yield LineProblem(file, 1, LineIssue.EMPTY_LIST)
-        for row in (Row(file, *clip) for clip in listing.clips):
+        for row in (MetadataRow(file, *clip) for clip in listing.clips):
             findings = [
                 *_line_problems(row, files, texts),
                 *_audio_problems(row, max_seconds, seconds.get(row.audio)),
@@ -319,7 +319,9 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
             yield from (LineProblem(file, row.line, *finding) for finding in findings)
 
 
-def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str], Row]) -> Iterator[Finding]:
+def _line_problems(
+    row: MetadataRow, files: dict[str, MetadataRow], texts: dict[tuple[str, str], MetadataRow]
+) -> Iterator[Finding]:
     """Find repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
     if not row.text:
         yield LineIssue.NO_TEXT, row.audio, ""
@@ -331,7 +333,7 @@ def _line_problems(row: Row, files: dict[str, Row], texts: dict[tuple[str, str],
         yield LineIssue.REPEATED_TEXT, row.audio, f"{same.list.name}:{same.line}"
 
 
-def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Iterator[Finding]:
+def _audio_problems(row: MetadataRow, max_seconds: float, expected: float | None) -> Iterator[Finding]:
     folder = row.list.parent.resolve()
     if not row.audio or not row.path.is_file():
         yield LineIssue.NO_FILE, row.audio or "–", ""
@@ -347,7 +349,7 @@ def _audio_problems(row: Row, max_seconds: float, expected: float | None) -> Ite
         yield LineIssue.CHANGED, f"{row.audio} ({seconds:.2f} s)", f"{expected:.2f} s"
 
 
-def _token_problems(row: Row, tokenizer: "Tokenizer", language: str) -> Iterator[Finding]:
+def _token_problems(row: MetadataRow, tokenizer: "Tokenizer", language: str) -> Iterator[Finding]:
     reading = tokenizer.tokenize(row.text, language)
     if reading.unknown:
         yield LineIssue.NO_SYMBOL, " ".join(reading.unknown), ""

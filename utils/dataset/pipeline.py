@@ -22,7 +22,7 @@ from utils.media.loudness import levelled
 from utils.media.rates import RATE
 from utils.recognition import levels, rumble, signal_checks, vad
 from utils.recognition.facts import RecognitionError
-from utils.recognition.levels import Scores
+from utils.recognition.levels import ClipScores
 from utils.recognition.recognisers import RATE as ASR_RATE
 from utils.recognition.recognisers import Recogniser, Transcript, second_cer
 from utils.recognition.spans import Cue, Span, read_spans
@@ -159,7 +159,7 @@ def _transcribed(
         others = _second_opinion(second, batch_audio, language)
         for (clip, samples), transcript, other in zip(batch, transcripts, others, strict=True):
             if transcript:
-                measured = Scores(confidence=transcript.confidence)
+                measured = ClipScores(confidence=transcript.confidence)
                 clip = dataclasses.replace(clip, text=transcript.text.strip(), scores=measured)  # noqa: PLW2901
             if other:
                 measured = dataclasses.replace(clip.scores, second_cer=second_cer(clip.text, other.text))

@@ -18,7 +18,7 @@ from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, StorageError, explain
 from utils.core.facts import Progress, Report, ShouldStop, StopRequested, ignore, never_stop, raise_if_stopped
 from utils.core.storage import PARTIAL, file_lock, make_folder
-from utils.core.workers import Outcome, ReportShare, available_cores, run_in_processes, run_serially
+from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
 from utils.dataset import split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
@@ -245,7 +245,9 @@ class _Preparation:
                 tasks[source.recording] = recording, source
         return list(tasks.values())
 
-    def _run(self, tasks: Sequence[Task], recognisers: Recognisers) -> Generator[Outcome[Task, MadeClips], None, None]:
+    def _run(
+        self, tasks: Sequence[Task], recognisers: Recognisers
+    ) -> Generator[TaskResult[Task, MadeClips], None, None]:
         """Process recordings with text on all cores, then transcribe the others one by one."""
 
         def on_progress(task: Task | None, share: float) -> None:

@@ -15,14 +15,14 @@ from utils.dataset.facts import HeldOut, SplitCompromise
 By = Literal["recording", "speaker", "time"]
 
 
-class Choice(NamedTuple):
+class SplitChoice(NamedTuple):
     """The split of every clip that had none, and what a person should know about it."""
 
     splits: dict[str, Split]
     note: HeldOut | None = None
 
 
-def assign(clips: Iterable[Clip], share: float, by: By) -> Choice:
+def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
     """Choose the split of all kept clips that have none, given every clip of the dataset.
 
     ``share`` is the part wanted for evaluation, ``by`` what stays together; a single recording is split by time.
@@ -38,15 +38,15 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> Choice:
             splits[clip.id] = nearest.split
     new = [clip for clip in kept if not clip.split and clip.id not in splits]
     if not new:
-        return Choice(splits)
+        return SplitChoice(splits)
     if by == "time":
-        return Choice(splits | _split_by_time(new, share))
+        return SplitChoice(splits | _split_by_time(new, share))
     if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
-        return Choice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")))
+        return SplitChoice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")))
     if len({clip.recording for clip in kept}) == 1:
-        return Choice(splits | _split_by_time(new, share), HeldOut(SplitCompromise.ONE_RECORDING))
+        return SplitChoice(splits | _split_by_time(new, share), HeldOut(SplitCompromise.ONE_RECORDING))
     note = HeldOut(SplitCompromise.ONE_SPEAKER) if by == "speaker" else None
-    return Choice(splits | _split_by_group(new, assigned, share, attrgetter("recording")), note)
+    return SplitChoice(splits | _split_by_group(new, assigned, share, attrgetter("recording")), note)
 
 
 def _split_by_group(

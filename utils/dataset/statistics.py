@@ -22,15 +22,15 @@ from utils.dataset.facts import (
     Bad,
     DatasetError,
     DatasetProblem,
-    Gap,
     Ledger,
     LengthGap,
+    MissingLength,
     Reason,
     ReasonTotal,
     SideTotal,
     Split,
 )
-from utils.dataset.metadata import Row, header_seconds, list_files, read_list
+from utils.dataset.metadata import MetadataRow, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 from utils.recognition.spans import Span
 
@@ -128,7 +128,7 @@ def report(statistics: Statistics) -> str:
         f"fewer than {FEW}": _join(statistics.rare, str),
     }
     lines = [f"{name:<20} {value}" for name, value in values.items() if value]
-    return "\n".join(filter(None, [*lines, Lengths(statistics.seconds).render()]))
+    return "\n".join(filter(None, [*lines, DatasetLengths(statistics.seconds).render()]))
 
 
 def _join(values: Mapping[str, float], write: Callable[[float], str]) -> str:
@@ -147,11 +147,11 @@ def _spread(values: Sequence[float]) -> str:
 
 
 @dataclass(frozen=True)
-class Lengths:
+class DatasetLengths:
     """Lengths of many clips."""
 
     seconds: tuple[float, ...]
-    unreadable: tuple[Row, ...] = ()
+    unreadable: tuple[MetadataRow, ...] = ()
     tokens: tuple[int, ...] = ()  # of each text, if a vocabulary is given
 
     def render(self) -> str:
@@ -196,23 +196,23 @@ class Lengths:
         short = sum(value < SHORT_SECONDS for value in self.seconds)
         found = []
         if short < SHORT_SHARE * count:
-            found.append(LengthGap(Gap.SHORT, f"{short} / {count}"))
+            found.append(LengthGap(MissingLength.SHORT, f"{short} / {count}"))
         if longest < LONG_SECONDS:
-            found.append(LengthGap(Gap.LONG, f"{longest:.1f}"))
+            found.append(LengthGap(MissingLength.LONG, f"{longest:.1f}"))
         counts = self.counts()["seconds"].items()
         edges = [(name, low) for (name, number), low in zip(counts, SECONDS, strict=True) if not number]
         inner = [name for name, low in edges if min(self.seconds) < low < longest and low >= SHORT_SECONDS]
-        return [*found, *(LengthGap(Gap.BETWEEN, name) for name in inner)]
+        return [*found, *(LengthGap(MissingLength.BETWEEN, name) for name in inner)]
 
 
-def measure_lengths(path: Path) -> tuple[list[Row], Lengths]:
+def measure_lengths(path: Path) -> tuple[list[MetadataRow], DatasetLengths]:
     """Read the headers of all clips of a dataset folder or of one list."""
     rows = [row for file in list_files(path) for row in read_list(file)]
     if not rows:
         raise DatasetError(path, DatasetProblem.NO_ROWS)
     seconds = [header_seconds(row.path) for row in rows]
     unreadable = tuple(row for row, value in zip(rows, seconds, strict=True) if value is None)
-    return rows, Lengths(tuple(value for value in seconds if value is not None), unreadable)
+    return rows, DatasetLengths(tuple(value for value in seconds if value is not None), unreadable)
 
 
 def suggested_max_length(seconds: Sequence[float]) -> float:

@@ -81,7 +81,7 @@ class Total(NamedTuple):
     seconds: float
 
 
-class Step(NamedTuple):
+class EditStep(NamedTuple):
     """A step of the edit history, with the columns to which it brings each clip; None removes the clip."""
 
     number: int
@@ -197,7 +197,7 @@ class Store(Database):
             number = db.execute("INSERT INTO edits (name) VALUES (?)", [name]).lastrowid
             db.executemany("INSERT INTO changes VALUES (?, ?, ?, ?)", [(number, *change) for change in changes])
 
-    def step(self, *, undo: bool) -> Step | None:
+    def step(self, *, undo: bool) -> EditStep | None:
         """Return the step that would be undone, or redone."""
         with self.reading() as db:
             found = db.execute(UNDO if undo else REDO).fetchone()
@@ -206,9 +206,9 @@ class Store(Database):
             number, name = found
             side = "before" if undo else "after"
             clips = db.execute(f"SELECT clip, {side} FROM changes WHERE edit = ?", [number]).fetchall()
-        return Step(number, name, dict(clips))
+        return EditStep(number, name, dict(clips))
 
-    def mark(self, step: Step, *, undone: bool) -> None:
+    def mark(self, step: EditStep, *, undone: bool) -> None:
         with self.transaction() as db:
             db.execute("UPDATE edits SET undone = ? WHERE number = ?", [undone, step.number])
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from utils.core import languages
 from utils.core.batching import evenly_spaced
-from utils.dataset.metadata import FILES, HEADER, Row, header_seconds, read_list
+from utils.dataset.metadata import FILES, HEADER, MetadataRow, header_seconds, read_list
 from utils.dataset.prompts import choose
 from utils.dataset.text_files import read_any_encoding
 from utils.evaluation.facts import EvaluationError, SentencesProblem
@@ -84,7 +84,7 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     return sentences
 
 
-def _references(speaker: str, rows: Sequence[Row]) -> list[str]:
+def _references(speaker: str, rows: Sequence[MetadataRow]) -> list[str]:
     """Return the two best reference clips of a speaker; one of them may be the sentence itself."""
     paths = [row.path for row in rows if row.speaker == speaker][:MAX_MEASURED]
     measured = [(seconds, path.resolve()) for path in paths if (seconds := header_seconds(path))]

@@ -20,7 +20,7 @@ QUIET_SHARE = 0.1  # without a pause the quietest tenth, closures of consonants 
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class ClipScores:
     """Measurements of a clip; None means not measured."""
 
     speech_ratio: float | None = None  # share of the clip that is speech
@@ -33,10 +33,10 @@ class Scores:
     text_match: float | None = None  # how well the text explains the sound, per phone; 0 is best
 
 
-NOT_MEASURED = Scores()
+NOT_MEASURED = ClipScores()
 
 
-def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> Scores:
+def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> ClipScores:
     """Measure a clip before its loudness is changed; its speech is in seconds from its first sample.
 
     What lies below the voice is no noise. Clipping is measured with it, because a filter would bend the plateaus.
@@ -44,7 +44,7 @@ def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> S
     seconds = samples.size / rate
     voice = steadied(samples, rate)
     spoken = sum(max(0.0, min(seconds, span.end) - max(0.0, span.start)) for span in speech)
-    return Scores(
+    return ClipScores(
         speech_ratio=min(1.0, spoken / seconds) if seconds else 0.0,
         snr_db=signal_to_noise(voice, rate, speech),
         clipping=clipping(samples),

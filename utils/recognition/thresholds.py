@@ -13,7 +13,7 @@ import numpy.typing as npt
 from utils.recognition.aligner import Alignment, Rows, SpokenWord, align, score
 from utils.recognition.units import Word
 
-Scores = npt.NDArray[np.float64]
+ScoreArray = npt.NDArray[np.float64]
 
 FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the best that is possible
 MAX_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
@@ -107,7 +107,7 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     return -np.inf, 1.0
 
 
-def _tail(scores: Scores, edge: float, share: float) -> float:
+def _tail(scores: ScoreArray, edge: float, share: float) -> float:
     """Return how many right ones may lie below an edge: no more than above it, half the way to a typical right one.
 
     That is known only where the edge is clearly below the bulk of the right ones.

@@ -23,7 +23,7 @@ MAX_ROWS = 16  # sentences at a time, of all requests; any request may always ha
 
 
 @dataclass(eq=False)
-class Row:
+class BatchRow:
     """A sentence that is generated, or waits for that."""
 
     request: "DecodingRequest"
@@ -51,7 +51,7 @@ class DecodingRequest:
 
     def __init__(self, batch: "Batch", prompt: Tensor, config: SpeechConfig, should_stop: ShouldStop) -> None:
         self.batch, self.prompt, self.config, self.should_stop = batch, prompt, config, should_stop
-        self.waiting: deque[Row] = deque()
+        self.waiting: deque[BatchRow] = deque()
         self.finished: deque[Generation] = deque()
         self.error: Exception | None = None
         self.closed = False
@@ -64,7 +64,7 @@ class DecodingRequest:
     def add(self, sentence: Sentence, attempt: int = 1) -> Generation:
         """Add a sentence, and return what will grow while this or another request waits; further attempts go first."""
         self.batch.decoder.check(sentence)
-        row = Row(self, sentence, self.batch.decoder.limit(sentence))
+        row = BatchRow(self, sentence, self.batch.decoder.limit(sentence))
         (self.waiting.append if attempt == 1 else self.waiting.appendleft)(row)
         return row.generation
 
@@ -96,9 +96,9 @@ class Batch:
         self.decoder = decoder
         self.lock = threading.Lock()
         self.requests: list[DecodingRequest] = []  # the open ones
-        self.rows: list[Row] = []  # in the order of the cache
+        self.rows: list[BatchRow] = []  # in the order of the cache
         self._is_stepping = False
-        self._unread: deque[tuple[list[Row], StepResult]] = deque()  # of steps that have been started
+        self._unread: deque[tuple[list[BatchRow], StepResult]] = deque()  # of steps that have been started
         self._step = DecodingStep(decoder)
 
     def _begin(self) -> None:
@@ -177,7 +177,7 @@ class Batch:
 
     def _join(self, requests: list[DecodingRequest]) -> None:
         """Take waiting sentences in, in turns: first of requests that have the fewest rows."""
-        joining: list[Row] = []
+        joining: list[BatchRow] = []
         while row := self._next(requests, Counter(row.request for row in (*self.rows, *joining))):
             joining.append(row)
         if not joining:
@@ -192,7 +192,7 @@ class Batch:
                 row.request.error = error
                 del self._step.cache.lengths[len(self.rows) :]
 
-    def _next(self, requests: list[DecodingRequest], counts: Counter[DecodingRequest]) -> Row | None:
+    def _next(self, requests: list[DecodingRequest], counts: Counter[DecodingRequest]) -> BatchRow | None:
         def may_have(request: DecodingRequest) -> int:
             size = request.config.batch_size
             return size if counts.total() < max(MAX_ROWS, size) else 1
@@ -202,7 +202,7 @@ class Batch:
         request = min(waiting, key=lambda each: counts[each], default=None)
         return request.waiting.popleft() if request else None
 
-    def _read(self, row: Row) -> None:
+    def _read(self, row: BatchRow) -> None:
         config, prompt = row.request.config, row.request.prompt
         self._step.add(row.sentence, prompt, config)
         self.rows.append(row)

@@ -27,7 +27,7 @@ from utils.core.storage import read_json
 from utils.speech.facts import WeightsMissing
 from utils.xtts import checkpoints, files
 from utils.xtts.base_models import find_files, link_files
-from utils.xtts.checkpoints import Checkpoint, CheckpointInfo
+from utils.xtts.checkpoints import CheckpointInfo, SavedCheckpoint
 from utils.xtts.facts import (
     CheckpointError,
     CheckpointProblem,
@@ -75,7 +75,7 @@ class LoadedModel:
     languages: tuple[str, ...]  # codes of the languages it speaks
     about: Mapping[str, Any] = field(default_factory=dict)  # metadata: run, step, losses and the like
     notices: tuple[Fact, ...] = ()  # messages for the user
-    checkpoint: Checkpoint | None = None
+    checkpoint: SavedCheckpoint | None = None
     reference: Path | None = None  # audio of its default voice
 
     def conditioning_only(self) -> "LoadedModel":
@@ -250,7 +250,7 @@ def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_st
     digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
     if checkpoints.MODEL not in hashes:
         return _with_vocoder(origin, gpt, tokenizer, folder.name, digest, {"base": origin.name})
-    checkpoint = Checkpoint(folder, info.step, info, size=0)
+    checkpoint = SavedCheckpoint(folder, info.step, info, size=0)
     run = checkpoint.run.name
     about = {"run": run, **dataclasses.asdict(info)}
     opened = _with_vocoder(origin, gpt, tokenizer, f"{run} step {info.step}", digest, about)

@@ -13,7 +13,7 @@ from utils.core.errors import AmharicTtsError
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.facts import AudioFileError, AudioProblem
-from utils.recognition.levels import Scores, measure
+from utils.recognition.levels import ClipScores, measure
 from utils.recognition.vad import RATE as SPEECH_RATE
 from utils.recognition.vad import segments_from, track_speech
 from utils.speech.facts import Melody, NoiseLevel, ReferenceQuality
@@ -120,7 +120,7 @@ def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)
 
 
-def _quality(seconds: float, measured: Scores, spread: float | None) -> ReferenceQuality:
+def _quality(seconds: float, measured: ClipScores, spread: float | None) -> ReferenceQuality:
     noise, melody = NoiseLevel.NO_SPEECH, Melody.UNKNOWN
     if (snr := measured.snr_db) is not None:
         noise = NoiseLevel.CLEAN if snr >= 25 else NoiseLevel.SOME if snr >= 15 else NoiseLevel.NOISY

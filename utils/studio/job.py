@@ -65,24 +65,12 @@ class Job:
         self.events.report(fact)
 
     def should_stop(self) -> Stop:
-        return Stop(self.stop_request())
-
-    def stop_request(self) -> str:
-        """Return "save" or "now" after a request to stop, otherwise an empty string."""
         try:
             if not self.run.events.exists():  # not the folder: a save may have created it again
-                return "now"  # the run was deleted: nobody could see or stop this process
-            return "now" if self.run.stop_file.read_bytes().strip() == b"now" else "save"
+                return Stop.NOW  # the run was deleted: nobody could see or stop this process
+            return Stop.NOW if self.run.stop_file.read_bytes().strip() == b"now" else Stop.SAVE
         except OSError:  # no request, or it is being written and is read next time
-            return "save" if self._signalled else ""
-
-    def stop_if_requested(self, save: Callable[[], object] = lambda: None) -> None:
-        """Raise StopRequested after a request to stop; call ``save`` first if the request is to save."""
-        request = self.stop_request()
-        if request == "save":
-            save()
-        if request:
-            raise StopRequested(Stop(request))
+            return Stop.SAVE if self._signalled else Stop.NO
 
     def _catch_signals(self) -> None:
         """Treat SIGTERM as a request to save and stop; only the main thread can."""

@@ -11,7 +11,7 @@ from utils.studio import paths
 from utils.studio.models import find_model, pronunciations_of
 from utils.studio.paths import OUTPUT, Project
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import Checkpoint
+from utils.xtts.checkpoints import SavedCheckpoint
 
 if TYPE_CHECKING:
     from utils.speech.loading import Companions, LoadedModel
@@ -60,7 +60,7 @@ def caches(output: Path = OUTPUT) -> "Caches":
     return Caches(output / paths.VOICES.relative_to(OUTPUT), paths.PRECISIONS, paths.GPU_CERTIFICATE)
 
 
-def training_reference(checkpoint: Checkpoint) -> Path | None:
+def training_reference(checkpoint: SavedCheckpoint) -> Path | None:
     """Return the clip that a run spoke its samples with, or None when its dataset is gone."""
     settings = checkpoint.info.settings if checkpoint.info else {}
     try:
@@ -72,7 +72,7 @@ def training_reference(checkpoint: Checkpoint) -> Path | None:
 
 
 def make_ready(
-    checkpoint: Checkpoint, reference: Path | None = None, *, half: bool = False, without_ema: bool = False
+    checkpoint: SavedCheckpoint, reference: Path | None = None, *, half: bool = False, without_ema: bool = False
 ) -> Path:
     """Make a checkpoint the voice of its project; its reference is by default the clip of the samples."""
     from utils.xtts.export import promote

@@ -22,7 +22,7 @@ from utils.studio.runs import Run
 from utils.studio.templates import render
 from utils.training.facts import Clips
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import Checkpoint
+from utils.xtts.checkpoints import SavedCheckpoint
 from utils.xtts.files import TINY, read_about
 from utils.xtts.hub import LICENCE
 from utils.xtts.portable import alias_of
@@ -98,7 +98,7 @@ def _training(opened: "LoadedModel") -> list[str]:
     return lines + [f"{name}: {value}" for name, value in changed.items() if name not in LOCAL_SETTINGS]
 
 
-def _source_checkpoint(opened: "LoadedModel") -> Checkpoint | None:
+def _source_checkpoint(opened: "LoadedModel") -> SavedCheckpoint | None:
     """Find the checkpoint that a ready folder was made from."""
     run, step = opened.about.get("run"), opened.about.get("step")
     if opened.folder.name != "ready" or not isinstance(run, str) or not isinstance(step, int):

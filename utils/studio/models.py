@@ -19,7 +19,7 @@ from utils.studio.facts import Problem, UsageError
 from utils.studio.paths import OUTPUT, Project, list_projects
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import TRAINED_FILES, Checkpoint
+from utils.xtts.checkpoints import TRAINED_FILES, SavedCheckpoint
 from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
 from utils.xtts.files import (
     MODEL_FILE,
@@ -176,7 +176,7 @@ def _model_of(project: Project) -> Path:
     raise ModelFileError(project.root, ModelProblem.UNTRAINED)
 
 
-def _best_checkpoint(run: Path) -> Checkpoint:
+def _best_checkpoint(run: Path) -> SavedCheckpoint:
     listed = checkpoints.list_checkpoints(run)
     complete = [each for each in listed if not each.error]
     if not complete and listed:

@@ -99,7 +99,7 @@ class Take:
         return tuple((number, flag) for number, piece in enumerate(self.pieces, 1) for flag in piece.flags)
 
 
-class RecordedTake(NamedTuple):
+class UnsavedTake(NamedTuple):
     """A take with its audio, before it is saved."""
 
     take: Take
@@ -108,11 +108,11 @@ class RecordedTake(NamedTuple):
 
 def new_take(
     kind: str, text: str, config: SpeechConfig, started: SpeechStart, sentences: Sequence[Utterance], took: float = 0.0
-) -> RecordedTake:
+) -> UnsavedTake:
     """Make a take of the sentences that were spoken so far, with its audio."""
     settings = config.model_dump(mode="json")
     take = Take(kind, text, started.model, started.voice, settings, _pieces(sentences), started.notes, took)
-    return RecordedTake(replace(take, unfinished=len(sentences) < started.total), join(sentences))
+    return UnsavedTake(replace(take, unfinished=len(sentences) < started.total), join(sentences))
 
 
 @dataclass
@@ -144,7 +144,7 @@ class TakeRecorder:
         parts = list(self._newest)
         return json.dumps({"key": self._key, "first": self.chunks - len(parts), "parts": parts}) if parts else ""
 
-    def take(self) -> RecordedTake | None:
+    def take(self) -> UnsavedTake | None:
         """Return the take; None when no sentence is complete."""
         if self.started is None or not self.sentences:
             return None

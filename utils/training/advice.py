@@ -14,7 +14,7 @@ from utils.core import languages, wording
 from utils.core.languages import AMHARIC
 from utils.dataset.metadata import read_language
 from utils.dataset.store import Store
-from utils.training.facts import Gap, Promise
+from utils.training.facts import Improvement, Promise
 
 TIERS = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # presets by GiB
 BATCHES = ((60, 16), (600, 32), (3000, 64), (math.inf, 252))  # minutes of data, clips per step
@@ -70,7 +70,7 @@ class Advice:
     preset: str
     recommendations: list[Recommendation]
     promise: Promise
-    gaps: list[Gap]  # what would improve the result more than any setting
+    gaps: list[Improvement]  # what would improve the result more than any setting
 
     @property
     def config(self) -> TrainConfig:
@@ -126,12 +126,12 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
     yield from (Recommendation(name, value, name) for name, value in values.items())
 
 
-def _missing(data: TrainingData) -> Iterator[Gap]:
+def _missing(data: TrainingData) -> Iterator[Improvement]:
     if data.gpu_gib is None and data.version != "tiny":
-        yield Gap.NO_GPU
+        yield Improvement.NO_GPU
     if data.minutes < 120:
-        yield Gap.MORE_SPEECH
+        yield Improvement.MORE_SPEECH
     if data.speakers == 1 and data.minutes > 3000:
-        yield Gap.MORE_SPEAKERS
+        yield Improvement.MORE_SPEAKERS
     if data.longest < 10:
-        yield Gap.LONGER_CLIPS
+        yield Improvement.LONGER_CLIPS

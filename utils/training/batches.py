@@ -69,7 +69,7 @@ class _Epoch(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Replay:
+class ReplayClips:
     """Clips of other datasets, which follow those of the run: how many each has, and gives to an epoch."""
 
     sizes: tuple[int, ...]
@@ -94,7 +94,7 @@ class Replay:
         return clips
 
 
-NO_REPLAY = Replay((), ())
+NO_REPLAY = ReplayClips((), ())
 
 
 @dataclass(eq=False)
@@ -113,7 +113,7 @@ class UpdatePlan:
     mask_reference: bool = True
     partners: Partners | None = None
     prefer_partners: bool = False
-    replay: Replay = NO_REPLAY
+    replay: ReplayClips = NO_REPLAY
 
     def __post_init__(self) -> None:
         if not self.lengths.samples.size:
@@ -128,7 +128,7 @@ class UpdatePlan:
         lengths: ClipLengths,
         processes: int = 1,
         clips: Sequence[Clip] = (),
-        replay: Replay = NO_REPLAY,
+        replay: ReplayClips = NO_REPLAY,
     ) -> Self:
         """Plan a run; without the clips themselves, each is its own reference."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes

@@ -9,7 +9,7 @@ from torch import nn
 
 from utils.config import AUTO_SECONDS, MODEL_TOKENS, TrainConfig
 from utils.dataset.clip import Clip
-from utils.dataset.features import Features
+from utils.dataset.features import FeatureStore
 from utils.media.rates import CODE_SAMPLES, RATE
 from utils.training.facts import Aside, Exclusion
 from utils.training.packing import (
@@ -86,7 +86,7 @@ def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int
 class FeatureSource:
     """Reads clips from a feature store."""
 
-    def __init__(self, features: Features, clips: Sequence[Clip], lengths: ClipLengths | None = None) -> None:
+    def __init__(self, features: FeatureStore, clips: Sequence[Clip], lengths: ClipLengths | None = None) -> None:
         self.features, self.clips = features, clips
         self.lengths = lengths or _read_lengths(features, clips)
 
@@ -113,14 +113,16 @@ class JoinedSource(FeatureSource):
         return self.parts[number].read(clip - first, reference - first, start, frames)
 
 
-def _read_lengths(features: Features, clips: Sequence[Clip]) -> ClipLengths:
+def _read_lengths(features: FeatureStore, clips: Sequence[Clip]) -> ClipLengths:
     table = np.array([features.lengths(clip) for clip in clips], np.int64).reshape(-1, 4)
     lengths = ClipLengths(*np.ascontiguousarray(table.T))
     # For lengths that are a multiple of 1024, the encoder returns one code more than coqui uses.
     return lengths._replace(codes=np.minimum(lengths.codes, -(-lengths.samples // CODE_SAMPLES)))
 
 
-def select_clips(features: Features, clips: Sequence[Clip], limits: ClipLimits) -> tuple[FeatureSource, list[Aside]]:
+def select_clips(
+    features: FeatureStore, clips: Sequence[Clip], limits: ClipLimits
+) -> tuple[FeatureSource, list[Aside]]:
     """Select the clips that are in the store and within the limits; return the others with their reasons."""
     excluded = [Aside(clip.audio, Exclusion.NO_FEATURES) for clip in clips if clip not in features]
     stored = [clip for clip in clips if clip in features]

@@ -389,7 +389,7 @@ class Promise(StrEnum):
     HUNDRED_HOURS = "hundred_hours"
 
 
-class Gap(StrEnum):
+class Improvement(StrEnum):
     """What would improve the result more than any setting."""
 
     NO_GPU = "no_gpu"

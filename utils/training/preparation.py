@@ -17,13 +17,13 @@ from utils.core.paths import SAMPLE_SPEECH
 from utils.core.storage import link_or_copy, make_folder, read_document, write_document
 from utils.dataset import features
 from utils.dataset.clip import Clip
-from utils.dataset.features import Features
+from utils.dataset.features import FeatureStore
 from utils.dataset.metadata import ClipLists, OtherClips
-from utils.dataset.statistics import Lengths
+from utils.dataset.statistics import DatasetLengths
 from utils.media import audio
 from utils.media.rates import RATE
 from utils.training import errors, facts
-from utils.training.batches import NO_REPLAY, Replay
+from utils.training.batches import NO_REPLAY, ReplayClips
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
 from utils.training.errors import Refusal, RunProblem, SettingRefusedError, TrainingError
 from utils.xtts import model, pronunciations
@@ -160,14 +160,14 @@ def encode_clips(  # noqa: PLR0913  # the last three have defaults
     should_stop: ShouldStop = never_stop,
     *,
     thorough: bool = False,
-) -> Features:
+) -> FeatureStore:
     """Encode every clip that has no features yet, and open the store; ``thorough`` verifies every stored byte."""
     problems = features.build(folder, clips, encoder, tokenizer, language, report, should_stop, thorough=thorough)
     report(facts.Features(len(clips), problems))
-    return Features.open(folder, encoder.fingerprint, features.text_fingerprint(tokenizer, language))
+    return FeatureStore.open(folder, encoder.fingerprint, features.text_fingerprint(tokenizer, language))
 
 
-def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Features, report: Report) -> None:
+def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: FeatureStore, report: Report) -> None:
     """Report once per run how well the codec represents the clips; refuse another codec when the run is resumed.
 
     What the codec loses, the model cannot learn: it never hears the clips themselves, only their codes.
@@ -196,7 +196,7 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
     write_document(path, to_json(audited))
 
 
-def code_usage(features: Features, clips: Sequence[Clip], codes: int) -> tuple[float, float]:
+def code_usage(features: FeatureStore, clips: Sequence[Clip], codes: int) -> tuple[float, float]:
     """Return the share of the codes that some clips use, and how many equally frequent codes that would be."""
     counts = np.zeros(codes, np.int64)
     for clip in evenly_spaced(clips, 2000):
@@ -206,7 +206,7 @@ def code_usage(features: Features, clips: Sequence[Clip], codes: int) -> tuple[f
 
 
 def choose_clips(
-    store: Features, clips: Sequence[Clip], limits: ClipLimits, split: str, report: Report
+    store: FeatureStore, clips: Sequence[Clip], limits: ClipLimits, split: str, report: Report
 ) -> FeatureSource:
     """Select the clips that can be used, and report why the others are excluded."""
     source, excluded = select_clips(store, clips, limits)
@@ -216,7 +216,7 @@ def choose_clips(
     if not source.clips:
         raise errors.NoUsableClipsError(split, tuple(excluded[:3]))
     if split == "train":
-        lengths = Lengths(tuple(source.lengths.samples / RATE), tokens=tuple(source.lengths.ids))
+        lengths = DatasetLengths(tuple(source.lengths.samples / RATE), tokens=tuple(source.lengths.ids))
         report(facts.Lengths(**lengths.counts()))
     return source
 
@@ -225,7 +225,7 @@ class OtherData(NamedTuple):
     """Clips of another language, and their features."""
 
     clips: OtherClips
-    features: Features
+    features: FeatureStore
 
 
 class PreparedData(NamedTuple):
@@ -234,7 +234,7 @@ class PreparedData(NamedTuple):
     clips: ClipLists
     base: BaseModel
     tokenizer: Tokenizer
-    features: Features
+    features: FeatureStore
     others: list[OtherData]
 
 
@@ -269,7 +269,7 @@ def prepare_data(
         report(notice)
     encoder = AudioEncoder.load(base.folder, choose_device("auto"))
 
-    def encode(lists: ClipLists, language: str) -> Features:
+    def encode(lists: ClipLists, language: str) -> FeatureStore:
         return encode_clips(lists.folder, encoder, tokenizer, lists.clips, language, report, source.should_stop)
 
     encoded = encode(clips, config.language)
@@ -284,7 +284,7 @@ class ChosenClips(NamedTuple):
     train: FeatureSource  # those of the run, then those of other languages
     held_out: FeatureSource
     others: dict[str, FeatureSource]  # held out, by language
-    replay: Replay = NO_REPLAY
+    replay: ReplayClips = NO_REPLAY
 
 
 def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits, report: Report) -> ChosenClips:
@@ -299,7 +299,7 @@ def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits
     if not mixed:
         return ChosenClips(own, held_out, others)
     sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in data.others]
-    replay = Replay.of_share(config.replay_share, len(own.clips), sizes, weights)
+    replay = ReplayClips.of_share(config.replay_share, len(own.clips), sizes, weights)
     counts = zip((clips.language for clips, _ in data.others), replay.counts, strict=True)
     report(facts.Replay({config.language: len(own.clips), **dict(counts)}))
     return ChosenClips(JoinedSource([own, *mixed]), held_out, others, replay)

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Fact, Progress, Unrecognised, from_json
-from utils.core.monitor import Reading
+from utils.core.monitor import MachineReading
 from utils.studio.progress import describe
 from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run, Status
@@ -289,7 +289,7 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def readings(reading: Reading, language: str) -> str:
+def readings(reading: MachineReading, language: str) -> str:
     def used_of(used: float | None, total: float | None) -> str:
         return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
 

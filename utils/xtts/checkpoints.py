@@ -63,7 +63,7 @@ INFO = TypeAdapter(CheckpointInfo)
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class SavedCheckpoint:
     """A checkpoint on disk."""
 
     folder: Path
@@ -121,7 +121,7 @@ def write(
     return folders.write_folder(checkpoint_folder(run, info.step), MANIFEST, fill_all, {"about": about}, needed=needed)
 
 
-def list_checkpoints(run: Path) -> list[Checkpoint]:
+def list_checkpoints(run: Path) -> list[SavedCheckpoint]:
     """List the checkpoints of a run, newest first; damaged ones have an ``error``."""
     numbers = ((path, path.name.removeprefix(PREFIX)) for path in (run / FOLDER).glob(f"{PREFIX}*"))
     steps = {int(number): path for path, number in numbers if number.isdecimal()}
@@ -130,7 +130,7 @@ def list_checkpoints(run: Path) -> list[Checkpoint]:
     return [dataclasses.replace(each, is_best=each.step == best) for each in found]
 
 
-def find(run: Path, which: Which) -> Checkpoint:
+def find(run: Path, which: Which) -> SavedCheckpoint:
     """Find an intact checkpoint, or raise an error that lists the existing ones."""
     checkpoints = list_checkpoints(run)
     intact = [checkpoint for checkpoint in checkpoints if not checkpoint.error]
@@ -185,7 +185,7 @@ def prune(run: Path, keep: int) -> list[int]:
     return deleted
 
 
-def delete(checkpoint: Checkpoint) -> None:
+def delete(checkpoint: SavedCheckpoint) -> None:
     """Delete a checkpoint; its samples are kept."""
     folders.remove_folder(checkpoint.folder)
 
@@ -210,7 +210,7 @@ def read_state(folder: Path, kind: "torch.dtype | None" = None, weights: str = M
     return state
 
 
-def _read_checkpoint(folder: Path, step: int) -> Checkpoint:
+def _read_checkpoint(folder: Path, step: int) -> SavedCheckpoint:
     info, error = None, ""
     try:
         info = INFO.validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
@@ -223,4 +223,4 @@ def _read_checkpoint(folder: Path, step: int) -> Checkpoint:
         size = sum(path.stat().st_size for path in folder.iterdir())
     except OSError:  # it is being deleted
         size = 0
-    return Checkpoint(folder, step, info, size, error=error)
+    return SavedCheckpoint(folder, step, info, size, error=error)

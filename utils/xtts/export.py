@@ -16,7 +16,7 @@ from utils.core.folders import replace_folder, seal
 from utils.core.storage import link_or_copy, read_json, require_space
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.xtts.checkpoints import MODEL, WITHOUT_EMA, Checkpoint, read_state
+from utils.xtts.checkpoints import MODEL, WITHOUT_EMA, SavedCheckpoint, read_state
 from utils.xtts.codec import read_tensors_only
 from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
 from utils.xtts.files import (
@@ -53,7 +53,7 @@ DUPLICATES = ("gpt_inference.", "gpt.wte.")  # second names of the same weights
 
 
 def promote(
-    checkpoint: Checkpoint,
+    checkpoint: SavedCheckpoint,
     ready: Path,
     models: Path,
     reference: Path | None = None,

@@ -130,7 +130,7 @@ class PronunciationProblem(StrEnum):
     TOO_MANY = "too_many"
 
 
-class PronunciationError(TextError):
+class PronunciationListError(TextError):
     """A pronunciation is not one, or their file cannot be read."""
 
     written: str  # the word, or the line of the file

@@ -1,6 +1,6 @@
 """What the model reads for a text, step by step and word by word, and the correction of a word's pronunciation."""
 
-from utils.amharic.explanation import Explanation, Word
+from utils.amharic.explanation import ExplainedWord, Explanation
 from utils.dataset.metadata import read_language
 from utils.studio.facts import InputError, Problem
 from utils.ui.i18n import t
@@ -39,7 +39,7 @@ def show(explanation: Explanation, language: str) -> str:
     return html + words(explanation.words, language)
 
 
-def words(explained: tuple[Word, ...], language: str) -> str:
+def words(explained: tuple[ExplainedWord, ...], language: str) -> str:
     titles = ("pronunciation.word", "common.sounds", "common.model_reads", "pronunciation.gemination")
     rows = [[cell(text) for text in (word.normalized, word.phones, word.latin, word.gemination)] for word in explained]
     more = len(rows) - MAX_WORDS

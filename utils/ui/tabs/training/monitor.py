@@ -35,7 +35,7 @@ from utils.ui.steps import next_button
 from utils.ui.tabs.training import render, settings
 from utils.ui.views import gigabytes, note
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import Checkpoint
+from utils.xtts.checkpoints import SavedCheckpoint
 
 CHART = ASSETS / "chart.js"
 PROMOTE = "checkpoints"  # kind of the task that makes one the finished model
@@ -254,7 +254,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
     Panel(page, "comparison-panel", show, {"compare": compare}, [compared])
 
 
-def checkpoint_label(checkpoint: Checkpoint, language: str) -> str:
+def checkpoint_label(checkpoint: SavedCheckpoint, language: str) -> str:
     parts = [f"{t('common.step', language)} {checkpoint.step}"]
     if checkpoint.info and checkpoint.info.eval_loss is not None:
         parts.append(t("common.evaluation_loss", language, loss=f"{checkpoint.info.eval_loss:.4f}"))
