@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from tools.tiny_voice.corpus import choose_takes, read_sentences
+from tools.tiny_voice.corpus import Corpus, choose_takes, read_sentences
 from tools.tiny_voice.espeak import Espeak
-from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import HELD_OUT, Speaker
 from utils.amharic import normalize, phonemize
 from utils.media import audio

@@ -13,7 +13,8 @@ import torch
 
 from tests.recognition.tiny_ctc import make_ctc
 from tests.xtts.small_dvae import write_dvae
-from tools.tiny_voice.training_loop import STATE, load_trained
+from tools.tiny_voice.assemble import read_trained
+from tools.tiny_voice.kit.__main__ import VOCODER
 from utils.core.errors import AmharicTtsError
 from utils.recognition.recognisers import RecogniserSpec
 from utils.recognition.recognisers.transformers_models import Ctc
@@ -59,7 +60,7 @@ MODELS: dict[str, Callable[[Path], object]] = {
 OTHERS: dict[str, Callable[[Path], object]] = {
     "optimizer.safetensors": lambda folder: read_tensors(folder / "optimizer.safetensors"),
     "key.safetensors": read_cached_voice,
-    STATE: lambda folder: load_trained(torch.nn.Linear(1, 1), folder, "model"),
+    VOCODER: lambda folder: read_trained(folder / VOCODER),
     "pytorch_model.bin": lambda folder: Ctc(RecogniserSpec(str(folder), "cpu")),
 }
 

@@ -33,7 +33,7 @@ def narrow_vocoder(path: Path, size: VocoderSize) -> None:
     """Replace the vocoder by a narrow one that is cheap to run; the speaker encoder stays."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(6)  # with most other seeds the sound is nearly constant
-        weights = widen(new_vocoder(size), size)
+        weights = widen(new_vocoder(size).state_dict(), size.dim)
     stored = torch.load(path, weights_only=True)
     speaks = {name: weight for name, weight in weights.items() if not name.startswith("speaker_encoder.")}
     stored["model"] |= {VOCODER_PREFIX + name: weight for name, weight in speaks.items()}

@@ -13,8 +13,7 @@ import torch
 
 from tests.xtts.exporting import plain_model
 from tools.tiny_voice import checks
-from tools.tiny_voice.recipe import Checks
-from tools.tiny_voice.stages import Progress
+from tools.tiny_voice.progress import Progress
 from utils.cli import demo
 from utils.core.paths import TINY_MODEL
 from utils.studio.training_checks import EMBEDDED
@@ -40,7 +39,7 @@ def test_it_is_small_and_says_what_it_is() -> None:
 
 
 def test_sentences_that_it_never_learnt_are_spoken() -> None:
-    measured = checks.measure(TINY_MODEL, Checks(retrieved=50, spoken=50, voices=2), QUIET)
+    measured = checks.measure(TINY_MODEL, checks.Checks(retrieved=50, spoken=50, voices=2), QUIET)
     assert min(measured["retrieved"], measured["as_long"]) >= 0.86
     assert (measured["endless"], measured["empty"]) == (0, 0)
 

@@ -30,7 +30,7 @@ def pair() -> tuple[Any, Any]:
     """A narrow vocoder, and one of coqui's size that was filled from it."""
     narrow = random_vocoder(SIZE)
     wide: nn.Module = new_vocoder(VocoderSize(SIZE.dim))
-    wide.load_state_dict(widen(narrow, SIZE))
+    wide.load_state_dict(widen(narrow.state_dict(), SIZE.dim))
     return narrow, wide.eval()
 
 
@@ -57,7 +57,7 @@ def test_the_narrow_generator_is_found_again(pair: tuple[Any, Any]) -> None:
 
 @torch.no_grad()
 def test_sound_repeats_itself_every_frame_while_the_latents_do_not_change() -> None:
-    """Why pitch has to come from the change of the latents: docs/embedded-voice.md."""
+    """Why the sound must follow from the change of the latents: docs/embedded-voice.md."""
     latents = torch.randn(1, 1, SIZE.dim).expand(1, 40, SIZE.dim)
     sound = random_vocoder(SIZE)(latents, g=torch.randn(1, 512, 1))[0, 0, 10_000:30_000]
     assert torch.allclose(sound[FRAME:], sound[:-FRAME], atol=1e-5)

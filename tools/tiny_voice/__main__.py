@@ -1,28 +1,23 @@
-"""Build the embedded voice from synthetic Amharic speech, or evaluate it.
+"""Make the training pack of the embedded voice, or a voice of what it trained, or evaluate one.
 
-python -m tools.tiny_voice build                               # hours on two CPU cores, minutes on a GPU
-python -m tools.tiny_voice build --stages corpus audio dvae
-python -m tools.tiny_voice build --recipe toy --output /tmp/toy
-python -m tools.tiny_voice build --recipe short --continue-from utils/xtts/data/tiny
+python -m tools.tiny_voice pack .voice-kit                     # a folder for a machine with a GPU, or for idle cores
+python -m tools.tiny_voice assemble TRAINED FOLDER             # the voice with what the pack trained
 python -m tools.tiny_voice evaluate
 python -m tools.tiny_voice judge --json figures.json           # trains an independent phone recogniser first
 
-Run ``build`` again to continue an interrupted build; finished stages are skipped. All commands need espeak-ng.
+All commands need espeak-ng, and ``pack`` a C compiler.
 """
 
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from tools.tiny_voice.espeak import EspeakError
-from tools.tiny_voice.recipe import RECIPES, Checks
 from utils.cli import demo
-from utils.config import SpeechConfig
-from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError
+from utils.core.errors import AmharicTtsError
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
 from utils.studio.paths import TINY_VOICE, Project
@@ -37,7 +32,8 @@ def main(words: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True)
-    _add_build(commands.add_parser("build", allow_abbrev=False))
+    _add_pack(commands.add_parser("pack", allow_abbrev=False))
+    _add_assemble(commands.add_parser("assemble", allow_abbrev=False))
     _add_evaluate(commands.add_parser("evaluate", allow_abbrev=False))
     _add_judge(commands.add_parser("judge", allow_abbrev=False))
     arguments = parser.parse_args(words)
@@ -48,14 +44,19 @@ def main(words: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _add_build(parser: argparse.ArgumentParser) -> None:
-    devices = get_args(SpeechConfig.model_fields["device"].annotation)
-    parser.add_argument("--output", type=Path, default=TINY_VOICE, help="folder of all stages")
-    parser.add_argument("--recipe", choices=list(RECIPES), default="full", help="toy: a test build in a minute")
-    parser.add_argument("--continue-from", type=Path, metavar="FOLDER", help="start from the weights of this voice")
-    parser.add_argument("--device", choices=devices, default="auto", help="device (default: auto)")
-    parser.add_argument("--stages", nargs="+", default=[], metavar="STAGE", help="only these stages")
-    parser.set_defaults(run=build)
+def _add_pack(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, help="folder of the pack")
+    parser.add_argument(
+        "--model", type=Path, default=TINY_MODEL, help="voice to start from (default: the embedded one)"
+    )
+    parser.set_defaults(run=pack)
+
+
+def _add_assemble(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("trained", type=Path, help="folder that the pack wrote its results to")
+    parser.add_argument("folder", type=Path, help="folder of the voice")
+    parser.add_argument("--model", type=Path, default=TINY_MODEL, help="voice that the rest is taken from")
+    parser.set_defaults(run=assemble)
 
 
 def _add_evaluate(parser: argparse.ArgumentParser) -> None:
@@ -86,27 +87,20 @@ def _add_judge(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=judge)
 
 
-def build(arguments: argparse.Namespace) -> int:
-    """Run the stages."""
-    from tools.tiny_voice import report, stages
-    from tools.tiny_voice.build import STAGES
-    from tools.tiny_voice.continuing import continued_recipe
-    from tools.tiny_voice.voice import voice_folder
-    from utils.xtts.device import choose_device
+def pack(arguments: argparse.Namespace) -> int:
+    """Write the training pack."""
+    from tools.tiny_voice.pack import write_pack
+    from tools.tiny_voice.progress import Progress
 
-    root = arguments.output.resolve()
-    device = choose_device(arguments.device)
-    recipe, base = RECIPES[arguments.recipe], arguments.continue_from
-    if base:
-        recipe = continued_recipe(recipe, base)
-    context = stages.BuildContext(root, recipe, device, _print_with_time, base and base.resolve())
-    try:
-        stages.run(context, STAGES, arguments.stages)
-    except KeyboardInterrupt:
-        print("Stopped. Run the same command again to continue.")
-        return EXIT_INTERRUPTED
-    print(report.report_of(root))
-    print(voice_folder(root))
+    write_pack(arguments.model, arguments.folder, Progress("pack", _print_to_stderr))
+    return 0
+
+
+def assemble(arguments: argparse.Namespace) -> int:
+    """Write a voice from what was trained."""
+    from tools.tiny_voice.assemble import assemble as write_voice
+
+    write_voice(arguments.model, arguments.trained, arguments.folder)
     return 0
 
 
@@ -115,8 +109,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if min(arguments.sentences, arguments.retrieved, arguments.voices) < 1:
         raise SystemExit("--sentences, --retrieved and --voices must be at least 1.")
     from tools.tiny_voice import report
-    from tools.tiny_voice.checks import measure
-    from tools.tiny_voice.stages import Progress
+    from tools.tiny_voice.checks import Checks, measure
+    from tools.tiny_voice.progress import Progress
 
     checks = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
     project = demo.new_project(arguments.fine_tune) if arguments.fine_tune else None
@@ -133,7 +127,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
 def judge(arguments: argparse.Namespace) -> int:
     """Measure a voice with independent judges."""
     from tools.tiny_voice import judges, report
-    from tools.tiny_voice.stages import Progress
+    from tools.tiny_voice.progress import Progress
 
     progress = Progress("judge", _print_to_stderr)
     work = arguments.work.resolve()
@@ -154,7 +148,7 @@ def judge(arguments: argparse.Namespace) -> int:
 def _fine_tune(model: Path, project: Project, settings: Path, sentences: int) -> dict[str, Any]:
     """Fine-tune the voice as the demo does, and compare the two."""
     from tools.tiny_voice.checks import compare_fine_tuned
-    from tools.tiny_voice.stages import Progress
+    from tools.tiny_voice.progress import Progress
 
     config = demo.settings(settings, project).model_copy(update={"custom_model": str(model.resolve())})
     demo.prepare_and_train(project, config)
@@ -165,10 +159,6 @@ def _fine_tune(model: Path, project: Project, settings: Path, sentences: int) ->
 def _write_json(results: dict[str, Any], file: Path | None) -> None:
     if file:
         write_atomically(file, json.dumps(results, indent=1))
-
-
-def _print_with_time(message: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')}  {message}", flush=True)
 
 
 def _print_to_stderr(message: str) -> None:

@@ -14,9 +14,8 @@ import numpy as np
 
 from tools.tiny_voice.audio import render, trim_silence
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.recipe import Checks
+from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import SAMPLE_SPEAKER, SPEAKERS, Speaker
-from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.core.wording import describe
@@ -37,6 +36,21 @@ BATCH = 8  # sentences that are spoken together
 
 SAMPLE_SECONDS = 30.0  # seconds of the sample, which tell its voice and its pitch
 FAR = math.inf  # from everything: what says nothing
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What the finished voice is asked.
+
+    Attributes:
+        retrieved: Unseen sentences, each of which has to be nearest to its own rendering.
+        spoken: Sentences that have to come to an end.
+        voices: Trained voices that speak them in turn.
+    """
+
+    retrieved: int = 50
+    spoken: int = 200
+    voices: int = 2
 
 
 @dataclass(frozen=True)

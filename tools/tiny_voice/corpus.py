@@ -2,25 +2,23 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from tools.tiny_voice.recipe import Corpus
 from tools.tiny_voice.speakers import OTHERS, SPEAKERS
 from utils.amharic import verbs
 from utils.amharic.alphabet import CONSONANT_CODES, VOWEL_CODES, fold, values
 from utils.amharic.kinds import mask
 from utils.amharic.lexicon import FOLDER as LEXICON
 from utils.core.batching import evenly_spaced
-from utils.core.storage import read_text, write_atomically
+from utils.core.storage import read_text
 from utils.dataset.clip import Split
 
 SENTENCES = Path(__file__).with_name("data") / "sentences.tsv"
-TAKES = "takes.tsv"
 WORD = re.compile(r"[\u1200-\u135a]+")  # numbers and abbreviations are read by what stands around them
 INNER = re.compile(r"(?<=[\u1200-\u135a])[\u1200-\u135a]")  # a letter that can be geminate
 PUNCTUATION = "።፣፤?!፡ "
@@ -39,6 +37,18 @@ MARK = "\u135f"
 TURNS = [speaker.name for speaker in (*SPEAKERS, *SPEAKERS, *OTHERS)]  # a third by those that can be chosen
 
 Kind = Literal["phrase", "sentence"]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is spoken."""
+
+    sentences: int = 2_000  # at most, to learn from; a tenth as many are held out
+    takes: int = 6  # speakers of each sentence
+    phrases: int = 9_000  # pieces of the sentences, each by one speaker
+    word_lists: int = 9_000  # words of the lexicon in any order
+    judged: int = 120  # held-out sentences, and as many held-out phrases, that losses are measured on
+    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -75,14 +85,6 @@ def choose_takes(settings: Corpus) -> list[Take]:
         *_evaluation(held_out, "sentence", settings.judged),
         *_evaluation(_distinct(_piece_of(held_out, random), settings.judged), "phrase", settings.judged),
     ]
-
-
-def write_takes(folder: Path, takes: Sequence[Take]) -> None:
-    write_atomically(folder / TAKES, "".join("\t".join(astuple(take)) + "\n" for take in takes))
-
-
-def read_takes(folder: Path) -> list[Take]:
-    return [Take(*line.split("\t")) for line in read_text(folder / TAKES).splitlines()]  # type: ignore[arg-type]
 
 
 def _distinct(draw: Callable[[], str], count: int) -> list[str]:

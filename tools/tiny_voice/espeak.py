@@ -9,14 +9,16 @@ import ctypes.util
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from utils.media.audio import Samples
-from utils.media.rates import RATE
-
+RATE = 22_050  # samples a second
 LIBRARY = "libespeak-ng.so.1"
+NEEDED = ("libpcaudio.so.0", "libsonic.so.0")  # by the library
+DATA = "espeak-ng-data"
 SYNCHRONOUS, PHONE_EVENTS = 2, 1 | 2  # output mode; events with IPA names
 UTF8, PHONES = 1, 0x100  # flags of espeak_Synth
 END, PHONE = 0, 7  # kinds of events
@@ -35,6 +37,9 @@ EVENT_NAMES = {"β": "b", "t`": "tʼ", "k`": "kʼ", "p`": "pʼ", "tʃ`": "t͡ʃ�
 
 class EspeakError(Exception):
     """espeak-ng is missing, or did not speak."""
+
+
+Samples = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -100,14 +105,21 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_short), ctype
 
 
 class Espeak:
-    """The loaded library."""
+    """The loaded library.
 
-    def __init__(self) -> None:
+    Args:
+        folder: Folder of the library, of those it needs, and of its data; None for those of the system.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
         try:
-            self._library = ctypes.CDLL(LIBRARY)
+            for name in NEEDED if folder else ():
+                ctypes.CDLL(str(folder / name), ctypes.RTLD_GLOBAL)  # type: ignore[operator]
+            self._library = ctypes.CDLL(str(folder / LIBRARY) if folder else LIBRARY)
         except OSError as error:
             raise EspeakError("Install espeak-ng (Debian, Ubuntu: sudo apt install espeak-ng).") from error
-        if self._library.espeak_Initialize(SYNCHRONOUS, 0, None, PHONE_EVENTS) != RATE:
+        data = str(folder).encode() if folder else None
+        if self._library.espeak_Initialize(SYNCHRONOUS, 0, data, PHONE_EVENTS) != RATE:
             raise EspeakError("espeak-ng does not start. Install the package espeak-ng-data again.")
         self._samples: list[Samples] = []
         self._events: list[tuple[str, int]] = []

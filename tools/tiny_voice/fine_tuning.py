@@ -10,9 +10,9 @@ from tools.tiny_voice import checks
 from tools.tiny_voice.corpus import read_sentences
 from tools.tiny_voice.judges import Heard, Similarity, pitch_distance, rendered
 from tools.tiny_voice.phone_judge import PhoneJudge
+from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.sample import write_recording
 from tools.tiny_voice.speakers import HELD_OUT, Speaker
-from tools.tiny_voice.stages import Progress
 from utils.cli import demo
 from utils.core.batching import evenly_spaced
 from utils.media.rates import OUTPUT_RATE

@@ -22,8 +22,8 @@ from tools.tiny_voice.corpus import MARK, read_sentences
 from tools.tiny_voice.espeak import VOWELS
 from tools.tiny_voice.phone_judge import LONG, PhoneJudge, phones_of
 from tools.tiny_voice.pitch import HOP, PitchTrack, pitch_correlation, track_pitch
+from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import BY_NAME, Speaker
-from tools.tiny_voice.stages import Progress
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder

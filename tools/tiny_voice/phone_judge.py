@@ -16,11 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tools.tiny_voice.corpus import choose_takes
+from tools.tiny_voice.corpus import Corpus, choose_takes
 from tools.tiny_voice.espeak import PHONEMES, VOWELS, split_phones
-from tools.tiny_voice.recipe import Corpus
+from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import HELD_OUT, SPEAKERS, Speaker, speak
-from tools.tiny_voice.stages import Progress
 from tools.tiny_voice.training_loop import TrainingLoop
 from utils.core.languages import AMHARIC
 from utils.core.storage import make_folder

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from utils.media.audio import Samples
-
 HOP = 0.005  # seconds
 LOWEST, HIGHEST = 65.0, 420.0  # Hz
 PERIODS = 3.0  # of the lowest pitch in a window
@@ -17,6 +15,7 @@ OCTAVE = 0.02  # what an octave lower must gain in correlation
 JUMP, SWITCH = 0.35, 0.14  # costs of a change by an octave, and between voiced and not
 
 Floats = npt.NDArray[np.float64]
+Samples = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)

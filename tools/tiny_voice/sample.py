@@ -9,8 +9,7 @@ import numpy as np
 
 from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.speakers import SAMPLE_SPEAKER, Speaker
-from tools.tiny_voice.stages import BuildContext
+from tools.tiny_voice.speakers import Speaker
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder, write_atomically
 from utils.media.audio import Samples, resample
@@ -24,11 +23,6 @@ SECONDS = 180.0
 PAUSE = 0.7  # seconds after each sentence
 DRAWN = 60  # sentences, spread over all kinds; as many of them are spoken as there is time for
 SEED = 7
-
-
-def record_sample(context: BuildContext) -> dict[str, Any]:
-    """Let the held-out speaker say sentences to learn from; those that judge the voice stay unheard."""
-    return write_recording(context.folder("sample"), SAMPLE_SPEAKER)
 
 
 def write_recording(folder: Path, speaker: Speaker) -> dict[str, Any]:

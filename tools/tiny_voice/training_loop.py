@@ -6,7 +6,7 @@ Each step draws from a generator made of the seed and its number, so an interrup
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tools.tiny_voice.stages import Progress
+from tools.tiny_voice.progress import Progress
 from utils.core.storage import atomic_writer, write_atomically
 
 STATE, CURVE = "state.pt", "curve.json"
@@ -41,11 +41,8 @@ class TrainingLoop:
     seed: int
     progress: Progress
 
-    def run(self, step: Step, evaluate: Callable[[], Figures] | None = None) -> Figures:
-        """Train to the end and return the last point of the curve, with the seconds of a step.
-
-        ``evaluate`` measures at each save, in eval mode.
-        """
+    def run(self, step: Step) -> None:
+        """Train to the end."""
         optimizers = {
             name: torch.optim.AdamW(module.parameters(), lr=self.rate, betas=(0.8, 0.99), weight_decay=0.01)
             for name, module in self.modules.items()
@@ -67,17 +64,10 @@ class TrainingLoop:
                 curve.append({"step": done, **means})
                 losses = {name: [] for name in self.modules}
             if is_saved:
-                curve[-1] |= self._evaluate(evaluate)
                 self._save(optimizers, curve)
             left = (time.monotonic() - began) / (done - first) * (self.steps - done)
             self.progress.at(done, self.steps, left, _format(curve[-1]) if curve else "")
-        if not curve:  # no steps: the modules stay as they were given
-            curve = [{"step": 0}]
-            curve[0] |= self._evaluate(evaluate)
-            self._save(optimizers, curve)
         self._train(mode=False)
-        taken = (time.monotonic() - began) / max(1, self.steps - first)
-        return {**curve[-1], "seconds_a_step": round(taken, 4)}
 
     def _train(self, *, mode: bool) -> None:
         for module in self.modules.values():
@@ -90,15 +80,6 @@ class TrainingLoop:
         loss.backward()  # type: ignore[no-untyped-call]
         nn.utils.clip_grad_norm_(module.parameters(), MAX_GRADIENT)
         optimizer.step()
-
-    def _evaluate(self, evaluate: Callable[[], Figures] | None) -> Figures:
-        if evaluate is None:
-            return {}
-        self._train(mode=False)
-        with torch.no_grad():
-            figures = evaluate()
-        self._train(mode=True)
-        return figures
 
     def _save(self, optimizers: Mapping[str, torch.optim.Optimizer], curve: list[Figures]) -> None:
         state = {
@@ -121,17 +102,6 @@ class TrainingLoop:
         curve: list[Figures] = state["curve"]
         self.progress.say(f"continues after step {curve[-1]['step']:,.0f}")
         return curve
-
-
-def load_trained(module: nn.Module, folder: Path, name: str) -> nn.Module:
-    """Load what a finished training left, in eval mode."""
-    module.load_state_dict(torch.load(folder / STATE, map_location="cpu", weights_only=True)["modules"][name])
-    return module.eval().requires_grad_(requires_grad=False)
-
-
-def crops(starts: Iterable[int], size: int, track: np.ndarray[Any, Any]) -> Tensor:
-    """Cut pieces of one length out of a long array."""
-    return torch.from_numpy(np.stack([track[start : start + size] for start in starts]).astype(np.float32))
 
 
 def _rate_share(number: int, steps: int) -> float:

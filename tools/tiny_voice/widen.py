@@ -9,7 +9,7 @@ as any other; ``utils.xtts.narrow_vocoder`` finds the narrow network in it again
 from collections.abc import Mapping
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tools.untrained import VocoderSize, new_vocoder
 
@@ -18,10 +18,10 @@ SPECTRUM = ".torch_spec."
 FILLER = 0.01  # for values that do not matter; a row of zeros would have no direction
 
 
-def widen(narrow: nn.Module, size: VocoderSize) -> dict[str, Tensor]:
-    """Return the weights of a narrow HifiDecoder in coqui's shapes, in half precision."""
-    small = {name: weight.detach().float().cpu() for name, weight in narrow.state_dict().items()}
-    shapes = {name: weight.shape for name, weight in new_vocoder(VocoderSize(size.dim)).state_dict().items()}
+def widen(narrow: Mapping[str, Tensor], dim: int) -> dict[str, Tensor]:
+    """Return weights of a narrow HifiDecoder, for a GPT of ``dim`` channels, in coqui's shapes and half precision."""
+    small = {name: weight.detach().float().cpu() for name, weight in narrow.items()}
+    shapes = {name: weight.shape for name, weight in new_vocoder(VocoderSize(dim)).state_dict().items()}
     wide: dict[str, Tensor] = {}
     for name, weight in small.items():
         if name.endswith(LENGTH):

@@ -1,6 +1,6 @@
 """The sample project: three minutes of speech by espeak-ng with subtitles.
 
-The recording was made by the stage "sample" of ``tools.tiny_voice build``, with a speaker that the embedded voice was
+The recording was made by ``tools.tiny_voice.sample``, with a speaker that the embedded voice was
 not trained on.
 """
 

@@ -1,40 +1,43 @@
 """Finds the narrow vocoder in one of coqui's widths.
 
-coqui builds its vocoder with fixed widths. ``tools.tiny_voice`` trains a narrow one and stores it in coqui's shapes
-with silent channels; computing only the others gives the same audio several times faster.
+coqui builds its vocoder with fixed widths. ``tools.tiny_voice`` trains one with fewer channels, which may be of any
+number in each stage, and stores it in coqui's shapes with silent channels; computing only the others gives the same
+audio several times faster.
 """
 
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.parametrize import is_parametrized
 
 EMBEDDING = 512  # of the speaker
-STEP = 16  # of a narrow vocoder's channels: four halvings must come out even
+STEP = 8  # of a stage's channels
 
 
 def without_silent_channels(decoder: nn.Module) -> nn.Module:
     """Return the generator of a HifiDecoder without its silent channels, or unchanged when there are none."""
     generator: Any = decoder.get_submodule("waveform_decoder")
     channels = _used_channels(generator)
-    if channels >= generator.conv_pre.out_channels:
+    if channels == [generator.conv_pre.out_channels, *(up.out_channels for up in generator.ups)]:
         return decoder.get_submodule("waveform_decoder")
-    narrow = _new_generator(generator.conv_pre.in_channels, channels)
-    with torch.no_grad():
-        for name, layer in narrow.named_modules():
-            if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
-                _copy_weights(generator.get_submodule(name), layer)
-    return narrow.to(next(generator.parameters()).device)
+    narrow = _new_generator(generator.conv_pre.in_channels)
+    for name, inputs, outputs in _layers(generator, channels):
+        parent, _, own = name.rpartition(".")
+        setattr(narrow.get_submodule(parent), own, _cut(generator.get_submodule(name), inputs, outputs))
+    return narrow.to(next(generator.parameters()).device).eval()
 
 
-def _used_channels(generator: nn.Module) -> int:
+def _used_channels(generator: nn.Module) -> list[int]:
+    """Return the channels of each stage up to the last one that is not silent."""
     parts: Any = generator
-    needed = _count_used(parts.conv_pre.weight, parts.conv_pre.bias, parts.cond_layer.weight, parts.cond_layer.bias)
-    for index, (up, condition) in enumerate(zip(parts.ups, parts.conds, strict=True)):
-        weight = up.weight.transpose(0, 1)[:, : needed >> index]
-        needed = max(needed, _count_used(weight, up.bias, condition.weight, condition.bias) << (index + 1))
-    return -(-needed // STEP) * STEP
+    counts = [_count_used(parts.conv_pre.weight, parts.conv_pre.bias, parts.cond_layer.weight, parts.cond_layer.bias)]
+    known = [parts.conv_pre.out_channels, *(up.out_channels for up in parts.ups)]
+    for up, condition in zip(parts.ups, parts.conds, strict=True):
+        weight = up.weight.transpose(0, 1)[:, : counts[-1]]
+        counts.append(_count_used(weight, up.bias, condition.weight, condition.bias))
+    return [min(-(-count // STEP) * STEP, most) for count, most in zip(counts, known, strict=True)]
 
 
 def _count_used(*weights: Tensor) -> int:
@@ -44,25 +47,47 @@ def _count_used(*weights: Tensor) -> int:
     return int(indices.max()) + 1 if len(indices) else 1
 
 
-def _new_generator(inputs: int, channels: int) -> nn.Module:
-    """Build the generator as HifiDecoder does, with other widths, but not its speaker encoder: that takes 0.1 s."""
+def _layers(generator: nn.Module, channels: Sequence[int]) -> Iterator[tuple[str, int, int]]:
+    """Yield the name of each convolution with its inputs and outputs."""
+    parts: Any = generator
+    yield "conv_pre", parts.conv_pre.in_channels, channels[0]
+    yield "cond_layer", EMBEDDING, channels[0]
+    for stage, (before, after) in enumerate(pairwise(channels)):
+        yield f"ups.{stage}", before, after
+        yield f"conds.{stage}", EMBEDDING, after
+    for number, block in enumerate(parts.resblocks):
+        width = channels[1 + number * len(parts.ups) // len(parts.resblocks)]
+        yield from ((f"resblocks.{number}.convs1.{layer}", width, width) for layer in range(len(block.convs1)))
+        yield from ((f"resblocks.{number}.convs2.{layer}", width, width) for layer in range(len(block.convs2)))
+    yield "conv_post", channels[-1], 1
+
+
+def _new_generator(inputs: int) -> nn.Module:
+    """Build the generator as HifiDecoder does, but narrow, and without the speaker encoder: that takes 0.1 s."""
     from TTS.vocoder.models.hifigan_generator import HifiganGenerator
 
     blocks = {"resblock_dilation_sizes": [[1, 3, 5]] * 3, "resblock_kernel_sizes": [3, 7, 11]}
     steps = {"upsample_kernel_sizes": [16, 16, 4, 4], "upsample_factors": [8, 8, 2, 2], "inference_padding": 0}
     without = dict.fromkeys(("conv_pre_weight_norm", "conv_post_weight_norm", "conv_post_bias"), False)
-    widths = {"upsample_initial_channel": channels, "cond_channels": EMBEDDING, "cond_in_each_up_layer": True}
+    widths = {"upsample_initial_channel": 16, "cond_channels": EMBEDDING, "cond_in_each_up_layer": True}
     generator: nn.Module = HifiganGenerator(inputs, 1, "1", **blocks, **steps, **widths, **without)
     return generator
 
 
-def _copy_weights(wide: nn.Module, narrow: nn.Module) -> None:
+def _cut(wide: nn.Module, inputs: int, outputs: int) -> nn.Module:
+    """Return a convolution with the first inputs and outputs of another, whose norm is multiplied out."""
     source: Any = wide
-    target: Any = narrow
-    weight = source.weight[tuple(slice(size) for size in target.weight.shape)]
-    if is_parametrized(narrow):
-        target.weight = weight  # the parametrization splits it
-    else:
-        target.weight.copy_(weight)
-    if target.bias is not None:
-        target.bias.copy_(source.bias[: len(target.bias)])
+    transposed = isinstance(wide, nn.ConvTranspose1d)
+    rows, columns = (inputs, outputs) if transposed else (outputs, inputs)
+    settings = source.kernel_size, source.stride, source.padding
+    layer: Any = (
+        nn.ConvTranspose1d(inputs, outputs, *settings, bias=source.bias is not None)
+        if transposed
+        else nn.Conv1d(inputs, outputs, *settings, source.dilation, bias=source.bias is not None)
+    )
+    with torch.no_grad():
+        layer.weight.copy_(source.weight[:rows, :columns])
+        if source.bias is not None:
+            layer.bias.copy_(source.bias[:outputs])
+    found: nn.Module = layer
+    return found
