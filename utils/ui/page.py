@@ -3,6 +3,7 @@
 import functools
 import inspect
 import logging
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
@@ -175,7 +176,7 @@ class PanelRequest:
     language: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     seen: dict[str, Any] = field(default_factory=dict)  # see ``PageContext``
-    turn: int = 0  # how many actions of the panel came before
+    turn: int = 0  # higher after every action of the panel
 
     @property
     def project(self) -> paths.Project:
@@ -260,7 +261,8 @@ class Panel:
     ) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
         seen = {} if seen is None else seen
-        of, fields, turn = seen.get(self.name, ("", {}, 0))
+        begun = seen.setdefault("begun", time.time_ns() // 1_000_000)  # turns go on when a session is lost
+        of, fields, turn = seen.get(self.name, ("", {}, begun))
         fields = {**(fields if of == project else {}), **dict(zip(self.reads, read, strict=False)), **sent}
         return PanelRequest(self.page, project, language, fields, seen, turn)
 

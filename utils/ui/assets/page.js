@@ -171,11 +171,10 @@ window.panel = (element, trigger, watch, props) => {
   element.addEventListener("toggle", ({target}) => {  // details lose it when they are rendered again
     if (target.id && target.isConnected) opened[target.open ? "add" : "delete"](target.id);
   }, true);
-  let newest = 0, latest = "", since = 0;  // the turn of what is shown
+  let newest = 0, latest = "";  // the turn of what is shown
   const isOvertaken = () => {  // an answer to a tick that was on its way while a later click was answered
     const turn = Number(/<!--(\d+)-->$/.exec(props.value)?.[1] ?? 0);
-    if (turn < newest && performance.now() - since < 10_000) return true;
-    if (turn !== newest) since = performance.now();
+    if (turn < newest) return true;
     [newest, latest] = [turn, props.value];
     return false;
   };

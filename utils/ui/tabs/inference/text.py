@@ -15,7 +15,7 @@ from utils.studio import reference_clips
 from utils.studio.models import tokenizer_of
 from utils.ui.html import html
 from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Panel, PanelRequest, on_latest, show_errors
 from utils.ui.settings_form import values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
@@ -54,11 +54,9 @@ def build_text(context: Context) -> gr.Textbox:
 
     page = context.page
     inputs, outputs = [text, context.model, context.form.widget, page.project, page.language], [counter, preview_box]
-    events: list[Any] = [text.change, context.form.widget.change, context.model.change, page.blocks.load]
-    options: dict[str, Any] = {"api_name": "read_text", "trigger_mode": "always_last"}
-    gr.on(events, read_text, inputs, outputs, **options, **RAW_INPUTS, **QUIET_EVENT)
-    page.language.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
-    fixed.change(read_text, inputs, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+    read = (text, context.form.widget, context.model, page.project, page.language, fixed)
+    events = [page.blocks.load, *(widget.change for widget in read)]
+    on_latest(events, read_text, inputs, outputs, api_name="read_text", **RAW_INPUTS, **QUIET_EVENT)
     return text
 
 
