@@ -12,7 +12,7 @@ ARG USER_ID=1000
 RUN useradd --uid "$USER_ID" --create-home voice
 
 # Copied before the code, so that a code change does not reinstall packages.
-COPY requirements.txt constraints.txt overrides.txt ./
+COPY requirements.txt overrides.txt ./
 
 # PyTorch brings the CUDA libraries along and the host lends the driver, so both variants use the same base image.
 # CUDA 12.6 runs with every driver since 525 on Maxwell to Hopper; RTX 50xx and B200 need TORCH=cu128 (driver 570).
@@ -25,15 +25,14 @@ RUN python -m venv .venv; \
       *) echo "TORCH is cpu, cuda, cu126 or cu128, not $TORCH." >&2; exit 1 ;; \
     esac; \
     python -m pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore uv==0.13.9; \
-    grep -E '^(torch|torchaudio)==' requirements.txt > torch.txt; \
-    python -m uv pip install --no-cache --compile-bytecode --python .venv/bin/python --torch-backend="$BUILD" \
-      --constraint constraints.txt -r torch.txt; \
+    sed -nE 's/^((torch|torchaudio)==[^ ]+).*/\1/p' requirements.txt > torch.txt; \
+    python -m uv pip install --no-cache --compile-bytecode --python .venv/bin/python --torch-backend="$BUILD" -r torch.txt; \
     rm torch.txt; \
     python -m pip uninstall --yes --root-user-action=ignore uv; \
-    .venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check -r requirements.txt; \
-    cat constraints.txt overrides.txt requirements.txt | cksum > .venv/.installed
+    .venv/bin/python -m pip install --no-cache-dir --disable-pip-version-check --no-deps -r requirements.txt; \
+    cat overrides.txt requirements.txt | cksum > .venv/.installed
 
-COPY start.sh xtts_demo.py LICENSE ./
+COPY start.sh xtts_demo.py pyproject.toml LICENSE ./
 COPY docs ./docs
 COPY configs ./configs
 COPY utils ./utils

@@ -1,7 +1,7 @@
 # On Windows run the commands themselves, with .venv\Scripts\python.exe instead of $(PY).
 PY = .venv/bin/python
 
-.PHONY: check quick coverage readme lint format test test-slow test-gpu bench bench-toy docs
+.PHONY: check quick coverage readme lint format test test-slow test-gpu bench bench-toy docs lock
 
 check: lint coverage readme   ## all checks and tests
 	$(PY) -m pytest -n 0 -m "alone and not gpu and not network"
@@ -43,3 +43,14 @@ bench-toy:      ## all benchmarks with tiny models, to see that they work
 
 docs:           ## generate docs/API.md
 	$(PY) docs/make_api.py
+
+# torch's own build pins its CUDA libraries; another build needs others or none
+CUDA = cuda-bindings cuda-pathfinder cuda-toolkit nvidia-cublas nvidia-cuda-cupti nvidia-cuda-nvrtc nvidia-cuda-runtime \
+  nvidia-cudnn-cu13 nvidia-cufft nvidia-cufile nvidia-curand nvidia-cusolver nvidia-cusparse nvidia-cusparselt-cu13 \
+  nvidia-nccl-cu13 nvidia-nvjitlink nvidia-nvshmem-cu13 nvidia-nvtx triton
+LOCK = $(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+  --override overrides.txt --custom-compile-command "make lock"
+
+lock:           ## requirements.txt and tests/requirements.txt from pyproject.toml; versions stay where they can
+	$(LOCK) pyproject.toml $(CUDA:%=--no-emit-package %) -o requirements.txt
+	$(LOCK) --group test --constraint requirements.txt -o tests/requirements.txt

@@ -70,16 +70,16 @@ exit /b 0
 
 :install
 rem %1 package list, %2 copy of the list that was installed last
-fc /b %1 %2.txt >nul 2>&1 && fc /b constraints.txt %2-constraints.txt >nul 2>&1 && exit /b 0
+fc /b %1 %2.txt >nul 2>&1 && fc /b overrides.txt %2-overrides.txt >nul 2>&1 && exit /b 0
 echo Installing %1 (the first time several GB and minutes) ...
 call :uv_install %1
-if errorlevel 1 %VENV% -m pip install --disable-pip-version-check -r %1
+if errorlevel 1 %VENV% -m pip install --disable-pip-version-check --no-deps -r %1
 if errorlevel 1 (
   echo The installation failed. See the lines above, then start again to continue.
   exit /b 1
 )
 copy /y %1 %2.txt >nul
-copy /y constraints.txt %2-constraints.txt >nul
+copy /y overrides.txt %2-overrides.txt >nul
 exit /b 0
 
 :uv_install

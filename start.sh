@@ -74,13 +74,18 @@ pip_install() {
   }
 }
 
-# install LIST STAMP: once per content of the list
+# install LOCK STAMP: once per content of the lock. pip takes everything from it but the CUDA libraries, which torch pins.
 install() {
-  local wanted
-  wanted=$(stamp_of constraints.txt overrides.txt "$1")
+  local wanted torch
+  wanted=$(stamp_of overrides.txt "$1")
   [ "$(cat "$2" 2>/dev/null)" = "$wanted" ] && return
   say "Installing $1 (the first time about 6 GB; several minutes) …"
-  uv_install -r "$1" || { say "uv failed; trying pip …"; pip_install -r "$1"; }
+  uv_install -r "$1" || {
+    say "uv failed; trying pip …"
+    pip_install --no-deps -r "$1"
+    torch=$(sed -nE 's/^(torch==[^ ]+).*/\1/p' "$1")
+    [ -z "$torch" ] || pip_install "$torch"
+  }
   printf '%s' "$wanted" > "$2"
 }
 
@@ -96,7 +101,7 @@ if [ -e .venv/.installed ]; then
     say "Missing, damaged or outdated packages: $broken. Installing them again."
     rm -f .venv/.installed .venv/.installed-tests
     # shellcheck disable=SC2086  # a list of words
-    pip_install -c constraints.txt --force-reinstall --no-deps $broken
+    pip_install --force-reinstall --no-deps $broken
   fi
 fi
 install requirements.txt .venv/.installed

@@ -28,7 +28,8 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"system"},
     {"gpt_train"},
     {"server"},
-    {"cli", "ui"},
+    {"ui"},
+    {"cli"},
 )
 LIGHT = {"core", "config", "media", "amharic", "cli"}  # imported by everything, or before everything
 ONLY_IN = {"TTS": "xtts", "gradio": "ui"}

@@ -25,9 +25,10 @@ def copied(folder: Path) -> Path:
     """A copy of what start.sh touches, with nothing to install, in a folder that is hard on scripts."""
     folder = folder / "የእኔ ሥራ (1)"
     modules = ("__init__", "system/__init__", "system/packages", "system/torch_build")
-    for name in ("start.sh", "constraints.txt", "overrides.txt", *(f"utils/{module}.py" for module in modules)):
+    for name in ("start.sh", "overrides.txt", *(f"utils/{module}.py" for module in modules)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
+    (folder / "pyproject.toml").write_text("[project]\ndependencies = []\n", encoding="utf-8")
     (folder / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
     (folder / "tests").mkdir()
     (folder / "tests" / "requirements.txt").write_text("# nothing\n", encoding="utf-8")
@@ -66,6 +67,7 @@ def want_a_package(checkout: Path) -> None:
         wheel.writestr("stand_in-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: stand-in\nVersion: 1.0\n")
         wheel.writestr("stand_in-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
         wheel.writestr("stand_in-1.0.dist-info/RECORD", "")
+    (checkout / "pyproject.toml").write_text('[project]\ndependencies = ["stand-in==1.0"]\n', encoding="utf-8")
     (checkout / "requirements.txt").write_text("stand-in==1.0\n", encoding="utf-8")
 
 
@@ -155,7 +157,7 @@ def test_an_installation_that_breaks_off_is_said_and_goes_on_next_time(installed
 def bare(checkout: Path) -> str:
     """A PATH without any Python."""
     (checkout / "bin").mkdir()
-    for tool in ("bash", "dirname", "cat", "cksum", "rm", "env"):
+    for tool in ("bash", "dirname", "cat", "cksum", "rm", "env", "sed"):
         (checkout / "bin" / tool).symlink_to(shutil.which(tool) or "")
     return str(checkout / "bin")
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
-from utils.core.paths import require_one_line
+from utils.core.paths import IS_CHECKOUT, require_one_line
 from utils.core.threads import wait_passively
 
 COMMANDS = Path(__file__).with_name("cli")
+PROGRAM = "python -m utils" if IS_CHECKOUT else "amharic-xtts"
 USAGE_ERROR = 2
 OUTPUT_ERRORS = {errno.ENOSPC, errno.EPIPE, errno.EIO, errno.EBADF}
 
@@ -35,13 +36,23 @@ def main(words: Sequence[str] | None = None) -> int:
     return call(verb, rest)
 
 
+def open_page() -> int:
+    """Open the page, as xtts_demo.py does."""
+    return main(["page", *sys.argv[1:]])
+
+
+def console() -> int:
+    """Run the installed program: the page, or the command that is named."""
+    return run(main if sys.argv[1:] and not sys.argv[1].startswith("--") else open_page)
+
+
 def known_verbs() -> dict[str, Path]:
     return {path.stem.replace("_", "-"): path for path in sorted(COMMANDS.glob("[a-z]*.py"))}
 
 
 def overview() -> str:
     """List the commands with the first line of their docstrings, without importing them."""
-    lines = ["usage: python -m utils <command> [options]   (see <command> --help)", ""]
+    lines = [f"usage: {PROGRAM} <command> [options]   (see <command> --help)", ""]
     verbs = known_verbs()
     width = max(map(len, verbs))
     for verb, path in verbs.items():
@@ -55,7 +66,7 @@ def call(verb: str, words: Sequence[str]) -> int:
     from utils.config.flags import with_hyphens  # pydantic takes a moment, which the overview does not need
 
     module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
-    parser = argparse.ArgumentParser(prog=f"python -m utils {verb}", description=module.__doc__, allow_abbrev=False)
+    parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
     arguments = parser.parse_args(with_hyphens(words))
     try:

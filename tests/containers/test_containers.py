@@ -13,9 +13,9 @@ import psutil
 import pytest
 import yaml
 
-import xtts_demo
 from tests.server.fake_server import served
 from tests.ui.serving import serving
+from utils.cli.page import VARIABLE
 from utils.core.paths import ROOT
 
 SERVICES: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
@@ -47,7 +47,7 @@ def test_a_service_is_local_and_has_no_rights_that_it_does_not_need(name: str) -
 def test_the_page_answers_without_its_password_and_shows_it_nowhere(tmp_path: Path) -> None:
     """The page as the container starts it, with a password from the environment."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(xtts_demo.VARIABLE, f"abebe:{PASSWORD}")
+        patch.setenv(VARIABLE, f"abebe:{PASSWORD}")
         with serving(tmp_path / "output", "--host", "0.0.0.0", "--port", "7980") as page:
             assert is_healthy(PAGE, page.url)
             assert PASSWORD not in " ".join([*psutil.Process(page.process.pid).cmdline(), *page.lines])

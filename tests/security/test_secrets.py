@@ -9,10 +9,11 @@ import psutil
 import pytest
 
 import utils.ui
-import xtts_demo
 from tests.run_kinds.count import CountConfig
 from tests.security.test_settings_of_paths import CONFIGS
 from tests.worded import worded
+from utils.__main__ import main
+from utils.cli.page import VARIABLE
 from utils.config import DatasetConfig
 from utils.config.base import Config
 from utils.core.errors import ConfigError
@@ -22,7 +23,7 @@ from utils.studio import runs
 from utils.studio.paths import Project
 
 SECRET = "s3cret-that-nobody-else-shall-read"
-VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VARIABLE, xtts_demo.VARIABLE)
+VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VARIABLE, VARIABLE)
 
 
 @pytest.mark.slow
@@ -83,8 +84,8 @@ def test_the_password_of_the_page_can_stand_in_a_variable_and_goes_no_further(mo
     page = SimpleNamespace(launch=launch)
     monkeypatch.setattr(utils.ui, "app", page, raising=False)
     monkeypatch.setitem(sys.modules, "utils.ui.app", page)
-    monkeypatch.setenv(xtts_demo.VARIABLE, f"abebe:{SECRET}")
-    assert xtts_demo.main(["--share"]) == 1
+    monkeypatch.setenv(VARIABLE, f"abebe:{SECRET}")
+    assert main(["page", "--share"]) == 1
     (who,) = accounts
     assert (who.user, who.password, who.generated) == ("abebe", SECRET, False)
-    assert xtts_demo.VARIABLE not in os.environ
+    assert VARIABLE not in os.environ

@@ -27,9 +27,9 @@ def test_the_doctor_answers_in_json(tmp_path: Path) -> None:
 
 
 def test_a_package_of_another_version_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pins = tmp_path / "requirements.txt"
-    pins.write_text("numpy==0.0.1\nno-such-package==1.0\n", encoding="utf-8")
-    monkeypatch.setattr(packages, "REQUIREMENTS", pins)
+    project = tmp_path / "pyproject.toml"
+    project.write_text('[project]\ndependencies = ["numpy==0.0.1", "no-such-package==1.0"]\n', encoding="utf-8")
+    monkeypatch.setattr(packages, "PROJECT", project)
     verdicts = {finding.name: finding.verdict for finding in doctor.packages(tmp_path)}
     assert verdicts == {"numpy": "warn", "no-such-package": "fail", "Packages": "warn"}
 

@@ -63,8 +63,9 @@ def test_a_driver_without_a_gpu_is_an_error(answer: str) -> None:
 
 @pytest.fixture
 def pins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "requirements.txt").write_text("torch==2.11.0\ntorchaudio==2.11.0\n", encoding="utf-8")
-    monkeypatch.setattr(packages, "REQUIREMENTS", tmp_path / "requirements.txt")
+    project = tmp_path / "pyproject.toml"
+    project.write_text('[project]\ndependencies = ["torch==2.11.0", "torchaudio==2.11.0"]\n', encoding="utf-8")
+    monkeypatch.setattr(packages, "PROJECT", project)
 
 
 @pytest.mark.usefixtures("pins")

@@ -1,5 +1,6 @@
 """How the page is started and served: password, port and refused requests."""
 
+import argparse
 import socket
 import subprocess
 import sys
@@ -10,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-import xtts_demo
 from tests.ui.serving import serving
+from utils.cli import page as command
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
 from utils.server.page import Credentials, credentials, page_token
@@ -50,7 +51,7 @@ def test_a_browser_is_opened_only_for_a_person_at_a_screen(
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     monkeypatch.setenv("DISPLAY", display)
-    assert xtts_demo.has_screen() is opens
+    assert command.has_screen() is opens
 
 
 def test_without_a_folder_for_it_the_token_is_for_this_start(tmp_path: Path) -> None:
@@ -58,26 +59,29 @@ def test_without_a_folder_for_it_the_token_is_for_this_start(tmp_path: Path) -> 
     assert page_token(tmp_path / "file") != page_token(tmp_path / "file")
 
 
-REFUSED_TWICE = """import sys, xtts_demo
-print(xtts_demo.main(["--auth", "nobody"]), "gradio" in sys.modules)
-print(xtts_demo.main(["--output", xtts_demo.__file__]))  # not a folder
+REFUSED_TWICE = """import sys
+from utils.__main__ import main
+print(main(["page", "--auth", "nobody"]), "gradio" in sys.modules)
+print(main(["page", "--output", sys.executable]))  # not a folder
 """
 
 
 @pytest.mark.slow
 def test_a_wrong_password_is_refused_before_the_import_of_gradio() -> None:
-    command = [sys.executable, "-c", REFUSED_TWICE]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    words = [sys.executable, "-c", REFUSED_TWICE]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert "user:password" in done.stderr
     assert done.stdout.split() == ["1", "False", "1"], done.stderr
 
 
 def test_the_page_is_for_this_computer_by_default_and_needs_a_valid_port(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = xtts_demo.parser().parse_args([])
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    arguments = parser.parse_args([])
     assert (arguments.host, arguments.port, arguments.share) == ("127.0.0.1", 7860, False)
     for word in ("0", "65536", "many", "²"):
         with pytest.raises(SystemExit):
-            xtts_demo.parser().parse_args([f"--port={word}"])
+            parser.parse_args([f"--port={word}"])
         assert "1-65535" in capsys.readouterr().err
 
 

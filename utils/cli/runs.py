@@ -13,6 +13,7 @@ from utils.core import wording
 from utils.core.errors import EXIT_INTERRUPTED, StorageError
 from utils.core.events import Event, read_events, read_tail, tail_offset
 from utils.core.facts import to_json
+from utils.core.paths import IS_CHECKOUT
 from utils.core.wording import describe
 from utils.studio import runs
 from utils.studio.facts import RunNameMissingError, Status
@@ -32,7 +33,8 @@ def add_project(parser: argparse.ArgumentParser) -> None:
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--output", type=Path, default=OUTPUT, help="folder with the projects (default: output/)")
+    default = "output/" if IS_CHECKOUT else OUTPUT
+    parser.add_argument("--output", type=Path, default=OUTPUT, help=f"folder with the projects (default: {default})")
 
 
 def add_following(parser: argparse.ArgumentParser, config: type[Config]) -> None:

@@ -6,13 +6,14 @@ model.synthesize(to_latin(phonemize(normalize("ሰላም ለዓለም።"))), la
 
 import base64
 import hashlib
-import tomllib
 import zipfile
 from pathlib import Path
 
-from utils.core.paths import ROOT
+from utils.core import VERSION
+from utils.core.paths import IS_CHECKOUT, ROOT
 
 NAME, SOURCE = "amharic_text", ROOT / "utils" / "amharic"
+LICENSE = (ROOT if IS_CHECKOUT else ROOT / "utils") / "LICENSE"
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same source makes the same wheel
 METADATA = """\
 Metadata-Version: 2.4
@@ -45,22 +46,18 @@ for line in [" ".join(sys.argv[1:])] if sys.argv[1:] else sys.stdin:
 WHEEL = "Wheel-Version: 1.0\nGenerator: amharic_wheel\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def version() -> str:
-    return str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
-
-
 def wheel_name() -> str:
-    return f"{NAME}-{version()}-py3-none-any.whl"
+    return f"{NAME}-{VERSION}-py3-none-any.whl"
 
 
 def build(folder: Path) -> Path:
     """Write the wheel to a folder and return its path."""
-    about = f"{NAME}-{version()}.dist-info"
+    about = f"{NAME}-{VERSION}.dist-info"
     files = {f"{NAME}/{path.relative_to(SOURCE).as_posix()}": _content(path) for path in _sources()}
     files[f"{NAME}/__main__.py"] = CONVERTER.encode()
-    files[f"{about}/METADATA"] = METADATA.format(version=version()).encode()
+    files[f"{about}/METADATA"] = METADATA.format(version=VERSION).encode()
     files[f"{about}/WHEEL"] = WHEEL.encode()
-    files[f"{about}/licenses/LICENSE"] = (ROOT / "LICENSE").read_bytes()
+    files[f"{about}/licenses/LICENSE"] = LICENSE.read_bytes()
     record = "".join(f"{name},sha256={_digest(content)},{len(content)}\n" for name, content in files.items())
     files[f"{about}/RECORD"] = f"{record}{about}/RECORD,,\n".encode()
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,30 @@
 """Where projects, models and settings are on disk; the libraries below know none of these folders."""
 
+import os
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.errors import StorageError
-from utils.core.paths import ROOT, resolve_inside, validate_name
+from utils.core.paths import IS_CHECKOUT, ROOT, resolve_inside, validate_name
 from utils.studio.facts import Problem, ProjectError
 
-OUTPUT = ROOT / "output"
-CONFIGS = ROOT / "configs"
+HOME_VARIABLE = "AMHARIC_XTTS_HOME"
+
+
+def home() -> Path:
+    """Return the folder that holds ``output``: what the variable names, the checkout, or the user's data folder."""
+    if named := os.environ.get(HOME_VARIABLE):
+        return Path(named).expanduser().absolute()
+    if IS_CHECKOUT:
+        return ROOT
+    import platformdirs  # not needed in a checkout
+
+    return platformdirs.user_data_path("amharic-xtts", appauthor=False)
+
+
+OUTPUT = home() / "output"
+CONFIGS = ROOT / "configs" if IS_CHECKOUT else ROOT / "utils" / "configs"  # a wheel holds nothing outside the package
 MODELS = OUTPUT / ".models"  # one folder per published version
 SETTINGS = OUTPUT / ".settings"  # user choices and measurements of this machine
 LICENCE_CONSENT = SETTINGS / "licence-consent.json"

@@ -70,7 +70,7 @@ def packages(_output: Path) -> Iterator[Finding]:
             yield Finding(name, "fail", f"missing or damaged; {pins[name]} is required", INSTALL_AGAIN)
         else:
             yield Finding(name, "warn", f"{have}, tested with {pins[name]}", INSTALL_AGAIN)
-    yield _finding("Packages", f"{len(pins) - len(others)} of {len(pins)} match requirements.txt", "", good=not others)
+    yield _finding("Packages", f"{len(pins) - len(others)} of {len(pins)} have the pinned version", "", good=not others)
 
 
 def torch_device(_output: Path) -> Iterator[Finding]:

@@ -9,17 +9,21 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
-REQUIREMENTS = Path(__file__).resolve().parents[2] / "requirements.txt"
-CONSTRAINTS = REQUIREMENTS.with_name("constraints.txt")
-PIN = re.compile(r"^([A-Za-z0-9_.-]+)==(\S+)", re.MULTILINE)
+PROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"  # of a checkout
+PIN = re.compile(r"([A-Za-z0-9_.-]+)==([^\s;]+)")
 MODULES = {"coqui-tts": "TTS", "PyYAML": "yaml", "nvidia-ml-py": "pynvml"}  # others have the name of their package
 
 
 def pins() -> dict[str, str]:
-    """Return name and version of every package in requirements.txt."""
-    return dict(PIN.findall(REQUIREMENTS.read_text(encoding="utf-8")))
+    """Return name and version of every package that the program needs itself."""
+    if PROJECT.is_file():
+        wanted = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]["dependencies"]
+    else:
+        wanted = importlib.metadata.requires("amharic-xtts") or []
+    return dict(PIN.findall("\n".join(wanted)))
 
 
 def installed(name: str) -> str | None:

@@ -122,15 +122,7 @@ def install(backend: str, run: Callable[[list[str]], bool]) -> str:
     ``run`` executes a command and returns whether it succeeded.
     """
     wanted, uv = packages.pins(), [sys.executable, "-m", "uv", "pip"]
-    command = [
-        *uv,
-        "install",
-        "--python",
-        sys.executable,
-        "--compile-bytecode",
-        "--constraint",
-        str(packages.CONSTRAINTS),
-    ]
+    command = [*uv, "install", "--python", sys.executable, "--compile-bytecode"]
     command += [*(f"--reinstall-package={name}" for name in PARTS), *(f"{name}=={wanted[name]}" for name in PARTS)]
     if run([*command, f"--torch-backend={backend}"] if backend != PYPI else command):
         if run([sys.executable, "-c", "import torch, torchaudio"]):
