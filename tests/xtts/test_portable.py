@@ -9,7 +9,7 @@ import pytest
 import torch
 from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
 
-from tools.portable_rules import difference, phones
+from tools.portable_rules import difference, phones, shortened
 from utils.core.paths import TINY_MODEL
 from utils.speech.loading import open_model
 from utils.studio.publishing import PublishOptions, publish
@@ -22,7 +22,7 @@ SENTENCES = [
     line
     for line in Path("tests/data/amharic_sentences.txt").read_text("utf-8").splitlines()
     if not any("0" <= letter <= "z" for letter in line)
-][::10]
+][:500]
 
 
 def written_by_coqui(tokenizer: Tokenizer, folder: Path) -> VoiceBpeTokenizer:
@@ -67,6 +67,31 @@ def test_ethiopic_letters_are_read_by_coqui(ours: Tokenizer, coqui: VoiceBpeToke
         theirs.append(phones(coqui.decode(ids).removeprefix("[hi]")))
         expected.append(phones(ours.tokenize(sentence, "am").model_text))
     assert difference(expected, theirs) < 0.04
+    assert difference([*map(shortened, expected)], [*map(shortened, theirs)]) < 0.02
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "ሰላም፡ለዓለም፡፡ ሰላም ።",
+        "«ሰላም» ለዓለም… “ሰላም!”",
+        "ሰላም – ለዓለም — ሰላም",
+        "ሰላም/ለዓለም [ሰላም] *ለዓለም*",
+        "ሰላም-ለዓለም፥ ሰላም...",
+        "ሰላም ፲፪ ለዓለም ፳፭ ሰላም ፻",
+        "ሰላም + ለዓለም = ሰላም§ ለዓለም",
+        "ሰላም\u200b ለዓለም • ‹ሰላም›",
+    ],
+)
+def test_marks_are_read_as_by_our_front_end(ours: Tokenizer, coqui: VoiceBpeTokenizer, written: str) -> None:
+    ids = coqui.encode(written, "hi")
+    assert coqui.decode(ids) == f"[hi]{ours.tokenize(written, 'am').model_text}"
+
+
+def test_texts_of_other_languages_keep_their_ids(ours: Tokenizer, coqui: VoiceBpeTokenizer, tmp_path: Path) -> None:
+    plain = VoiceBpeTokenizer(str(ours.vocabulary.save(tmp_path)))
+    for code, text in (("en", 'A well-known voice: "yes/no", isn\'t it?'), ("fr", "Où ça ? Voilà - c'est tout !")):
+        assert coqui.encode(text, code) == plain.encode(text, code)
 
 
 @pytest.mark.parametrize("mode", ["latin", "ipa", "fidel"])

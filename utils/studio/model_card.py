@@ -78,8 +78,6 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
         model_text=opened.tokenizer.tokenize(text, code).model_text if settings else text,
         alias="" if adapter else alias_of(opened.tokenizer),
         wheel=wheel_name(),
-        difference="3.7 %",
-        difference_without_length="0.9 %",
     )
 
 

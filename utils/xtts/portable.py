@@ -4,8 +4,8 @@ Programs built on coqui-tts load ``vocab.json``, clean a text in one of their ow
 ``am``, and under another language Ethiopic letters become [UNK]. So an exported voice gets two things:
 
 - an alias: the row of ``[am]`` also stands at a language whose cleaners leave our spelling alone;
-- a normalizer: ordered replacements in ``vocab.json`` itself, which every program that loads the file applies to each
-  word after its own cleaners. They read letters, long consonants and the ɨ between consonants.
+- a normalizer: ordered replacements in ``vocab.json`` itself, which every program that loads the file applies to a text
+  after its own cleaners. They read marks, letters, long consonants and the ɨ between consonants.
 
 While it is rewritten, a word consists of slots of three characters, taken from a script that no voice reads (Vai): a
 consonant, whether it is long, and its vowel. Equal widths make every context a plain look-behind or look-ahead. What
@@ -17,15 +17,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from utils.amharic import phonemize, to_latin
+from utils.amharic import normalize, phonemize, to_latin
 from utils.amharic.alphabet import CONSONANTS, VOWELS, fold, values
-from utils.amharic.phonemes import plain_punctuation
 from utils.amharic.syllables import NASAL, PARTING, SONORITY, SUFFIXED, TIGHT, WITH_S
 from utils.amharic.tables import numbered_rows
 from utils.core import languages
 from utils.xtts.language_packs import TextMode, coqui_cleaners
 from utils.xtts.tokenizer import Tokenizer
-from utils.xtts.vocabulary import Vocabulary
+from utils.xtts.vocabulary import SPACE, Vocabulary
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +33,10 @@ RULES = Path(__file__).parent / "data" / "portable_rules.tsv"
 ALIASES = "hi ar ko cs hu pl tr ru nl pt it fr de es en".split()  # tried in this order
 TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # of the GPT, one row a token
 DIGITS = re.compile(r"[\d%&+$€]")  # other programs read them in the language of the alias, or refuse them
-PUNCTUATION = "።፣፤፥፦፧፨፠“”"
+SIGNS = "+=<>€¥§±‰$№"  # that are read as words
+PUNCTUATION = "።፣፤፥፦፧፨፠…–—"
+NUMERALS = "፩፪፫፬፭፮፯፰፱፲፳፴፵፶፷፸፹፺፻፼"
+ETHIOPIC = "[\u1200-\u137f]"
 PASSES = 3  # each decides one or two consonants of a run; runs longer than six are not Amharic
 
 PLAIN = {code: chr(0xA500 + place) for place, code in enumerate(CONSONANTS.values())}
@@ -94,9 +96,16 @@ def portable(tokenizer: Tokenizer) -> Tokenizer:
 
 
 def with_normalizer(vocabulary: Vocabulary, mode: TextMode, pronunciations: Mapping[str, str]) -> Vocabulary:
-    """Return a vocabulary that reads Ethiopic letters in any program."""
-    rules = list(fidel_rules() if mode == "fidel" else spelling_rules(mode, pronunciations, learned_rules()))
-    return Vocabulary({**vocabulary.data, "normalizer": {"type": "Sequence", "normalizers": rules}}, vocabulary.source)
+    """Return a vocabulary that reads Ethiopic letters in any program.
+
+    Those programs write [SPACE] for a space. It is normalized like the rest, so that rules see whole sentences.
+    """
+    letters = fidel_rules() if mode == "fidel" else spelling_rules(mode, pronunciations, learned_rules())
+    marks = [token for token in vocabulary.ids if len(token) == 1 and not token.isalnum()]
+    rules = [_literal(SPACE, " "), *mark_rules(marks), *letters, _literal(" ", SPACE)]
+    added = [token | {"normalized": token["content"] == SPACE} for token in vocabulary.data["added_tokens"]]
+    changes = {"added_tokens": added, "normalizer": {"type": "Sequence", "normalizers": rules}}
+    return Vocabulary({**vocabulary.data, **changes}, vocabulary.source)
 
 
 def learned_rules() -> list[tuple[str, ...]]:
@@ -104,21 +113,36 @@ def learned_rules() -> list[tuple[str, ...]]:
     return [cells for _, cells in numbered_rows(RULES, 5)]
 
 
-def punctuation_rules() -> Iterator[Rule]:
-    yield from (_literal(mark, plain_punctuation(mark)) for mark in PUNCTUATION)
+def mark_rules(known: Iterable[str]) -> Iterator[Rule]:
+    """Read marks as the front end does, and leave out what the vocabulary lacks: no language could read it."""
+    yield _pattern(r"\p{C}", "")
+    yield _pattern("፡ ?፡", "።")
+    yield _literal("፡", " ")
+    yield _pattern("፲(?=[፩-፱])", " አስራ")
+    yield from (_literal(numeral, f" {normalize(numeral)}") for numeral in NUMERALS)
+    for sign in SIGNS:
+        yield _pattern(
+            rf"(?<={ETHIOPIC}|{ETHIOPIC} ){re.escape(sign)}|{re.escape(sign)}(?= ?{ETHIOPIC})", f" {normalize(sign)} "
+        )
+    yield from (_literal(mark, normalize(mark)) for mark in PUNCTUATION)
+    yield _pattern(rf"(?<={ETHIOPIC})[/-](?={ETHIOPIC})", " ")
+    unknown = rf"[^\p{{L}}\p{{M}}\p{{N}}\s{re.escape(''.join(known))}]+"
+    yield _pattern(rf"(?<=\w){unknown}(?=\w)", " ")
+    yield _pattern(unknown, "")
+    yield _pattern(rf"(?<={ETHIOPIC}) +(?=[,.;:?!])", "")
+    yield _pattern(rf"(?<={ETHIOPIC})\.{{2,}}", ".")
+    yield _pattern(" {2,}", " ")
 
 
 def fidel_rules() -> Iterator[Rule]:
     """A model of the letters themselves knows one of those that sound alike."""
-    yield from punctuation_rules()
     yield from (_literal(letter, fold(letter)) for letter in values() if fold(letter) != letter)
 
 
 def spelling_rules(
     mode: TextMode, pronunciations: Mapping[str, str], learned: Sequence[Sequence[str]]
 ) -> Iterator[Rule]:
-    """Yield the replacements in order: punctuation, words of the project, letters, length, ɨ, spelling."""
-    yield from punctuation_rules()
+    """Yield the replacements in order: words of the project, letters, length, ɨ, spelling."""
     for word, said in pronunciations.items():
         yield _pattern(rf"\b{word}\b", _spell(phonemize(word, overrides={word: said}), mode))
     for letter in values():
