@@ -15,11 +15,10 @@ import numpy as np
 import soundfile
 import torch
 
-from tests.worded import worded
 from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
-from utils.core.errors import AmharicTtsError, RunError
+from utils.core.errors import AmharicTtsError
 from utils.core.events import EventLog, last_number
 from utils.core.storage import make_folder
 from utils.dataset import editor, metadata, text_files
@@ -130,8 +129,7 @@ def read_checkpoints(path: Path) -> str:
     """List the checkpoints of a run, open the newest, and find the best."""
     run = path.parents[2] if path.parent.name.startswith(checkpoints.PREFIX) else path.parents[1]
     for checkpoint in checkpoints.list_checkpoints(run):
-        if checkpoint.error:
-            raise worded(RunError, checkpoint.error, "Choose another checkpoint.")
+        checkpoint.require_info()
     newest = checkpoints.find(run, "newest")
     checkpoints.find(run, "best")
     return describe([newest.info, checkpoints.read_state(newest.folder)])

@@ -15,8 +15,7 @@ from utils.studio import runs
 from utils.studio.facts import Problem, RunNameMissingError, UsageError
 from utils.studio.paths import Project, project
 from utils.xtts import checkpoints
-from utils.xtts.checkpoints import MODEL, CheckpointInfo, SavedCheckpoint, Which
-from utils.xtts.facts import CheckpointError, CheckpointProblem
+from utils.xtts.checkpoints import MODEL, SavedCheckpoint, Which
 
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
 LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
@@ -122,10 +121,9 @@ def _which(step: str) -> Which:
 def _row(name: str, checkpoint: SavedCheckpoint) -> tuple[str, ...]:
     info = checkpoint.info
     mark, size, samples = "*" * checkpoint.is_best, f"{checkpoint.size / 1e6:.1f}", str(len(checkpoint.samples) or "")
-    if info is None:
-        return (name, str(checkpoint.step), "", "", "", size, mark, samples, f"damaged: {checkpoint.error}")
-    losses = _number(info.train_loss), _number(info.eval_loss)
-    return (name, str(checkpoint.step), f"{info.epoch:g}", *losses, size, mark, samples, "")
+    progress = (f"{info.epoch:g}", _number(info.train_loss), _number(info.eval_loss)) if info else ("", "", "")
+    problem = checkpoint.error.message if checkpoint.error else ""
+    return (name, str(checkpoint.step), *progress, size, mark, samples, problem)
 
 
 def _number(value: float | None) -> str:
@@ -148,7 +146,7 @@ class Comparison:
 
 def difference(first: SavedCheckpoint, second: SavedCheckpoint) -> Comparison:
     """Return how two checkpoints differ, one weight at a time."""
-    before, after = _info(first), _info(second)
+    before, after = first.require_info(), second.require_info()
     names = sorted(before.settings.keys() | after.settings.keys())
     settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
     return Comparison(
@@ -157,12 +155,6 @@ def difference(first: SavedCheckpoint, second: SavedCheckpoint) -> Comparison:
         | {name: (first.scores.get(name), second.scores.get(name)) for name in sorted({*first.scores, *second.scores})},
         *_moved(first, second),
     )
-
-
-def _info(checkpoint: SavedCheckpoint) -> CheckpointInfo:
-    if checkpoint.info is None:
-        raise CheckpointError(checkpoint.folder, CheckpointProblem.DAMAGED, checkpoint.error)
-    return checkpoint.info
 
 
 def _moved(first: SavedCheckpoint, second: SavedCheckpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:

@@ -16,12 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from pydantic import ValidationError
 from torch import Tensor, nn
 
-from utils.core.errors import DamagedError
 from utils.core.facts import Fact
-from utils.core.folders import hash_file, read_manifest
+from utils.core.folders import hash_file
 from utils.core.languages import find
 from utils.core.storage import read_json
 from utils.speech.facts import WeightsMissing
@@ -263,13 +261,7 @@ def _read_info(folder: Path) -> tuple[CheckpointInfo, Mapping[str, str]]:
     adapter = folder / checkpoints.ADAPTER
     if not is_checkpoint and adapter.is_file():
         return CheckpointInfo(step=0), {adapter.name: hash_file(adapter)}
-    try:
-        manifest = read_manifest(folder, checkpoints.MANIFEST)
-        info = checkpoints.INFO.validate_python(manifest.get("about"))
-        return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
-    except (DamagedError, ValidationError, KeyError) as error:
-        reason = error.message if isinstance(error, DamagedError) else str(folder / checkpoints.MANIFEST)
-        raise CheckpointError(folder, CheckpointProblem.DAMAGED, reason) from error
+    return checkpoints.read_info(folder)
 
 
 def _find_base(folder: Path, info: CheckpointInfo, companions: Companions, *, needs_gpt: bool) -> Path:

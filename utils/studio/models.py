@@ -20,7 +20,7 @@ from utils.studio.paths import OUTPUT, Project, list_projects
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import TRAINED_FILES, SavedCheckpoint
-from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
+from utils.xtts.facts import ModelFileError, ModelProblem
 from utils.xtts.files import (
     MODEL_FILE,
     MODEL_FILE_NAMES,
@@ -180,7 +180,7 @@ def _best_checkpoint(run: Path) -> SavedCheckpoint:
     listed = checkpoints.list_checkpoints(run)
     complete = [each for each in listed if not each.error]
     if not complete and listed:
-        raise CheckpointError(listed[0].folder, CheckpointProblem.DAMAGED, listed[0].error)
+        listed[0].require_info()  # raises what is wrong with it
     if not complete:
         raise ModelFileError(run, ModelProblem.NO_CHECKPOINT)
     return next((each for each in complete if each.is_best), complete[0])

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from utils.core import folders, storage
-from utils.core.errors import DamagedError, StorageError
+from utils.core.errors import Damage, DamagedError, FileDamagedError, StorageError
 from utils.core.folders import Digests
 from utils.xtts.facts import CheckpointError, CheckpointProblem
 
@@ -71,7 +71,13 @@ class SavedCheckpoint:
     info: CheckpointInfo | None  # None if it is damaged
     size: int
     is_best: bool = False
-    error: str = ""  # what is wrong with it
+    error: DamagedError | None = None  # what is wrong with it
+
+    def require_info(self) -> CheckpointInfo:
+        """Return its metadata, or raise what is wrong with it."""
+        if self.info is None:
+            raise self.error or FileDamagedError(self.folder)
+        return self.info
 
     @property
     def run(self) -> Path:
@@ -139,7 +145,7 @@ def find(run: Path, which: Which) -> SavedCheckpoint:
             return checkpoint
     for checkpoint in checkpoints:
         if which == checkpoint.step:
-            raise CheckpointError(checkpoint.folder, CheckpointProblem.DAMAGED, checkpoint.error)
+            checkpoint.require_info()
     existing = ", ".join(str(checkpoint.step) for checkpoint in intact) or "none"
     raise CheckpointError(Path(run.name, str(which)), CheckpointProblem.NOT_FOUND, existing)
 
@@ -210,15 +216,22 @@ def read_state(folder: Path, kind: "torch.dtype | None" = None, weights: str = M
     return state
 
 
-def _read_checkpoint(folder: Path, step: int) -> SavedCheckpoint:
-    info, error = None, ""
+def read_info(folder: Path) -> tuple[CheckpointInfo, dict[str, str]]:
+    """Return the metadata of a checkpoint, and the hashes of its files."""
+    manifest = folders.read_manifest(folder, MANIFEST)
     try:
-        info = INFO.validate_python(folders.read_manifest(folder, MANIFEST).get("about"))
+        info = INFO.validate_python(manifest.get("about"))
+    except ValidationError as error:
+        raise FileDamagedError(folder / MANIFEST, Damage.FORMAT) from error
+    return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
+
+
+def _read_checkpoint(folder: Path, step: int) -> SavedCheckpoint:
+    info, error = None, None
+    try:
+        info, _ = read_info(folder)
     except DamagedError as damage:
-        error = damage.message
-    except ValidationError as invalid:
-        first = invalid.errors()[0]
-        error = f"{folder / MANIFEST}: {' '.join(map(str, first['loc']))} {first['msg']}"
+        error = damage
     try:
         size = sum(path.stat().st_size for path in folder.iterdir())
     except OSError:  # it is being deleted

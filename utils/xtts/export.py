@@ -68,9 +68,7 @@ def promote(
     file of pronunciations are stored with it. ``without_ema`` exports the weights of the training itself instead of
     their moving average.
     """
-    about, folder = checkpoint.info, checkpoint.folder
-    if about is None:
-        raise CheckpointError(folder, CheckpointProblem.DAMAGED, checkpoint.error)
+    about, folder = checkpoint.require_info(), checkpoint.folder
     if not (base := find_parts(Path(about.base), about.base_fingerprint, models, ready)):
         raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, about.base)
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL

@@ -59,7 +59,6 @@ class CheckpointProblem(StrEnum):
     """Why a checkpoint cannot be used."""
 
     NOT_FOUND = "not_found"
-    DAMAGED = "damaged"
     OTHER_VOCABULARY = "other_vocabulary"
     BASE_UNKNOWN = "base_unknown"
     BASE_CHANGED = "base_changed"
