@@ -108,6 +108,19 @@ class LinesMissing(WarningFact):
     after: int  # and of the next
 
 
+class FileIgnored(WarningFact):
+    """A damaged file that nothing depends on is not used, and written again when it is needed."""
+
+    path: Path
+    reason: str
+
+
+class NotStored(WarningFact):
+    """Something that can be made again could not be stored."""
+
+    error: AmharicTtsError
+
+
 class Unrecognised(Fact):
     """A fact of another version, or a damaged one; ``message`` is the sentence that version 1.1 wrote into its logs."""
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from utils.core.errors import AccessDeniedError, DiskFullError, NoSpaceError, StorageError, UnwritableError
+from utils.core.facts import FileIgnored
 from utils.core.paths import TINY_MODEL
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -140,7 +141,7 @@ def read_object(path: Path) -> dict[str, Any]:
         content = read_document(path)
     except (OSError, ValueError) as error:
         if path.is_file():
-            logger.warning("%s is not used: %s.", path, error)
+            logger.warning("%s", FileIgnored(path, str(error)))
         return {}
     return content if isinstance(content, dict) else {}
 

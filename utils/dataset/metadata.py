@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import MODEL_TOKENS, TrainConfig
 from utils.core import languages
-from utils.core.errors import AmharicTtsError
-from utils.core.facts import Fact, from_json, to_json
+from utils.core.errors import AmharicTtsError, as_typed
+from utils.core.facts import Fact, NotStored, from_json, to_json
 from utils.core.paths import resolve_inside
 from utils.core.storage import file_lock, read_document, read_text, write_atomically, write_document
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
@@ -81,7 +81,7 @@ def write_lists_later(folder: Path) -> None:
         try:
             write_lists(folder)
         except (AmharicTtsError, OSError) as error:  # the next reader tries again and reports it
-            logger.warning("The metadata lists were not written: %s", error)
+            logger.warning("%s", NotStored(as_typed(error)))
 
     with _timers_lock:
         if folder in _timers:

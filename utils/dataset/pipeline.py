@@ -21,7 +21,7 @@ from utils.media.audio import Samples
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
 from utils.recognition import levels, rumble, signal_checks, vad
-from utils.recognition.facts import RecognitionError
+from utils.recognition.facts import RecogniserChange, RecogniserChanged, RecognitionError
 from utils.recognition.levels import ClipScores
 from utils.recognition.recognisers import RATE as ASR_RATE
 from utils.recognition.recognisers import Recogniser, Transcript, second_cer
@@ -169,11 +169,12 @@ def _transcribed(
 
 def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], language: str) -> Sequence[Transcript | None]:
     """Return the transcripts of the second recogniser; clips are used without them if it cannot be loaded."""
-    try:
-        return second.transcribe(clips, language) if second else [None] * len(clips)
-    except RecognitionError as error:
-        logger.warning("The second model is not used: %s", error)
-        return [None] * len(clips)
+    if second:
+        try:
+            return second.transcribe(clips, language)
+        except RecognitionError as error:
+            logger.warning("%s", RecogniserChanged(second.name, RecogniserChange.NOT_USED, str(error)))
+    return [None] * len(clips)
 
 
 def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:

@@ -25,7 +25,7 @@ import soundfile
 import soxr
 
 from utils.core.storage import retry_while_in_use, storage_errors
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioDamaged, AudioFileError, AudioProblem
 
 Samples = npt.NDArray[np.float32]
 logger = logging.getLogger(__name__)
@@ -318,7 +318,7 @@ class _Reader:
                     raise AudioFileError(self.path, AudioProblem.RATE_CHANGES)
                 yield frame
         if damaged:
-            logger.warning("%s: %d damaged packets were skipped.", self.path, damaged)
+            logger.warning("%s", AudioDamaged(self.path, packets=damaged))
 
     def _near(self, first: int) -> Iterator[av.AudioFrame]:
         """Yield frames from a little before a sample, by seeking where that pays."""
@@ -362,7 +362,7 @@ class _Reader:
             position += part.size
             shortest = SHORTEST_HOLE
         if missing:
-            logger.warning("%s: %.2f s are missing and were replaced by silence.", self.path, missing / self.rate)
+            logger.warning("%s", AudioDamaged(self.path, silence=missing / self.rate))
 
 
 def _mono(frame: av.AudioFrame) -> Samples:

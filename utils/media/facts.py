@@ -4,6 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from utils.core.errors import AudioError
+from utils.core.facts import WarningFact
 
 
 class AudioProblem(StrEnum):
@@ -34,6 +35,14 @@ class AudioFileError(AudioError):
     path: Path
     problem: AudioProblem
     detail: str = ""
+
+
+class AudioDamaged(WarningFact):
+    """Parts of a file cannot be decoded: they are left out, or silent."""
+
+    path: Path
+    packets: int = 0
+    silence: float = 0.0  # seconds
 
 
 class SpeedError(AudioError):

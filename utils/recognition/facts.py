@@ -44,6 +44,7 @@ class RecogniserChange(StrEnum):
     TRANSFORMERS = "transformers"
     FELL_BACK = "fell_back"
     RESTARTED = "restarted"
+    NOT_USED = "not_used"
 
 
 class RecogniserChanged(WarningFact):

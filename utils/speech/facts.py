@@ -69,6 +69,20 @@ class SentenceCheck(Protocol):
     def flags(self) -> tuple[Flag, ...]: ...
 
 
+class Hindrance(StrEnum):
+    """What is not as it should be."""
+
+    NO_GRAPHS = "no_graphs"
+    STAYS_LOADED = "stays_loaded"
+
+
+class SpeechHindered(WarningFact):
+    """Speech works, but slower or with more memory than it could."""
+
+    what: Hindrance
+    reason: str
+
+
 class SentenceSpoken(Fact):
     """A sentence is complete."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from utils.speech.facts import SentenceTooLongError
+from utils.speech.facts import Hindrance, SentenceTooLongError, SpeechHindered
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.types import Sentence
@@ -59,7 +59,7 @@ class DecoderNetwork:
         self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
         self.uses_graphs = self.device.type == "cuda"
         if self.uses_graphs and (problem := failure(self.device, [DECODING], certificate)):
-            logger.warning("Speech runs without CUDA graphs. %s", problem)
+            logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS, problem))
             self.uses_graphs = False
         self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
 

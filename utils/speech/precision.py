@@ -21,6 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from utils.core.errors import StorageError
+from utils.core.facts import FileIgnored, NotStored
 from utils.core.storage import file_lock, make_folder, read_document, write_document
 from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, PrecisionProblem
@@ -132,7 +133,7 @@ def measurement(path: Path | None) -> Measurement:
             every = {**_read(path), key: result}
             write_document(path, {name: vars(each) for name, each in every.items()})
     except StorageError as error:  # speech works all the same
-        logger.warning("The measured speeds could not be saved: %s", error)
+        logger.warning("%s", NotStored(error))
     return result
 
 
@@ -213,5 +214,5 @@ def _read(path: Path) -> dict[str, Measurement]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        logger.warning("%s is damaged and will be written again: %s", path, error)
+        logger.warning("%s", FileIgnored(path, str(error)))
         return {}

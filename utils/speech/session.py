@@ -19,10 +19,12 @@ import psutil
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError
 from utils.speech.facts import (
+    Hindrance,
     ModelInUseError,
     ModelLoadingError,
     QueueFullError,
     SessionClosedError,
+    SpeechHindered,
     SpeechInterruptedError,
 )
 
@@ -212,7 +214,7 @@ class SpeechSession:
             try:
                 self.unload()
             except RunBusyError as error:
-                logger.warning("The speech model stays in memory: %s", error)
+                logger.warning("%s", SpeechHindered(Hindrance.STAYS_LOADED, str(error)))
 
     def close(self) -> None:
         with self._changed:

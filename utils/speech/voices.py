@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import StorageError
+from utils.core.facts import FileIgnored, NotStored
 from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
 from utils.media import audio
 from utils.media.facts import AudioFileError, AudioProblem
@@ -250,11 +251,11 @@ class VoiceCache:
         except FileNotFoundError:
             return None
         except (OSError, SafetensorError, ValueError, KeyError) as error:
-            logger.warning("%s is damaged (%s) and is computed again.", path, error)
+            logger.warning("%s", FileIgnored(path, str(error)))
             return None
         fits = {name: tuple(tensor.shape) for name, tensor in tensors.items()} == dict(shapes)
         if not fits or not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
-            logger.warning("%s is not a voice of this model and is computed again.", path)
+            logger.warning("%s", FileIgnored(path, "tensors of another model"))
             return None
         with contextlib.suppress(OSError):  # a read-only folder keeps its order
             os.utime(path)
@@ -270,7 +271,7 @@ class VoiceCache:
                 content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
                 file.write(hashlib.sha256(content).digest() + content)
         except StorageError as error:
-            logger.warning("The voice could not be cached: %s", error)
+            logger.warning("%s", NotStored(error))
             return
         self._sweep()
 

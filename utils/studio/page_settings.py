@@ -8,6 +8,7 @@ from pydantic import Field
 
 from utils.config import Config
 from utils.core.errors import ConfigError
+from utils.core.facts import FileIgnored
 from utils.core.storage import make_folder, write_atomically
 from utils.studio.paths import SETTINGS
 from utils.studio.projects import TRASH_DAYS
@@ -42,7 +43,7 @@ def read(output: Path) -> PageSettings:
     try:
         return PageSettings.load_own(settings_path(output)) if settings_path(output).is_file() else PageSettings()
     except ConfigError as error:  # of another version, or edited by hand; the page must open all the same
-        logger.warning("The page has its default settings. %s", error)
+        logger.warning("%s", FileIgnored(settings_path(output), str(error)))
         return PageSettings()
 
 
