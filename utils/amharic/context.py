@@ -18,6 +18,7 @@ _SENTENCE_END = re.compile(r"[.?!:;\n]")
 _LONGEST_SENTENCE = 60  # words; a text without marks takes linear time too
 _SAY, _THUS = "አለ say", ("እንዲህ", "እንዲያ")
 _BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn", "nEbErec", "zEnd", "jEmEr"})
+_SURELY = bare(read("እንጂ"))
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
@@ -177,7 +178,8 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
     if not _is_finite(reading):
         return 0
     if place.is_last:
-        return (1.5 + 1.2 * _object(place)) if place.last and not _is_main(place.last) else 0
+        is_cleft = "?" in place.end and any(word.entry.word == "ነው" for word in place.chosen)  # ማን ነው ያንኳኳው
+        return (1.5 + 1.2 * _object(place)) if place.last and not _is_main(place.last) and not is_cleft else 0
     if reading.ending.marked.endswith("n:a"):
         return 0
     is_inside = (
@@ -207,10 +209,10 @@ def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a command: before an exclamation mark, or to somebody who is addressed."""
     if not reading.all_kinds & mask("M*") or reading.prefix.marked:
         return 0
-    if not (place.is_last or place.after.strip()):
+    if not (place.is_last or place.after.strip() or place.neighbour(1) == _SURELY):
         return 0
     is_addressed = not _ADDRESS.isdisjoint(place.words) or any("achu" in word for word in place.words)
-    return 4 * ("!" in place.end) + 4.5 * is_addressed
+    return 4 * ("!" in place.end or place.neighbour(1) == _SURELY) + 4.5 * is_addressed
 
 
 def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:

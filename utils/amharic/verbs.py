@@ -82,8 +82,9 @@ class Root(NamedTuple):
     def pattern(self, tense: int) -> str:
         """Return the pattern of a tense in codes."""
         voice = "active" if not self.voice else "passive" if self.is_passive else "causative"
-        group = "A-a" if (self.group, self.voice) == ("A", "a") else self.group
-        stems = _patterns().get((voice, group)) or _patterns()["active", group]
+        known = _patterns()
+        own = known.get((voice, f"{self.group}-{self.voice}"))
+        stems = own or known.get((voice, self.group)) or known["active", self.group]
         return stems[JUSSIVE if tense == IMPERATIVE else tense]
 
     def before(self, tense: int) -> tuple[str, bool]:
