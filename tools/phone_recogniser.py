@@ -259,7 +259,9 @@ def train(
     began, saved, running = time.process_time(), time.monotonic(), []
     while (done := used + time.process_time() - began) < seconds:
         for group in optimizer.param_groups:  # rises, then falls to nothing along half a cosine
-            group["lr"] = peak * min(1, (step + 1) / WARMUP) * (0.02 + 0.98 * np.cos(np.pi / 2 * done / seconds) ** 2)
+            group["lr"] = float(
+                peak * min(1, (step + 1) / WARMUP) * (0.02 + 0.98 * np.cos(np.pi / 2 * done / seconds) ** 2)
+            )
         share = min(0.9, done / (EASY * seconds))
         examples = [
             (mask_bands(log_mels(vary(item.samples, random, utterances, share)), masks), item.units)

@@ -15,7 +15,7 @@ from utils.speech.clarity import to_units
 from utils.speech.facts import Flag, FlagKind
 from utils.xtts.tokenizer import TokenizedText
 
-UNHEARD = 2.0  # nats per unit by which a word is worse than the better ones; a short word weighs less
+UNHEARD = 1.75  # nats per unit by which a word is worse than the better ones; a short word weighs less
 ADDED = 6.0  # nats of evidence for speech between two words
 UNKNOWN = 1.5  # nats per unit of the better words: the recogniser does not know this voice
 BETTER = 0.25  # share of the words
