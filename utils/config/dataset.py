@@ -108,6 +108,11 @@ class DatasetConfig(Config):
         "Align the texts of recordings with the audio: clips whose text does not match are excluded, and "
         "clips are cut by their words. Required for long recordings whose transcript has no times.",
     )
+    repair_list: bool = setting(
+        False,
+        "Repair the list",
+        "Where many texts of a list fit other clips, use the text that fits each clip. This can be undone.",
+    )
     device: Literal["auto", "cuda", "cpu"] = setting("auto", "Device", "Device for transcription.")
     compute_type: Literal["auto", "int8", "int8_float16", "float16", "bfloat16", "float32"] = setting(
         "auto",

@@ -265,6 +265,14 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
     )
 
 
+def repair_list(folder: Path) -> Edit:
+    """Give clips the texts that were found to fit them instead of those of their list."""
+    with editing(folder, "repair") as session:
+        proposed = session.store.proposed()
+        session.put([with_fields(clip, proposed[clip.id]) for clip in session.clips(proposed)])
+    return Edit("repair", tuple(session.after.values()))
+
+
 def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
     """Rename speakers, all at once, and count their clips by old name; two that get the same name become one."""
     for new in names.values():

@@ -107,6 +107,26 @@ class TextsDiffer(WarningFact):
     other: str
 
 
+class ListPattern(StrEnum):
+    """How the texts of a list were mixed up."""
+
+    SHIFTED = "shifted"
+    GROUPS = "groups"
+    MIXED = "mixed"
+
+
+class TextsFitOtherClips(WarningFact):
+    """Many texts of a list belong to other clips than those that it names."""
+
+    texts: int
+    clips: int
+    pattern: ListPattern
+    repeated: int  # texts that are listed more than once
+    unused: int  # texts that fit no clip
+    without: int  # clips that no text fits
+    details: Path
+
+
 class SentencesMissing(WarningFact):
     """Sentences of a transcript were not found in its recording."""
 

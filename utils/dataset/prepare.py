@@ -6,6 +6,7 @@ The audio of a recording's clips is written first; then one transaction adds the
 import contextlib
 import dataclasses
 import functools
+import json
 import logging
 import re
 import shutil
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, StorageError, explain
-from utils.core.facts import Progress, Report, ShouldStop, StopRequested, ignore, never_stop, raise_if_stopped
+from utils.core.facts import Progress, Report, ShouldStop, StopRequested, ignore, never_stop, raise_if_stopped, to_json
 from utils.core.storage import PARTIAL, file_lock, make_folder
 from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
-from utils.dataset import split, statistics
+from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
 from utils.dataset.facts import (
@@ -35,7 +36,7 @@ from utils.dataset.facts import (
 )
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
-from utils.dataset.store import Dataset, Store
+from utils.dataset.store import FINDING, Dataset, Store
 from utils.media import audio
 from utils.media.facts import AudioFileError, AudioProblem
 from utils.media.rates import RATE
@@ -80,6 +81,9 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
         preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
         preparation.process(recordings, problems, opened)
         preparation.finish()
+    if settings.repair_list and editor.repair_list(folder).clips:
+        write_lists(folder, settings.language)
+        return preparation.store.read()
     return preparation.contents
 
 
@@ -164,6 +168,7 @@ class _Preparation:
         self.store = Store(folder)
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
+        self.listed: dict[str, str] = {}  # texts of recordings that are processed with one that fits better
         self.known_audio = {clip.content for clip in self.contents.kept}
         _remove_unfinished(folder / WAVS, self.contents)
 
@@ -259,7 +264,8 @@ class _Preparation:
         for task in tasks:
             groups[recognisers[0] is not None and needs_transcription(task[0])].append(task)
         with_text, spoken = groups[False], groups[True]
-        work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=self._learn(with_text))
+        with_text, check = self._learn(with_text)
+        work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
         if recognisers[1]:  # it reads the others too, to be compared
             with_text, spoken = [], [*with_text, *spoken]
         workers = min(self.settings.workers or available_cores(), len(with_text))
@@ -269,32 +275,53 @@ class _Preparation:
             yield from run_serially(work, with_text, on_progress)
         yield from run_serially(functools.partial(work, recognisers=recognisers), spoken, on_progress)
 
-    def _learn(self, tasks: Sequence[Task]) -> "TextCheck | None":
-        """Learn what right and wrong texts of the project look like."""
+    def _learn(self, tasks: list[Task]) -> tuple[list[Task], "TextCheck | None"]:
+        """Learn what right and wrong texts of the project look like; give recordings the texts that fit them."""
         given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
         if not self.settings.check_texts or not given:
-            return None
-        from utils.dataset import text_check  # imports torch
+            return tasks, None
+        from utils.dataset import list_check, text_check  # import torch
 
         self.report(Checking(len(given)))
-        return text_check.learn(
-            given, self.folder, self.settings, self.report, self.should_stop, pronunciations=self.pronunciations
-        )
+        known = (self.folder, self.settings, self.report, self.should_stop)
+        fitting, found = list_check.find_fitting_texts(given, *known, self.pronunciations)
+        if found:
+            self.store.set_meta(FINDING, json.dumps(to_json(found)))
+            self.report(found)
+        self.listed = {content: recording.text for recording, content in given if content in fitting}
+        tasks = [
+            (dataclasses.replace(recording, text=fitting.get(source.recording, recording.text)), source)
+            for recording, source in tasks
+        ]
+        given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
+        return tasks, text_check.learn(given, *known, pronunciations=self.pronunciations)
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
-        clips = []
+        clips, repairs = list[Clip](), dict[str, str]()
+        if (text := self.listed.get(source.recording)) is not None:
+            made, repairs = self._doubted(made, text)
         for clip in made:
             is_copy = clip.status == "kept" and clip.content in self.known_audio
             clips.append(clip.excluded(Reason.DUPLICATE) if is_copy else clip)
             if clip.status == "kept":
                 self.known_audio.add(clip.content)
-        self.store.add(source, clips)
+        with self.store.transaction():
+            self.store.add(source, clips)
+            self.store.propose(repairs)
         self.contents.clips.update({clip.id: clip for clip in clips})
         self.contents.recordings[source.recording] = self.contents.files[source.path] = source
         self.added += 1
         for warning in source.warnings:
             self.report(RecordingWarning(Path(source.path), warning))
+
+    def _doubted(self, made: Sequence[Clip], text: str) -> tuple[list[Clip], dict[str, str]]:
+        """Return clips with the text of their list, and the changes that would give them the one that fits."""
+        from utils.dataset.list_check import as_listed  # imports torch
+
+        pairs = {clip.id: as_listed(clip, text) for clip in made if clip.text}
+        clips = [pairs[clip.id][0] if clip.id in pairs else clip for clip in made]
+        return clips, {name: change for name, (_, change) in pairs.items()}
 
     def _refuse(self, bad: Bad) -> None:
         self.bad += 1

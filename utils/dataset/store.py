@@ -1,7 +1,7 @@
 """The store of a dataset: its clips and recordings, their order in lists, and the history of edits."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -50,6 +50,8 @@ ORDERS = {
     "noisiest": "snr_db IS NULL, snr_db",
 }
 WHY = f"iif(reason = '{Reason.OTHER}', note, reason)"  # version 1.1 stored a person's own words as the reason
+REPAIR = "repair/"  # and the id of a clip: a change that is proposed for it
+FINDING = "list"  # what was found about the list that the changes come from
 UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
 REDO = "SELECT number, name FROM edits WHERE undone ORDER BY number"
 
@@ -234,6 +236,20 @@ class Store(Database):
         with self.transaction():
             self.put(clips)
             self.note(source)
+
+    def propose(self, changes: Mapping[str, str]) -> None:
+        """Store a change of clips, as JSON, that a person may accept."""
+        with self.transaction() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO meta VALUES (?, ?)", [(f"{REPAIR}{name}", new) for name, new in changes.items()]
+            )
+
+    def proposed(self) -> dict[str, str]:
+        """Return the changes that were proposed for clips whose text is still held not to match."""
+        query = f"""SELECT id, value FROM meta JOIN clips ON name = '{REPAIR}' || id
+            WHERE status = 'excluded' AND reason = '{Reason.TEXT_DIFFERS}'"""
+        with self.reading() as db:
+            return dict(db.execute(query).fetchall())
 
     def note(self, source: Source) -> None:
         row = row_of_source(source)

@@ -11,10 +11,12 @@ import numpy as np
 from utils.amharic import explain
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
-from utils.dataset.clip import Clip
+from utils.core.facts import from_json
+from utils.core.storage import parse_json
+from utils.dataset.clip import Clip, with_fields
 from utils.dataset.editor import HEARD, available_actions
 from utils.dataset.facts import Reason
-from utils.dataset.store import PAGE_SIZE, ClipPage, View
+from utils.dataset.store import FINDING, PAGE_SIZE, ClipPage, Store, View
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.studio.paths import Project
@@ -46,6 +48,7 @@ ORDERS = {
     "noisiest": "data.noisiest_first",
 }
 MARKS = ("start", "end", "at")
+EXAMPLES = 10
 
 
 # --- the list ---
@@ -102,6 +105,21 @@ def _kind(clip: Clip) -> str:
     if clip.status == "excluded":
         return "loss"
     return "good" if clip.reason is Reason.APPROVED else "doubt" if clip.other_text else "plain"
+
+
+def repair(store: Store, language: str) -> str:
+    """Show that texts of the list fit other clips, with examples to listen to, and offer to repair it."""
+    proposed = store.proposed()
+    if not proposed:
+        return ""
+    rows = []
+    for clip in store.find(list(proposed)[:EXAMPLES]).values():
+        play = f"{t('data.play', language)}: {clip.text}"
+        rows.append((file_url(store.folder / clip.audio), play, clip.text, with_fields(clip, proposed[clip.id]).text))
+    found = wording.describe(from_json(parse_json(store.meta(FINDING))), language)
+    titles = [t(key, language) for key in ("data.text_of_list", "data.text_that_fits")]
+    offer = row(button("repair_list", t("data.repair_list", language, count=len(proposed)), "primary"))
+    return html("clips.html", "repair", found, titles, rows, offer)
 
 
 def pager(page: ClipPage, language: str) -> str:

@@ -36,6 +36,7 @@ def build_review(page: PageContext) -> None:
         "split": lambda folder, clip, request: editor.split_clip(folder, clip, request.number("at")),
         "merge_next": lambda folder, clip, _: editor.merge_next(folder, clip),
         "undo": lambda folder, *_: editor.undo(folder),
+        "repair_list": lambda folder, *_: editor.repair_list(folder),
         "approve_selected": lambda folder, _, request: editor.approve(folder, _selected(request)),
         "restore_selected": lambda folder, _, request: editor.restore(folder, _selected(request)),
         "exclude_selected": lambda folder, _, request: editor.exclude(
@@ -139,7 +140,7 @@ def render(request: PanelRequest) -> str:
         + clip_render.rows(page, request.text("clip"), store.folder, language)
         + clip_render.pager(page, language)
     )
-    return html("clips.html", "sides", clips, opened)
+    return html("clips.html", "sides", clip_render.repair(store, language) + clips, opened)
 
 
 def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:

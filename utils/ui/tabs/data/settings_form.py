@@ -26,7 +26,8 @@ VERB = "prepare"
 GROUPS = {
     "": "language",
     "data.links": "corpus hours columns replace_texts cookies proxy",
-    "data.transcription": "speaker recogniser recogniser_model second_model check_texts device compute_type",
+    "data.transcription": "speaker recogniser recogniser_model second_model check_texts repair_list "
+    "device compute_type",
     "data.segmentation": "segmenter vad_threshold energy_threshold_db min_seconds max_seconds padding_seconds "
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
     "data.quality_filters": "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "

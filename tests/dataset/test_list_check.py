@@ -1,0 +1,118 @@
+"""Lists whose texts belong to other clips: noticed, repaired when a person says so, and undone."""
+
+import csv
+import os
+import random
+from collections.abc import Sequence
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from utils.config import DatasetConfig
+from utils.core.facts import Fact
+from utils.dataset import editor
+from utils.dataset.clip import Recording
+from utils.dataset.facts import TextsFitOtherClips
+from utils.dataset.prepare import prepare
+from utils.dataset.store import Dataset, load_dataset
+from utils.recognition.aligner import Rows
+from utils.recognition.pairing import TextIndex, pair
+from utils.recognition.units import units_of
+
+PEOPLE = Path(os.environ.get("HUMAN_SPEECH", "../shared/human_speech")) / "amharic" / "one_speaker"
+needs_people = pytest.mark.skipif(not PEOPLE.is_dir(), reason="needs recordings of people: HUMAN_SPEECH=FOLDER")
+CLIPS = 60
+REPAIRED = 0.85 * CLIPS  # the others are excluded, because the reader repeats a word or swallows it
+
+
+def heard(units: Sequence[int], noise: np.random.Generator) -> Rows:
+    """Return the rows of a sound in which a fifth of the units is heard as another one."""
+    units = [int(noise.integers(1, 30)) if noise.random() < 0.2 else unit for unit in units]
+    rows = np.full((3 * len(units) + 6, 31), -8.0, np.float32)
+    rows[:, 0] = -0.5
+    rows[np.arange(len(units)) * 3 + 3, units] = -0.1
+    return rows
+
+
+@pytest.mark.parametrize("step", [0, 1, 17])
+def test_each_clip_gets_the_text_that_is_heard(step: int) -> None:
+    noise = np.random.default_rng(0)
+    texts = [noise.integers(1, 30, size).tolist() for size in noise.integers(15, 60, 60)]
+    index = TextIndex(texts)
+    clips = [index.scores(heard(texts[(at + step) % 60], noise), at) for at in range(60)]
+    assert pair(clips, texts) == {at: (at + step) % 60 for at in range(60)}
+
+
+def test_texts_of_another_recording_fit_no_clip() -> None:
+    noise = np.random.default_rng(0)
+    texts = [noise.integers(1, 30, 40).tolist() for _ in range(60)]
+    index = TextIndex(texts)
+    clips = [index.scores(heard(noise.integers(1, 30, 40).tolist(), noise), at) for at in range(60)]
+    assert len(pair(clips, texts)) < 6
+
+
+def rows_of_people() -> list[dict[str, str]]:
+    with (PEOPLE / "texts.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file, delimiter="|", quoting=csv.QUOTE_NONE))[:CLIPS]
+
+
+def prepared(folder: Path, texts: Sequence[str], **settings: object) -> tuple[Dataset, list[TextsFitOtherClips]]:
+    facts: list[TextsFitOtherClips] = []
+
+    def report(fact: Fact) -> None:
+        if isinstance(fact, TextsFitOtherClips):
+            facts.append(fact)
+
+    rows = rows_of_people()
+    recordings = [Recording(PEOPLE / row["file"], "man", text) for row, text in zip(rows, texts, strict=True)]
+    contents = prepare(recordings, folder, DatasetConfig(workers=1, **settings), report)
+    return contents, facts
+
+
+def right(contents: Dataset) -> tuple[int, int]:
+    """Return how many clips in use have the text that is said, by its units, and how many have another."""
+    said = {Path(row["file"]).name: spelled(row["text"]) for row in rows_of_people()}
+    matches = [spelled(clip.text) == said[Path(clip.source).name] for clip in contents.kept]
+    return sum(matches), len(matches) - sum(matches)
+
+
+def spelled(text: str) -> list[int]:
+    return [unit for word in units_of("am").words(text) for unit in word.units]
+
+
+@needs_people
+@pytest.mark.slow
+def test_a_shifted_list_is_repaired_only_when_asked(tmp_path: Path) -> None:
+    texts = [row["text"] for row in rows_of_people()]
+    contents, (fact,) = prepared(tmp_path, [*texts[1:], texts[0]])
+    assert fact.texts >= 0.95 * CLIPS
+    assert fact.pattern == "shifted"
+    assert not contents.kept
+    editor.repair_list(tmp_path)
+    good, wrong = right(load_dataset(tmp_path))
+    assert (good >= REPAIRED, wrong) == (True, 0)
+    editor.undo(tmp_path)
+    assert not load_dataset(tmp_path).kept
+
+
+@needs_people
+@pytest.mark.slow
+def test_an_intact_list_is_not_repaired(tmp_path: Path) -> None:
+    contents, facts = prepared(tmp_path, [row["text"] for row in rows_of_people()], repair_list=True)
+    assert not facts
+    assert right(contents)[1] == 0
+
+
+@needs_people
+@pytest.mark.slow
+def test_a_list_that_is_shuffled_in_its_sessions_is_repaired_with_the_setting(tmp_path: Path) -> None:
+    texts: list[str] = []
+    for _, group in groupby(rows_of_people(), key=lambda row: row["session"]):
+        inside = [row["text"] for row in group]
+        texts += random.Random(0).sample(inside, len(inside))
+    contents, (fact,) = prepared(tmp_path, texts, repair_list=True)
+    assert fact.texts >= 0.9 * CLIPS
+    good, wrong = right(contents)
+    assert (good >= REPAIRED, wrong) == (True, 0)

@@ -1,0 +1,118 @@
+"""Notice that the texts of a list belong to other clips, and find the right ones. Nothing is changed here."""
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from utils.config import DatasetConfig
+from utils.core.errors import AmharicTtsError
+from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
+from utils.core.storage import write_atomically
+from utils.dataset.clip import Clip, Recording, changed_fields
+from utils.dataset.facts import ListPattern, Reason, TextsFitOtherClips
+from utils.media import audio
+from utils.recognition.aligner import emit
+from utils.recognition.pairing import Scores, TextIndex, pair
+from utils.recognition.phone_recogniser import EMBEDDED, RATE, load_recogniser
+from utils.recognition.units import units_of
+
+DETAILS = "list_check.tsv"  # in the dataset
+SAMPLE = 60  # clips that are looked at before all are
+MIN_CLIPS = 12  # fewer say nothing about a list
+MANY = 0.1  # share of texts that fit other clips, from which on the list is doubted
+MOSTLY = 0.8  # share of the clips that follow a pattern
+
+Given = Sequence[tuple[Recording, str]]  # with content hashes
+
+
+def find_fitting_texts(
+    given: Given,
+    folder: Path,
+    settings: DatasetConfig,
+    report: Report,
+    should_stop: ShouldStop,
+    pronunciations: Path | None = None,
+) -> tuple[dict[str, str], TextsFitOtherClips | None]:
+    """Return the texts that fit recordings better than their own, by content hash, and what was found.
+
+    Only recordings that are one clip are compared; few such texts are left alone.
+    """
+    listed = [(recording, content) for recording, content in given if recording.text and not recording.cues]
+    if len(listed) < MIN_CLIPS:
+        return {}, None
+    units = units_of(settings.language, pronunciations)
+    texts = [[unit for word in units.words(recording.text) for unit in word.units] for recording, _ in listed]
+    index, model = TextIndex(texts), load_recogniser(EMBEDDED, units)
+
+    def scores_of(number: int) -> Scores:
+        raise_if_stopped(should_stop)
+        path = listed[number][0].path
+        try:
+            if audio.duration(path) > settings.max_seconds:
+                return {}
+            return index.scores(emit(model, audio.load(path, RATE)), number)
+        except AmharicTtsError:  # reported when the recording is processed
+            return {}
+
+    chosen = np.random.default_rng(0).permutation(len(listed))[:SAMPLE].tolist()
+    sample = {number: scores_of(number) for number in chosen}
+    tried = [sample[number] for number in chosen]
+    fitting = pair(tried, texts)
+    if sum(texts[at] != texts[chosen[row]] for row, at in fitting.items()) < max(4, MANY * len(chosen)):
+        return {}, None
+    clips = []
+    for number in range(len(listed)):
+        report(Progress(number, len(listed), "pair_texts"))
+        clips.append(sample[number] if number in sample else scores_of(number))
+    pairs = pair(clips, texts)
+    moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
+    if len(moved) < MANY * len(listed):
+        return {}, None
+    recordings = [recording for recording, _ in listed]
+    found = _described(recordings, pairs, moved, _write(recordings, pairs, folder / DETAILS))
+    return {listed[clip][1]: recordings[at].text for clip, at in moved.items()}, found
+
+
+def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
+    """Return a clip that was made with the text that fits as its list has it, and the change that repairs it."""
+    doubted = dataclasses.replace(clip, text=text, other_text=clip.text).excluded(Reason.TEXT_DIFFERS)
+    return doubted, changed_fields(doubted, clip)[1]
+
+
+def _described(
+    recordings: Sequence[Recording], pairs: Mapping[int, int], moved: Mapping[int, int], path: Path
+) -> TextsFitOtherClips:
+    written = [recording.text for recording in recordings]
+    return TextsFitOtherClips(
+        texts=len(moved),
+        clips=len(recordings),
+        pattern=_pattern(recordings, moved),
+        repeated=len(written) - len(set(written)),
+        unused=len(set(written) - {written[at] for at in pairs.values()}),
+        without=len(recordings) - len(pairs),
+        details=path,
+    )
+
+
+def _pattern(recordings: Sequence[Recording], moved: Mapping[int, int]) -> ListPattern:
+    steps = [at - clip for clip, at in moved.items()]
+    if max(steps.count(1), steps.count(-1)) >= MOSTLY * len(steps):
+        return ListPattern.SHIFTED
+    groups = [re.sub(r"\d+$", "", str(recording.path.with_suffix(""))) for recording in recordings]
+    within = sum(groups[clip] == groups[at] for clip, at in moved.items())
+    return ListPattern.GROUPS if len(set(groups)) > 1 and within >= MOSTLY * len(moved) else ListPattern.MIXED
+
+
+def _write(recordings: Sequence[Recording], pairs: Mapping[int, int], path: Path) -> Path:
+    """List every clip with its text and the one that fits, then the texts that fit no clip."""
+    unused = {recording.text for recording in recordings} - {recordings[at].text for at in pairs.values()}
+    rows = [
+        (str(recording.path), recording.text, recordings[pairs[number]].text if number in pairs else "")
+        for number, recording in enumerate(recordings)
+    ]
+    table = [("audio", "text", "text that fits"), *rows, *(("", text, "") for text in sorted(unused))]
+    write_atomically(path, "".join("\t".join(row) + "\n" for row in table))
+    return path
