@@ -13,7 +13,11 @@ from utils.dataset.metadata import read_clips
 from utils.studio import runs, sample_project
 from utils.studio.learning_curve import CurvePoint, measure_curve, plot, trend
 
-LINE = [CurvePoint(minutes, seed, 3 - 0.2 * step) for step, minutes in enumerate((5, 10, 20, 40)) for seed in (0, 1)]
+LINE = [
+    CurvePoint(minutes, seed, 80 / minutes, 3 - 0.2 * step)
+    for step, minutes in enumerate((5, 10, 20, 40))
+    for seed in (0, 1)
+]
 NOISY = [point._replace(loss=point.loss + (0.1 if point.seed else -0.1)) for point in LINE]
 
 
@@ -44,6 +48,11 @@ def test_a_direction_within_the_scatter_is_called_unsure() -> None:
 
 def test_the_smaller_sizes_predict_all_data() -> None:
     assert "2.400 ± 0.000 was predicted for all data" in conclusions(LINE)[1]
+
+
+def test_trainings_that_saw_only_a_part_of_the_clips_are_called_too_short() -> None:
+    short = [point._replace(passes=point.passes / 4) for point in LINE]
+    assert "saw only 50 % of all clips" in conclusions(short)[0]
 
 
 @pytest.mark.slow

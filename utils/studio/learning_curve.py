@@ -6,6 +6,7 @@ the scatter around the line tells how sure its continuation is.
 """
 
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
 SHARES, SEEDS = (0.125, 0.25, 0.5, 1.0), (0, 1)
-SENTENCES = 8  # that are spoken and judged after each training
-MIN_UPDATES, PROBED = 8, 3
+SENTENCES = 4  # that are spoken and judged after each training
+MIN_UPDATES, PROBED = 8, 4
 PERCENTILE = 0.975  # of the 95 % interval
 MEASURES = ("loss", "phone_error", "similarity")
 
@@ -35,6 +36,7 @@ class CurvePoint(NamedTuple):
 
     minutes: float
     seed: int
+    passes: float  # over its clips
     loss: float
     phone_error: float | None = None
     similarity: float | None = None
@@ -74,21 +76,25 @@ def measure_curve(
     clips: ClipLists, config: TrainConfig, folder: Path, seconds: float, report: Report
 ) -> list[CurvePoint]:
     """Train on parts of the clips within a time; ``folder`` is where the runs lie meanwhile."""
+    started, trainings = time.monotonic(), len(SHARES) * len(SEEDS)
     with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-") as scratch:
         runs = Path(scratch) / "runs"
-        config = config.model_copy(update={"num_epochs": 1000, "save_n_checkpoints": 1, "sample_texts": "-"})
-        probe = config.model_copy(update={"max_steps": PROBED, "eval_step": 0, "score_sentences": 0})
-        took = _train(clips, probe, runs / "probe")[1] / PROBED
-        updates = max(MIN_UPDATES, int(seconds / took / len(SHARES) / len(SEEDS)))
-        changes = {"max_steps": updates, "eval_step": max(1, updates // 2), "score_sentences": SENTENCES}
+        config = config.model_copy(
+            update={"num_epochs": 1000, "save_n_checkpoints": 1, "sample_texts": "-", "score_sentences": SENTENCES}
+        )
+        update, rest = _train(clips, _of_length(config, PROBED), runs / "probe")[1:]
+        each = (seconds - (time.monotonic() - started)) / trainings - rest
+        settings = _of_length(config, max(MIN_UPDATES, int(each / update)))
         points = []
         for number, (share, seed) in enumerate((share, seed) for share in SHARES for seed in SEEDS):
-            report(Progress(number, len(SHARES) * len(SEEDS)))
-            part = subset(clips, share, seed)
-            settings = config.model_copy(update={**changes, "seed": seed})
-            point, _ = _train(part, settings, runs / f"{number}")
-            points.append(point._replace(minutes=sum(clip.span.seconds for clip in part.train) / 60, seed=seed))
+            report(Progress(number, trainings, "curve"))
+            chosen = settings.model_copy(update={"seed": seed})
+            points.append(_train(subset(clips, share, seed), chosen, runs / f"{number}")[0])
     return points
+
+
+def _of_length(config: TrainConfig, updates: int) -> TrainConfig:
+    return config.model_copy(update={"max_steps": updates, "eval_step": updates})
 
 
 def subset(clips: ClipLists, share: float, seed: int) -> ClipLists:
@@ -98,30 +104,30 @@ def subset(clips: ClipLists, share: float, seed: int) -> ClipLists:
     return replace(clips, train=tuple(clips.train[at] for at in sorted(chosen)))
 
 
-def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint, float]:
-    """Train once; return the best evaluation with its scores, and the seconds of training."""
+def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint, float, float]:
+    """Train once; return its evaluation with the scores, the seconds of an update, and those of all else."""
     import torch
 
     from utils.evaluation.voice_scores import VoiceScorer, find_phone_judge
     from utils.studio.loading import open_voice
     from utils.studio.models import model_source
     from utils.training.checkpoint_samples import CheckpointSamples
-    from utils.training.facts import Evaluation
+    from utils.training.facts import Train
     from utils.training.fit import fit
     from utils.training.preparation import prepare_data
     from utils.training_optimizations import TrainingOptimizer
     from utils.xtts.model import load_gpt
 
-    losses: list[float] = []
-    scored: list[tuple[float, dict[str, float]]] = []
+    scores: dict[str, float] = {}
+    updated: list[float] = []  # when
     scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder))
 
     def hear(fact: Fact) -> None:
-        if isinstance(fact, Evaluation) and fact.loss is not None and fact.step:
-            losses.append(fact.loss)
+        if isinstance(fact, Train):
+            updated.append(time.monotonic())
 
-    def score(spoken: Sequence["SpokenSentence"], loss: float, _base_loss: float | None) -> dict[str, float]:
-        scored.append((loss, scorer(spoken)))
+    def score(spoken: Sequence["SpokenSentence"], _loss: float, _base_loss: float | None) -> dict[str, float]:
+        scores.update(scorer(spoken))
         return {}
 
     def open_checkpoint(checkpoint: Path, device: str, precision: str) -> "Synthesizer":
@@ -133,12 +139,16 @@ def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint
     gpt = load_gpt(data.base.folder, data.tokenizer)
     TrainingOptimizer.from_config(config).apply(gpt)
     samples = CheckpointSamples(config, data.clips, run, hear, open_checkpoint, run)
-    result = fit(gpt, data, config, run, hear, samples=samples, scorer=score if config.score_sentences else None)
-    scores = min(scored, key=lambda each: each[0])[1] if scored else {}
+    started = time.monotonic()
+    result = fit(gpt, data, config, run, hear, samples=samples, scorer=score)
+    seconds = (updated[-1] - updated[0]) / max(1, len(updated) - 1)
+    rest = time.monotonic() - started - seconds * len(updated)
     heard = scores.get("intelligibility")
     error = None if heard is None else round(1 - heard, 4)
-    loss = min([*losses, result.eval_losses.get("loss", np.inf)])
-    return CurvePoint(0.0, config.seed, float(loss), error, scores.get("similarity")), result.seconds
+    minutes = sum(clip.span.seconds for clip in clips.train) / 60
+    passes = config.max_steps * config.batch_size * config.grad_acumm / len(clips.train)
+    loss = result.eval_losses["loss"]
+    return CurvePoint(minutes, config.seed, passes, loss, error, scores.get("similarity")), seconds, rest
 
 
 def plot(points: Sequence[CurvePoint]) -> "Figure":
