@@ -24,7 +24,16 @@ PAGES = [*DOCS, *sorted((ROOT / "docs" / "decisions").glob("*.md")), ROOT / "REA
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"(?:tests|benchmarks|configs|utils|docs)/[\w./-]*\w\.(?:py|md|yaml|tsv|json)")
 STARTERS = (["./start.sh"], ["python", "-m", "utils"], [".venv/bin/python", "-m", "utils"])
-OTHERS = {"mkdir", "pip", "pip-audit", "pytest", "python", "sudo", "torchrun"}  # their flags are not ours to check
+OTHERS = {
+    "mkdir",
+    "pip",
+    "pip-audit",
+    "pytest",
+    "python",
+    "sudo",
+    "tts",
+    "torchrun",
+}  # their flags are not ours to check
 FOR_THE_PAGE = {"test", "--share", "--host", "--port"}  # what start.sh takes besides verbs
 CALL = {"resume", "accept_licence", "progress"}  # of train_gpt, besides the settings
 
