@@ -189,6 +189,7 @@ class Problem(StrEnum):
     NO_RECORDINGS = "no_recordings"
     NOT_SETTINGS = "not_settings"
     NOT_A_NUMBER = "not_a_number"
+    MALFORMED = "malformed"
     NO_PRESET = "no_preset"
     UNKNOWN_FORMAT = "unknown_format"
     NO_FILE = "no_file"

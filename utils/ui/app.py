@@ -26,6 +26,7 @@ from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, paths, projects, runs
 from utils.studio.facts import Problem, UploadError
 from utils.ui import steps, views
+from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, Panel, PanelRequest, toggle
@@ -67,7 +68,7 @@ def build(output: Path) -> gr.Blocks:
     os.environ["GRADIO_TEMP_DIR"] = str(uploads)
     os.environ["GRADIO_EXAMPLES_CACHE"] = str(uploads / "examples")
     title = t("common.title", "en")
-    blocks = gr.Blocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
+    blocks = CheckedBlocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
         page, saved, open_system = build_header(output, blocks)
         clocks = [gr.Timer(TICK_SECONDS, active=tab is TABS[0]) for tab in TABS]

@@ -241,7 +241,8 @@ class Panel:
 
         @show_errors
         def act(event: gr.EventData, seen: Any, project: str, language: str, *read: Any) -> list[Any]:  # noqa: ANN401
-            sent = dict(event._data or {})  # noqa: SLF001  # what the browser sent, under any name
+            data = event._data  # noqa: SLF001  # what the browser sent, under any name
+            sent = data if isinstance(data, dict) else {}
             request = self.request(seen, project, language, *read, **sent)
             action = actions.get(str(sent.get("act")))
             result = action and action(request)

@@ -1,0 +1,96 @@
+"""Every endpoint of the page, sent values that no browser sends: it answers with a result or a refusal, never a 500."""
+
+import contextlib
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from tests.ui import inside
+from utils.studio import projects
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+
+FILE = {"_type": "gradio.FileData"}
+ANYTHING: list[object] = [
+    *(None, True, 0, -1, 1e308, "", "x" * 5000, "a\nb", "\0", "\ud800", "../../etc", "<img src=x>"),
+    *([], [[]], [None], [[["x"]]], {}, {"a": 1}, [{"a": 1}], {"a": []}, {"settings": None}),
+    *({"path": 5}, {"path": []}, {"meta": FILE}, {"meta": {}, "path": "x"}, {"meta": {"_type": 5}, "path": 5}),
+    *({"path": None, "meta": FILE}, {"path": {}, "meta": FILE}, {"path": "", "meta": FILE}),
+    *({"path": "\0", "meta": FILE}, {"path": "x" * 5000, "meta": FILE}, {"path": "/etc/passwd", "meta": FILE}),
+    {"path": "x", "meta": FILE, "size": "a", "orig_name": 5},
+    {"path": "x", "url": "http://[::1", "meta": FILE},
+    *([{"path": 5, "meta": FILE}], [[{"path": "x", "meta": FILE}]], [{"path": "x", "meta": FILE}, None, 5]),
+]
+WORST: list[object] = [
+    *(-1, "x" * 5000, [[]], {"settings": 5}),
+    {"path": 5, "meta": FILE},
+    {"path": "x", "meta": None},
+]
+
+
+class Endpoint(NamedTuple):
+    id: int
+    name: str
+    usual: list[Any]  # what an untouched page sends
+
+
+class Endpoints(NamedTuple):
+    address: inside.Address
+    all: list[Endpoint]
+
+    def send(self, endpoint: Endpoint, data: object, sent: object = None) -> str:
+        """Call an endpoint; return what went wrong."""
+        body = json.dumps({"fn_index": endpoint.id, "data": data, "session_hash": "a", "event_data": sent})
+        headers = self.address.headers | {"Content-Type": "application/json"}
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.address.port, timeout=60)) as line:
+            line.request("POST", "/gradio_api/run/predict", body.encode(), headers)
+            response = line.getresponse()
+            answer = response.read().decode()
+        is_answered = response.status == 200 or (400 <= response.status < 500 and answer)
+        return "" if is_answered and "Internal error" not in answer else f"{endpoint.name} {data!r:.200}: {answer:.200}"
+
+
+@pytest.fixture(scope="module")
+def endpoints(output: Path) -> Iterator[Endpoints]:
+    projects.create("voice", output)
+    with inside.launched(output, 7960) as address:
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)) as line:
+            line.request("GET", "/config", headers=address.headers)
+            config = json.loads(line.getresponse().read())
+        values = {widget["id"]: widget["props"].get("value") for widget in config["components"]}
+        values |= {w["id"]: "voice" for w in config["components"] if w["props"].get("elem_id") == "project"}
+        listed = [event for event in config["dependencies"] if event["backend_fn"]]
+        yield Endpoints(
+            address, [Endpoint(e["id"], e["api_name"], [values[number] for number in e["inputs"]]) for e in listed]
+        )
+
+
+@pytest.mark.parametrize("value", ANYTHING, ids=range(len(ANYTHING)))
+def test_no_endpoint_fails_where_every_value_is_hostile(endpoints: Endpoints, value: object) -> None:
+    sent = [endpoints.send(each, [value] * len(each.usual), {"act": value, "path": value}) for each in endpoints.all]
+    assert [problem for problem in sent if problem] == []
+
+
+@pytest.mark.parametrize("value", WORST, ids=range(len(WORST)))
+def test_no_endpoint_fails_at_one_hostile_value(endpoints: Endpoints, value: object) -> None:
+    problems = [
+        problem
+        for each in endpoints.all
+        for place in range(len(each.usual))
+        if (problem := endpoints.send(each, [*each.usual[:place], value, *each.usual[place + 1 :]]))
+    ]
+    assert problems == []
+
+
+@pytest.mark.parametrize("sent", [5, "x", [], [5], {"act": {"a": 1}}, {"act": "open", "of": [], "text": {}}], ids=str)
+def test_no_endpoint_fails_at_hostile_data_of_a_click(endpoints: Endpoints, sent: object) -> None:
+    assert [problem for each in endpoints.all if (problem := endpoints.send(each, each.usual, sent))] == []
+
+
+@pytest.mark.parametrize("data", [[], ["x"] * 20, {}, None, 5, "x"], ids=str)
+def test_no_endpoint_fails_at_data_of_another_shape(endpoints: Endpoints, data: object) -> None:
+    assert [problem for each in endpoints.all if (problem := endpoints.send(each, data))] == []
