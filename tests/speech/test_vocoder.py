@@ -12,7 +12,8 @@ import torch
 from benchmarks.precision import distance
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.core.paths import ROOT
-from utils.media.audio import Samples
+from utils.media.audio import Samples, resample
+from utils.media.rates import CODE_SECONDS, OUTPUT_RATE, RATE
 from utils.speech import vocoder as vocoder_module
 from utils.speech.precision import multiplies_bf16
 from utils.speech.vocoder import Vocoder
@@ -64,6 +65,18 @@ def test_chunks_joined_are_the_whole(codes: int, sizes: tuple[int, ...], vocoder
             break
     whole = vocoder.sound(vectors(codes), voice())
     np.testing.assert_allclose(np.concatenate([*chunks, stream.finish()]), whole, atol=SAME, rtol=0)
+
+
+def test_a_vocoder_of_another_rate_is_heard_at_24_khz() -> None:
+    decoder = small_vocoder()
+    decoder.output_sample_rate = decoder.input_sample_rate
+    vocoder, latents = Vocoder(decoder), vectors(31)
+    whole, stream = vocoder.sound(latents, voice()), vocoder.stream(voice())
+    wanted = resample(of_coqui(decoder, latents, voice()), RATE, OUTPUT_RATE)
+    assert len(whole) == pytest.approx(31 * CODE_SECONDS * OUTPUT_RATE, abs=1)
+    np.testing.assert_allclose(whole, wanted, atol=SAME, rtol=0)
+    chunks = [stream.push(latents[:7]), stream.push(latents[7:]), stream.finish()]
+    np.testing.assert_allclose(np.concatenate(chunks), whole, atol=SAME, rtol=0)
 
 
 def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(

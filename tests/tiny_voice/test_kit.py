@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 
+from tests.xtts.exporting import plain_model
 from tools.tiny_voice.assemble import assemble
 from tools.tiny_voice.corpus import Corpus
 from tools.tiny_voice.kit.__main__ import GPT, VOCODER, VOICES
@@ -80,6 +81,7 @@ def test_a_vocoder_with_channels_of_its_own_is_the_same_function_in_coquis_shape
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 @pytest.mark.skipif(
     not (shutil.which("espeak-ng") and shutil.which("cc")), reason="espeak-ng or a compiler is not here"
 )
@@ -110,3 +112,8 @@ def test_a_pack_trains_without_the_program_and_goes_on(tmp_path: Path) -> None:
     assert read_state_dict(voice / MODEL_FILE).keys() == read_state_dict(TINY_MODEL / MODEL_FILE).keys()
     decoder, _ = load_vocoder(voice)
     assert [up.out_channels for up in cast("Any", without_silent_channels(decoder)).ups] == [8, 8, 8, 8]
+    coqui = plain_model(voice)
+    speaker = next(iter(coqui.speaker_manager.speakers.values()))
+    sound = coqui.inference("selam", "en", **speaker, max_new_tokens=8)["wav"]
+    assert len(sound)
+    assert len(sound) % 1024 == 0  # four frames a code

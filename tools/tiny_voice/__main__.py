@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.tiny_voice.espeak import EspeakError
+from tools.tiny_voice.speakers import JUDGED
 from utils.cli import demo
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import TINY_MODEL
@@ -80,6 +81,7 @@ def _add_evaluate(parser: argparse.ArgumentParser) -> None:
 def _add_judge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", type=Path, default=TINY_MODEL, help="model folder (default: the embedded voice)")
     parser.add_argument("--sentences", type=int, default=60, help="number of unseen sentences (default: 60)")
+    parser.add_argument("--speakers", nargs="+", default=JUDGED, help="who speaks them in turn (default: %(default)s)")
     parser.add_argument("--versions", type=int, default=1, help="versions per sentence; the best is used (default: 1)")
     parser.add_argument("--work", type=Path, default=TINY_VOICE / "judges", help="folder of the trained recogniser")
     parser.add_argument("--fine-tune", action="store_true", help="also fine-tune it on three held-out speakers")
@@ -131,7 +133,7 @@ def judge(arguments: argparse.Namespace) -> int:
 
     progress = Progress("judge", _print_to_stderr)
     work = arguments.work.resolve()
-    results = judges.judge(arguments.model, work, arguments.sentences, arguments.versions, progress)
+    results = judges.judge(arguments.model, work, arguments.sentences, arguments.versions, progress, arguments.speakers)
     print(report.judged(results))
     _write_json(results, arguments.json)
     if arguments.fine_tune:

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from tools.untrained import new_dvae
 from utils.media.audio import Samples
-from utils.media.rates import OUTPUT_RATE, RATE
+from utils.media.rates import RATE
 from utils.speech.loading import open_model
 from utils.speech.voices import ConditioningSettings, encode_speaker
 from utils.xtts.codec import AudioEncoder
@@ -61,7 +61,7 @@ class CopySynthesis:
         return {
             "mel": (self._griffin_lim(mel), RATE),
             "codes": (self._griffin_lim(decoded), RATE),
-            "latents": (self._vocoded(text, codes), OUTPUT_RATE),
+            "latents": (self._vocoded(text, codes), int(self.vocoder.output_sample_rate)),
         }
 
     def _vocoded(self, text: str, codes: Tensor) -> Samples:

@@ -1,7 +1,8 @@
 """Independent measures of a voice on unseen sentences, each beside espeak-ng's own speech, copy-synthesis and chance.
 
 None of them knows the voice: the phone recogniser learnt other voices of espeak-ng, pitch and spectra are computed, and
-speaker similarity comes from resemblyzer where that is installed.
+speaker similarity, a second recogniser and naturalness come from resemblyzer, hama and Distill-MOS where installed.
+``grid`` is espeak-ng's speech with its periods moved to the grid, from which the vocoder learns.
 """
 
 import contextlib
@@ -20,20 +21,26 @@ from tools.tiny_voice.audio import normalize_loudness, render, trim_silence
 from tools.tiny_voice.copies import CopySynthesis
 from tools.tiny_voice.corpus import MARK, read_sentences
 from tools.tiny_voice.espeak import VOWELS
+from tools.tiny_voice.grid import move_to_grid
+from tools.tiny_voice.outside_judges import ConsonantJudge, NaturalnessJudge
+from tools.tiny_voice.pack import is_low
 from tools.tiny_voice.phone_judge import LONG, PhoneJudge, phones_of
 from tools.tiny_voice.pitch import HOP, PitchTrack, pitch_correlation, track_pitch
 from tools.tiny_voice.progress import Progress
-from tools.tiny_voice.speakers import BY_NAME, Speaker
+from tools.tiny_voice.speakers import BY_NAME, JUDGED, Speaker
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder
 from utils.evaluation.metrics import mel_cepstra, warped_distance
 from utils.media import audio
 from utils.media.audio import Samples, resample
-from utils.media.rates import OUTPUT_RATE, RATE
+from utils.media.rates import FRAME_SAMPLES, OUTPUT_RATE, RATE
 from utils.speech.synthesizer import Caches, Synthesizer, open_voice
+from utils.xtts.model import read_config
 
-FRAME_RATE = OUTPUT_RATE / 256  # of the vocoder, and the pitch that it falls into
+BUZZ = OUTPUT_RATE / 256  # Hz: the frame rate of a vocoder at 24 kHz, and the pitch that it falls into
+LOW_BAND = 1_400.0  # Hz
+NATURAL = 12  # sentences whose naturalness is measured: it costs a second each
 SAME_PITCH = 0.3  # semitones
 SAME_LENGTH = 0.2  # share
 CANDIDATES, MATCHED = 40, 0.07  # sentences of a retrieval, and by how much their lengths differ
@@ -41,8 +48,7 @@ POOL = 600  # sentences that the candidates are chosen from
 LENGTHENED = 0.04  # seconds
 EMPTY = 0.2  # seconds
 CEPSTRA_HOP = 0.01  # seconds
-JUDGED = ("abebe", "fikre", "genet", "ikram")  # fixed before any of them was heard: two men and two women
-SYSTEMS = ("espeak", "mel", "codes", "latents", "free")
+SYSTEMS = ("espeak", "grid", "mel", "codes", "latents", "free")
 # Short words that our front end reads without a long consonant; the mark makes the second one long.
 PAIRS = ("ገና ዶሮ ኑሮ ሻማ ሎሚ ኬላ ሙሉ ጎራ ቡሌ ጣና ዳማ ቤቱ ሩዙ ማማ ዜማ ላቡ ቁና ሶኬ ሙሴ ጉሎ ሙና ኪሳ ፊቱ ሚና ካሳ ጉዳ ሱቁ ሮማ ዲና ባቡ ጋሪ").split()
 
@@ -60,12 +66,21 @@ class Heard:
     def pitch(self) -> PitchTrack:
         return track_pitch(self.samples, OUTPUT_RATE)
 
+    @cached_property
+    def low_pitch(self) -> PitchTrack:
+        """Return the pitch of what lies below 1.4 kHz, whose strength tells of harmonics that are heard as a voice."""
+        spectrum = np.fft.rfft(self.samples)
+        spectrum[np.fft.rfftfreq(len(self.samples), 1 / OUTPUT_RATE) > LOW_BAND] = 0
+        return track_pitch(np.fft.irfft(spectrum, len(self.samples)).astype(np.float32), OUTPUT_RATE)
+
     @property
     def seconds(self) -> float:
         return len(self.samples) / OUTPUT_RATE
 
 
-def judge(folder: Path, work: Path, sentences: int, versions: int, progress: Progress) -> dict[str, Any]:
+def judge(
+    folder: Path, work: Path, sentences: int, versions: int, progress: Progress, speakers: Sequence[str] = JUDGED
+) -> dict[str, Any]:
     """Measure a voice.
 
     Args:
@@ -74,15 +89,19 @@ def judge(folder: Path, work: Path, sentences: int, versions: int, progress: Pro
         sentences: How many unseen sentences are spoken.
         versions: How often the voice speaks each; the program chooses one of them.
         progress: Hears how far it is.
+        speakers: Who speaks them in turn.
     """
     make_folder(work)
     phones = PhoneJudge.open(work / "phones", progress)
     model = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
     texts = evenly_spaced(read_sentences()["eval"], sentences)
-    references = {name: _reference(work, BY_NAME[name]) for name in JUDGED}
+    references = {name: _reference(work, BY_NAME[name]) for name in speakers}
     systems, factor = _systems(folder, model, texts, references, versions, progress)
-    similarity = Similarity(references)
-    figures = {name: _figures(said, systems["espeak"], phones, similarity) for name, said in systems.items()}
+    outside = Similarity(references), ConsonantJudge(), NaturalnessJudge()
+    frames = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
+    figures = {name: _figures(said, systems["espeak"], phones, outside) for name, said in systems.items()}
+    for name, said in systems.items():
+        figures[name]["at_frame_rate"] = _rounded(at_rate(_voiced_pitch(said), frames))
     figures["chance"] = _chance(systems["free"], systems["espeak"], phones)
     return {
         "sentences": sentences,
@@ -112,22 +131,24 @@ def _systems(
 ) -> tuple[dict[str, list[Heard]], float]:
     """Let espeak-ng, copies and the voice speak the texts, the speakers in turn."""
     systems: dict[str, list[Heard]] = {name: [] for name in SYSTEMS}
-    for name, own in _in_turn(texts):
+    for name, own in _in_turn(texts, list(references)):
         copying = CopySynthesis(folder, references[name])
         for text in own:
             sound = normalize_loudness(render(text, BY_NAME[name]))
             systems["espeak"].append(_heard(text, name, sound, RATE))
+            moved = move_to_grid(sound, track_pitch(sound, RATE), block=1 + is_low(BY_NAME[name]))
+            systems["grid"].append(_heard(text, name, moved, RATE))
             for kind, (copied, rate) in copying.copies(text, sound).items():
                 systems[kind].append(_heard(text, name, copied, rate))
-    voices = {BY_NAME[name]: str(references[name]) for name in JUDGED}
+    voices = {BY_NAME[name]: str(references[name]) for name in references}
     spoken, factor = checks.speak(model, texts, voices, progress, versions)
     systems["free"] = [Heard(one.text, one.speaker.name, one.spoken, one.ended) for one in spoken]
     return systems, factor
 
 
-def _in_turn(texts: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    for place, name in enumerate(JUDGED):
-        yield name, texts[place :: len(JUDGED)]
+def _in_turn(texts: Sequence[str], speakers: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:
+    for place, name in enumerate(speakers):
+        yield name, texts[place :: len(speakers)]
 
 
 def _heard(text: str, speaker: str, sound: Samples, rate: int) -> Heard:
@@ -135,19 +156,26 @@ def _heard(text: str, speaker: str, sound: Samples, rate: int) -> Heard:
 
 
 def _figures(
-    said: Sequence[Heard], real: Sequence[Heard], phones: PhoneJudge, similarity: "Similarity"
+    said: Sequence[Heard],
+    real: Sequence[Heard],
+    phones: PhoneJudge,
+    outside: "tuple[Similarity, ConsonantJudge, NaturalnessJudge]",
 ) -> dict[str, Any]:
+    similarity, consonants, naturalness = outside
     wrong = np.array([phones.errors(one.text, one.samples, OUTPUT_RATE) for one in said])
+    missed = np.array([consonants.errors(one.text, one.samples, OUTPUT_RATE) for one in said])
     tracks = [one.pitch for one in said]
-    f0 = np.concatenate([track.f0[track.voiced] for track in tracks])
     lengths = np.array([one.seconds / other.seconds for one, other in zip(said, real, strict=True)])
     return {
         "phone_error": _rounded(wrong[:, 0].sum() / wrong[:, 1].sum()),
+        "consonant_error": _rounded(missed[:, 0].sum() / missed[:, 1].sum()) if missed.any() else None,
+        "naturalness": _rounded(_usual(naturalness.score(one.samples, OUTPUT_RATE) for one in said[:NATURAL])),
         "pitch_correlation": _rounded(_usual(_correlation(*pair) for pair in zip(said, real, strict=True))),
         "pitch_distance": _rounded(_usual(pitch_distance(*pair) for pair in zip(said, real, strict=True))),
         "pitch_spread": _rounded(_usual(map(_spread, tracks))),
-        "at_frame_rate": _rounded(at_frame_rate(f0)),
+        "at_94_hz": _rounded(at_rate(_voiced_pitch(said), BUZZ)),
         "hnr_db": _rounded(_usual(track.hnr for track in tracks)),
+        "hnr_below_1400_hz": _rounded(_usual(one.low_pitch.hnr for one in said)),
         "similarity": _rounded(_usual(similarity.each(said))),
         "same_length": _rounded(float(np.mean(np.abs(lengths - 1) <= SAME_LENGTH))),
         "endless": sum(not one.ended for one in said),
@@ -197,9 +225,13 @@ def _spread(track: PitchTrack) -> float:
     return float(np.std(12 * np.log2(track.f0[track.voiced]))) if track.voiced.any() else float("nan")
 
 
-def at_frame_rate(f0: npt.NDArray[np.float64]) -> float:
-    """Return the share of voiced frames whose pitch is the vocoder's frame rate, or a multiple."""
-    multiple = np.maximum(1, np.rint(f0 / FRAME_RATE)) * FRAME_RATE
+def _voiced_pitch(said: Sequence[Heard]) -> npt.NDArray[np.float64]:
+    return np.concatenate([one.pitch.f0[one.pitch.voiced] for one in said])
+
+
+def at_rate(f0: npt.NDArray[np.float64], rate: float) -> float:
+    """Return the share of voiced frames whose pitch is a rate, or a multiple."""
+    multiple = np.maximum(1, np.rint(f0 / rate)) * rate
     return float(np.mean(np.abs(12 * np.log2(f0 / multiple)) <= SAME_PITCH)) if len(f0) else float("nan")
 
 
@@ -276,7 +308,7 @@ def _gemination(
     """Say words with and without a long consonant, and measure how much longer it is."""
     longer: dict[str, list[float]] = {"espeak": [], "free": []}
     for number, word in enumerate(progress.over(PAIRS, len(PAIRS))):
-        name = JUDGED[number % len(JUDGED)]
+        name = list(references)[number % len(references)]
         texts = [word, word[:2] + MARK + word[2:]]
         config = SpeechConfig(reference=str(references[name]), tries=1, batch_size=2)
         spoken = [trim_silence(each.samples) for each in model.speak_many(texts, config)]

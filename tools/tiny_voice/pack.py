@@ -129,7 +129,8 @@ def _say(text: str, speaker: Speaker) -> Samples:
     return speak(pack.phonemize(pack.normalize(text)), speaker).samples
 
 
-def _is_low(speaker: Speaker) -> bool:
+def is_low(speaker: Speaker) -> bool:
+    """Tell whether a speaker needs pairs of codes for pitch steps that are small enough."""
     track = track_pitch(_say(PROBE, speaker), RATE)
     return bool(np.median(track.f0[track.voiced]) < LOW)
 
@@ -138,7 +139,7 @@ def _takes(settings: Corpus, tokenizer: Tokenizer, progress: Progress) -> Iterat
     """Yield what is measured, then what the vocoder learns most from, then what the GPT learns from as well."""
     sentences = corpus.read_sentences()
     numbers = {speaker.name: number for number, speaker in enumerate(VOICES_OF_ALL)}
-    low = {speaker.name: _is_low(speaker) for speaker in VOICES_OF_ALL}
+    low = {speaker.name: is_low(speaker) for speaker in VOICES_OF_ALL}
     random, pack = np.random.default_rng(settings.seed), pack_for(AMHARIC.code)
     known: dict[str, tuple[str, list[int]]] = {}
 

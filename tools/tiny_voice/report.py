@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-JUDGED_SYSTEMS = ("espeak", "mel", "codes", "latents", "free", "chance")
+JUDGED_SYSTEMS = ("espeak", "grid", "mel", "codes", "latents", "free", "chance")
 GOALS = {  # what the voice has to reach, and how it is said
     "retrieved": ("nearest to its own rendering", 0.9),
     "as_long": ("within 30 % of its length", 0.9),

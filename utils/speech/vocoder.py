@@ -14,10 +14,12 @@ from threading import Barrier
 from typing import Any, NamedTuple
 
 import numpy as np
+import soxr
 import torch
 from torch import Tensor, nn
 
-from utils.media.audio import Samples
+from utils.media.audio import Samples, resample
+from utils.media.rates import OUTPUT_RATE
 from utils.speech.hifigan import HifiGan
 from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
@@ -94,7 +96,7 @@ class PaddedFrames(NamedTuple):
 
 
 class Vocoder:
-    """coqui's HifiDecoder, prepared for turning latents into audio at 24 kHz."""
+    """coqui's HifiDecoder, prepared for turning latents into audio at 24 kHz, whatever its own rate is."""
 
     def __init__(self, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> None:
         require("vocoder", precision, device)
@@ -103,6 +105,7 @@ class Vocoder:
         self.network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], self.device)
         sizes: Any = decoder
         to_frames = sizes.ar_mel_length_compression / sizes.output_hop_length
+        self.rate = int(sizes.output_sample_rate)
         to_output_rate = sizes.output_sample_rate / sizes.input_sample_rate
         self.upsampling = Upsampling((to_frames,) if to_output_rate == 1 else (to_frames, to_output_rate))
         self.workers = torch.get_num_threads() if self.device.type == "cpu" else 1
@@ -115,7 +118,7 @@ class Vocoder:
             biases = self.network.biases(embedding)
             frames, count = latents.to(self.device, torch.float32), self.upsampling.count(len(latents))
             frames = self.upsampling.frames(frames, 0, 0, count) if count else frames
-        return self.run(PaddedFrames(frames, 0, 0), biases)
+        return resample(self.run(PaddedFrames(frames, 0, 0), biases), self.rate, OUTPUT_RATE)
 
     def stream(self, embedding: Tensor) -> "VocoderStream":
         """Begin a sentence whose latents come in chunks."""
@@ -151,6 +154,7 @@ class VocoderStream:
         self.vocoder = vocoder
         with torch.inference_mode():
             self.biases = vocoder.network.biases(embedding)
+        self.resampler = soxr.ResampleStream(vocoder.rate, OUTPUT_RATE, 1, dtype="float32")
         self.latents: Tensor | None = None  # those that coming frames need
         self.dropped = self.done = 0  # latents that were dropped again, frames that were returned
 
@@ -159,11 +163,17 @@ class VocoderStream:
         latents = latents.to(self.vocoder.device, torch.float32)
         self.latents = latents if self.latents is None else torch.cat((self.latents, latents))
         certain = self.vocoder.upsampling.settled(self.dropped + len(self.latents))
-        return self._sound(certain - self.vocoder.network.reach, certain)
+        return self._resampled(self._sound(certain - self.vocoder.network.reach, certain))
 
     def finish(self) -> Samples:
         end = self.vocoder.upsampling.count(self.dropped + (0 if self.latents is None else len(self.latents)))
-        return self._sound(end, end)
+        return self._resampled(self._sound(end, end), is_last=True)
+
+    def _resampled(self, sound: Samples, *, is_last: bool = False) -> Samples:
+        if self.vocoder.rate == OUTPUT_RATE:
+            return sound
+        converted: Samples = self.resampler.resample_chunk(sound, last=is_last)
+        return converted
 
     @torch.inference_mode()
     def _sound(self, last: int, end: int) -> Samples:

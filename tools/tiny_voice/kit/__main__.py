@@ -15,7 +15,7 @@ import torch
 
 from tools.tiny_voice.kit import gpt, vocoder
 from tools.tiny_voice.kit.clips import Clips
-from tools.tiny_voice.kit.clock import write_half
+from tools.tiny_voice.kit.clock import Training
 
 BASE, VOICES = "gpt.pt", "voices.pt"
 GPT, VOCODER = "gpt.trained.pt", "vocoder.trained.pt"
@@ -27,8 +27,9 @@ def main() -> None:
     parser.add_argument("pack", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--work", type=Path, help="folder of clips and states (default: OUT)")
-    parser.add_argument("--gpt-seconds", type=float, default=170.0)
-    parser.add_argument("--vocoder-seconds", type=float, default=330.0)
+    parser.add_argument("--seconds", type=float, default=540.0, help="for everything")
+    parser.add_argument("--gpt-seconds", type=float, default=150.0)
+    parser.add_argument("--vocoder-seconds", type=float, help="default: what is left of --seconds")
     parser.add_argument("--every", type=float, default=30.0, help="seconds between two saves")
     parser.add_argument("--clips", type=int, help="only so many (default: all)")
     parser.add_argument("--batch", type=int, default=64, help="clips of an update of the GPT")
@@ -59,15 +60,15 @@ def train(arguments: argparse.Namespace) -> None:
     voices = torch.load(pack / VOICES, map_location=device, weights_only=True)
     model = gpt.Gpt(torch.load(pack / BASE, weights_only=True)).to(device)
     lesson = gpt.Lesson(model, clips, voices["prompts"], arguments.batch)
-    model = gpt.train(lesson, work, arguments.gpt_seconds, arguments.every, arguments.gpt_rate)
-    weights = {name: weight.cpu().half() for name, weight in gpt.named_weights(model).items()}
-    torch.save(weights, out / GPT)
+    rates = {"gpt": arguments.gpt_rate}
+    training = Training(work, "gpt", {"gpt": model}, rates, arguments.gpt_seconds, arguments.every)
+    model = gpt.train(lesson, training, out / GPT)
     torch.manual_seed(0)
     generator = vocoder.Generator(voices["prompts"].shape[-1], arguments.channels).to(device)
     found = gpt.latents(model, clips, voices["prompts"])
     pieces = vocoder.Lesson(generator, clips, found, voices["embeddings"], arguments.crops, arguments.codes)
-    trained = vocoder.train(pieces, work, arguments.vocoder_seconds, arguments.every, arguments.vocoder_rate)
-    write_half(trained, out / VOCODER)
+    seconds = arguments.vocoder_seconds or arguments.seconds - (time.monotonic() - began)
+    vocoder.train(pieces, work, out / VOCODER, seconds, arguments.every, arguments.vocoder_rate)
     summary["seconds"] = round(time.monotonic() - began)
     (out / "summary.json").write_text(json.dumps(summary), "utf-8")
     if out != work:

@@ -123,11 +123,6 @@ def _average(averages: Tensors, current: Tensors, count: Tensor | int) -> None:
     torch._foreach_lerp_(averages, current, weight)  # as torch's own averages do
 
 
-def write_half(module: nn.Module, path: Path) -> None:
-    """Write weights in half precision."""
-    torch.save({name: weight.detach().cpu().half() for name, weight in module.state_dict().items()}, path)
-
-
 def autocast(device: torch.device) -> torch.autocast:
     """Return bf16 where the device multiplies it fast."""
     return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")

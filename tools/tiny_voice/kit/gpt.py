@@ -177,9 +177,22 @@ class Lesson:
     @torch.no_grad()
     def measure(self, gpt: nn.Module) -> Figures:
         """Measure the loss on clips that are never learnt from."""
-        some = self.clips.select(unseen=True)[:JUDGED]
-        text, audio = cast("Gpt", gpt).losses(self._batch(some, np.random.default_rng(0)))
+        text, audio = cast("Gpt", gpt).losses(self._unseen())
         return {"unseen": round(float(audio), 4), "unseen_text": round(float(text), 4)}
+
+    @torch.no_grad()
+    def save(self, gpt: Gpt, path: Path) -> None:
+        """Write the weights in half precision, with scores whose highest one is 0 on average.
+
+        The repetition penalty divides scores above zero and multiplies those below. It must spare codes that do repeat.
+        """
+        weights, batch = named_weights(gpt), self._unseen()
+        scores = gpt(batch)[batch.audio >= 0] @ weights["mel_head.weight"].T + weights["mel_head.bias"]
+        weights["mel_head.bias"] = weights["mel_head.bias"] - scores.amax(1).mean()
+        torch.save({name: weight.cpu().half() for name, weight in weights.items()}, path)
+
+    def _unseen(self) -> Batch:
+        return self._batch(self.clips.select(unseen=True)[:JUDGED], np.random.default_rng(0))
 
     def _batch(self, numbers: Ids, random: np.random.Generator) -> Batch:
         takes = [self.clips.takes[number] for number in numbers]
@@ -190,10 +203,16 @@ class Lesson:
         )
 
 
-def train(lesson: Lesson, out: Path, seconds: float, every: float, rate: float) -> Gpt:
-    """Train for a time; with none, the GPT stays as it was."""
-    training = Training(out, "gpt", {"gpt": lesson.gpt}, {"gpt": rate}, seconds, every)
-    return cast("Gpt", training.run(lesson.step, lesson.measure))
+def train(lesson: Lesson, training: Training, path: Path) -> Gpt:
+    """Train for a time; with none, the GPT stays as it was. What there is by then is written at every save."""
+
+    def measure(module: nn.Module) -> Figures:
+        lesson.save(cast("Gpt", module), path)
+        return lesson.measure(module)
+
+    trained = cast("Gpt", training.run(lesson.step, measure))
+    lesson.save(trained, path)
+    return trained
 
 
 @torch.no_grad()

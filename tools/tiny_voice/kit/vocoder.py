@@ -107,7 +107,7 @@ class Lesson:
         self.generator, self.clips, self.crops, self.codes = generator, clips, crops, codes
         self.device = voices.device
         self.latents, self.voices = torch.from_numpy(latents).to(self.device), voices
-        self.sound = torch.from_numpy(np.asarray(clips.sound)).to(self.device)
+        self.sound = torch.from_numpy(np.array(clips.sound)).to(self.device)
         self.discriminators = Discriminators().to(self.device)
         long = np.diff(clips.first) >= codes
         learnt = [number for number in clips.select(heard=True) if long[number]]
@@ -163,11 +163,16 @@ class Lesson:
         return latents, voices.float(), sounds.float() / FULL
 
 
-def train(lesson: Lesson, out: Path, seconds: float, every: float, rate: float) -> nn.Module:
-    """Train for a time and return the averaged generator."""
+def train(lesson: Lesson, work: Path, path: Path, seconds: float, every: float, rate: float) -> None:
+    """Train for a time; the averaged generator is written at every save."""
+
+    def measure(module: nn.Module) -> Figures:
+        torch.save({name: weight.cpu().half() for name, weight in module.state_dict().items()}, path)
+        return lesson.measure(module)
+
     modules = {"generator": lesson.generator, "discriminators": lesson.discriminators}
-    training = Training(out, "vocoder", modules, {"generator": rate, "discriminators": rate / 4}, seconds, every)
-    return training.run(lesson.step, lesson.measure)
+    training = Training(work, "vocoder", modules, {"generator": rate, "discriminators": rate / 4}, seconds, every)
+    training.run(lesson.step, measure)
 
 
 def regression_loss(made: Tensor, wanted: Tensor) -> Tensor:
@@ -181,7 +186,8 @@ def regression_loss(made: Tensor, wanted: Tensor) -> Tensor:
 
 def _magnitude_loss(made: Tensor, wanted: Tensor) -> Tensor:
     one, other = (_absolute(spectrum) for spectrum in (made, wanted))
-    return (other - one).norm() / other.norm().clamp(min=FLOOR) + (one.log() - other.log()).abs().mean()
+    convergence: Tensor = (other - one).norm() / other.norm().clamp(min=FLOOR)
+    return convergence + (one.log() - other.log()).abs().mean()
 
 
 def _complex_loss(made: Tensor, wanted: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
-"""A second recogniser, of another make: hama from PyPI, whose consonants are compared in classes.
+"""Judges of another make, which measure nothing where they are not installed: ``pip install hama==1.7 distillmos``.
 
-It was trained on other languages, so it is asked only what they share: whether a consonant of the right kind is heard,
-and where. Install it with ``pip install hama==1.7``; without it, nothing is measured.
+hama is a phone recogniser of other languages, so it is asked only what they share: whether a consonant of the right
+kind is heard, and where. Distill-MOS predicts how natural people find a sound, from 1 to 5.
 """
 
 import contextlib
@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jiwer
+import torch
 
 from tools.tiny_voice.phone_judge import LONG, phones_of
 from utils.media.audio import Samples, resample
@@ -33,7 +34,7 @@ MARKS = re.compile("[ːˈˌʰ]")
 
 
 class ConsonantJudge:
-    """The recogniser, where it is installed."""
+    """hama."""
 
     def __init__(self) -> None:
         self.recogniser: Any = None
@@ -50,6 +51,24 @@ class ConsonantJudge:
         wanted = _classes([phone for phone in phones_of(text) if phone != LONG])
         result = jiwer.process_words(" ".join(wanted), " ".join(_classes(heard)) or "-")
         return result.substitutions + result.deletions + result.insertions, len(wanted)
+
+
+class NaturalnessJudge:
+    """Distill-MOS."""
+
+    def __init__(self) -> None:
+        self.model: Any = None
+        with contextlib.suppress(ImportError):
+            import distillmos
+
+            self.model = distillmos.ConvTransformerSQAModel().eval()
+
+    @torch.inference_mode()
+    def score(self, sound: Samples, rate: int) -> float:
+        """Return its score; NaN where it is not installed."""
+        if self.model is None:
+            return float("nan")
+        return float(self.model(torch.from_numpy(resample(sound, rate, RATE))[None]))
 
 
 def _classes(phones: Sequence[str]) -> list[str]:
