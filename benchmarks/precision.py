@@ -23,7 +23,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.decoder import Decoder
 from utils.speech.types import Sentence, Voice
 from utils.speech.vocoder import Vocoder
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 
 ENOUGH = 0.97  # share of codes on which a cheaper precision has to agree
 WINDOW, STEP, BANDS = 1024, 256, 80  # of the log-mel, in samples and bands
@@ -106,8 +106,8 @@ def main(words: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     config = read_flags(arguments, SpeechConfig)
     texts = arguments.text or [each.text for each in built_in_sentences(config.language)[: arguments.count]]
-    exact = open_voice(config.model_copy(update={"precision": "fp32"}))
-    cheap = open_voice(config)
+    exact = chosen_voice(config.model_copy(update={"precision": "fp32"}))
+    cheap = chosen_voice(config)
     voice = exact.voice(config.reference)
     sentences = [sentence for text in texts for sentence in exact.plan(text, config).sentences]
     generations = exact.decoder.generate(sentences, voice.prompt, config)

@@ -150,9 +150,9 @@ def espeak() -> Callable[[str, int], tuple[TokenizedText, Samples]]:
 
 def model(name: str) -> Callable[[str, int], tuple[TokenizedText, Samples]]:
     """Return what speaks a text with a model, each take with another seed."""
-    from utils.studio.loading import open_voice
+    from utils.studio.loading import chosen_voice
 
-    voice = open_voice(SpeechConfig(model=name))
+    voice = chosen_voice(SpeechConfig(model=name))
 
     def speak(text: str, number: int) -> tuple[TokenizedText, Samples]:
         (spoken, *_) = voice.speak(text, SpeechConfig(tries=1, trim=False, loudness=0, seed=number)).utterances

@@ -30,7 +30,7 @@ from utils.speech.synthesizer import Synthesizer
 from utils.studio import paths, runs
 from utils.studio.downloads import give_consent
 from utils.studio.job import Job
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.studio.models import model_source
 from utils.studio.paths import Project
 from utils.studio.progress import EventPrinter
@@ -135,7 +135,9 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
 
     # 4. The training, from the last save if there is one; at each evaluation, the model speaks.
     def open_checkpoint(checkpoint: Path, device: str, precision: str) -> Synthesizer:
-        return open_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision), project.root.parent)
+        return chosen_voice(
+            SpeechConfig(model=str(checkpoint), device=device, precision=precision), project.root.parent
+        )
 
     samples = CheckpointSamples(config, data.clips, run.folder, report, open_checkpoint, project.root)
     scorer = make_scorer(config, data.clips.folder, report) if config.score_sentences else None

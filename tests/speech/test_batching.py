@@ -168,7 +168,7 @@ def test_a_batch_that_cannot_be_tidied_up_still_takes_the_next_request(
     assert not done.is_alive()
 
 
-def utterances(session: SpeechSession, text: str, task: Any = tasks.speak, **settings: object) -> list[Utterance]:
+def utterances(session: SpeechSession, text: str, task: Any = tasks.speak_each, **settings: object) -> list[Utterance]:
     config = PLAIN.model_copy(update=settings)
     events = session.submit(lambda model: task(model, text, config), config).events()
     return [event for event in events if isinstance(event, Utterance)]
@@ -176,7 +176,7 @@ def utterances(session: SpeechSession, text: str, task: Any = tasks.speak, **set
 
 def test_a_short_phrase_sounds_while_a_book_is_read(session: SpeechSession) -> None:
     wanted = [each.codes.tolist() for each in utterances(session, LONG)]
-    events = session.submit(lambda model: tasks.speak(model, LONG, PLAIN), PLAIN).events()
+    events = session.submit(lambda model: tasks.speak_each(model, LONG, PLAIN), PLAIN).events()
     next(filter(None, events))
     (phrase,) = utterances(session, SHORT, tasks.stream)
     assert phrase.samples.any()
@@ -191,7 +191,7 @@ def test_a_storm_of_requests_and_cancels_loses_none_and_leaves_nothing(session: 
 
     def ask(number: int) -> bool:
         if number % 3:
-            made = utterances(session, SHORT, (tasks.speak, tasks.stream)[number % 2], seed=number % 4)[0]
+            made = utterances(session, SHORT, (tasks.speak_each, tasks.stream)[number % 2], seed=number % 4)[0]
             return made.samples.size > 0 and (number % 2 > 0 or made.codes.tolist() == wanted[number % 4])
         config = PLAIN.model_copy(update={"seed": number})
         with closing(session.submit(lambda model: tasks.stream(model, LONG, config), config).events()) as events:

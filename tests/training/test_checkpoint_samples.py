@@ -12,7 +12,7 @@ from utils import gpt_train
 from utils.config import SpeechConfig
 from utils.core.errors import RunError
 from utils.media.encoding import to_pcm16
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.training.facts import SamplesFailed
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import checkpoint_folder
@@ -39,7 +39,7 @@ def test_samples_are_what_inference_says_with_the_checkpoint(
     samples = events(spoken, "sample")
     assert [(event["step"], event["text"]) for event in samples] == [(1, TEXT), (2, TEXT)]
     folder = checkpoint_folder(spoken.folder, 2)
-    model = open_voice(SpeechConfig(model=str(folder), device="cpu", precision="fp32"), tmp_path)
+    model = chosen_voice(SpeechConfig(model=str(folder), device="cpu", precision="fp32"), tmp_path)
     speech = model.speak(TEXT, SpeechConfig(seed=3, tries=1))  # the default voice of the checkpoint
     sample, rate = soundfile.read(str(samples[1]["file"]), dtype="int16")
     assert rate == 24_000

@@ -30,7 +30,7 @@ from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, runs, sample_project
 from utils.studio.facts import Problem, ProjectError
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.templates import render
 from utils.training.facts import Evaluation, Train
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     start = time.monotonic()
     project = new_project(arguments.output)
     training = prepare_and_train(project, settings(arguments.settings, project))
-    report, reference = speak(project, arguments.output)
+    report, reference = speak_both(project, arguments.output)
     for number, result in enumerate(report.of(report.checkpoints[0]), 1):
         if result.wav:
             shutil.copyfile(report.folder / result.wav, project.root / f"sentence-{number}.wav")
@@ -101,7 +101,7 @@ def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run:
     return run
 
 
-def speak(project: Project, output: Path) -> tuple[EvaluationReport, Path]:
+def speak_both(project: Project, output: Path) -> tuple[EvaluationReport, Path]:
     """Let the fine-tuned model and its base speak the sentences in the voice of a clip."""
     from utils.evaluation.evaluate import candidates, evaluate
     from utils.evaluation.sentences import EvaluationSentence
@@ -109,7 +109,7 @@ def speak(project: Project, output: Path) -> tuple[EvaluationReport, Path]:
     reference = reference_clip(project)
     sentences = [EvaluationSentence(text, AMHARIC.code, reference=str(reference)) for text in SENTENCES]
     config = SpeechConfig(candidates=VERSIONS)
-    models = candidates([project.ready, TINY_MODEL], lambda model: open_voice(SpeechConfig(model=str(model)), output))
+    models = candidates([project.ready, TINY_MODEL], lambda model: chosen_voice(SpeechConfig(model=str(model)), output))
     return evaluate(models, sentences, project.evaluation, config), reference
 
 

@@ -22,7 +22,7 @@ from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
 from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio.facts import Problem, UsageError
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.studio.models import find_model
 from utils.studio.paths import project
 from utils.studio.progress import CLEAR, describe_progress
@@ -67,7 +67,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     from utils.evaluation.report import load, text
 
     def open_one(model: Path) -> "Synthesizer":
-        return open_voice(config.model_copy(update={"model": str(model)}), arguments.output)
+        return chosen_voice(config.model_copy(update={"model": str(model)}), arguments.output)
 
     names = arguments.checkpoints or [config.model]
     models = candidates([find_model(name, arguments.output) for name in names], open_one)

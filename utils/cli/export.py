@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    from utils.studio.loading import open_model
+    from utils.studio.loading import chosen_model
     from utils.studio.model_card import write_card
     from utils.studio.models import find_model
     from utils.studio.publishing import PublishOptions, publish, publish_adapter, push, require_token
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     path = find_model(arguments.model, arguments.output)
     # For full precision the adapter is merged again, because stored weights were rounded.
     merge = not arguments.half and not arguments.adapter and (path / ADAPTER).is_file()
-    opened = open_model(path, arguments.base, arguments.output, merge=merge)
+    opened = chosen_model(path, arguments.base, arguments.output, merge=merge)
     for notice in opened.notices:
         print(f"Notice: {wording.describe(notice)}")
     options = PublishOptions(

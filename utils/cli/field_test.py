@@ -126,10 +126,10 @@ class FieldTest:
             yield from survive(partial(check, self.model))
 
     def speech(self) -> Findings:
-        from utils.studio.loading import open_voice
+        from utils.studio.loading import chosen_voice
 
         began = time.monotonic()
-        voice = open_voice(SpeechConfig(model=str(self.model)))
+        voice = chosen_voice(SpeechConfig(model=str(self.model)))
         precision = voice.precision
         yield f"loaded in {time.monotonic() - began:.0f} s, {precision.gpt} on {precision.device}"
         for language, text in TEXTS.items():
@@ -163,10 +163,10 @@ class FieldTest:
         self.ready = opened.ready
 
     def export(self) -> Findings:
-        from utils.studio.loading import open_model
+        from utils.studio.loading import chosen_model
         from utils.studio.publishing import PublishOptions, publish
 
-        published = publish(open_model(self.ready), self.exported, PublishOptions(), "# Field test\n")
+        published = publish(chosen_model(self.ready), self.exported, PublishOptions(), "# Field test\n")
         yield f"{published.after / 1e6:.0f} MB in {len(list(published.folder.iterdir()))} files"
 
     def plain(self) -> Findings:

@@ -21,7 +21,7 @@ from utils.core.storage import make_folder
 from utils.core.wording import describe
 from utils.studio import runs
 from utils.studio.facts import InputError, Problem, UsageError
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.studio.paths import project
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     with contextlib.redirect_stdout(sys.stderr):  # the protocol has the standard output
-        return open_voice(config, on_step=check)
+        return chosen_voice(config, on_step=check)
 
 
 class Tools:
@@ -79,7 +79,7 @@ class Tools:
         path = resolve_inside(self.folder, file)
         make_folder(path.parent)
         config = self.config.model_copy(update={"reference": self._reference(voice)})
-        request = self.session.submit(lambda model: tasks.speak(model, text, config), config)
+        request = self.session.submit(lambda model: tasks.speak_each(model, text, config), config)
         spoken = tuple(event for event in request.events() if isinstance(event, Utterance))
         speech = Speech(spoken, join(spoken), voice, config.seed)
         speech.save(path)

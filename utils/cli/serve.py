@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from utils.config import ServeConfig, SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 
 if TYPE_CHECKING:
     from utils.speech.session import Check
@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     """Load the model and print its notices."""
-    model = open_voice(config, on_step=check)
+    model = chosen_voice(config, on_step=check)
     for notice in model.model.notices:
         print(f"Notice: {wording.describe(notice)}")
     print(f"{model.model.name} is ready.", flush=True)

@@ -35,7 +35,7 @@ from utils.speech.facts import Flag, WordsFound
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import Sentence, Speech, Utterance
 from utils.studio.facts import InputError, Problem
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 
 if TYPE_CHECKING:
     from utils.speech.planning import SpeechPlan
@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = read_input(arguments)
     if arguments.stream:
         return stream(load(config).stream(text, config), sys.stdout.buffer, raw=arguments.raw)
-    return speak(text, arguments, config)
+    return speak_to_file(text, arguments, config)
 
 
 def read_input(arguments: argparse.Namespace) -> str:
@@ -79,7 +79,7 @@ def read_input(arguments: argparse.Namespace) -> str:
 
 def load(config: SpeechConfig) -> "Synthesizer":
     """Load the model and report what it computes with."""
-    synthesizer = open_voice(config)
+    synthesizer = chosen_voice(config)
     precision = synthesizer.precision
     gpt, vocoder = describe(precision.gpt_reason), describe(precision.vocoder_reason)
     log(f"{synthesizer.model.name}, GPT in {precision.gpt}: {gpt}; vocoder in {precision.vocoder}: {vocoder}")
@@ -128,7 +128,7 @@ class FinishedSentences:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def speak(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
+def speak_to_file(text: str, arguments: argparse.Namespace, config: SpeechConfig) -> int:
     """Speak a text into a file, sentence by sentence.
 
     After Ctrl-C, what is finished is written. Repeating the command continues from there, also after a crash.

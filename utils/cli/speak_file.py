@@ -9,7 +9,7 @@ from utils.config.flags import add_flags, read_flags
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.media.encoding import format_of
 from utils.studio import batch_speech
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.studio.paths import project
 
 
@@ -29,7 +29,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     format_of(Path(f"x{arguments.format}"))  # before the long work
     is_subtitles = arguments.file.suffix.lower() in batch_speech.SUBTITLES
     lines = [] if is_subtitles else batch_speech.read_lines(arguments.file)
-    model = open_voice(config, arguments.output)
+    model = chosen_voice(config, arguments.output)
     if is_subtitles:
         take = batch_speech.dub(model, opened, arguments.file, config, report, should_stop)
         print(f"{take.name}: {take.seconds:.1f} s")

@@ -56,7 +56,7 @@ def _started(model: "Synthesizer", parts: Sequence[Part], *notes: Fact) -> Speec
     return SpeechStart(total, model.model.name, ", ".join(names), (*planned, *notes))
 
 
-def speak(
+def speak_each(
     model: "Synthesizer", text: str, config: SpeechConfig, voices: Mapping[str, str] | None = None
 ) -> Iterator[SpeechStart | Utterance]:
     """Speak a text, checking each sentence and retrying suspicious ones; ``voices`` are those of a script, by name."""

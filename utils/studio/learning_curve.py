@@ -109,7 +109,7 @@ def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint
     import torch
 
     from utils.evaluation.voice_scores import VoiceScorer, find_phone_judge
-    from utils.studio.loading import open_voice
+    from utils.studio.loading import chosen_voice
     from utils.studio.models import model_source
     from utils.training.checkpoint_samples import CheckpointSamples
     from utils.training.facts import Train
@@ -131,7 +131,7 @@ def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint
         return {}
 
     def open_checkpoint(checkpoint: Path, device: str, precision: str) -> "Synthesizer":
-        return open_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision))
+        return chosen_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision))
 
     run.mkdir(parents=True)
     data = prepare_data(clips, (), config, run, model_source())

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from utils.speech.synthesizer import Caches, Synthesizer
 
 
-def open_voice(
+def chosen_voice(
     config: SpeechConfig, output: Path = OUTPUT, on_step: Callable[[], object] = lambda: None
 ) -> "Synthesizer":
     """Load the model that the settings name, ready to speak; ``on_step`` is as in the library."""
@@ -31,7 +31,7 @@ def open_voice(
     )
 
 
-def open_model(
+def chosen_model(
     model: str | Path = "", base: str | Path = "", output: Path = OUTPUT, *, merge: bool = False
 ) -> "LoadedModel":
     """Load a model; it and the base that it was trained from are named as in ``find_model``."""

@@ -85,7 +85,7 @@ def preferred_model(models: Sequence[ListedModel], project: Path, selected: str)
 
 
 def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | None" = None) -> Path:
-    """Return the folder of a model's weights, or its .pth file; ``model`` is as in ``open_model``."""
+    """Return the folder of a model's weights, or its .pth file; ``model`` is as in ``chosen_model``."""
     name = str(model).strip()
     if not name:
         finished = [model for model in list_models(output) if model.kind == "ready"]

@@ -39,7 +39,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag
 from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
-from utils.speech.tasks import SpeechStart, speak
+from utils.speech.tasks import SpeechStart, speak_each
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import Project
@@ -243,7 +243,7 @@ class NewSentence:
         self.error: Exception | None = None
         self.is_running = True
         self._file = take_folder(project, take.name) / AGAIN
-        self.request = session.submit(lambda model: speak(model, text, config), config, deliver=self._receive)
+        self.request = session.submit(lambda model: speak_each(model, text, config), config, deliver=self._receive)
 
     @property
     def file(self) -> Path | None:

@@ -86,7 +86,10 @@ def follow(
     yield _update(views.progress(t("inference.waiting", language)), "", "", gr.update(value=None))
     try:
         opened, settings = context.page.open(project), config(values)
-        voices, function = reference_clips.project_voices(opened), tasks.stream if is_streamed else tasks.speak
+        voices, function = (
+            reference_clips.project_voices(opened),
+            tasks.stream if is_streamed else tasks.speak_each,
+        )
         recorder = TakeRecorder("stream" if is_streamed else "speech", text, settings)
         request = context.submit(lambda model: function(model, text, settings, voices), settings, owner)
         sent = 0

@@ -9,7 +9,7 @@ from utils.config import SpeechConfig
 from utils.core.errors import AmharicTtsError
 from utils.speech.session import Check, SpeechSession
 from utils.studio import takes
-from utils.studio.loading import open_voice
+from utils.studio.loading import chosen_voice
 from utils.studio.models import list_models
 from utils.ui.i18n import t
 from utils.ui.page import Advanced, PageContext, connect_live
@@ -65,7 +65,7 @@ def build(page: PageContext) -> gr.Tab:
 
 def new_session(output: Path) -> SpeechSession:
     def load(config: SpeechConfig, check: Check) -> "Synthesizer":
-        return open_voice(config, output, check)
+        return chosen_voice(config, output, check)
 
     return SpeechSession(load, max_waiting=MAX_WAITING)
 
