@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.speech.planning import find_unspeakable, plan, split_speakers
+from utils.speech.planning import find_unspeakable, plan, split_speakers, unknown_speakers
 from utils.speech.types import Sentence
 from utils.xtts.language_packs import AmharicPack
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
@@ -175,3 +175,10 @@ def test_a_script_is_split_at_the_names_of_known_voices() -> None:
         ("s.wav", " ደህና።\nሰዓት: ሦስት።"),
     ]
     assert split_speakers("ሰላም: x", {}) == [("", "ሰላም: x")]
+
+
+def test_an_unknown_speaker_of_a_script_is_noticed() -> None:
+    script = "ሊንዳ: ሰላም።\nአበበ: ደህና ነሽ?\nሊንዳ: ደህና።"
+    assert unknown_speakers(script, ["ሊንዳ", "kebede"]) == ["አበበ"]
+    assert unknown_speakers(script, []) == ["ሊንዳ", "አበበ"]
+    assert unknown_speakers("ማስታወሻ: ነገ እንሄዳለን። 3:30 ላይ።\nhttps://example.org", []) == []

@@ -13,10 +13,11 @@ from gradio.state_holder import SessionState
 from tests.ui import auditing, inside
 from tests.ui.data_folders import add_run, many_clips
 from utils.dataset.clip import Clip
-from utils.dataset.store import Store, load_dataset
+from utils.dataset.store import Store, View, load_dataset
 from utils.studio import projects
 from utils.studio.paths import Project
 from utils.ui import app
+from utils.ui.i18n import t
 from utils.ui.tabs.data import tab as data
 from utils.xtts.pronunciations import overrides
 
@@ -145,6 +146,21 @@ def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(block
     assert "Keep my text" in shown
     note("የእኔ", "የሌላ")
     assert run.note == "የእኔ"
+
+
+@pytest.mark.parametrize("status", ["", "unchecked", "approved", "all"])
+def test_a_reason_shows_its_clips_whatever_list_was_open(blocks: gr.Blocks, status: str) -> None:
+    shown = auditing.act(blocks, "review", "show", "voice", status=status, reason="noisy")
+    assert t("data.page_of", "en", number=1, pages=1, count=2) in str(shown)
+
+
+def test_a_decision_opens_the_next_clip_of_the_list(blocks: gr.Blocks, output: Path) -> None:
+    store = Store(output / "voice" / "dataset")
+    second, third = (clip.id for clip in store.page(View("unchecked"), 1).clips[1:3])
+    shown = auditing.act(blocks, "review", "exclude", "voice", of=second, clip=second, why="noise")
+    assert f'name="of" value="{third}"' in str(shown)
+    shown = auditing.act(blocks, "review", "undo", "voice", of=third, clip=third)
+    assert f'name="of" value="{second}"' in str(shown)
 
 
 def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blocks, output: Path) -> None:

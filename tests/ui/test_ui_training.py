@@ -223,6 +223,15 @@ def test_the_best_checkpoint_is_selected(blocks: gr.Blocks, output: Path) -> Non
     assert "1.2500" in shown
 
 
+def test_a_checkpoint_that_was_pruned_gives_way_to_the_best(blocks: gr.Blocks, output: Path) -> None:
+    run = make_run(Project(output / "pruned"), "r-1-train")
+    checkpoints.write(run.folder, {"w": torch.zeros(4)}, CheckpointInfo(20, eval_loss=1.0))
+    checkpoints.mark_best(run.folder, 20)
+    fields = {"checkpoint": "10", "of": run.name}
+    updates = auditing.act(blocks, "training-runs", "", "pruned", [""], **fields)
+    assert any('<option value="20" selected>' in str(update) for update in updates.values())
+
+
 def panel(blocks: gr.Blocks, elem_id: str, project: str, *given: object) -> str:
     """What a panel shows of a project."""
     updates = auditing.act(blocks, elem_id, "", project, given or [""])

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
+from tests.ui.data_folders import add_run
 from tests.worded import worded
 from utils.amharic import explain
 from utils.core import processes
 from utils.core.errors import AmharicTtsError, RunError
+from utils.studio import runs
+from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
 from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
-from utils.ui import views
+from utils.ui import steps, views
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.system.tab import read_findings
 
@@ -28,6 +31,19 @@ def run(tmp_path: Path) -> Run:
     run = Run(tmp_path)
     run.write_state(State(verb="count", status=Status.STOPPED, created=time.time(), message=HTML))
     return run
+
+
+def test_a_run_is_called_by_its_day_and_time_unless_a_person_named_it(tmp_path: Path) -> None:
+    run = Run(tmp_path / "20261128-142000-train")
+    run.folder.mkdir()
+    assert views.run_title(run, "en") == "Saturday 28.11. 14:20"
+    runs.write_note(run, "with Linda")
+    assert "with Linda" in views.run_title(run, "en")
+
+
+def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
+    add_run(Project(tmp_path), "20261128-142000-prepare", Status.FAILED)
+    assert 'class="failed" data-open="data-tab"' in steps.render(Project(tmp_path), "en")
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ refused, all of them in one error.
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate, zip_longest
 from typing import NamedTuple
@@ -43,6 +43,7 @@ INVISIBLE = re.compile(
 )
 CONTROL = dict.fromkeys((code for code in range(0xA0) if unicodedata.category(chr(code)) == "Cc"), " ") | {10: "\n"}
 
+SPEAKER = re.compile(r"\s*([^\W\d_][^:።፣]{0,29}?)\s*:(?!//)\s*\S")  # a name, as it begins a line of a script
 RULE = re.compile(r"\s*(?:([-*_=~#•·])\s*)(?:\1\s*){2,}")  # * * *
 BULLET = re.compile(r"^[-*•]\s+")
 MARKDOWN = re.compile(r"#{1,6}\s+")
@@ -127,6 +128,13 @@ def split_speakers(text: str, voices: Mapping[str, str]) -> list[tuple[str, str]
         else:
             parts[-1][1].append(line)
     return [(reference, "\n".join(lines)) for reference, lines in parts if "".join(lines).strip()] or [("", text)]
+
+
+def unknown_speakers(text: str, voices: Collection[str]) -> list[str]:
+    """Return names that no voice has at the beginning of lines, if several lines begin with a name."""
+    known = {name.casefold() for name in voices}
+    named = [match[1] for line in text.splitlines() if (match := SPEAKER.match(line))]
+    return [name for name in dict.fromkeys(named) if len(named) > 1 and name.casefold() not in known]
 
 
 def find_unspeakable(text: str, tokenizer: Tokenizer, language: str) -> list[UnspeakableText]:

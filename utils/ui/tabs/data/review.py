@@ -84,6 +84,7 @@ def _page(request: PanelRequest, store: Store, reasons: Mapping[str, int]) -> tu
     reason, number = request.text("reason"), request.text("page")
     reason = reason if reason in reasons else ""  # of the last clip that was restored
     status, order = request.text("status") or "unchecked", request.text("order") or "worst"
+    status = "excluded" if reason and status != "all" else status  # no other list has clips with a reason
     view = View(status, reason, request.text("search"), order)
     return view, store.page(view, int(number) if number.isdecimal() else 1)
 

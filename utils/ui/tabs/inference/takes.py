@@ -1,7 +1,8 @@
 """Takes: the selected one with its files and sentences, and the history."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -15,6 +16,7 @@ from utils.studio.facts import Problem, UsageError
 from utils.studio.paths import Project
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
+from utils.ui.html import html
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import working
@@ -22,8 +24,14 @@ from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
+# The browser fetches a file as soon as it was made.
+DOWNLOAD = """let fetched = "";
+element.refreshed = () => {
+  const link = element.querySelector("a[data-made]");
+  if (link && link.href !== fetched) { fetched = link.href; link.click(); }
+};"""
 MAX_TITLE = 60  # characters
-MAX_WARNINGS = 20
+MAX_SENTENCES = 50  # shown at a time
 
 
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: gr.Audio) -> None:
@@ -54,7 +62,7 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: 
         return take.text, take.settings.get("model", ""), take.settings.get("reference", ""), settings
 
     def choose(request: PanelRequest) -> dict[Any, Any]:
-        return {chosen: request.text("take"), "sentence": "", "said": ""}
+        return {chosen: request.text("take"), "sentence": "", "first": "", "made": "", "said": ""}
 
     actions: dict[str, Any] = {
         "choose": choose,
@@ -73,12 +81,13 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: 
     def render(request: PanelRequest) -> str:
         return take_html(request) + history_html(request)
 
-    Panel(context.page, "takes", render, actions, [chosen, player, reused], {"take": chosen, **context.inputs})
+    inputs = {"take": chosen, **context.inputs}
+    Panel(context.page, "takes", render, actions, [chosen, player, reused], inputs, DOWNLOAD)
     chosen.change(show_sound, [context.page.project, chosen], player, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
-def convert(request: PanelRequest) -> None:
-    """Write the audio of a take in another format."""
+def convert(request: PanelRequest) -> dict[Any, Any]:
+    """Write the audio of a take in another format, which the browser then fetches."""
     take, suffix = takes.load(request.project, request.text("take")), request.text("format")
     if suffix not in AUDIO_FORMATS:
         raise UsageError(Problem.UNKNOWN_FORMAT, suffix, ", ".join(FORMATS))
@@ -86,10 +95,11 @@ def convert(request: PanelRequest) -> None:
     if suffix != ".wav":
         tags = Tags(take.text[:80], take.model, take.voice)
         write_audio(path, takes.load_audio(request.project, take), OUTPUT_RATE, tags=tags)
+    return {"made": suffix}
 
 
 def format_field(language: str, chosen: str) -> str:
-    choices = [(suffix.removeprefix(".").upper(), suffix) for suffix in FORMATS]
+    choices = [(_format_name(suffix), suffix) for suffix in FORMATS]
     return views.select_field("format", t("inference.file_format", language), choices, chosen=chosen)
 
 
@@ -99,21 +109,51 @@ def take_html(request: PanelRequest) -> str:
     if name not in takes.names(request.project):
         return ""
     take = takes.load(request.project, name)
-    files = views.downloads(
-        (path, path.suffix.removeprefix(".").upper()) for path in takes.files(request.project, take)
-    )
-    button = views.button("convert", t("inference.convert", language), take=name)
-    row = views.row(format_field(language, ".mp3"), button, files)
-    choices = [(_sentence_title(number, one, language), str(number)) for number, one in enumerate(take.pieces)]
-    options: dict[str, Any] = {
-        "chosen": request.text("sentence"),
-        "size": min(8, len(choices) + 1),
-        "data_act": "sentence",
+    first = int(request.text("first")) if request.text("first").isdecimal() else 0
+    numbered = list(enumerate(take.pieces))[first : first + MAX_SENTENCES]
+    rows = html("speech.html", "sentences", name, [_sentence(request, take, *each) for each in numbered])
+    turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}
+    pages = [
+        views.button("sentence", t(key, language), first=start)
+        for key, start in turns.items()
+        if 0 <= start < len(take.pieces)
+    ]
+    return facts_html(take, language) + _downloads(request, take) + rows + views.row(*pages)
+
+
+def _downloads(request: PanelRequest, take: Take) -> str:
+    """Offer the files of a take in one menu; those in other formats are made when they are asked for."""
+    files, title = takes.files(request.project, take), t("inference.download", request.language)
+    links = [(views.file_url(path), path.name, _format_name(path.suffix), _is_made(request, path)) for path in files]
+    missing = [suffix for suffix in FORMATS if suffix not in {path.suffix for path in files}]
+    formats = [(suffix, _format_name(suffix)) for suffix in missing]
+    return html("speech.html", "downloads", title, take.name, links, formats)
+
+
+def _format_name(suffix: str) -> str:
+    return suffix.removeprefix(".").upper()
+
+
+def _is_made(request: PanelRequest, path: Path) -> bool:
+    return path.suffix == request.text("made")
+
+
+def _sentence(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> dict[str, Any]:
+    """Return what the template shows of a sentence: play, speak again, edit, warnings."""
+    sound = takes.take_folder(request.project, take.name) / takes.AUDIO
+    language, is_open = request.language, request.text("sentence") == str(number)
+    keys = {"play": "data.play", "again": "inference.speak_again", "edit": "inference.edit_sentence"}
+    return {
+        "number": number,
+        "url": f"{views.file_url(sound)}#t={piece.start:.2f},{piece.start + piece.seconds:.2f}",
+        "text": piece.reading.written,
+        "facts": _facts("", piece.tries, piece.seconds, piece.seed, language),
+        "flags": [flag.text(language) for flag in piece.flags],
+        "names": {name: f"{t(key, language)}: {number + 1}" for name, key in keys.items()},
+        "is_fixed": take.kind == "subtitles",
+        "is_open": is_open,
+        "editor": _editor(request, take, number, piece) if is_open and take.kind != "subtitles" else "",
     }
-    chooser = views.select_field("sentence", t("inference.take_sentences", language), choices, **options)
-    editor = sentence_html(request, take) if request.text("sentence") else ""
-    sentences = views.details(t("inference.sentences", language), chooser + editor, "take-sentences")
-    return facts_html(take, language) + row + sentences
 
 
 def facts_html(take: Take, language: str) -> str:
@@ -124,17 +164,14 @@ def facts_html(take: Take, language: str) -> str:
         "common.length": f"{take.seconds:.1f} s",
         "inference.real_time_factor": f"{take.real_time_factor:.2f}",
     }
-    warnings = [f"{number}: {flag.text(language)}" for number, flag in take.flags]
-    hidden = [f"… + {len(warnings) - MAX_WARNINGS}"] if len(warnings) > MAX_WARNINGS else []
-    html = cards(rows, language)
+    shown = cards(rows, language)
     if take.unfinished:
-        html += message_box("warning", t("inference.stopped_early_note", language))
-    html += message_box("warning", *warnings[:MAX_WARNINGS], *hidden)
-    if not warnings and take.kind == "speech" and not take.unfinished:
-        html += message_box("success", t("inference.checks_passed", language), aloud=False)
+        shown += message_box("warning", t("inference.stopped_early_note", language))
+    if not take.flags and take.kind == "speech" and not take.unfinished:
+        shown += message_box("success", t("inference.checks_passed", language), aloud=False)
     checked = WordsFound.of(take.pieces)
     notes = [*take.notes, checked] if checked.total else take.notes
-    return html + "".join(note(wording.describe(each, language)) for each in notes)
+    return shown + "".join(note(wording.describe(each, language)) for each in notes)
 
 
 def history_html(request: PanelRequest) -> str:
@@ -156,23 +193,18 @@ def history_html(request: PanelRequest) -> str:
     return said + views.details(t("inference.takes", language), "".join(parts) + views.row(*buttons), "history")
 
 
-def _sentence_title(number: int, sentence: TakeSentence, language: str) -> str:
-    tries = t("inference.tries", language, count=sentence.tries) if sentence.tries > 1 else ""
-    parts = f"{number + 1} · {_shorten(sentence.reading.written)}", tries
-    return _title(*parts, sentence.seconds, sentence.seed, sentence.flags, language)
-
-
 def _take_title(take: Take, language: str) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
     stopped = t("inference.stopped_early", language) if take.unfinished else ""
-    parts = f"{when} · {_shorten(take.text)}", stopped
-    return _title(*parts, take.seconds, take.settings.get("seed", 0), take.flags, language)
+    facts = _facts(stopped, 1, take.seconds, take.settings.get("seed", 0), language)
+    warnings = f" · ! {t('inference.warnings', language, count=len(take.flags))}" if take.flags else ""
+    return f"{when} · {_shorten(take.text)} · {facts}{warnings}"
 
 
-def _title(text: str, remark: str, seconds: float, seed: object, flags: Sequence[object], language: str) -> str:
-    warnings = f"! {t('inference.warnings', language, count=len(flags))}" if flags else ""
-    parts = (text, f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}", remark, warnings)
-    return " · ".join(part for part in parts if part)
+def _facts(remark: str, tries: int, seconds: float, seed: object, language: str) -> str:
+    tried = t("inference.tries", language, count=tries) if tries > 1 else ""
+    parts = (f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}", remark, tried)
+    return " · ".join(filter(None, parts))
 
 
 def _shorten(text: str) -> str:
@@ -187,7 +219,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
     """Return the actions that speak a sentence again and replace it."""
 
     def again(request: PanelRequest) -> dict[Any, Any]:
-        take, text = takes.load(request.project, request.text("take")), request.text("sentence_text")
+        take, text = takes.load(request.project, request.text("take")), request.text("words")
         number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
         return {"new": NewSentence(context.session, request.project, take, number, text, settings)}
 
@@ -209,32 +241,26 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
     return {"again": again, "stop": stop, "accept": accept}
 
 
-def sentence_html(request: PanelRequest, take: Take) -> str:
-    """Show one sentence: listen, edit, speak again, replace."""
-    number, language = _sentence_number(take, request.text("sentence")), request.language
-    piece, folder = take.pieces[number], takes.take_folder(request.project, take.name)
-    part = f"#t={piece.start:.2f},{piece.start + piece.seconds:.2f}"
-    html = audio_player(folder / takes.AUDIO, t("inference.this_sentence", language), part)
-    html += message_box("warning", *(flag.text(language) for flag in piece.flags))
-    if take.kind == "subtitles":
-        return html + note(t("inference.subtitles_fixed", language))
-    written = {"value": piece.reading.written, "data_of": f"{take.name} {number}", "name": "sentence_text", "rows": 2}
-    text = views.element("textarea", "", text=piece.reading.written, **written)
-    html += views.field(t("inference.sentence_text", language), text, t("inference.sentence_text_hint", language))
-    html += views.row(views.button("again", t("inference.speak_again", language), take=take.name))
+def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> str:
+    """Show the text of a sentence to edit, and the newest attempt at it."""
+    language, written = request.language, piece.reading.written
+    options = {"value": written, "data_of": f"{take.name} {number}", "name": "words", "rows": 2}
+    text = views.element("textarea", "", text=written, **options)
+    shown = views.field(t("inference.sentence_text", language), text, t("inference.sentence_text_hint", language))
+    shown += views.row(views.button("again", t("inference.speak_again", language), take=take.name, sentence=number))
     new = _new_sentence(request, take.name, number)
     if new is None:
-        return html
+        return shown
     if new.is_running:
-        return html + working(t("inference.getting_ready", language), new.request.seconds, language)
+        return shown + working(t("inference.getting_ready", language), new.request.seconds, language)
     if new.error:
-        return html + views.error_box(new.error, language)
+        return shown + views.error_box(new.error, language)
     if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
-        return html
+        return shown
     flags = [flag.text(language) for one in new.spoken for flag in one.flags]
     player = audio_player(new.file, t("inference.new_version", language))
     accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
-    return html + message_box("warning", *flags) + views.row(player, accept)
+    return shown + message_box("warning", *flags) + views.row(player, accept)
 
 
 def _new_sentence(request: PanelRequest, take: str, number: object) -> NewSentence | None:

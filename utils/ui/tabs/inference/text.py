@@ -2,14 +2,14 @@
 
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
-from utils.speech.planning import split_speakers
+from utils.speech.planning import split_speakers, unknown_speakers
 from utils.speech.preview import TextPreview, preview_text
 from utils.studio import reference_clips
 from utils.studio.models import tokenizer_of
@@ -50,7 +50,8 @@ def build_text(context: Context) -> gr.Textbox:
         parts = split_speakers(text or "", voices)
         read = preview(context, "\n".join(said for _, said in parts), model or "", spoken)
         count = len({reference for reference, _ in parts if reference})
-        return counter_html(read, count, language), preview_html(read, language)
+        unknown = unknown_speakers(text or "", voices)
+        return counter_html(read, count, language, unknown), preview_html(read, language)
 
     page = context.page
     inputs, outputs = [text, context.model, context.form.widget, page.project, page.language], [counter, preview_box]
@@ -96,8 +97,8 @@ def _estimate_seconds(preview: TextPreview) -> float | None:
     return float(sum(guards.sounds(reading) for reading in preview.readings) / guards.SpeechLimits().usual)
 
 
-def counter_html(preview: TextPreview, speakers: int, language: str) -> str:
-    """Count sentences, tokens and speakers, and show which characters are not supported."""
+def counter_html(preview: TextPreview, speakers: int, language: str, unknown: Sequence[str] = ()) -> str:
+    """Count sentences, tokens and speakers, show which characters are not supported, and ask about unknown speakers."""
     if not preview.readings:
         return note(describe_error(preview.error, language)) if preview.error else ""
     count, longest = len(preview.readings), max(len(reading.ids) for reading in preview.readings)
@@ -109,6 +110,8 @@ def counter_html(preview: TextPreview, speakers: int, language: str) -> str:
     if not preview.is_complete:
         parts.append(t("inference.text_truncated", language))
     shown = note(" · ".join(parts))
+    if unknown:
+        shown += message_box("warning", t("inference.unknown_speakers", language, names=", ".join(unknown)))
     if preview.unreadable:
         shown += html("speech.html", "unsupported", t("inference.unsupported_characters", language), preview.unreadable)
     elif preview.error:

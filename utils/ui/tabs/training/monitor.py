@@ -105,7 +105,8 @@ class TrainPanel(RunPanel):
         choices = [(checkpoint_label(item, language), str(item.step)) for item in usable]
         best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
         hint, title = t("training.checkpoint_hint", language), t("training.checkpoint", language)
-        chosen = request.text("checkpoint") if request.text("of") == run.name else best
+        asked = request.text("checkpoint") if request.text("of") == run.name else ""
+        chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
         options = {"chosen": chosen, "data_of": run.name, "value": best}
         chooser = views.select_field("checkpoint", title, choices, hint, **options)
         half = views.check("half", *(t(f"training.half_precision{end}", language) for end in ("", "_hint")))

@@ -1,0 +1,65 @@
+"""A spoken text in a real browser: its sentences as rows, and its files in one menu. No model is needed for that."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.serving import OneTab, Seen, Served, expect_sound, listen, serving
+from utils.media import audio
+from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import Flag, FlagKind
+from utils.studio import takes
+from utils.studio.takes import Take, TakeSentence
+from utils.xtts.tokenizer import TokenizedText
+
+pytestmark = pytest.mark.browser
+
+TEXTS = ("ሰላም ለዓለም።", "ዛሬ ሰኞ ነው።")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("takes") / "output", "inference", "7970", kind=OneTab) as page:
+        yield page
+
+
+@pytest.fixture
+def page(seen: Seen, served: Served) -> Page:
+    """The page of a project with one take, whose second sentence is doubtful."""
+    samples = (0.1 * np.sin(np.arange(2 * OUTPUT_RATE) / 20)).astype(np.float32)
+    readings = [TokenizedText(text, text, text, text, (text,), (1,), ()) for text in TEXTS]
+    pieces = (
+        TakeSentence(readings[0], seed=1, seconds=1.0),
+        TakeSentence(readings[1], seed=2, start=1.0, seconds=1.0, flags=(Flag(FlagKind.SHORT),)),
+    )
+    takes.save(served.project(), Take("speech", " ".join(TEXTS), "model", "voice", {}, pieces, seconds=2.0), samples)
+    seen.page.locator("#steps [data-open=inference-tab]").click()
+    expect(seen.page.locator("#takes .sentences li")).to_have_count(2)
+    return seen.page
+
+
+def test_each_sentence_is_a_row_to_play_to_edit_and_with_its_warning(page: Page) -> None:
+    first, second = (page.locator("#takes .sentences li").nth(number) for number in range(2))
+    expect(second.locator(".flag")).to_be_visible()
+    expect(first.locator(".flag")).to_have_count(0)
+    listen(page)
+    second.get_by_role("button", name="Play: 2").click()
+    expect_sound(page)
+    second.get_by_role("button", name="Edit sentence: 2").click()
+    expect(page.locator("#takes [name=words]")).to_have_value(TEXTS[1])
+    second.get_by_role("button", name="Edit sentence: 2").click()
+    expect(page.locator("#takes [name=words]")).to_have_count(0)
+
+
+def test_every_format_is_in_one_menu_and_made_when_it_is_asked_for(page: Page) -> None:
+    page.locator("#take-downloads > summary").click()
+    menu = page.locator("#take-downloads .downloads")
+    for kind in ("WAV", "FLAC", "SRT"):
+        with page.expect_download() as waiting:
+            menu.get_by_text(kind, exact=True).click()
+        path = Path(waiting.value.path())
+        assert waiting.value.suggested_filename == f"take.{kind.lower()}"
+        assert TEXTS[0] in path.read_text(encoding="utf-8") if kind == "SRT" else audio.probe(path).seconds == 2.0
