@@ -148,6 +148,11 @@ def test_invalid_request(server: Served, body: dict[str, object], fact: str) -> 
     assert "/secret/" not in error["message"]
 
 
+@pytest.mark.parametrize(("name", "value"), [("speed", 9), ("input", ""), ("voice", "Nobody"), ("sample_rate", 1)])
+def test_an_error_names_the_field_that_is_wrong(server: Served, name: str, value: object) -> None:
+    assert error_of(server.http.post(SPEECH, json={"input": "a", name: value}))["param"] == name
+
+
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 MALFORMED: list[tuple[bytes | list[bytes], dict[str, str], int, str]] = [
     (b"", {}, 400, "invalid_json"),

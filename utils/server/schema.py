@@ -12,7 +12,7 @@ from pydantic import Field, create_model, field_validator
 
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
-from utils.config.facts import Rule, broken
+from utils.config.facts import InvalidSettingsError, Rule, broken
 from utils.core.errors import AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
@@ -60,6 +60,8 @@ def request_error(error: Exception) -> RequestError:
             fault = Fault.STOPPING
         case DiskFullError() | NoSpaceError() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
             fault = Fault.DISK_FULL
+        case InvalidSettingsError(problems=problems):
+            return RequestError(Fault.INVALID_VALUE, _without_folders(str(error)), param=problems[0].setting)
         case TextError() | ConfigError():
             fault = Fault.INVALID_VALUE
         case _:
