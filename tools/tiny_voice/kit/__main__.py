@@ -65,6 +65,8 @@ def train(arguments: argparse.Namespace) -> None:
     model = gpt.train(lesson, training, out / GPT)
     torch.manual_seed(0)
     generator = vocoder.Generator(voices["prompts"].shape[-1], arguments.channels).to(device)
+    if (pack / VOCODER).is_file():  # what an earlier training left
+        generator.load_state_dict(torch.load(pack / VOCODER, weights_only=True))
     found = gpt.latents(model, clips, voices["prompts"])
     pieces = vocoder.Lesson(generator, clips, found, voices["embeddings"], arguments.crops, arguments.codes)
     seconds = arguments.vocoder_seconds or arguments.seconds - (time.monotonic() - began)
