@@ -161,7 +161,7 @@ def _said_by(reading: Reading, last: Reading) -> float:
 def _is_finite(reading: Reading) -> bool:
     """Return whether a reading can end a sentence."""
     if reading.entry.word in {"ነው", "ናት", "ናቸːው"}:
-        return True
+        return not reading.prefix.marked
     if reading.prefix.marked not in _MAIN or not reading.kinds & ~NOUN & VERB:
         return False
     is_negative = reading.prefix.marked[:2] == "Ha" and reading.ending.marked.endswith("m")
@@ -198,7 +198,7 @@ def _attribute(reading: Reading, place: Place, _: list[Reading]) -> float:
         return 0
     verb = readings(after, place.stems)[0]
     is_verb = verb.entry.pos in {"active", "passive"} and not verb.kinds & NOUN
-    return -4.0 * (is_verb and verb.entry.word[:2] != "አለ")
+    return -4.0 * (is_verb and verb.entry.word[:2] not in {"አለ", "ሆነ"})
 
 
 def _before_was(reading: Reading, place: Place, _: list[Reading]) -> float:
@@ -232,14 +232,16 @@ def _voice(reading: Reading, place: Place, found: list[Reading]) -> float:
 def _meant(reading: Reading, place: Place) -> str:
     """Return the voice of a verb that the table asks for behind these nouns."""
     voices, exceptions = _voices().get(reading.entry.word, ("aapp", frozenset()))
-    heads, end = _heads(place.chosen), reading.ending.marked
+    heads, is_by_somebody = _nouns(place.chosen)
+    end = reading.ending.marked
     after = _head_after(place) if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last else None
-    is_object = bool(heads) and heads[-1] is place.last and not _is_subject(heads[-1]) and end[:3] not in {"b:E", "l:E"}
+    is_object = bool(heads) and heads[-1] is place.last and end[:3] not in {"b:E", "l:E"} and _is_bare(*heads)
     if end.endswith(("wal", "tal", "N:al")) or _object(place):
         return "active"
     if is_object and not after and len(heads) > 1 and not _is_animate(heads[0]) and len(place.chosen) > 1:
         is_object = place.chosen[-2].prefix.marked != "bE"  # ቡናው በብረት ምጣድ ይቆላል
-    if is_object and (after or any(map(_is_actor, heads[:-1]))):  # ዛፉ ለሰው ጥላ ይሰጣል, ዳቦ የሚሸጥ ሱቅ
+    actors = _is_animate if reading.prefix.marked.startswith("Hnd") else _is_actor
+    if is_object and (after or any(map(actors, heads[:-1]))):  # ዛፉ ለሰው ጥላ ይሰጣል, ዳቦ የሚሸጥ ሱቅ
         return "active"
     if reading.kinds & _INFINITIVE:
         return _voice_of_infinitive(place, heads)
@@ -250,7 +252,6 @@ def _meant(reading: Reading, place: Place) -> str:
         is_relative = any(word.prefix.marked[:1] == "y" and not word.kinds & NOUN for word in place.chosen)
         voice = voices[2 if is_relative else 3]  # ያልተጻፈ ይረሳል
     else:
-        is_by_somebody = any(_is_animate(other, "bE") for other in place.chosen)  # በፖሊስ, by whom
         voice = voices[1 if _is_animate(subject) and not is_by_somebody else 2]
         if _PLURAL.sub("", bare(read(subject.entry.word))) in exceptions:
             voice = {"a": "p", "p": "a"}[voice]
@@ -281,31 +282,40 @@ def _is_duty(last: Reading) -> bool:
     return bool(last.kinds & _INFINITIVE and not person) or bool(last.kinds & _IMPERFECTIVE and person[:1] == "l")
 
 
-def _heads(chosen: Sequence[Reading]) -> list[Reading]:
-    """Return the nouns of a clause that may be its subject or object: without a preposition, -ን or a postposition."""
+def _nouns(chosen: Sequence[Reading]) -> tuple[list[Reading], bool]:
+    """Return the nouns of a clause that may be its subject or object, and whether another is who does it: በፖሊስ.
+
+    Neither has a noun with a preposition, -ን or a postposition.
+    """
     heads: list[Reading] = []
-    is_in_phrase = False  # በአሥራ አንድ ሰዓት: the preposition stands before the first word, the noun is the last
+    is_by_somebody = False
+    is_shown = False  # ያ ክፉ ቀን is no adverb
+    phrase = ""  # በአሥራ አንድ ሰዓት: the preposition stands before the first word, the noun is the last
     for number, word in enumerate(chosen):
         pos, before = word.entry.pos, word.prefix.marked
         after = chosen[number + 1] if number + 1 < len(chosen) else None
         if bare(word.codes) in _BEFORE_NOUNS:
-            is_in_phrase = True
+            phrase = "-"
         elif not word.kinds & NOUN:
             # What stands before a relative clause belongs to it; a converb shares its subject: ሬዲዮው ተበላሽቶ.
             heads = [] if before[:1] == "y" else heads[:1]
-            is_in_phrase = before[:3] in {"bE", "lE", "bEm", "kEm", "lEm"}
+            phrase = "-" * (before[:3] in {"bE", "lE", "bEm", "kEm", "lEm"})
         elif before:
-            is_in_phrase = before[:1] != "y" and (pos in _MODIFIERS or bool(after and after.entry.word == "ቤት"))
+            is_by_somebody |= _is_animate(word, "bE")
+            goes_on = pos in _MODIFIERS or bool(after and after.entry.word == "ቤት")
+            phrase = before if before[:1] != "y" and goes_on else ""
         elif pos in _NOUNS or word.entry.source == "verbs":
-            is_shown = _is_definite(word) or (number > 0 and chosen[number - 1].entry.pos == "pron")  # ያ ቀን
-            is_time = pos == "time" and not is_shown
-            is_oblique = is_in_phrase or is_time or word.ending.marked.endswith("n")
+            is_time = pos == "time" and not is_shown and not _is_definite(word)
+            is_oblique = phrase or is_time or word.ending.marked.endswith("n")
             if not is_oblique and not (after and bare(after.codes) in _PLACES):
                 heads.append(word)
-            is_in_phrase = False
+            is_by_somebody |= phrase == "bE" and _is_animate(word)
+            phrase, is_shown = "", False
         elif pos not in _MODIFIERS:
-            is_in_phrase = False
-    return heads
+            phrase = ""
+        else:
+            is_shown |= pos == "pron"
+    return heads, is_by_somebody
 
 
 def _head_after(place: Place) -> Reading:
@@ -324,6 +334,13 @@ def _is_definite(reading: Reading) -> bool:
 
 def _is_subject(reading: Reading) -> bool:
     return _is_definite(reading) or _is_animate(reading)
+
+
+def _is_bare(*heads: Reading) -> bool:
+    """Return whether the last of some nouns may be an object without -ን: ልጁ ሰው ይጠራል, but not ሰው ይጠራል."""
+    is_person = _is_animate(heads[-1])
+    has_subject = heads[-1].entry.pos != "name" and any(_is_definite(head) and _is_animate(head) for head in heads[:-1])
+    return not _is_definite(heads[-1]) and (has_subject or not is_person)
 
 
 def _is_actor(reading: Reading) -> bool:
@@ -357,6 +374,7 @@ def _is_animate(reading: Reading, *prefixes: str) -> bool:
     if reading.prefix.marked not in prefixes or not kinds & NOUN:
         return False
     is_agent = entry.source == "verbs" and not kinds & _INFINITIVE and entry.codes[0] != "m"
+    is_agent |= entry.pos == "adj" and reading.ending.marked.startswith("oc:")  # ድሆች
     return is_agent or entry.pos in _ANIMATE or entry.source == "words_names" or entry.codes.endswith("N:a")
 
 
