@@ -57,6 +57,8 @@ class Endpoints(NamedTuple):
 @pytest.fixture(scope="module")
 def endpoints(output: Path) -> Iterator[Endpoints]:
     projects.create("voice", output)
+    for name in ("my (new) project", "<img src=x onerror=alert(1)>"):
+        (output / name).mkdir()
     with inside.launched(output, 7960) as address:
         with contextlib.closing(http.client.HTTPConnection("127.0.0.1", address.port, timeout=60)) as line:
             line.request("GET", "/config", headers=address.headers)
