@@ -171,6 +171,9 @@ def test_the_readings_of_an_ambiguous_word_are_offered(tmp_path: Path) -> None:
     clip = replace(example_clip(0), text="ገና ነው", audio="")
     shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "")
     assert 'data-written="ገና" data-spoken="' in shown
+    clip = replace(clip, text="ባለ ሱቅ")  # a word that several entries read alike
+    offered = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "").split('data-spoken="')[1:]
+    assert len({part.partition('"')[0] for part in offered} - {"balə"}) == len(offered)
 
 
 @pytest.mark.parametrize(

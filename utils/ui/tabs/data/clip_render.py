@@ -208,7 +208,8 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
     more += pronunciation.fix_fields(language, "clip-fix")
     actions = note(busy) if busy else _actions(clip, following, undo, language)
     scores = _scores(clip, language)
-    offered = [word for word in reading.words if word.others][:MAX_AMBIGUOUS]
+    others = [(word, {phones: why for phones, why in word.others if phones != word.phones}) for word in reading.words]
+    offered = [each for each in others if each[1]][:MAX_AMBIGUOUS]
     shown = (_kind(clip), status, facts, placed, scores, sound, box, other, reads, offered, more, actions)
     named = {"id": clip.id, "text": clip.text or t("data.no_text", language)}
     return html("clips.html", "editor", named, *shown)
