@@ -117,7 +117,7 @@ def repair(store: Store, language: str) -> str:
         play = f"{t('data.play', language)}: {clip.text}"
         rows.append((file_url(store.folder / clip.audio), play, clip.text, with_fields(clip, proposed[clip.id]).text))
     found = wording.describe(from_json(parse_json(store.meta(FINDING))), language)
-    titles = [t(key, language) for key in ("data.text_of_list", "data.text_that_fits")]
+    titles = [t(key, language) for key in ("data.play", "data.text_of_list", "data.text_that_fits")]
     offer = row(button("repair_list", t("data.repair_list", language, count=len(proposed)), "primary"))
     return html("clips.html", "repair", found, titles, rows, offer)
 
