@@ -138,7 +138,7 @@ def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
 
-def connect_form(
+def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
     page: PageContext,
     form: SettingsForm,
     preset: gr.Dropdown,
@@ -146,6 +146,7 @@ def connect_form(
     forecast: gr.HTML,
     message: gr.HTML,
     histories: HistoryCache,
+    selected: Any,  # noqa: ANN401  # the event of the tab, before which clips may have been made
 ) -> None:
     """Check the settings at every change, and fill them from presets and runs."""
 
@@ -193,7 +194,7 @@ def connect_form(
         return form.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened, language)
 
     inputs = [page.project, form.widget, preset, page.language]
-    events = [page.blocks.load, page.project.change, page.language.change, form.widget.change]
+    events = [selected, page.blocks.load, page.project.change, page.language.change, form.widget.change]
     options: dict[str, Any] = {"api_name": "disk_forecast", **RAW_INPUTS, **QUIET_EVENT}
     on_latest(events, show_errors(check), inputs, [forecast, message, preset, form.widget], **options)
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.

@@ -55,7 +55,7 @@ def build(page: PageContext) -> gr.Tab:
         connect_monitor(panel, widgets)
         connect_effects(tab, panel, widgets)
         connect_start(panel, button, message)
-        train.connect_form(page, form, preset, about, forecast, message, histories)
+        train.connect_form(page, form, preset, about, forecast, message, histories, tab.select)
         advanced.connect()
     return tab
 
