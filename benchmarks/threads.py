@@ -13,8 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from utils.core.paths import ROOT
-
+ROOT = Path(__file__).parent.parent
 SPINNING = "import sys, utils.__main__ as m; m.wait_passively = lambda: None; sys.exit(m.main(sys.argv[1:]))"
 SLEEPING = "import sys, utils.__main__ as m; sys.exit(m.main(sys.argv[1:]))"
 WAYS = {"spinning": (SPINNING, {}), "sleeping": (SLEEPING, {}), "one thread": (SPINNING, {"OMP_NUM_THREADS": "1"})}
