@@ -164,5 +164,7 @@ def plot(points: Sequence[CurvePoint]) -> "Figure":
         if len(lines) == len(sizes):
             axes.plot(sizes, [line.predicted for line in lines], "--")
             axes.errorbar(sizes[-1:], [lines[-1].predicted], [lines[-1].predicted_uncertainty], fmt="s", capsize=4)
-        axes.set(xscale="log", xlabel="minutes", title=name.replace("_", " "))
+        axes.set(xscale="log", xlabel="minutes of speech", title=name.replace("_", " "))
+        axes.set_xticks(ticks := [round(share * most, 1) for share in (*SHARES, 2)], labels=map(str, ticks))
+        axes.minorticks_off()
     return figure
