@@ -53,6 +53,19 @@ def test_an_unknown_verb_and_an_error_are_one_sentence(capsys: pytest.CaptureFix
     assert "has no run named 'none'" in capsys.readouterr().err
 
 
+def test_a_relative_home_is_the_same_folder_in_child_processes(tmp_path: Path) -> None:
+    script = """
+from utils.__main__ import run
+from utils.core.processes import query
+words = ["-c", "from utils.studio.paths import OUTPUT; print(OUTPUT)"]
+run(lambda: print(query(words, str.strip, timeout=60)))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "AMHARIC_XTTS_HOME": "home"}
+    words = [sys.executable, "-c", script]
+    run = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == str(tmp_path / "home" / "output")
+
+
 def test_train_shows_what_it_would_do(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--config", str(ROOT / "configs/standard.yaml"), "--num-epochs", "5", "--show"]) == 0
     text = capsys.readouterr().out

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
-from utils.core.paths import IS_CHECKOUT, require_one_line
+from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, require_one_line
 from utils.core.threads import wait_passively
 
 COMMANDS = Path(__file__).with_name("cli")
@@ -88,6 +88,8 @@ def call(verb: str, words: Sequence[str]) -> int:
 def run(command: Callable[[], int] = main) -> int:
     """Run a command, until Ctrl-C, with standard streams that may be closed, full or of another encoding."""
     os.environ.setdefault("USER", "user")  # torch asks for a name, which the user of a container may lack
+    if home := os.environ.get(HOME_VARIABLE):
+        os.environ[HOME_VARIABLE] = str(Path(home).expanduser().absolute())  # child processes start in another folder
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open until the end

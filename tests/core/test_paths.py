@@ -51,7 +51,7 @@ def test_projects_are_listed_by_name_and_a_link_to_elsewhere_is_refused(tmp_path
 
 
 @pytest.mark.parametrize(
-    "name", ["<img src=x onerror=alert(1)>", "my (new) project", ".hidden", "aux", "a" * 80, "a\nb"]
+    "name", ["<img src=x onerror=alert(1)>", "my (new) project", ".hidden", "aux", "a" * 80, "a\nb", " mine", "mine "]
 )
 def test_a_folder_with_an_odd_name_is_no_project(name: str, tmp_path: Path) -> None:
     (tmp_path / name).mkdir()

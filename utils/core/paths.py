@@ -6,6 +6,7 @@ from pathlib import Path
 from utils.core.errors import NameNotAllowedError, OutsideFolderError
 
 ROOT = Path(__file__).resolve().parents[2]  # holds the package: a checkout, or site-packages
+HOME_VARIABLE = "AMHARIC_XTTS_HOME"  # of the folder that holds ``output``
 IS_CHECKOUT = (ROOT / "xtts_demo.py").is_file()
 SAMPLE_SPEECH = ROOT / "utils" / "studio" / "data" / "sample.ogg"  # of the sample project
 TINY_MODEL = ROOT / "utils" / "xtts" / "data" / "tiny"  # the embedded model

@@ -5,11 +5,9 @@ import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
 
-from utils.core.errors import StorageError
-from utils.core.paths import IS_CHECKOUT, ROOT, resolve_inside, validate_name
+from utils.core.errors import NameNotAllowedError, StorageError
+from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, ROOT, resolve_inside, validate_name
 from utils.studio.facts import Problem, ProjectError
-
-HOME_VARIABLE = "AMHARIC_XTTS_HOME"
 
 
 def home() -> Path:
@@ -108,7 +106,9 @@ def _folders(output: Path) -> list[Path]:
 
 def _problem(folder: Path) -> StorageError | None:
     try:
-        resolve_inside(folder.parent, validate_name(folder.name))
+        if validate_name(folder.name) != folder.name:  # a space at an end
+            raise NameNotAllowedError(folder.name)
+        resolve_inside(folder.parent, folder.name)
     except StorageError as error:
         return error
     return None

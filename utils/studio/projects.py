@@ -87,11 +87,12 @@ def find(name: str, output: Path = OUTPUT) -> Project:
 
 def _unused(name: str, output: Path, renamed: str = "") -> Project:
     """Return the project of a new name; raise when another one than ``renamed`` has it."""
-    root = resolve_inside(output, validate_name(name))
-    taken = same_folder(root.name, output)
-    if taken and (taken != renamed or taken == root.name):
-        raise ProjectError(Problem.PROJECT_EXISTS if taken == root.name else Problem.OTHER_CASE, root.name, taken)
-    return Project(root)
+    name = validate_name(name)
+    resolve_inside(output, name)
+    taken = same_folder(name, output)
+    if taken and (taken != renamed or taken == name):
+        raise ProjectError(Problem.PROJECT_EXISTS if taken == name else Problem.OTHER_CASE, name, taken)
+    return Project(output.resolve() / name)  # resolving the name too would give its old capital letters on Windows
 
 
 def duplicate(
