@@ -10,13 +10,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.dataset.building import SETTINGS, clip
 from utils.config import DatasetConfig
 from utils.core.facts import Fact
 from utils.dataset import editor
 from utils.dataset.clip import Recording
-from utils.dataset.facts import TextsFitOtherClips
+from utils.dataset.facts import Prepared, TextsFitOtherClips
+from utils.dataset.list_check import as_listed
 from utils.dataset.prepare import prepare
-from utils.dataset.store import Dataset, load_dataset
+from utils.dataset.store import Dataset, Store, load_dataset
 from utils.recognition.aligner import Rows
 from utils.recognition.pairing import TextIndex, pair
 from utils.recognition.units import units_of
@@ -51,6 +53,32 @@ def test_texts_of_another_recording_fit_no_clip() -> None:
     index = TextIndex(texts)
     clips = [index.scores(heard(noise.integers(1, 30, 40).tolist(), noise), at) for at in range(60)]
     assert len(pair(clips, texts)) < 6
+
+
+@pytest.fixture
+def doubted(tmp_path: Path) -> Path:
+    """A dataset of three recordings whose texts are held to be those of other clips."""
+    store = Store(tmp_path / "dataset")
+    clips = [clip(number, recording=f"r{number % 3}") for number in range(30)]
+    pairs = [as_listed(each, "ሌላ ጽሑፍ") for each in clips]
+    store.put(changed for changed, _ in pairs)
+    store.propose({changed.id: repair for changed, repair in pairs})
+    return store.folder
+
+
+def test_a_repair_keeps_a_text_that_a_person_typed(doubted: Path) -> None:
+    editor.set_text(doubted, "r0-0", "የተጻፈ ጽሑፍ")
+    editor.repair_list(doubted)
+    assert (load_dataset(doubted).clips["r0-0"].text, len(load_dataset(doubted).kept)) == ("የተጻፈ ጽሑፍ", 29)
+
+
+def test_a_repair_splits_as_the_settings_say_and_is_counted_in_the_result(doubted: Path) -> None:
+    settings = SETTINGS.model_copy(update={"repair_list": True, "eval_share": 0.5, "split_by": "time"})
+    facts = list[Fact]()
+    contents = prepare([], doubted, settings, facts.append)
+    held_out = [clip.recording for clip in contents.kept if clip.split == "eval"]
+    assert [held_out.count(f"r{number}") for number in range(3)] == [5, 5, 5]
+    assert [fact.clips for fact in facts if isinstance(fact, Prepared)] == [30]
 
 
 def rows_of_people() -> list[dict[str, str]]:

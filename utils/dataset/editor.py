@@ -265,11 +265,12 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
     )
 
 
-def repair_list(folder: Path) -> Edit:
+def repair_list(folder: Path, share: float = 0.05, by: split.By = "recording") -> Edit:
     """Give clips the texts that were found to fit them instead of those of their list."""
     with editing(folder, "repair") as session:
         proposed = session.store.proposed()
         session.put([with_fields(clip, proposed[clip.id]) for clip in session.clips(proposed)])
+        session.assign_split(share, by)
     return Edit("repair", tuple(session.after.values()))
 
 

@@ -28,6 +28,7 @@ from utils.dataset.facts import (
     Checking,
     DatasetError,
     DatasetProblem,
+    HeldOut,
     NothingTranscribedError,
     Prepared,
     Reason,
@@ -80,10 +81,11 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
     with file_lock(folder / LOCK), _opened(recognisers, recordings, settings, report) as opened:
         preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
         preparation.process(recordings, problems, opened)
-        preparation.finish()
-    if settings.repair_list and editor.repair_list(folder).clips:
+        note = preparation.finish()
+    if settings.repair_list and editor.repair_list(folder, settings.eval_share, settings.split_by).clips:
         write_lists(folder, settings.language)
-        return preparation.store.read()
+        preparation.contents = preparation.store.read()
+    preparation.report_result(note)
     return preparation.contents
 
 
@@ -205,8 +207,8 @@ class _Preparation:
         for path in waiting:
             self._refuse(Bad(path, error))
 
-    def finish(self) -> None:
-        """Choose the split of the new clips, write the lists, and report what there is."""
+    def finish(self) -> HeldOut | None:
+        """Choose the split of the new clips, and write the lists; return what to know about the split."""
         contents = self.contents
         choice = split.assign(contents.clips.values(), self.settings.eval_share, self.settings.split_by)
         changed = [dataclasses.replace(contents.clips[name], split=side) for name, side in choice.splits.items()]
@@ -216,10 +218,15 @@ class _Preparation:
                 self.store.rank()
         contents.clips.update({clip.id: clip for clip in changed})
         write_lists(self.folder, self.settings.language)
+        return choice.note
+
+    def report_result(self, note: HeldOut | None) -> None:
+        """Report what there is now."""
+        contents = self.contents
         self.report(statistics.account(contents).total)
         self.report(statistics.split_totals(contents.kept))
-        if choice.note:
-            self.report(choice.note)
+        if note:
+            self.report(note)
         differing = [clip for clip in contents.kept if clip.other_text]
         if differing and self.added:
             self.report(TextsDiffer(len(differing), differing[0].text, differing[0].other_text))

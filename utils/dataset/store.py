@@ -245,9 +245,9 @@ class Store(Database):
             )
 
     def proposed(self) -> dict[str, str]:
-        """Return the changes that were proposed for clips whose text is still held not to match."""
+        """Return the changes that were proposed for clips whose text is still the doubted one."""
         query = f"""SELECT id, value FROM meta JOIN clips ON name = '{REPAIR}' || id
-            WHERE status = 'excluded' AND reason = '{Reason.TEXT_DIFFERS}'"""
+            WHERE status = 'excluded' AND reason = '{Reason.TEXT_DIFFERS}' AND other_text <> ''"""
         with self.reading() as db:
             return dict(db.execute(query).fetchall())
 
