@@ -1,5 +1,6 @@
 """The Data tab in a real browser: uploads, clips that are edited and heard, many clips, and the microphone."""
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,9 +11,12 @@ from tests.dataset.building import built, recordings
 from tests.dataset.layouts import BY_NAME, TEXTS, write
 from tests.ui.data_folders import many_clips, talks
 from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, late_answers, opened, serving, settle
+from utils.core.facts import to_json
 from utils.dataset import voice_recordings
+from utils.dataset.facts import ListPattern, TextsFitOtherClips
+from utils.dataset.list_check import as_listed
 from utils.dataset.sources import find_recordings
-from utils.dataset.store import load_dataset
+from utils.dataset.store import FINDING, Store, load_dataset
 from utils.studio import uploads
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -205,6 +209,39 @@ def test_what_two_tabs_type_on_one_text_is_kept(seen: Seen, served: Served, tmp_
     other.get_by_role("button", name="Use the other text").click()
     expect(theirs).to_have_value("አራተኛ")
     expect(other.locator("#clip-editor .message")).to_be_hidden()
+    assert seen.complaints == []
+
+
+def test_a_click_into_the_text_lets_a_person_type_there(seen: Seen, served: Served) -> None:
+    page, text = seen.page, seen.page.locator("#clip-editor textarea")
+    many_clips(served.project().dataset, 250)
+    page.locator("#data-review-button").click()
+    page.locator("#clips [data-clip]").first.click()
+    expect(text).not_to_have_value("")
+    before = text.input_value()
+    text.click()
+    page.keyboard.type("abc")  # by keys; another alphabet would be inserted
+    page.keyboard.press("Backspace")
+    expect(text).to_be_focused()
+    assert sorted(text.input_value()) == sorted(f"{before}ab")
+
+
+def test_examples_of_a_list_to_repair_are_heard_beside_the_clips(seen: Seen, served: Served, tmp_path: Path) -> None:
+    page, project, clips = seen.page, served.project(), seen.page.locator("#clips [data-clip]")
+    built(recordings(tmp_path / "in", 1, seconds=16.0), project)
+    store, fitting = Store(project.dataset), next(iter(load_dataset(project.dataset).kept))
+    doubted, change = as_listed(fitting, "ሌላ")
+    store.set_meta(FINDING, json.dumps(to_json(TextsFitOtherClips(1, 1, ListPattern.SHIFTED, 0, 0, 0, tmp_path))))
+    store.put([doubted])
+    store.propose({doubted.id: change})
+    page.locator("#data-review-button").click()
+    example = page.locator("#clips tr:not(:has([data-clip])) .play")
+    example.click()
+    expect(example).to_have_text("■")
+    clips.first.click()
+    expect(page.locator("#clip-editor h3")).to_have_text(clips.first.inner_text())
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#clip-editor h3")).to_have_text(clips.nth(1).inner_text())
     assert seen.complaints == []
 
 

@@ -12,11 +12,12 @@ from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
 from tests.ui.data_folders import add_run, many_clips
+from utils.dataset import editor
 from utils.dataset.clip import Clip
 from utils.dataset.store import Store, View, load_dataset
 from utils.studio import projects
 from utils.studio.paths import Project
-from utils.ui import app
+from utils.ui import app, views
 from utils.ui.i18n import t
 from utils.ui.tabs.data import tab as data
 from utils.xtts.pronunciations import overrides
@@ -125,6 +126,15 @@ def test_what_this_tab_stored_itself_is_no_conflict(visitors: tuple[Visitor, Vis
     assert "Keep my text" not in shown
 
 
+def test_clips_with_the_same_text_are_each_corrected(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+    mine, folder = visitors[0], output / "voice" / "dataset"
+    second = [*load_dataset(folder).kept][1]
+    for clip in (mine.clip, second):
+        editor.set_text(folder, clip.id, "ስተት")
+        mine.send("save_text", "ስህተት", "ስተት", clip=clip.id, of=clip.id)
+        assert load_dataset(folder).clips[clip.id].text == "ስህተት"
+
+
 def test_the_text_of_a_clip_that_is_gone_is_shown(visitors: tuple[Visitor, Visitor], output: Path) -> None:
     mine = visitors[0]
     store = Store(Project(output / "voice").dataset)
@@ -146,6 +156,21 @@ def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(block
     assert "Keep my text" in shown
     note("የእኔ", "የሌላ")
     assert run.note == "የእኔ"
+
+
+def test_runs_with_the_same_note_each_get_the_new_one(blocks: gr.Blocks, output: Path) -> None:
+    html = next(block for block in blocks.blocks.values() if block.elem_id == "runs")
+    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    visitor = SessionState(blocks)
+    for name in ("20260101-000000-prepare", "20260102-000000-prepare"):
+        run = add_run(Project(output / "voice"), name)
+        typed = {"act": "note", "note": "good", "noteBase": "", "run": name, "of": name}
+        auditing.respond(blocks, event, [None, "voice", "en", name], visitor, **typed)
+        assert run.note == "good"
+
+
+def test_my_note_can_be_kept_where_another_tab_emptied_it() -> None:
+    assert 'data-note-base=""' in views.conflict("note", "", "note", "en")
 
 
 @pytest.mark.parametrize("status", ["", "unchecked", "approved", "all"])

@@ -175,7 +175,7 @@ class PanelRequest:
     name: str  # of the project
     language: str
     fields: Mapping[str, Any] = field(default_factory=dict)
-    seen: dict[str, Any] = field(default_factory=dict)  # see ``PageContext``
+    seen: dict[Any, Any] = field(default_factory=dict)  # see ``PageContext``
     turn: int = 0  # higher after every action of the panel
 
     @property
@@ -191,7 +191,7 @@ class PanelRequest:
         base = self.fields.get(f"{name}Base")
         if not isinstance(base, str):  # a program that saw none
             return None
-        saved_on, saved = self.seen.get(f"{name} saved", (base, base))
+        saved_on, saved = self.seen.get(self._saved_key(name), (base, base))
         return [base, saved] if saved_on == base else [base]
 
     def is_edited(self, name: str, stored: str) -> bool:
@@ -203,7 +203,10 @@ class PanelRequest:
 
     def note_saved(self, name: str, stored: str) -> None:
         """Remember what was saved of a field: the next edit may be on its way before the answer has arrived."""
-        self.seen[f"{name} saved"] = self.text(f"{name}Base"), stored
+        self.seen[self._saved_key(name)] = self.text(f"{name}Base"), stored
+
+    def _saved_key(self, name: str) -> tuple[str, ...]:
+        return "saved", name, self.name, self.text("of")  # the clip or run whose text it is
 
     def number(self, name: str) -> float:
         try:

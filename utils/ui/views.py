@@ -82,8 +82,12 @@ def details(title: str, content: str, elem_id: str = "") -> str:
 
 
 def attributes(**values: object) -> str:
-    """Return attributes of an HTML element; True stands alone, and what is empty, False or None is left out."""
-    named = {name.rstrip("_").replace("_", "-"): value for name, value in values.items() if value not in ("", None)}
+    """Return attributes of an HTML element; True stands alone. None, False and "" (unless of a base) are left out."""
+    named = {
+        name.rstrip("_").replace("_", "-"): value
+        for name, value in values.items()
+        if value is not None and (value != "" or name.endswith("_base"))
+    }
     parts = (
         name if value is True else f'{name}="{escape(str(value))}"'
         for name, value in named.items()

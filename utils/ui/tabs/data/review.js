@@ -7,7 +7,7 @@ const ticked = new Set();
 element.panelData = () => ({ ticked: [...ticked] });
 const boxes = () => [...element.querySelectorAll('input[data-tick]')];
 let place = 0, placed = '';  // of the clip that was opened; kept when an edit moves it or takes it out of the list
-const rows = () => [...element.querySelectorAll('#clips tbody tr')];
+const rows = () => [...element.querySelectorAll('#clips tbody tr:has([data-clip])')];
 element.addEventListener('click', event => {
   const play = event.target.closest('[data-play]');
   const row = event.target.closest('#clips tbody tr');
@@ -19,14 +19,14 @@ element.addEventListener('click', event => {
       player.play().then(() => {}, quiet);
       playing = play; play.textContent = '■';
     }
-    row.querySelector('[data-clip]').click();
+    row.querySelector('[data-clip]')?.click();  // an example of the list that can be repaired has none
   } else if (event.target.closest('[data-clip]')) {
     placed = '';
     element.querySelector('tr.chosen')?.classList.remove('chosen');
     row.classList.add('chosen');  // at once; the answer brings the same
   } else if (event.target.closest('[data-part]')) {
     playPart();
-  } else if (event.detail && event.target.closest('#clip-editor [data-act]')) {
+  } else if (event.detail && event.target.closest('#clip-editor button[data-act]')) {
     element.querySelector('#clip-editor').focus();  // so that the keys below act, and no text takes them
   }
 });
