@@ -2,6 +2,7 @@
 
 import dataclasses
 import re
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -23,6 +24,7 @@ DETAILS = "list_check.tsv"  # in the dataset
 SAMPLE = 60  # clips that are looked at before all are
 MIN_CLIPS = 12  # fewer say nothing about a list
 MANY = 0.1  # share of texts that fit other clips, from which on the list is doubted
+PROGRESS_SECONDS = 0.5  # between two reports of progress
 MOSTLY = 0.8  # share of the clips that follow a pattern
 
 Given = Sequence[tuple[Recording, str]]  # with content hashes
@@ -63,9 +65,11 @@ def find_fitting_texts(
     fitting = pair(tried, texts)
     if sum(texts[at] != texts[chosen[row]] for row, at in fitting.items()) < max(4, MANY * len(chosen)):
         return {}, None
-    clips = []
+    clips, reported = [], 0.0
     for number in range(len(listed)):
-        report(Progress(number, len(listed), "pair_texts"))
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            reported = time.monotonic()
+            report(Progress(number, len(listed), "pair_texts"))
         clips.append(sample[number] if number in sample else scores_of(number))
     pairs = pair(clips, texts)
     moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
