@@ -36,6 +36,7 @@ from utils.core import wording
 from utils.core.fields import Fields, field_values, set_fields
 
 EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with Ctrl-C
+FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # in a sentence; nobody else's business
 
 
 class Resource(StrEnum):
@@ -308,4 +309,4 @@ def explain_to_others(error: AmharicTtsError) -> str:
     for path in field_values(error).values():
         if isinstance(path, (str, Path)) and Path(path).is_absolute():
             said = said.replace(str(path), Path(path).name)
-    return said
+    return FOLDERS.sub("", said)  # also within a detail

@@ -2,7 +2,6 @@
 
 import errno
 import logging
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -13,7 +12,7 @@ from pydantic import Field, create_model, field_validator
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
 from utils.config.facts import InvalidSettingsError, Rule, broken
-from utils.core.errors import AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
+from utils.core.errors import FOLDERS, AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
 from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
@@ -29,7 +28,6 @@ SETTINGS = (
 OPENAI_VOICES = frozenset("alloy ash ballad cedar coral echo fable marin nova onyx sage shimmer verse".split())
 OPUS_RATES = (8000, 12_000, 16_000, 24_000, 48_000)
 MAX_MESSAGE = 600  # characters; a message may quote the request
-FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # none of the client's business
 
 logger = logging.getLogger(__name__)
 
