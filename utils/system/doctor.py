@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import psutil
 
 from utils.core.errors import shortage
+from utils.core.paths import IS_CHECKOUT
 from utils.recognition.recognisers.choice import missing_gpu_library
 from utils.studio import paths
 from utils.system import packages as pinned
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 Verdict = Literal["pass", "warn", "fail"]  # warn: something is slower or missing, but the rest works
 GIB = 2**30
-INSTALL_AGAIN = "Run start.sh (Windows: start.bat) again; it installs what is missing."
+INSTALL_AGAIN = (
+    "Run start.sh (Windows: start.bat) again; it installs what is missing."
+    if IS_CHECKOUT
+    else f"Run: {sys.executable} -m pip install --force-reinstall <wheel or repository URL>"
+)
 
 
 @dataclass(frozen=True)
