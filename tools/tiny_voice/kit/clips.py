@@ -82,7 +82,8 @@ class Clips:
         """Read the clips of a pack from the work folder; render them first if they are not there."""
         lines = (pack / TAKES).read_text("utf-8").splitlines()[:amount]
         takes = [Take(**json.loads(line)) for line in lines]
-        names = [work / f"{name}-{len(takes)}.npy" for name in ("sound", "codes", "first")]
+        digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
+        names = [work / f"{name}-{digest}.npy" for name in ("sound", "codes", "first")]
         if not names[-1].is_file():
             sounds, codes = zip(*_render(pack, takes, cores), strict=True)
             first = np.cumsum([0, *map(len, codes)])
