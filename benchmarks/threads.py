@@ -41,11 +41,14 @@ def main() -> None:
         for count in arguments.busy:
             others = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
             taken: dict[str, list[float]] = {way: [] for way in WAYS}
-            for _ in range(arguments.rounds):
-                for way, (program, environment) in WAYS.items():
-                    taken[way].append(seconds(program, environment, out))
-            for other in others:
-                other.kill()
+            try:
+                for _ in range(arguments.rounds):
+                    for way, (program, environment) in WAYS.items():
+                        taken[way].append(seconds(program, environment, out))
+            finally:
+                for other in others:
+                    other.kill()
+                    other.wait()
             print(f"| {count} |", *(f"{statistics.median(each):.1f} s |" for each in taken.values()), flush=True)
 
 
