@@ -62,6 +62,8 @@ FAILURES = {  # a command: its exit code and a part of what it says
     "export nowhere --out x": (1, "nowhere"),
     "evaluate --checkpoints nowhere": (1, "nowhere"),
     "advise --project none": (1, "none"),
+    "advise --curve 0": (2, "--curve: must be above 0"),
+    "advise --curve -5": (2, "--curve"),
     "memory-plan --config nowhere.yaml": (1, "nowhere.yaml cannot be read"),
     "serve --model nowhere": (1, "nowhere"),
     "check-text nowhere.csv --model nowhere": (1, "nowhere"),

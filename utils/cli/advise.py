@@ -32,9 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--version", default=TrainConfig().version, help="base model, such as tiny")
     parser.add_argument("--out", type=Path, metavar="FILE.yaml", help="write the settings to a file for train --config")
     parser.add_argument(
-        "--curve", type=float, metavar="MINUTES", help="train on four sizes of the data, and say what more would bring"
+        "--curve",
+        type=_minutes,
+        metavar="MINUTES",
+        help="train on four sizes of the data, and say what more would bring",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _minutes(written: str) -> float:
+    value = float(written)
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError("must be above 0")
+    return value
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -44,10 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     if not data.clips:
         raise InputError(Problem.NO_TRAINING_CLIPS, str(dataset))
     advice = advise(data)
-    if arguments.curve:
-        return draw_curve(dataset, advice.config, 60 * arguments.curve)
     if arguments.out:
         write_atomically(arguments.out, advice.config.to_yaml())
+    if arguments.curve is not None:
+        return draw_curve(dataset, advice.config, 60 * arguments.curve)
     if arguments.json:
         rows = [dict(zip(("setting", "value", "reason", "source"), row, strict=True)) for row in explained(advice)]
         values = {"preset": advice.preset, "recommendations": rows, "promise": describe(advice.promise)}
@@ -67,8 +77,8 @@ def draw_curve(dataset: Path, config: TrainConfig, seconds: float) -> int:
 
     points = measure_curve(read_clips(config, dataset), config, dataset.parent, seconds, follow)
     path = dataset.parent / "curve.png"
-    plot(points).savefig(path, dpi=120)
     write_atomically(path.with_suffix(".json"), json.dumps([point._asdict() for point in points], indent=1))
+    plot(points).savefig(path, dpi=120)
     print("  ".join(f"{name:>11}" for name in CurvePoint._fields))
     for point in points:
         print("  ".join(f"{'–' if value is None else round(value, 3):>11}" for value in point))
