@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from utils.config import SpeechConfig, TrainConfig
-from utils.core.facts import Fact, Progress, Report
+from utils.core.facts import Fact, Progress, Report, WarningFact
 from utils.dataset.metadata import ClipLists
+from utils.studio.paths import Project
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,21 +76,29 @@ def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend |
 def measure_curve(
     clips: ClipLists, config: TrainConfig, folder: Path, seconds: float, report: Report
 ) -> list[CurvePoint]:
-    """Train on parts of the clips within a time; ``folder`` is where the runs lie meanwhile."""
+    """Train on parts of the clips within a time, in the folder of their project; each warning is reported once."""
     started, trainings = time.monotonic(), len(SHARES) * len(SEEDS)
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-") as scratch:
+    pronunciations, warned = Project(folder).pronunciations, list[Fact]()
+
+    def warn(fact: Fact) -> None:
+        if isinstance(fact, WarningFact) and fact not in warned:
+            warned.append(fact)
+            report(fact)
+
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-", ignore_cleanup_errors=True) as scratch:
         runs = Path(scratch) / "runs"
         config = config.model_copy(
             update={"num_epochs": 1000, "save_n_checkpoints": 1, "sample_texts": "-", "score_sentences": SENTENCES}
         )
-        update, rest = _train(clips, _of_length(config, PROBED), runs / "probe")[1:]
+        update, rest = _train(clips, _of_length(config, PROBED), runs / "probe", pronunciations, warn)[1:]
         each = (seconds - (time.monotonic() - started)) / trainings - rest
         settings = _of_length(config, max(MIN_UPDATES, int(each / update)))
         points = []
         for number, (share, seed) in enumerate((share, seed) for share in SHARES for seed in SEEDS):
             report(Progress(number, trainings, "curve"))
             chosen = settings.model_copy(update={"seed": seed})
-            points.append(_train(subset(clips, share, seed), chosen, runs / f"{number}")[0])
+            part = subset(clips, share, seed)
+            points.append(_train(part, chosen, runs / f"{number}", pronunciations, warn)[0])
     return points
 
 
@@ -104,7 +113,9 @@ def subset(clips: ClipLists, share: float, seed: int) -> ClipLists:
     return replace(clips, train=tuple(clips.train[at] for at in sorted(chosen)))
 
 
-def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint, float, float]:
+def _train(
+    clips: ClipLists, config: TrainConfig, run: Path, pronunciations: Path, report: Report
+) -> tuple[CurvePoint, float, float]:
     """Train once; return its evaluation with the scores, the seconds of an update, and those of all else."""
     import torch
 
@@ -117,14 +128,16 @@ def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint
     from utils.training.preparation import prepare_data
     from utils.training_optimizations import TrainingOptimizer
     from utils.xtts.model import load_gpt
+    from utils.xtts.pronunciations import overrides
 
     scores: dict[str, float] = {}
     updated: list[float] = []  # when
-    scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder))
+    scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder, pronunciations))
 
     def hear(fact: Fact) -> None:
         if isinstance(fact, Train):
             updated.append(time.monotonic())
+        report(fact)
 
     def score(spoken: Sequence["SpokenSentence"], _loss: float, _base_loss: float | None) -> dict[str, float]:
         scores.update(scorer(spoken))
@@ -134,7 +147,7 @@ def _train(clips: ClipLists, config: TrainConfig, run: Path) -> tuple[CurvePoint
         return chosen_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision))
 
     run.mkdir(parents=True)
-    data = prepare_data(clips, (), config, run, model_source())
+    data = prepare_data(clips, (), config, run, model_source(hear), overrides=overrides(pronunciations))
     torch.manual_seed(config.seed)
     gpt = load_gpt(data.base.folder, data.tokenizer)
     TrainingOptimizer.from_config(config).apply(gpt)
