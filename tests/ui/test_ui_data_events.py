@@ -188,6 +188,24 @@ def test_a_decision_opens_the_next_clip_of_the_list(blocks: gr.Blocks, output: P
     assert f'name="of" value="{second}"' in str(shown)
 
 
+def test_a_decision_sent_twice_does_not_return_to_its_clip(blocks: gr.Blocks, output: Path) -> None:
+    second, third = (clip.id for clip in Store(output / "voice" / "dataset").page(View("unchecked"), 1).clips[1:3])
+    html = next(block for block in blocks.blocks.values() if block.elem_id == "review")
+    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    visitor = SessionState(blocks)
+    for _ in range(2):
+        typed = {"act": "exclude", "of": second, "why": "noise"}
+        (shown,) = auditing.respond(blocks, event, [None, "voice", "en"], visitor, **typed)
+        assert f'name="of" value="{third}"' in str(shown)
+
+
+def test_undoing_a_decision_on_the_open_clip_leaves_it_open(blocks: gr.Blocks, output: Path) -> None:
+    clip = Store(output / "voice" / "dataset").page(View("all"), 1).clips[0].id
+    editor.approve(output / "voice" / "dataset", [clip])
+    shown = auditing.act(blocks, "review", "undo", "voice", of=clip, clip=clip, status="all")
+    assert f'name="of" value="{clip}"' in str(shown)
+
+
 def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blocks, output: Path) -> None:
     project = Project(output / "voice")
     clip = next(iter(load_dataset(project.dataset).kept))

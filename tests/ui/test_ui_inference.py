@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.studio.test_takes import spoken
+from tests.studio.test_takes import make_take, spoken
 from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
@@ -30,7 +30,7 @@ from utils.ui.run_panel import task_status
 from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import picker_state
 from utils.ui.tabs.inference.tab import new_session
-from utils.ui.tabs.inference.takes import facts_html
+from utils.ui.tabs.inference.takes import facts_html, take_html
 from utils.ui.tabs.inference.text import preview_html
 from utils.xtts.tokenizer import TokenizedText
 
@@ -62,6 +62,12 @@ def test_a_stopped_take_says_so() -> None:
     recorded = recorder.take()
     assert recorded is not None
     assert t("inference.stopped_early_note", "en") in facts_html(recorded.take, "en")
+
+
+def test_a_shorter_take_is_shown_from_its_first_sentence(tmp_path: Path) -> None:
+    take = make_take(Project(tmp_path), "ሰላም።")
+    page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
+    assert "ሰላም።" in take_html(PanelRequest(page, "p", "en", {"take": take.name, "first": "50"}))
 
 
 def test_texts_do_not_become_html() -> None:

@@ -133,6 +133,9 @@ def test_the_time_of_a_training_is_that_of_the_newest_run_with_the_same_model(tm
     events = ({"kind": "train", "step": step, "samples_per_second": 2.0} for step in (1, 2))
     run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
     assert settings.training_seconds(config, 10, project, histories) == 30
+    make_run(project, "20260102-000000-train", version="tiny", custom_model="/other")
+    make_run(project, "20260103-000000-train", version="v2.0.3")
+    assert settings.training_seconds(config, 10, project, histories) == 30
     other = config.model_copy(update={"version": "v2.0.2"})
     assert settings.training_seconds(other, 10, project, histories) is None
 

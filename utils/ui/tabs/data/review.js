@@ -88,11 +88,11 @@ element.addEventListener('pointerup', event => {
 element.addEventListener('dblclick', event => { if (event.target.closest('.wave')) mark('at', event); });
 
 // Space plays, Enter approves, Delete excludes, S splits, T trims, Ctrl-Z undoes, and the arrows choose another clip,
-// wherever the focus is but in text; a button that has it is pressed by Space and Enter.
+// wherever the focus is but in text; a button or link that has it is pressed by Space and Enter.
 window.reviewKeys?.abort();  // of a list that was shown before
 window.reviewKeys = new AbortController();
 document.addEventListener('keydown', event => {
-  const control = event.target.closest('input, textarea, select, [role=combobox], button, summary');
+  const control = event.target.closest('input, textarea, select, [role=combobox], button, summary, a[href]');
   const isText = control?.matches('input:not([type=checkbox]), textarea, select, [role=combobox]');
   const isPressed = control && !control.matches('#clips td button') && [' ', 'Enter'].includes(event.key);
   if (!element.checkVisibility() || document.querySelector('dialog') || isText || isPressed) return;
@@ -114,7 +114,7 @@ document.addEventListener('keydown', event => {
   } : {};
   if (event.altKey || !actions[event.key]) return;
   event.preventDefault();
-  actions[event.key]();
+  if (!event.repeat || isShortcut || event.key.startsWith('Arrow')) actions[event.key]();  // a held key decides once
 }, { signal: window.reviewKeys.signal });
 
 element.refreshed = () => {

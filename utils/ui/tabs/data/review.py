@@ -65,7 +65,10 @@ def _changing(action: Action) -> Callable[[PanelRequest], Mapping[str, Any]]:
         if len(edit.clips) > 1:  # else the button "Undo" says so
             what = _edit_name(edit.name, request.language)
             notify(t("data.done_count", request.language, what=what, count=len(edit.clips)))
-        if edit.name in DECISIONS and opened in before and any(clip.id == opened for clip in edit.clips):
+        is_decision = edit.name in DECISIONS and request.text("act") != "undo"
+        if is_decision and opened not in before:  # its key was pressed twice: the next clip is open already
+            return {}
+        if is_decision and any(clip.id == opened for clip in edit.clips):
             after = _listed(request)
             place = after.index(opened) + 1 if opened in after else before.index(opened)
             return {"clip": after[min(place, len(after) - 1)] if after else ""}

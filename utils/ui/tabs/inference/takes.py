@@ -47,7 +47,8 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: 
             name = action(request.project, request.text("take"))
             names = takes.names(request.project)
             selected = name if name in names else next(iter(names), "")
-            return {chosen: selected, "said": t(say, request.language)}
+            fresh = {"sentence": "", "first": "", "made": ""}
+            return {chosen: selected, **fresh, "said": t(say, request.language)}
 
         return act
 
@@ -110,6 +111,7 @@ def take_html(request: PanelRequest) -> str:
         return ""
     take = takes.load(request.project, name)
     first = int(request.text("first")) if request.text("first").isdecimal() else 0
+    first = first if first < len(take.pieces) else 0  # it is that of a longer take
     numbered = list(enumerate(take.pieces))[first : first + MAX_SENTENCES]
     rows = html("speech.html", "sentences", name, [_sentence(request, take, *each) for each in numbered])
     turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}

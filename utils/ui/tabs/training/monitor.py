@@ -200,7 +200,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
 
 
 def start_state(project: Project, values: Mapping[str, object], language: str) -> dict[str, Any]:
-    """Return whether a run can be started, on which device."""
+    """Return whether a run can be started, and on which device."""
     device: Any = known_device()
     if detect_device().done() and (error := detect_device().exception()):
         line = describe_error(error, language)

@@ -206,9 +206,11 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
 
 
 def training_seconds(config: TrainConfig, updates: int, project: Project, histories: HistoryCache) -> float | None:
-    """Return how long a training will take, at the speed of the newest run if that trained the same model."""
-    run = next(iter(list_trainings(project)), None)
-    if run is None or training_checks.read_settings(run).get("version") != config.version:
+    """Return how long a training will take, at the speed of the newest run with the same model."""
+    model = {"version": config.version, "custom_model": config.custom_model}
+    same = (run for run in list_trainings(project) if model.items() <= training_checks.read_settings(run).items())
+    run = next(same, None)
+    if run is None:
         return None
     speeds = [speed for _, speed in histories.read(run).points("speed")]
     return updates * config.batch_size * config.grad_acumm * len(speeds) / sum(speeds) if sum(speeds) > 0 else None
