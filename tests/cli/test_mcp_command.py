@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +50,6 @@ def test_an_assistant_speaks_prepares_and_asks(tmp_path: Path) -> None:
     assert "Abebe" in voices.content[0].text or "Abebe" in str(voices.structured_content)
     assert "is running in" in prepared.content[0].text
     assert "prepare" in str(status.structured_content)
-
-
-def test_the_version_is_that_of_the_project() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["version"] == VERSION
 
 
 def test_nothing_outside_the_folder_is_read_or_written(tmp_path: Path) -> None:
