@@ -75,10 +75,14 @@ document.addEventListener("click", (event) => {
   if (event.target.closest("#close-system")) document.getElementById("open-system").focus();
   const menu = document.getElementById("projects-panel");
   if (menu && !event.target.closest("#projects-panel, #manage-projects, #bar, dialog")) document.getElementById("manage-projects").click();
+  for (const open of document.querySelectorAll("details.menu[open]")) {
+    if (!open.contains(event.target) || event.target.closest("a, button")) open.open = false;
+  }
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Escape" || document.querySelector("dialog")) return;
   document.getElementById("close-system")?.click();
+  document.querySelector("details.menu[open]")?.removeAttribute("open");
   if (document.getElementById("projects-panel")) document.getElementById("manage-projects").click();
   [...document.querySelectorAll(".sheet [data-close]")].find((button) => button.checkVisibility())?.click();
 });
