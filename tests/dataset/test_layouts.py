@@ -129,6 +129,12 @@ def test_columns_by_number_keep_the_first_line_of_a_list_without_header(tmp_path
     assert {recording.text for recording in scan.recordings} == set(TEXTS.values())
 
 
+def test_a_header_may_be_shorter_than_its_lines(tmp_path: Path) -> None:
+    clips(tmp_path)
+    write(tmp_path, "list.csv", ["nr;datei", *lines("7;{name}.wav;{text};almaz")])
+    assert {text_of(each) for each in scan_of(tmp_path, tmp_path / "workspace").recordings} == set(TEXTS.values())
+
+
 def test_thousands_of_texts_are_paired_in_seconds(tmp_path: Path) -> None:
     for number in range(3000):
         (tmp_path / f"{number}.wav").touch()

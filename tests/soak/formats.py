@@ -66,7 +66,7 @@ Format: Layer, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text
 class Outcome(NamedTuple):
     """What reading a file led to."""
 
-    kind: Literal["read", "refused", "failed"]
+    kind: Literal["read", "refused", "failed", "unmarked"]
     reason: str = ""
     has_hint: bool = True
 

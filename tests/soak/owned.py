@@ -42,7 +42,6 @@ from utils.xtts.vocabulary import Vocabulary
 EXPORT = f"export/{Project(Path()).ready.name}"
 STATE, READING = "state", f"{RUN}/{preparation.TOKENIZER_FOLDER}"
 CHECKPOINT = f"export/runs/20260101-120000-train/{checkpoints.FOLDER}/step_7"
-MAY_BE_EMPTY = "inputs"  # version 1.1 wrote a list without entries as an empty file
 INPUTS = f"{DATASET}/recordings/{uploads.INPUTS}"
 TAKE = f"{takes.FOLDER}/1/{takes.METADATA}"
 VOICE = {"voice": torch.linspace(-1, 1, 64)}
@@ -157,7 +156,7 @@ OWNED = tuple(
         ("checkpoint vocabulary", f"{CHECKPOINT}/{VOCABULARY_FILE}", read_texts),
         ("checkpoint text settings", f"{CHECKPOINT}/{SETTINGS_FILE}", read_texts),
         ("take", TAKE, read_take),
-        (MAY_BE_EMPTY, INPUTS, lambda path: uploads.read_inputs(Project(path.parents[2]))),
+        ("inputs", INPUTS, lambda path: uploads.read_inputs(Project(path.parents[2]))),
         ("queue", "queue/runs/.queue.json", lambda path: runs.watch_queue(Project(path.parents[1]))),
         ("page.yaml", f"{SETTINGS.name}/page.yaml", PageSettings.load_own),
         ("consent", f"{STATE}/licence.json", hub.require_licence),

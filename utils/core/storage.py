@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 PARTIAL = ".partial"
 SIGNED_START, SIGNED_END = b"# sha256: ", b"# end\n"
-SIGNED_LINE = re.compile(rb"^\s*# (sha256: \S{9}|end\s*$)|[0-9a-f]{4} \(if|\x00", re.MULTILINE)
+SIGNED_LINE = re.compile(rb"^\s*# (sha|end\s*$)|[0-9a-f]{4} \(if|\x00", re.MULTILINE)
 SIGNED = re.compile(SIGNED_START + rb"(\S+) [^\n]*\n(.*)" + SIGNED_END, re.DOTALL)
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 RESERVE = 1.01  # file systems need a little for themselves
@@ -136,14 +136,16 @@ def verify_signed(content: bytes) -> bytes:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Read a document that nothing depends on; a missing or damaged one, or one that is no object, reads as empty."""
+    """Read a document that nothing depends on; a missing or damaged one reads as empty."""
     try:
         content = read_document(path)
+        if not isinstance(content, dict):
+            raise ValueError("it holds no object")  # noqa: TRY004, TRY301  # damaged like any other
     except (OSError, ValueError) as error:
         if path.is_file():
             logger.warning("%s", FileIgnored(path, str(error)))
         return {}
-    return content if isinstance(content, dict) else {}
+    return content
 
 
 def cached_while_unchanged(maxsize: int) -> Callable[[F], F]:

@@ -112,7 +112,9 @@ def used_corpora(dataset: Path) -> dict[str, list[str]]:
         used = read_document(dataset / USED) if (dataset / USED).is_file() else {}
     except ValueError as error:
         raise FileDamagedError(dataset / USED) from error
-    return {source: list(map(str, about)) for source, about in used.items() if isinstance(about, list)}
+    if not isinstance(used, dict) or not all(isinstance(about, list) for about in used.values()):
+        raise FileDamagedError(dataset / USED)
+    return {source: list(map(str, about)) for source, about in used.items()}
 
 
 def _first_hours(parts: Iterable[ScanResult], hours: float) -> ScanResult:

@@ -327,7 +327,7 @@ class Shards:
             noted = {name.decode(): value.decode() for name, value in (reader.schema.metadata or {}).items()}
             is_whole = batch.schema.equals(self.schema) and noted.get("rows") == str(len(keys))
             is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
-        except (pa.ArrowException, OSError, ValueError, IndexError) as error:
+        except (pa.ArrowException, OSError, ValueError, IndexError, SystemError) as error:  # of a length below 0
             raise DamagedFeaturesError(path, str(error)) from error
         checked = (name for name in self.columns if thorough or name not in self.bulky)
         if not is_whole or any(noted.get(name) != _digest(batch.column(name)) for name in checked):

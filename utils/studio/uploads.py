@@ -23,11 +23,10 @@ from utils.core.storage import (
     file_lock,
     link_or_copy_atomically,
     make_folder,
+    read_document,
     read_text,
-    sign,
     storage_errors,
-    verify_signed,
-    write_atomically,
+    write_document,
 )
 from utils.core.wording import describe
 from utils.dataset import voice_recordings
@@ -45,7 +44,8 @@ from utils.media import audio
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import RECORDINGS, Project
 
-INPUTS = "places.txt"
+INPUTS = "inputs.json"
+EARLIER_INPUTS = "places.txt"  # of version 1.1, one in a line, unsigned
 UPLOADS, LISTS = "uploads", "lists"
 TAKES = voice_recordings.FOLDER
 MAX_FILES = 20_000  # shown in a preview
@@ -83,12 +83,16 @@ def uploads_folder(project: Project, kind: str) -> Path:
 
 def read_inputs(project: Project) -> list[str]:
     """Return the inputs as entered."""
-    path = project.recordings / INPUTS
+    path, earlier = project.recordings / INPUTS, project.recordings / EARLIER_INPUTS
+    if not path.is_file():
+        return list(filter(None, read_text(earlier).splitlines())) if earlier.is_file() else []
     try:
-        text = verify_signed(read_text(path).encode()).decode() if path.is_file() else ""
+        inputs = read_document(path)
     except ValueError as error:
         raise FileDamagedError(path) from error
-    return list(filter(None, text.splitlines()))
+    if not isinstance(inputs, list) or not all(isinstance(each, str) for each in inputs):
+        raise FileDamagedError(path)
+    return inputs
 
 
 def split_inputs(text: str) -> list[str]:
@@ -115,7 +119,7 @@ def _update(project: Project, change: Callable[[list[str]], list[str]]) -> list[
     make_folder(folder)
     with file_lock(folder / ".lock"):
         inputs = change(read_inputs(project))
-        write_atomically(folder / INPUTS, sign("".join(f"{name}\n" for name in inputs)))
+        write_document(folder / INPUTS, inputs)
     return inputs
 
 

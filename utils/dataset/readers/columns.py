@@ -109,6 +109,7 @@ def columns_by_content(
 ) -> Columns | None:
     """Tell columns by what is in them: letters of the language, seconds, few distinct short values."""
     columns = list(zip(*rows, strict=False))
+    names = [*names, *[""] * len(columns)]  # a header may be shorter than its lines
     others = [at for at in range(len(columns)) if at != audio]
     numbers = [at for at in others if all(NUMBER.fullmatch(cell.strip()) for cell in columns[at])]
     texts = [at for at in others if at not in numbers]
@@ -116,8 +117,8 @@ def columns_by_content(
     if not any(worth.values()):
         return None
     text = max(texts, key=lambda at: worth[at])
-    speakers = [at for at in texts if at != text and _may_be_speaker(columns[at], names[at] if names else "")]
-    by_name = {field: at for at in numbers for field in FIELDS[3:] if names and field in names[at].casefold()}
+    speakers = [at for at in texts if at != text and _may_be_speaker(columns[at], names[at])]
+    by_name = {field: at for at in numbers for field in FIELDS[3:] if field in names[at].casefold()}
     if not by_name and len(numbers) == 2:
         first, second = (list(map(_number, columns[at])) for at in numbers)
         if all(start < end for start, end in zip(first, second, strict=True)):
