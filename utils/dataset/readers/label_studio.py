@@ -41,14 +41,14 @@ def tasks(text: str) -> list[Mapping[str, Any]]:
 
 def _rows(path: Path, number: int, audio: str, results: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     """Yield the texts of a task; the label of a region may be its speaker."""
-    labels = {each.get("id"): found for each in results if (found := _mapping(each.get("value")).get("labels"))}
+    labels = {str(each.get("id")): found for each in results if (found := _mapping(each.get("value")).get("labels"))}
     for each in results:
         value = _mapping(each.get("value"))
         text = value.get("text")
         written = " ".join(map(str, text)) if isinstance(text, list) else str(text or "")
         if not written.strip():
             continue
-        speaker = labels.get(each.get("id")) or []
+        speaker = labels.get(str(each.get("id"))) or []
         is_speaker = (
             isinstance(speaker, list)
             and len(speaker) == 1
