@@ -5,7 +5,6 @@ Classes are read as text, not imported, so that neither torch nor coqui-tts is l
 
 import argparse
 import ast
-import importlib
 import os
 import re
 import sys
@@ -38,6 +37,7 @@ PYTHON = {  # file, and what of it is for other programs
     "utils/training/optimizations.py": ("TrainingOptimizer", "UnslothStyleOptimizations"),
     "utils/core/facts.py": ("Optimization",),
     "utils/speech/synthesizer.py": ("Synthesizer",),
+    "utils/integrations/dubbing.py": ("dub",),
     "utils/speech/types.py": ("Speech", "Utterance", "Sentence"),
     "utils/amharic/normalization.py": ("normalize",),
     "utils/amharic/phonemes.py": ("phonemize",),
@@ -166,10 +166,10 @@ def takes(field: FieldInfo) -> str:
 
 def commands() -> Iterator[str]:
     """Describe every command."""
-    for verb, path in entry.known_verbs().items():
+    for verb in entry.known_verbs():
         if verb == INTERNAL:
             continue
-        module = importlib.import_module(f"utils.cli.{path.stem}")
+        module = entry.load_command(verb)
         parser = argparse.ArgumentParser(prog=verb, add_help=False)
         module.add_arguments(parser)
         said = cell((module.__doc__ or "").partition("\n")[0])

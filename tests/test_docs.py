@@ -2,7 +2,6 @@
 
 import argparse
 import ast
-import importlib
 import re
 import shlex
 from functools import cache
@@ -11,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from docs import make_api
-from utils.__main__ import known_verbs
+from utils.__main__ import known_verbs, load_command
 from utils.config import TrainConfig
 from utils.config.flags import read_flags
 from utils.core.paths import ROOT
@@ -67,7 +66,7 @@ COMMANDS = [pytest.param(line, id=f"{named(page)}: {line[:60]}") for page in PAG
 @cache
 def parser_of(verb: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=verb, allow_abbrev=False, exit_on_error=False)
-    importlib.import_module(f"utils.cli.{verb.replace('-', '_')}").add_arguments(parser)
+    load_command(verb).add_arguments(parser)
     return parser
 
 
@@ -82,7 +81,7 @@ def check_ours(words: list[str]) -> None:
             pytest.fail(f"{verb} does not take {rest}")
         return
     if hasattr(arguments, "config"):
-        module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
+        module = load_command(verb)
         names = ("CONFIG", "SpeechConfig") if getattr(arguments, "action", "") != "filter" else ("DatasetConfig",)
         read_flags(arguments, next(getattr(module, name) for name in names if hasattr(module, name)))
 

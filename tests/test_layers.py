@@ -30,9 +30,10 @@ LAYERS = (  # from the bottom up; a package imports from layers below its own, a
     {"server"},
     {"ui"},
     {"cli"},
+    {"integrations"},  # found through utils.core.integrations
 )
 LIGHT = {"core", "config", "media", "amharic", "cli"}  # imported by everything, or before everything
-ONLY_IN = {"TTS": "xtts", "gradio": "ui"}
+ONLY_IN = {"TTS": "xtts", "gradio": "ui", "mcp": "integrations", "wyoming": "integrations", "yt_dlp": "integrations"}
 HEAVY = {"torch", "TTS", "gradio", "transformers"}
 LONGEST = 450
 
@@ -80,6 +81,16 @@ MODULES = {module(path): path for path in FILES if path.parent != ROOT / "utils"
 
 def test_imports_point_down_the_layers() -> None:
     assert [text for name, path in MODULES.items() for text in violations(name, path.read_text("utf-8"))] == []
+
+
+def test_integrations_do_not_import_each_other() -> None:
+    inner = [name for name in MODULES if package(name) == "integrations"]
+    assert {name: found for name in inner if (found := neighbours(name, inner))} == {}
+
+
+def test_only_the_registry_names_the_integrations() -> None:
+    texts = {name: path.read_text("utf-8") for name, path in MODULES.items() if package(name) != "integrations"}
+    assert [name for name, text in texts.items() if '"utils.integrations' in text] == ["utils.core.integrations"]
 
 
 def circle(graph: dict[str, set[str]]) -> list[str]:

@@ -9,7 +9,9 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import ModuleType
 
+from utils.core import integrations
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
 from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, require_one_line
 from utils.core.threads import wait_passively
@@ -47,7 +49,14 @@ def console() -> int:
 
 
 def known_verbs() -> dict[str, Path]:
-    return {path.stem.replace("_", "-"): path for path in sorted(COMMANDS.glob("[a-z]*.py"))}
+    files = [*COMMANDS.glob("[a-z]*.py"), *integrations.commands()]
+    return {path.stem.replace("_", "-"): path for path in sorted(files, key=lambda path: path.stem)}
+
+
+def load_command(verb: str) -> ModuleType:
+    """Import a command."""
+    path = known_verbs()[verb]
+    return importlib.import_module(f"utils.{path.parent.name}.{path.stem}")
 
 
 def overview() -> str:
@@ -65,7 +74,7 @@ def call(verb: str, words: Sequence[str]) -> int:
     """Import one command and run it; an error for the user becomes one line on stderr."""
     from utils.config.flags import with_hyphens  # pydantic takes a moment, which the overview does not need
 
-    module = importlib.import_module(f"utils.cli.{verb.replace('-', '_')}")
+    module = load_command(verb)
     parser = argparse.ArgumentParser(prog=f"{PROGRAM} {verb}", description=module.__doc__, allow_abbrev=False)
     module.add_arguments(parser)
     arguments = parser.parse_args(with_hyphens(words))
@@ -85,7 +94,7 @@ def call(verb: str, words: Sequence[str]) -> int:
     return code
 
 
-def run(command: Callable[[], int] = main) -> int:
+def run(start: Callable[[], int] = main) -> int:
     """Run a command, until Ctrl-C, with standard streams that may be closed, full or of another encoding."""
     os.environ.setdefault("USER", "user")  # torch asks for a name, which the user of a container may lack
     if home := os.environ.get(HOME_VARIABLE):
@@ -95,7 +104,7 @@ def run(command: Callable[[], int] = main) -> int:
             setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open until the end
         getattr(sys, name).reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
     try:
-        code = command()
+        code = start()
         sys.stdout.flush()
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted.\n")

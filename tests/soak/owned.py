@@ -16,11 +16,12 @@ from utils.core.errors import FileDamagedError
 from utils.core.events import iter_events
 from utils.core.facts import Fact, LineDamaged, LinesMissing, from_json, to_json
 from utils.core.storage import make_folder, write_document
-from utils.dataset import corpora, features, metadata
+from utils.dataset import features, metadata, sources
 from utils.dataset.database import DATABASE
 from utils.dataset.store import Store, View
 from utils.evaluation import report
 from utils.evaluation.report import EvaluationReport
+from utils.integrations.corpora import note_corpus
 from utils.speech import precision
 from utils.speech.facts import CharactersSkipped
 from utils.speech.precision import Measurement
@@ -134,7 +135,7 @@ OWNED = tuple(
     for name, file, read in (
         ("clips.db", f"{DATASET}/{DATABASE}", read_database),
         ("clips.digest.json", f"{DATASET}/clips.digest.json", lambda path: read_database(path.with_name(DATABASE))),
-        ("corpora", f"{DATASET}/{corpora.USED}", lambda path: corpora.used_corpora(path.parent)),
+        ("corpora", f"{DATASET}/{sources.USED_CORPORA}", lambda path: sources.used_corpora(path.parent)),
         ("audio features", f"{DATASET}/features/audio-0/000000.arrow", read_shards),
         ("text features", f"{DATASET}/features/text-0/000000.arrow", read_shards),
         ("verified features", f"{DATASET}/features/audio-0/{features.VERIFIED}",
@@ -176,7 +177,7 @@ def write_owned(folder: Path) -> None:
     tokenizer = prepare_tokenizer(Vocabulary.load(base / VOCABULARY_FILE), "am", texts=["ሰላም"])
     write_features(dataset)
     metadata.write_lists(dataset)
-    corpora.note_corpus("fleurs", dataset)
+    note_corpus("fleurs", dataset)
     run.config.write_text(TrainConfig(version="tiny").to_signed_yaml(), encoding="utf-8")
     metadata.store_clips_of_run(run.folder, TrainConfig(), metadata.read_clips(TrainConfig(), dataset))
     write_document(run.folder / preparation.CODEC_FILE, to_json(training.Codec("f")))

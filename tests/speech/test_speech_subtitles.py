@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from tests.speech.made_speech import speech, tone, utterance
+from utils.integrations.dubbing import fit_to_cues
 from utils.media.audio import faded
 from utils.media.encoding import Chapter
 from utils.media.facts import AudioFileError
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
 from utils.speech.facts import Flag, FlagKind
-from utils.speech.subtitles import captions, chapters, fit_to_cues, write_captions, write_chapters
+from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import join, start_times
 
 LONG = "ልጆቹ ሜዳ ላይ ኳስ ሲጫወቱ ዋሉ፤ ከዚያም ሁሉም ወደ ቤት ሄደው እራት በሉና ተኙ፤ በማግስቱም እንደገና ወደ ሜዳ ሄዱ፣ ኳሱ ግን አልነበረም።"

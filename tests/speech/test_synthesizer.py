@@ -14,6 +14,7 @@ from tools.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
 from utils.core.facts import Fact, Stop, StopRequested
+from utils.integrations.dubbing import dub
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
@@ -122,7 +123,7 @@ def test_each_sentence_is_reported(model: Synthesizer) -> None:
 
 def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:
     cues = [Cue(Span(1.0, 1.6), "ሰላም"), Cue(Span(2.0, 2.5), "♪"), Cue(Span(3.0, 4.0), "እንዴት ነህ?")]
-    timeline = model.dub(cues, PLAIN)
+    timeline = dub(model, cues, PLAIN)
     assert len(timeline.samples) == 4 * OUTPUT_RATE
     assert not timeline.samples[:OUTPUT_RATE].any()
     assert timeline.samples[round(1.1 * OUTPUT_RATE) : round(1.4 * OUTPUT_RATE)].any()

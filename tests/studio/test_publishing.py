@@ -23,12 +23,13 @@ from tests.xtts.exporting import (
     with_adapter,
 )
 from utils.core.errors import StorageError
+from utils.integrations.ebook2audiobook import pack_model
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.studio.amharic_wheel import wheel_name
 from utils.studio.facts import InputError
 from utils.studio.models import find_model
 from utils.studio.paths import Project
-from utils.studio.publishing import PublishedModel, PublishOptions, publish, publish_adapter, write_ebook_zip
+from utils.studio.publishing import PublishedModel, PublishOptions, publish, publish_adapter
 from utils.xtts.facts import ModelFileError
 from utils.xtts.model import read_state_dict
 from utils.xtts.portable import with_alias
@@ -102,7 +103,7 @@ def test_safetensors_and_zip_hold_the_same(half: PublishedModel, tmp_path: Path)
 
 @pytest.mark.slow
 def test_ebook2audiobook_gets_its_four_files(half: PublishedModel, tmp_path: Path) -> None:
-    with zipfile.ZipFile(write_ebook_zip(half.folder, tmp_path / "book.zip")) as archive:
+    with zipfile.ZipFile(pack_model(half.folder, tmp_path / "book.zip")) as archive:
         assert sorted(archive.namelist()) == ["config.json", "model.pth", "ref.wav", "vocab.json"]
         assert archive.read("ref.wav") == (half.folder / "reference.wav").read_bytes()
         archive.extractall(tmp_path / "model")

@@ -7,7 +7,7 @@ import argparse
 from pathlib import Path
 
 from utils.cli.runs import add_output
-from utils.core import wording
+from utils.core import integrations, wording
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,11 +38,11 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.studio.loading import chosen_model
     from utils.studio.model_card import write_card
     from utils.studio.models import find_model
-    from utils.studio.publishing import PublishOptions, publish, publish_adapter, push, require_token
+    from utils.studio.publishing import PublishOptions, publish, publish_adapter
     from utils.xtts.checkpoints import ADAPTER
 
     if arguments.push:
-        require_token(arguments.push)
+        integrations.require("require_token")(arguments.push)
     path = find_model(arguments.model, arguments.output)
     # For full precision the adapter is merged again, because stored weights were rounded.
     merge = not arguments.half and not arguments.adapter and (path / ADAPTER).is_file()
@@ -65,5 +65,6 @@ def run(arguments: argparse.Namespace) -> int:
     if published.archive:
         print(f"{published.archive}: {published.archive.stat().st_size / 1e6:.1f} MB")
     if arguments.push:
+        push = integrations.require("push")
         print(f"Uploaded: {push(published.folder, arguments.push, public=arguments.public)}")
     return 0

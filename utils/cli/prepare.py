@@ -12,15 +12,15 @@ from pathlib import Path
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import read_flags
+from utils.core import integrations
 from utils.core.addresses import is_url
 from utils.core.facts import raise_if_stopped
 from utils.dataset import sources
-from utils.dataset.corpora import CORPUS, HUB, note_corpus
-from utils.dataset.download import Access
 from utils.dataset.facts import CorpusUsed, Fetched, Found, NothingFoundError
 from utils.dataset.prepare import prepare
 from utils.dataset.readers.collection import hold_back
 from utils.dataset.readers.facts import NoClipsError
+from utils.dataset.sources import Access, is_corpus
 from utils.dataset.statistics import account
 from utils.studio.facts import Problem, UsageError
 from utils.studio.job import Job
@@ -62,8 +62,7 @@ def _offer_package(module: str, package: str) -> None:
 
 def _absolute(recording: str) -> str:
     """Make a path absolute, because the run works in another directory."""
-    is_remote = "://" in recording or recording.startswith((HUB, CORPUS))
-    return recording if is_remote else str(Path(recording).expanduser().resolve())
+    return recording if "://" in recording or is_corpus(recording) else str(Path(recording).expanduser().resolve())
 
 
 def work(job: Job, config: DatasetConfig) -> None:
@@ -75,8 +74,8 @@ def work(job: Job, config: DatasetConfig) -> None:
 
     project = job.run.project
     names = list(dict.fromkeys(config.input_list()))
-    for name in (name for name in names if name.startswith((HUB, CORPUS))):
-        corpus = note_corpus(name, project.dataset)
+    for name in filter(is_corpus, names):
+        corpus = integrations.require("note_corpus")(name, project.dataset)
         job.report(CorpusUsed(corpus.title, corpus.size or "?", corpus.licence, corpus.note))
     scan = sources.find_recordings(
         names,

@@ -21,7 +21,7 @@ import numpy as np
 
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
-from utils.core import wording
+from utils.core import integrations, wording
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.fields import field_values
 from utils.core.storage import atomic_writer, make_folder, write_atomically
@@ -204,7 +204,7 @@ def dub(subtitles: Path, out: Path, config: SpeechConfig) -> int:
     cues, warnings = read_cues(subtitles)
     for warning in warnings:
         log(str(warning))
-    timeline = load(config).dub(cues, config)
+    timeline = integrations.require("dub")(load(config), cues, config)
     write_audio(out, timeline.samples, OUTPUT_RATE)
     for number, flag in timeline.flags:
         log(f"Cue {number}: {flag}")

@@ -95,6 +95,12 @@ class ConfigError(AmharicTtsError):
     """A setting is unknown, malformed or out of bounds."""
 
 
+class IntegrationMissingError(ConfigError):
+    """The folder of the integrations was deleted."""
+
+    name: str
+
+
 class AudioError(AmharicTtsError):
     """An audio file cannot be read or written."""
 

@@ -7,14 +7,14 @@ still read.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+from utils.core import integrations
 from utils.core.addresses import is_url
-from utils.core.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError, FileDamagedError
 from utils.core.languages import canonical
+from utils.core.storage import read_document
 from utils.dataset.clip import ScanResult
-from utils.dataset.corpora import CORPUS, HUB, read_corpus
-from utils.dataset.download import DIRECT, Access, download
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import parse_columns
 from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
@@ -24,6 +24,19 @@ from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.text_files import name_key
 from utils.media.facts import AudioFileError, AudioProblem
+
+HUB, CORPUS = "hf:", "corpus:"
+USED_CORPORA = "corpora.json"  # in the dataset folder: what a model card has to name
+
+
+class Access(NamedTuple):
+    """What a site may need besides its address."""
+
+    cookies: str = ""  # file in the format of Netscape, as browsers export it
+    proxy: str = ""
+
+
+DIRECT = Access()
 
 
 def find_recordings(  # noqa: PLR0913  # the inputs, and all that says how to read them
@@ -51,6 +64,22 @@ def find_recordings(  # noqa: PLR0913  # the inputs, and all that says how to re
         except AmharicTtsError as error:
             scan.problems.append(Bad(Path(name), error))
     return scan.result()
+
+
+def is_corpus(name: str) -> bool:
+    return name.startswith((HUB, CORPUS))
+
+
+def used_corpora(dataset: Path) -> dict[str, list[str]]:
+    """Return title, size, licence and note of the corpora in a dataset, by their source."""
+    path = dataset / USED_CORPORA
+    try:
+        used = read_document(path) if path.is_file() else {}
+    except ValueError as error:
+        raise FileDamagedError(path) from error
+    if not isinstance(used, dict) or not all(isinstance(about, list) for about in used.values()):
+        raise FileDamagedError(path)
+    return {source: list(map(str, about)) for source, about in used.items()}
 
 
 def is_subtitle(path: Path) -> bool:
@@ -91,7 +120,7 @@ class _Scan:
 
     def add(self, name: str) -> None:
         path = Path(name)
-        if is_url(name) or name.startswith((HUB, CORPUS)):
+        if is_url(name) or is_corpus(name):
             self._add_remote(name, path)
         elif path.is_dir():
             self._add_folder(path)
@@ -117,12 +146,12 @@ class _Scan:
             self.problems.append(Bad(path, NotOnDisk()))
         elif is_url(name):
             more: dict[str, Any] = {"on_progress": self.on_progress, "access": self.access}
-            files = download(name, self.workspace, language=self.language, **more)
+            files = integrations.require("read_page")(name, self.workspace, language=self.language, **more)
             self.problems += [Bad(path, warning) for warning in files.warnings]
             add_files(self.files, map(Path.absolute, [*files.media, *files.subtitles]), self.problems)
         else:
             options: dict[str, Any] = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
-            self.datasets.append(read_corpus(name, self.workspace, **options))
+            self.datasets.append(integrations.require("read_corpus")(name, self.workspace, **options))
 
     def _add_folder(self, root: Path) -> None:
         before = len(self.problems)

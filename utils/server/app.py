@@ -16,9 +16,9 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 
 from utils.config import DEFAULT_VOICE, SEPARATOR, ServeConfig, SpeechConfig
+from utils.core import integrations
 from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
-from utils.server import wyoming_protocol, xtts_api
 from utils.server.auth import AuthMiddleware, api_key
 from utils.server.connections import Server, bind, server_config, url
 from utils.server.facts import Fault, RequestError
@@ -30,8 +30,6 @@ from utils.speech.facts import SessionClosedError
 from utils.speech.session import Check, SpeechSession
 
 if TYPE_CHECKING:
-    from wyoming.server import AsyncServer
-
     from utils.speech.synthesizer import Synthesizer
 
 DESCRIPTION = "Speaks text with one model. OpenAI-compatible. All audio from this server is synthetic speech."
@@ -63,7 +61,7 @@ def serve(
     service = SpeechService(config, session)
     key = api_key(config.api_key_file, config.host, proxies=bool(config.trusted_proxies))
     app = create_app(service, key)
-    wyoming = wyoming_protocol.parse_address(config.wyoming) if config.wyoming else None
+    wyoming = integrations.require("listen")(config.wyoming, service) if config.wyoming else None
     with closing(bind(config.host, config.port)) as listener:
         server = _Server(app, service, wyoming)
         on_start(url(config.host, listener.getsockname()[1]))
@@ -87,7 +85,7 @@ def serve(
 class _Server(Server):
     """A server that closes the speech session when it stops."""
 
-    def __init__(self, app: object, service: SpeechService, wyoming: "AsyncServer | None" = None) -> None:
+    def __init__(self, app: object, service: SpeechService, wyoming: Any = None) -> None:  # noqa: ANN401
         super().__init__(server_config(app, lifespan="off"))
         self.service = service
         self.wyoming = wyoming
@@ -95,7 +93,7 @@ class _Server(Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.wyoming is not None:
-            await wyoming_protocol.start(self.wyoming, self.service)
+            await self.wyoming.start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Wait for open responses for a while, then cancel the rest."""
@@ -113,7 +111,8 @@ def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
     app.add_exception_handler(AmharicTtsError, _failed)
     _add_speech(app, service)
     _add_status(app, service)
-    xtts_api.add_routes(app, service)
+    if add_routes := integrations.find("add_routes"):
+        add_routes(app, service)
     origins, proxies = (filter(None, names.split(SEPARATOR)) for names in (config.origins, config.trusted_proxies))
     site = Site(not config.trusted_proxies and is_loopback(config.host), trusted_networks(proxies), frozenset(origins))
     app.add_middleware(CORSMiddleware, allow_origins=site.origins, **CORS)

@@ -26,7 +26,6 @@ from utils.speech.guards import SpeechLimits
 from utils.speech.loading import Companions, LoadedModel, open_model
 from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
-from utils.speech.subtitles import Timeline, fit_to_cues
 from utils.speech.types import DEFAULTS, Generation, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
 from utils.xtts.device import free_memory
@@ -98,14 +97,6 @@ class Synthesizer:
         """Join utterances with the pauses between them."""
         placed = (replace(each, start=start) for each, start in zip(utterances, start_times(utterances), strict=True))
         return Speech(tuple(placed), join(utterances), self.voice(config.reference).name, config.seed, notes=notes)
-
-    def dub(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS, seconds: float | None = None) -> Timeline:
-        """Speak subtitles, each in its time; cues without letters stay silent.
-
-        The cues are in order of time, as ``read_cues`` returns them. ``seconds``: duration of the whole; None: until
-        the last cue ends.
-        """
-        return fit_to_cues(cues, list(self.speak_cues(cues, config)), seconds=seconds)
 
     def speak_cues(self, cues: Sequence[Cue], config: SpeechConfig = DEFAULTS) -> Iterator[Samples]:
         """Yield the audio of each subtitle, not yet fitted to its time; it is empty where the cue has no letters."""

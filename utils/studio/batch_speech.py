@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from utils.config import SpeechConfig
+from utils.core import integrations
 from utils.core.errors import TextError
 from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.core.storage import atomic_writer, make_unique_folder, timestamp_name, write_atomically
@@ -17,7 +18,6 @@ from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.subtitles import fit_to_cues
 from utils.studio import takes
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import Project
@@ -52,6 +52,7 @@ def dub(
 ) -> Take:
     """Speak subtitles, each cue at its time, and save the take."""
     began = time.monotonic()
+    fit_to_cues = integrations.require("fit_to_cues")
     cues, warnings = read_cues(subtitles)
     voice = model.voice(config.reference).name
     sounds = []

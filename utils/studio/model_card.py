@@ -12,7 +12,7 @@ from utils.core.facts import from_json
 from utils.core.languages import find
 from utils.core.storage import read_document
 from utils.dataset import metadata
-from utils.dataset.corpora import used_corpora
+from utils.dataset.sources import used_corpora
 from utils.evaluation.results import METRICS
 from utils.studio.amharic_wheel import wheel_name
 from utils.studio.facts import InputError, Problem

@@ -1,7 +1,5 @@
-"""Publish a model: a small, complete folder that plain coqui-tts loads, as a zip or on the Hugging Face Hub."""
+"""Publish a model: a small, complete folder that plain coqui-tts loads, and as a zip."""
 
-import os
-import re
 import shutil
 import zipfile
 from collections.abc import Mapping
@@ -11,14 +9,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
+from utils.core import integrations
 from utils.core.folders import replace_folder, seal
 from utils.core.storage import atomic_writer, make_folder, require_space
 from utils.studio import amharic_wheel
-from utils.studio.facts import InputError, Problem, ProjectError, UploadError, UsageError
+from utils.studio.facts import InputError, Problem, ProjectError
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
 from utils.xtts.facts import ModelFileError, ModelProblem
-from utils.xtts.files import CONFIG_FILE, DIGESTS_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE, REFERENCE_FILE, VOCABULARY_FILE
+from utils.xtts.files import DIGESTS_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE
 from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.portable import alias_of, portable, with_alias
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
@@ -32,8 +31,6 @@ TRAINING_FILES = (DVAE_FILE, MEL_FILE)  # speech needs neither
 ABOUT_KEYS = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # no local paths
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # a fixed time: the same files make the same zip
 READABLE = 0o100644 << 16
-TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105
-REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}")
 
 
 class PublishOptions(NamedTuple):
@@ -121,49 +118,6 @@ def write_zip(folder: Path, archive: Path) -> Path:
     return archive
 
 
-def write_ebook_zip(folder: Path, archive: Path) -> Path:
-    """Pack a model as ebook2audiobook expects it: four files, without a folder."""
-    if not (folder / REFERENCE_FILE).is_file():
-        raise InputError(Problem.NO_REFERENCE, str(folder))
-    names = {name: name for name in (CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE)} | {REFERENCE_FILE: "ref.wav"}
-    with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
-        for name, packed_name in names.items():
-            packed.write(folder / name, packed_name)
-    return archive
-
-
-def require_token(repository: str) -> str:
-    """Return the token to upload with; check it and the repository name before any work is done."""
-    if not REPOSITORY.fullmatch(repository):
-        raise UsageError(Problem.NOT_A_REPOSITORY, repository)
-    token = os.environ.get(TOKEN_VARIABLE, "").strip()
-    if not token:
-        raise UsageError(Problem.NO_TOKEN, TOKEN_VARIABLE)
-    return token
-
-
-def push(folder: Path, repository: str, *, public: bool = False, endpoint: str | None = None) -> str:
-    """Upload a published model to owner/name, which is created if it does not exist; return the address of the commit.
-
-    Without an endpoint, the hub is that of HF_ENDPOINT, or the public one.
-    """
-    from httpx2 import HTTPError, InvalidURL
-    from huggingface_hub import HfApi
-
-    token = require_token(repository)
-    api = HfApi(endpoint=endpoint, token=token)
-    try:
-        api.create_repo(repository, private=not public, exist_ok=True)
-        commit = api.upload_folder(
-            repo_id=repository, folder_path=folder, allow_patterns=list(ALL_FILES), commit_message="Upload model"
-        )
-    except (HTTPError, InvalidURL, OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        told = reason.replace(token, "…")
-        raise UploadError(Problem.UPLOAD_FAILED, repository, told) from None  # the cause may hold the token
-    return str(commit.commit_url)
-
-
 def _check_target(opened: "LoadedModel", folder: Path) -> None:
     """Refuse to overwrite the model itself or a folder with other files."""
     target = folder.resolve()
@@ -208,7 +162,7 @@ def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _published(folder: Path, before: int, options: PublishOptions) -> PublishedModel:
     archive = write_zip(folder, folder.parent / f"{folder.name}.zip") if options.zip else None
     if options.ebook:
-        archive = write_ebook_zip(folder, folder.parent / f"{folder.name}.ebook2audiobook.zip")
+        archive = integrations.require("pack_ebook_model")(folder, folder.parent / f"{folder.name}.ebook2audiobook.zip")
     return PublishedModel(folder, archive, before, _folder_size(folder))
 
 

@@ -30,14 +30,13 @@ from utils.core.storage import (
 )
 from utils.core.wording import describe
 from utils.dataset import voice_recordings
-from utils.dataset.corpora import CORPUS, HUB
 from utils.dataset.facts import Bad
 from utils.dataset.readers import subtitle_files, transcripts
 from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
 from utils.dataset.readers.folder import Folder, is_archive, is_media
 from utils.dataset.readers.registry import is_readable
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
-from utils.dataset.sources import counterparts, find_recordings, is_subtitle, is_transcript
+from utils.dataset.sources import counterparts, find_recordings, is_corpus, is_subtitle, is_transcript
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.subtitles import read_cues
 from utils.media import audio
@@ -138,7 +137,7 @@ def absolute_input(project: Project, name: str) -> str:
 
 
 def is_remote(name: str) -> bool:
-    return is_url(name) or name.startswith((HUB, CORPUS))
+    return is_url(name) or is_corpus(name)
 
 
 def kind_of(name: str) -> str:

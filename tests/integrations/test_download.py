@@ -16,8 +16,8 @@ import pytest
 
 from utils.core.addresses import public_connections_only
 from utils.core.errors import DownloadError
-from utils.dataset.download import Access, DownloadedFiles, choose_captions, download
-from utils.dataset.sources import find_recordings
+from utils.dataset.sources import Access, find_recordings
+from utils.integrations.yt_dlp import DownloadedFiles, choose_captions, download
 from utils.media import audio
 
 pytestmark = pytest.mark.slow
@@ -54,8 +54,8 @@ def site(site_folder: Path) -> Iterator[str]:
 def downloaded(site: str, page: str, folder: Path, language: str = "am", **more: Any) -> DownloadedFiles:
     pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
     with pytest.MonkeyPatch.context() as patch:  # the site is on this machine
-        patch.setattr("utils.dataset.download.check_public", lambda *_: None)
-        patch.setattr("utils.dataset.download.public_connections_only", lambda _: contextlib.nullcontext())
+        patch.setattr("utils.integrations.yt_dlp.check_public", lambda *_: None)
+        patch.setattr("utils.integrations.yt_dlp.public_connections_only", lambda _: contextlib.nullcontext())
         return download(f"{site}/{page}", folder, language=language, **more)
 
 
@@ -100,7 +100,7 @@ def test_neither_an_address_nor_a_redirect_leads_to_a_private_network(
     with pytest.raises(DownloadError, match="private network"):
         download(f"{site}/talk.wav", tmp_path, language="am")
     pytest.importorskip("yt_dlp", reason="the optional package yt-dlp is not installed")
-    monkeypatch.setattr("utils.dataset.download.check_public", lambda *_: None)  # as before a redirect
+    monkeypatch.setattr("utils.integrations.yt_dlp.check_public", lambda *_: None)  # as before a redirect
     with pytest.raises(DownloadError, match="private network"):
         download(f"{site}/talk.wav", tmp_path, language="am")
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.xtts.upload_hub import UploadHub, taking
 from utils.core.errors import ConfigError
+from utils.integrations.hub import push, require_token
 from utils.studio.facts import UploadError
-from utils.studio.publishing import push, require_token
 
 TOKEN = "hf_secretsecretsecret"
 

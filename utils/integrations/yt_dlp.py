@@ -18,6 +18,7 @@ from utils.core.errors import AmharicTtsError, DownloadError, UnknownLanguageErr
 from utils.core.facts import Fact
 from utils.core.languages import canonical
 from utils.dataset.facts import FetchError, FetchProblem, NoCaptions
+from utils.dataset.sources import DIRECT, Access
 
 logger = logging.getLogger(__name__)
 CAPTION_FORMATS = ("vtt", "srt", "ass")  # in order of preference
@@ -34,16 +35,6 @@ class DownloadedFiles(NamedTuple):
     media: tuple[Path, ...] = ()
     subtitles: tuple[Path, ...] = ()
     warnings: tuple[Fact | AmharicTtsError, ...] = ()
-
-
-class Access(NamedTuple):
-    """What a site may need besides its address."""
-
-    cookies: str = ""  # file in the format of Netscape, as browsers export it
-    proxy: str = ""
-
-
-DIRECT = Access()
 
 
 def download(

@@ -18,49 +18,55 @@ if TYPE_CHECKING:
 
     from wyoming.event import Event
     from wyoming.info import Info
-    from wyoming.server import AsyncServer
     from wyoming.tts import SynthesizeVoice
 
 SAMPLE_BYTES = 2
 SENTENCE_END = re.compile(r"(?<=[።፧፨])\s*|(?<=[.!?…])\s+|\n+")
 
 
-def parse_address(address: str) -> "AsyncServer":
-    """Make a server for an address such as tcp://127.0.0.1:10200."""
-    if importlib.util.find_spec("wyoming") is None:
-        raise ServerSettingError(ServerProblem.NO_WYOMING)
-    from wyoming.server import AsyncServer
+class Listener:
+    """A server for an address such as tcp://127.0.0.1:10200."""
 
-    try:
-        return AsyncServer.from_uri(address)
-    except ValueError as error:
-        raise ServerSettingError(ServerProblem.WYOMING_ADDRESS, address, str(error)) from error
+    def __init__(self, address: str, service: SpeechService) -> None:
+        if importlib.util.find_spec("wyoming") is None:
+            raise ServerSettingError(ServerProblem.NO_WYOMING)
+        from wyoming.server import AsyncServer
 
+        self.service = service
+        try:
+            self.server = AsyncServer.from_uri(address)
+        except ValueError as error:
+            raise ServerSettingError(ServerProblem.WYOMING_ADDRESS, address, str(error)) from error
 
-async def start(server: "AsyncServer", service: SpeechService) -> None:
-    """Accept connections until the event loop ends."""
-    from wyoming.error import Error
-    from wyoming.server import AsyncEventHandler
+    async def start(self) -> None:
+        """Accept connections until the server is stopped."""
+        from wyoming.error import Error
+        from wyoming.server import AsyncEventHandler
 
-    class Handler(AsyncEventHandler):
-        """One connection."""
+        service = self.service
 
-        conversation: "Conversation | None" = None
+        class Handler(AsyncEventHandler):
+            """One connection."""
 
-        async def handle_event(self, event: "Event") -> bool:
-            self.conversation = self.conversation or Conversation(service, self.write_event)
-            try:
-                await self.conversation.handle(event)
-            except Exception as error:  # noqa: BLE001  # sent to the client
-                self.conversation = None
-                problem = request_error(error)
-                await self.write_event(Error(str(problem), problem.fault.value).event())
-            return True
+            conversation: "Conversation | None" = None
 
-    try:
-        await server.start(Handler)
-    except OSError as error:
-        raise ServerSettingError(ServerProblem.WYOMING_PORT, reason=str(error.strerror)) from error
+            async def handle_event(self, event: "Event") -> bool:
+                self.conversation = self.conversation or Conversation(service, self.write_event)
+                try:
+                    await self.conversation.handle(event)
+                except Exception as error:  # noqa: BLE001  # sent to the client
+                    self.conversation = None
+                    problem = request_error(error)
+                    await self.write_event(Error(str(problem), problem.fault.value).event())
+                return True
+
+        try:
+            await self.server.start(Handler)
+        except OSError as error:
+            raise ServerSettingError(ServerProblem.WYOMING_PORT, reason=str(error.strerror)) from error
+
+    async def stop(self) -> None:
+        await self.server.stop()
 
 
 class Conversation:

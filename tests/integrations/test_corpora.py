@@ -23,9 +23,10 @@ from tests.xtts.hub_server import etag
 from utils.cli.prepare import work
 from utils.config import DatasetConfig
 from utils.core.errors import DownloadError
-from utils.dataset import corpora
-from utils.dataset.corpora import Corpus, note_corpus, read_corpus, used_corpora
+from utils.dataset.sources import used_corpora
 from utils.dataset.store import load_dataset
+from utils.integrations import corpora
+from utils.integrations.corpora import Corpus, note_corpus, read_corpus
 from utils.studio import runs
 from utils.studio.job import Job
 from utils.studio.paths import Project

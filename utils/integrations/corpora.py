@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from utils.core.addresses import check_public, public_connections_only
-from utils.core.errors import AmharicTtsError, DownloadError, FileDamagedError
-from utils.core.storage import make_folder, read_document, write_document
+from utils.core.errors import AmharicTtsError, DownloadError
+from utils.core.storage import make_folder, write_document
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.facts import CorpusMuffled, FetchError, FetchProblem
 from utils.dataset.readers.archives import unpack_into
 from utils.dataset.readers.folder import ARCHIVES, TABLES
 from utils.dataset.readers.registry import read_folder, read_table
+from utils.dataset.sources import CORPUS, HUB, USED_CORPORA, used_corpora
 from utils.dataset.text_files import LISTS
 from utils.media import audio
 
@@ -34,11 +35,9 @@ if TYPE_CHECKING:
     from utils.dataset.facts import Bad
 
 TABLE = Path(__file__).parent / "data" / "corpora.toml"
-HUB, CORPUS = "hf:", "corpus:"
 CONVERTED = "refs/convert/parquet"  # where the hub keeps a copy of a dataset as tables
 SPLITS = ("train", "valid", "dev", "test")  # in this order
 MODEL_RATE = 22_050  # Hz: below it the voice lacks its upper octave
-USED = "corpora.json"  # in the dataset folder: what a model card has to name
 BLOCK = 1 << 20
 
 OnProgress = Callable[[str, float], None]
@@ -98,23 +97,12 @@ def read_corpus(
 
 def note_corpus(name: str, dataset: Path) -> Corpus:
     """Remember in the dataset that a corpus is used, so that the model card names it; return it with its licence."""
-    corpus, path = find_corpus(name), dataset / USED
+    corpus = find_corpus(name)
     if not corpus.licence:
         corpus = corpus._replace(licence=_licence(corpus.source))
     make_folder(dataset)
-    write_document(path, {**used_corpora(dataset), corpus.source: corpus[1:]})
+    write_document(dataset / USED_CORPORA, {**used_corpora(dataset), corpus.source: corpus[1:]})
     return corpus
-
-
-def used_corpora(dataset: Path) -> dict[str, list[str]]:
-    """Return title, size, licence and note of the corpora in a dataset, by their source."""
-    try:
-        used = read_document(dataset / USED) if (dataset / USED).is_file() else {}
-    except ValueError as error:
-        raise FileDamagedError(dataset / USED) from error
-    if not isinstance(used, dict) or not all(isinstance(about, list) for about in used.values()):
-        raise FileDamagedError(dataset / USED)
-    return {source: list(map(str, about)) for source, about in used.items()}
 
 
 def _first_hours(parts: Iterable[ScanResult], hours: float) -> ScanResult:
