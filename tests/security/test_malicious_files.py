@@ -13,8 +13,6 @@ import torch
 
 from tests.recognition.tiny_ctc import make_ctc
 from tests.xtts.small_dvae import write_dvae
-from tools.tiny_voice.assemble import read_trained
-from tools.tiny_voice.kit.__main__ import VOCODER
 from utils.core.errors import AmharicTtsError
 from utils.recognition.recognisers import RecogniserSpec
 from utils.recognition.recognisers.transformers_models import Ctc
@@ -60,7 +58,6 @@ MODELS: dict[str, Callable[[Path], object]] = {
 OTHERS: dict[str, Callable[[Path], object]] = {
     "optimizer.safetensors": lambda folder: read_tensors(folder / "optimizer.safetensors"),
     "key.safetensors": read_cached_voice,
-    VOCODER: lambda folder: read_trained(folder / VOCODER),
     "pytorch_model.bin": lambda folder: Ctc(RecogniserSpec(str(folder), "cpu")),
 }
 

@@ -1,8 +1,7 @@
-"""Make the training pack of the embedded voice, or a voice of what it trained, or evaluate one.
+"""Make the training pack of the embedded voice, or a voice of what it trained, or judge one.
 
 python -m tools.tiny_voice pack .voice-kit                     # a folder for a machine with a GPU, or for idle cores
 python -m tools.tiny_voice assemble TRAINED FOLDER             # the voice with what the pack trained
-python -m tools.tiny_voice evaluate
 python -m tools.tiny_voice judge --json figures.json           # trains an independent phone recogniser first
 
 All commands need espeak-ng, and ``pack`` a C compiler.
@@ -21,7 +20,7 @@ from utils.cli import demo
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
-from utils.studio.paths import TINY_VOICE, Project
+from utils.studio.paths import TINY_VOICE
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -35,7 +34,6 @@ def main(words: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(required=True)
     _add_pack(commands.add_parser("pack", allow_abbrev=False))
     _add_assemble(commands.add_parser("assemble", allow_abbrev=False))
-    _add_evaluate(commands.add_parser("evaluate", allow_abbrev=False))
     _add_judge(commands.add_parser("judge", allow_abbrev=False))
     arguments = parser.parse_args(words)
     try:
@@ -58,24 +56,6 @@ def _add_assemble(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, help="folder of the voice")
     parser.add_argument("--model", type=Path, default=TINY_MODEL, help="voice that the rest is taken from")
     parser.set_defaults(run=assemble)
-
-
-def _add_evaluate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", type=Path, default=TINY_MODEL, help="model folder (default: the embedded voice)")
-    parser.add_argument("--sentences", type=int, default=200, help="number of sentences (default: 200)")
-    parser.add_argument("--retrieved", type=int, default=50, help="sentences compared with each other (default: 50)")
-    parser.add_argument("--voices", type=int, default=2, help="number of speakers (default: 2)")
-    parser.add_argument(
-        "--fine-tune",
-        type=Path,
-        metavar="FOLDER",
-        help="also fine-tune it on the sample recording, in a project in this folder, and evaluate that",
-    )
-    parser.add_argument(
-        "--settings", type=Path, default=demo.PRESET, help="training YAML (default: configs/tiny_cpu.yaml)"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
-    parser.set_defaults(run=evaluate)
 
 
 def _add_judge(parser: argparse.ArgumentParser) -> None:
@@ -106,26 +86,6 @@ def assemble(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def evaluate(arguments: argparse.Namespace) -> int:
-    """Evaluate a voice, and optionally a fine-tuning of it."""
-    if min(arguments.sentences, arguments.retrieved, arguments.voices) < 1:
-        raise SystemExit("--sentences, --retrieved and --voices must be at least 1.")
-    from tools.tiny_voice import report
-    from tools.tiny_voice.checks import Checks, measure
-    from tools.tiny_voice.progress import Progress
-
-    checks = Checks(arguments.retrieved, arguments.sentences, arguments.voices)
-    project = demo.new_project(arguments.fine_tune) if arguments.fine_tune else None
-    results = measure(arguments.model, checks, Progress("evaluate", _print_to_stderr))
-    print(report.checked(results))
-    _write_json(results, arguments.json)
-    if project:
-        results["tuned"] = _fine_tune(arguments.model, project, arguments.settings, arguments.retrieved)
-        print(report.tuned(results["tuned"]))
-        _write_json(results, arguments.json)
-    return 0
-
-
 def judge(arguments: argparse.Namespace) -> int:
     """Measure a voice with independent judges."""
     from tools.tiny_voice import judges, report
@@ -145,17 +105,6 @@ def judge(arguments: argparse.Namespace) -> int:
         print(json.dumps(tuned, indent=1))
         _write_json(results, arguments.json)
     return 0
-
-
-def _fine_tune(model: Path, project: Project, settings: Path, sentences: int) -> dict[str, Any]:
-    """Fine-tune the voice as the demo does, and compare the two."""
-    from tools.tiny_voice.checks import compare_fine_tuned
-    from tools.tiny_voice.progress import Progress
-
-    config = demo.settings(settings, project).model_copy(update={"custom_model": str(model.resolve())})
-    demo.prepare_and_train(project, config)
-    reference = demo.reference_clip(project)
-    return compare_fine_tuned(model, project.ready, reference, sentences, Progress("compare", _print_to_stderr))
 
 
 def _write_json(results: dict[str, Any], file: Path | None) -> None:

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tools.tiny_voice import checks
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.judges import Heard, Similarity, pitch_distance, rendered
+from tools.tiny_voice.judges import Heard, Similarity, pitch_distance, rendered, speak
 from tools.tiny_voice.phone_judge import PhoneJudge
 from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.sample import write_recording
@@ -31,12 +30,11 @@ def judge_fine_tunings(
     phones = PhoneJudge.open(work / "phones", progress)
     texts = evenly_spaced(read_sentences()["eval"], sentences)
 
-    def speak(folder: Path, speaker: Speaker, reference: Path) -> list[Heard]:
+    def spoken(folder: Path, speaker: Speaker, reference: Path) -> list[Heard]:
         voice = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
-        spoken, _ = checks.speak(voice, texts, {speaker: str(reference)}, progress, versions)
-        return [Heard(one.text, speaker.name, one.spoken, one.ended) for one in spoken]
+        return speak(voice, texts, {speaker.name: reference}, progress, versions)[0]
 
-    return {speaker.name: _judge(speaker, model.resolve(), work, settings, phones, speak) for speaker in HELD_OUT}
+    return {speaker.name: _judge(speaker, model.resolve(), work, settings, phones, spoken) for speaker in HELD_OUT}
 
 
 def _judge(
@@ -45,13 +43,13 @@ def _judge(
     work: Path,
     settings: Path,
     phones: PhoneJudge,
-    speak: Callable[[Path, Speaker, Path], list[Heard]],
+    spoken: Callable[[Path, Speaker, Path], list[Heard]],
 ) -> dict[str, Any]:
     project = _project(speaker, work / "fine-tuned")
     config = demo.settings(settings, project).model_copy(update={"custom_model": str(model)})
     demo.prepare_and_train(project, config)
     reference = demo.reference_clip(project)
-    said = [speak(folder, speaker, reference) for folder in (model, project.ready)]
+    said = [spoken(folder, speaker, reference) for folder in (model, project.ready)]
     real = [Heard(one.text, speaker.name, rendered(one.text, speaker.name)) for one in said[0]]
     similarity = Similarity({speaker.name: reference})
     likeness = [similarity.each(sentences) for sentences in said]
