@@ -47,6 +47,8 @@ def unused() -> list[str]:
     """Return the rows that no fact, error or setting has, and no code names: whole, or as a pattern with gaps."""
     texts = {name for config in CONFIGS for name in config.model_fields}
     texts |= {path.stem for path in (ROOT / "configs").rglob("*.yaml")}
+    for path in (ROOT / "utils").rglob("*.html"):
+        texts |= {*re.findall(r't\("([\w.]+)"', path.read_text(encoding="utf-8"))}
     patterns: list[re.Pattern[str]] = []
     for path in (ROOT / "utils").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

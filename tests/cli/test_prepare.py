@@ -107,6 +107,8 @@ def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_
     assert dataset("stats") == 0
     text = capsys.readouterr().out
     assert "recordings           3" in text
+    assert dataset("report") == 0
+    assert Path(capsys.readouterr().out.rpartition(": ")[2].strip()).read_text("utf-8").startswith("<!doctype html>")
     assert dataset("lengths", "--vocab", vocabulary) == 0
     text = capsys.readouterr().out
     assert re.search(r"seconds +50 % \d", text)

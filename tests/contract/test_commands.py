@@ -27,7 +27,7 @@ def test_a_command_still_has_its_flags(verb: str, capsys: Capture) -> None:
 
 
 ACTIONS = {
-    "dataset": "validate stats merge lengths resplit export restore filter rename edit undo redo",
+    "dataset": "validate stats report merge lengths resplit export restore filter rename edit undo redo",
     "checkpoints": "list compare delete promote",
     "runs": "list show watch note stop resume delete",
 }

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 from utils.core.paths import ROOT
-from utils.ui.html import html
+from utils.ui.html import html, styles
 
 UI = ROOT / "utils" / "ui"
 TAG = re.compile(r"</?[a-z][a-z0-9]*[ >/]|<[a-z]+ ?$")
@@ -31,12 +31,12 @@ def test_templates_escape_what_they_are_given() -> None:
 
 
 def test_the_style_sheet_forces_nothing() -> None:
-    assert (UI / "assets" / "page.css").read_text(encoding="utf-8").count("!important") <= 5
+    assert styles("tokens", "page", "report").count("!important") <= 5
 
 
 def test_nothing_is_smaller_than_twelve_pixels() -> None:
-    styles = (UI / "assets" / "page.css").read_text(encoding="utf-8")
-    sizes = [float(size) for size in re.findall(r"(?:font-size:|font:[^;]*?|--t\d:) ?([\d.]+)px", styles)]
+    found = re.findall(r"(?:font-size:|font:[^;]*?|--t\d:) ?([\d.]+)px", styles("tokens", "page", "report"))
+    sizes = [float(size) for size in found]
     assert sizes
     assert min(sizes) >= 12
 

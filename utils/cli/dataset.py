@@ -11,6 +11,7 @@ from utils.cli.runs import add_project
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
+from utils.core.storage import write_atomically
 from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
 from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
@@ -42,6 +43,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_vocabulary(action)
 
     add("stats", stats)
+
+    action = add("report", report)
+    action.add_argument("page", type=Path, nargs="?", help="new HTML file (default: report.html in the dataset)")
+    action.add_argument("--language", choices=("en", "am"), default="en", help="language of the page (default: en)")
 
     action = add("merge", merge)
     action.add_argument("other", type=Path, help="folder of the other dataset, which is only read")
@@ -159,6 +164,17 @@ def stats(folder: Path, _arguments: argparse.Namespace) -> int:
     print(statistics.report(statistics.count(store, metadata.read_language(folder))))
     account = statistics.account(store.read())
     print(*map(wording.describe, (account.total, *account.failed)), sep="\n")
+    return 0
+
+
+def report(folder: Path, arguments: argparse.Namespace) -> int:
+    """Write one HTML page: facts, losses, phonemes, texts to check with players, and what to do next."""
+    from utils.dataset.report import report as collect  # imports scipy
+    from utils.ui.dataset_report import page
+
+    path = arguments.page or folder / "report.html"
+    write_atomically(path, page(collect(folder), folder, folder.parent.name, arguments.language))
+    print(f"Open this in a browser: {path}")
     return 0
 
 

@@ -246,6 +246,33 @@ class LengthGap(WarningFact):
     what: str
 
 
+class TextsDoubted(WarningFact):
+    """Clips are excluded because their text does not match what is heard."""
+
+    clips: int
+    seconds: float
+
+
+class TextsRepeated(WarningFact):
+    """Some texts are those of several clips in use."""
+
+    texts: int
+
+
+class PhonesRare(WarningFact):
+    """Some phonemes of the language do not occur in a dataset, or hardly."""
+
+    phones: tuple[str, ...]
+    few: int  # each occurs less often
+
+
+class SpeakersConcerned(WarningFact):
+    """Something about the recordings of some speakers."""
+
+    speakers: tuple[str, ...]
+    about: Fact
+
+
 class LineIssue(StrEnum):
     """What is wrong with a line of a metadata list."""
 

@@ -24,7 +24,7 @@ def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[st
     """
     read = list(read)
     done = set(read)
-    units = {text: sounds for text in sentences or shipped() if text not in done and (sounds := _units(text))}
+    units = {text: found for text in sentences or shipped() if text not in done and (found := _units(text))}
     counts = Counter(unit for text in read for unit in _units(text))
 
     def worth(text: str) -> float:
@@ -41,7 +41,7 @@ def choose(count: int, sentences: Sequence[str] | None = None, read: Iterable[st
 
 def missing_sounds(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the sounds of the language that do not occur; a geminate counts as its single sound."""
-    codes = {code for text in texts for code in _codes(text)}
+    codes = {code for text in texts for code in sounds(text)}
     return tuple(phone for phone, code in PHONES.items() if code not in codes)
 
 
@@ -52,12 +52,12 @@ def shipped() -> tuple[str, ...]:
 
 def _units(text: str) -> tuple[str, ...]:
     """Return the sounds of a text, and the pairs of sounds within its words."""
-    words = _codes(text).split()
+    words = sounds(text).split()
     return tuple(unit for word in words for unit in (*word, *map("".join, pairwise(word))))
 
 
 @cache
-def _codes(text: str) -> str:
-    """Return the Amharic words of a text with one letter per sound, without length."""
+def sounds(text: str) -> str:
+    """Return the Amharic words of a text with one letter for each sound, without length."""
     words = phonemize(" ".join(WORD.findall(normalize(text)))).split()
     return " ".join(map(encode, words)).replace(":", "").replace("W", "w")

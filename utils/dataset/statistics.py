@@ -4,7 +4,6 @@ Lengths are read from the headers of the files; nothing is decoded.
 """
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -57,6 +56,8 @@ class Statistics:
     seconds: tuple[float, ...]  # of each clip
     pace: tuple[float, ...]  # letters per second of each clip, where measured
     snr: tuple[float, ...]  # of each clip, where measured
+    loudness: tuple[float, ...]  # LUFS of each clip as recorded, where measured
+    repeated: int  # texts of more than one clip
     phonemes: dict[str, int]  # empty for languages other than Amharic
 
     @property
@@ -79,6 +80,8 @@ def count(store: Store, language: str) -> Statistics:
         seconds=tuple(kept["seconds"]),
         pace=tuple(kept["chars_per_second"].dropna()),
         snr=tuple(kept["snr_db"].dropna()),
+        loudness=tuple(kept["loudness_lufs"].dropna()),
+        repeated=sum(count > 1 for count in Counter(kept["text"]).values()),
         phonemes=_count_phonemes(kept["text"], language),
     )
 
@@ -102,16 +105,15 @@ def _count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:
     """Count the phonemes of Amharic texts, including those that do not occur."""
     if canonical(language) != AMHARIC.code:
         return {}
-    from utils.amharic import normalize, phonemize
     from utils.amharic.alphabet import PHONES
+    from utils.dataset.prompts import sounds
 
     words = Counter(word for text in texts for word in text.split())
-    phone = re.compile("|".join(sorted(PHONES, key=len, reverse=True)))
     counts: Counter[str] = Counter()
     for word, times in words.most_common(COMMONEST_WORDS):
-        for symbol in phone.findall(phonemize(normalize(word))):
+        for symbol in sounds(word):
             counts[symbol] += times
-    return {symbol: counts[symbol] for symbol in PHONES}
+    return {symbol: counts[code] for symbol, code in PHONES.items()}
 
 
 def report(statistics: Statistics) -> str:
@@ -123,6 +125,8 @@ def report(statistics: Statistics) -> str:
         "speakers": _join(statistics.speakers, _minutes) or "none",
         "characters/s": _spread(statistics.pace),
         "SNR (dB)": _spread(statistics.snr),
+        "loudness (LUFS)": _spread(statistics.loudness),
+        "repeated texts": str(statistics.repeated),
         "phonemes": f"{total - len(missing)} of {total}" if total else "",
         "missing": " ".join(missing),
         f"fewer than {FEW}": _join(statistics.rare, str),

@@ -12,6 +12,13 @@ class BandLimited(WarningFact):
     hertz: float
 
 
+class NarrowBand(WarningFact):
+    """The recordings of some speakers have a lower sample rate than the model."""
+
+    kilohertz: float  # where they end
+    speakers: int
+
+
 class Reverberant(WarningFact):
     """Sounds of a recording decay slowly."""
 

@@ -6,6 +6,7 @@ They are measured on up to a minute of its speech. Clips of it stay in use; the 
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -36,26 +37,43 @@ MIN_DECAYS = 8
 SILENCE = 1e-12
 
 
+class Signal(NamedTuple):
+    """What was measured on some speech of one voice in one room."""
+
+    hum_db: float  # against the rest of the sound
+    hum_hertz: float
+    offset: float  # in deviations of the sound
+    band: float  # hertz
+    decay: float | None  # seconds by 60 dB
+    noise_db: float  # below the speech
+
+    @property
+    def problems(self) -> list[WarningFact]:
+        """Return what was lost, with the measured values."""
+        found: list[WarningFact | None] = [
+            Hum(self.hum_hertz, -self.hum_db) if self.hum_db > HUM_BELOW_VOICE else None,
+            Offset(self.offset) if self.offset > OFFSET else None,
+            BandLimited(self.band) if self.band < TELEPHONE_HZ else None,
+            Reverberant(self.decay) if self.decay is not None and self.decay > REVERBERANT_SECONDS else None,
+            NoiseFloor(self.noise_db) if self.noise_db < NOISE_BELOW_SPEECH else None,
+        ]
+        return [problem for problem in found if problem]
+
+
 def find_problems(path: Path, speech: Sequence[Span]) -> list[WarningFact]:
-    """Return what a recording with this speech has lost, with the measured values."""
+    """Return what a recording with this speech has lost."""
     if sum(span.seconds for span in speech) < MIN_SPEECH_SECONDS:
         return []
-    excerpts = _excerpts(path, speech)
-    warnings: list[WarningFact] = []
-    whole = np.concatenate(excerpts)
-    level, hertz = rumble.hum(whole, RATE)
-    if level > HUM_BELOW_VOICE:
-        warnings.append(Hum(hertz, -level))
-    if (shift := max(map(rumble.offset, excerpts))) > OFFSET:
-        warnings.append(Offset(shift))
-    excerpts = [rumble.steadied(samples, RATE) for samples in excerpts]
-    if (band := band_limit(np.concatenate(excerpts))) < TELEPHONE_HZ:
-        warnings.append(BandLimited(band))
-    if (decay := reverberation(excerpts)) is not None and decay > REVERBERANT_SECONDS:
-        warnings.append(Reverberant(decay))
-    if (below := noise_below_speech(excerpts)) < NOISE_BELOW_SPEECH:
-        warnings.append(NoiseFloor(below))
-    return warnings
+    return measure_signal(_excerpts(path, speech)).problems
+
+
+def measure_signal(excerpts: Sequence[Samples]) -> Signal:
+    """Measure speech at ``RATE`` with the pauses around it; at least one of the excerpts has ``WIDTH`` samples."""
+    hum, hertz = rumble.hum(np.concatenate(excerpts), RATE)
+    offset = max(map(rumble.offset, excerpts))
+    steadied = [rumble.steadied(samples, RATE) for samples in excerpts]
+    band = band_limit(np.concatenate(steadied))
+    return Signal(hum, hertz, offset, band, reverberation(steadied), noise_below_speech(steadied))
 
 
 def plateau_share(samples: Samples) -> float:
@@ -122,8 +140,13 @@ def _windows(samples: Samples, size: int) -> Samples:
 
 
 def _excerpts(path: Path, speech: Sequence[Span]) -> list[Samples]:
-    """Read speech segments spread over a recording, with the pauses around them."""
+    """Read speech segments spread over a recording."""
     chosen = speech[:: max(1, math.ceil(len(speech) / EXCERPTS))]
-    spans = [(max(0.0, span.start - PAUSE_SECONDS), min(span.end, span.start + EXCERPT_SECONDS)) for span in chosen]
-    parts = [audio.load(path, RATE, start, end + PAUSE_SECONDS) for start, end in spans]
+    parts = [read_excerpt(path, span) for span in chosen]
     return [part for part in parts if part.size > WIDTH]
+
+
+def read_excerpt(path: Path, speech: Span) -> Samples:
+    """Read the beginning of some speech, with the pause before it, and after it if it is short."""
+    start, end = max(0.0, speech.start - PAUSE_SECONDS), min(speech.end, speech.start + EXCERPT_SECONDS)
+    return audio.load(path, RATE, start, end + PAUSE_SECONDS)

@@ -27,7 +27,7 @@ from utils.studio import page_settings, paths, projects, runs
 from utils.studio.facts import Problem, UploadError
 from utils.ui import steps, views
 from utils.ui.checked_blocks import CheckedBlocks
-from utils.ui.html import ASSETS, html
+from utils.ui.html import ASSETS, html, styles
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, Panel, PanelRequest, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
@@ -301,8 +301,8 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
 def page_head() -> str:
     """Return the style and the scripts of the page, for the head of the document: gradio leaves them alone."""
     words = {t(f"gradio.{key}", "en"): t(f"gradio.{key}", "am") for key in GRADIO_WORDS}
-    values = {"words": words, **{kind: (ASSETS / f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")}}
-    return html("page.html", "head", **values)
+    css, script = styles("tokens", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
+    return html("page.html", "head", words=words, css=css, js=script)
 
 
 def theme() -> gr.themes.Base:

@@ -23,3 +23,8 @@ def _template(file: str) -> Template:
 def html(file: str, macro: str, *values: object, **named: object) -> str:
     """Return what a macro makes of values; only those that the macro marks as safe may be HTML."""
     return str(getattr(_template(file).module, macro)(*values, **named)).strip()
+
+
+def styles(*names: str) -> str:
+    """Return style sheets of the page, one after the other."""
+    return "\n".join((ASSETS / f"{name}.css").read_text(encoding="utf-8") for name in names)

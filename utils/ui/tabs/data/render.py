@@ -226,14 +226,20 @@ def statistics(found: Statistics, language: str) -> str:
 
     speakers = [f"{name} {minutes(seconds, language)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": ", ".join(speakers[:MAX_SPEAKERS])}
-    keys = ("data.clip_length", "data.speaking_rate", "data.snr")
-    for name, values in zip(keys, (found.seconds, found.pace, found.snr), strict=True):
+    spreads = {
+        "data.clip_length": found.seconds,
+        "data.speaking_rate": found.pace,
+        "data.snr": found.snr,
+        "data.loudness": found.loudness,
+    }
+    for name, values in spreads.items():
         if values:
             low, middle, high = (f"{percentile(values, share):.1f}" for share in (5, 50, 95))
             rows[name] = t("data.spread", language, low=low, middle=middle, high=high)
     if found.seconds:
         rows["data.length_percentile"] = in_seconds(percentile(found.seconds, 99.5), ".2f")
         rows["data.suggested_max_length"] = in_seconds(suggested_max_length(found.seconds), "g")
+    rows["data.repeated_texts"] = str(found.repeated)
     counts = ""
     if total := len(found.phonemes):
         rows["data.phones_present"] = t("common.used_of_total", language, used=total - len(found.missing), total=total)

@@ -1,0 +1,128 @@
+"""One HTML page about a dataset, with all that it plays inside: a view of ``utils.dataset.report``."""
+
+import base64
+import io
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import soundfile
+
+from utils.core import wording
+from utils.core.errors import AmharicTtsError
+from utils.dataset.clip import Clip
+from utils.dataset.report import MEASURED, WRONG_SHOWN, DatasetReport, SpeakerReport
+from utils.dataset.statistics import FEW, DatasetLengths
+from utils.media import audio
+from utils.recognition.signal_checks import HUM_BELOW_VOICE, NOISE_BELOW_SPEECH, REVERBERANT_SECONDS, TELEPHONE_HZ
+from utils.ui import views
+from utils.ui.html import html, styles
+from utils.ui.i18n import t
+from utils.ui.tabs.data import render
+from utils.ui.tabs.data.clip_render import reason_text
+from utils.ui.views import cell
+
+RATE = 16_000  # of the players' sound: a text is checked by it, not a voice
+SMALLEST = 0.9  # compression of libsndfile, from 0 to 1
+
+
+def page(report: DatasetReport, folder: Path, name: str, language: str = "en") -> str:
+    """Return the report of a dataset in its folder as one HTML file."""
+    say = partial(t, language=language)
+    shown = partial(_clip, folder=folder, report=report, language=language)
+    texts = [
+        (f"{reason_text(reason, language)} ({len(clips)})", [shown(clip) for clip in clips[:WRONG_SHOWN]])
+        for reason, clips in report.wrong.items()
+    ]
+    if report.doubtful:
+        texts.append((say("data.report_suspicious"), [*map(shown, report.doubtful)]))
+    counts = DatasetLengths(report.statistics.seconds).counts().get("seconds", {})
+    return html(
+        "report.html",
+        "page",
+        language=language,
+        css=styles("tokens", "report"),
+        t=say,
+        name=name,
+        cards=_cards(report, language),
+        advice=[wording.describe(fact, language) for fact in report.advice],
+        ledger=render.ledger(report.account, language),
+        speakers=_speakers(report, language),
+        measured=say("data.report_measured", clips=MEASURED),
+        statistics=render.statistics(report.statistics, language),
+        lengths=_bars(counts),
+        phones=_bars(dict(sorted(report.statistics.phonemes.items(), key=lambda item: item[1])), FEW),
+        few=say("data.report_phones_hint", few=FEW),
+        sentences=report.sentences,
+        texts=texts,
+    )
+
+
+def _cards(report: DatasetReport, language: str) -> str:
+    total, counted = report.account.total, report.statistics
+    cards = {
+        "data.clips_in_use": f"{len(counted.seconds)} · {render.minutes(sum(counted.seconds), language)}",
+        "data.not_in_use": render.minutes(sum(part.seconds for part in total.excluded), language),
+        "data.recordings": f"{counted.recordings} · {render.minutes(total.seconds, language)}",
+        "data.speakers": str(len(report.speakers)),
+        "data.duplicates": str(report.duplicates),
+    }
+    return views.cards(cards, language)
+
+
+def _speakers(report: DatasetReport, language: str) -> str:
+    titles = ("speaker", "clips", "speaking_rate", "snr", "loudness")
+    measured = ("rate", "band", "hum", "decay", "noise")
+    keys = [*(f"data.{key}" for key in titles), *(f"data.report_{key}" for key in measured)]
+    return views.table([t(key, language) for key in keys], [_speaker(speaker, language) for speaker in report.speakers])
+
+
+def _speaker(speaker: SpeakerReport, language: str) -> list[str]:
+    size = f"{speaker.clips} · {render.minutes(speaker.seconds, language)}"
+    medians = [cell(_number(value)) for value in (speaker.pace, speaker.snr, speaker.loudness)]
+    cells = [cell(speaker.name, classes="mark"), cell(size), *medians]
+    if not (signal := speaker.signal) or not speaker.rate:
+        return [*cells, *[cell("–")] * 5]
+    limits = (
+        (signal.band / 1000, signal.band < TELEPHONE_HZ),
+        (signal.hum_db, signal.hum_db > HUM_BELOW_VOICE),
+        (signal.decay, (signal.decay or 0.0) > REVERBERANT_SECONDS),
+        (-signal.noise_db, signal.noise_db < NOISE_BELOW_SPEECH),
+    )
+    values = [cell(_number(value), classes="warn" if is_bad else "") for value, is_bad in limits]
+    return [*cells, cell(f"{speaker.rate / 1000:g}"), *values]
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}" if abs(value) < 1 else f"{value:.1f}"
+
+
+def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, bool]]:
+    """Return the bars of a histogram: name, count, height, and whether there are too few."""
+    most = max(counts.values(), default=0) or 1
+    return [(name, count, f"{80 * count / most:.1f}", count < few) for name, count in counts.items()]
+
+
+def _clip(clip: Clip, folder: Path, report: DatasetReport, language: str) -> dict[str, Any]:
+    scores = {"data.snr_db": clip.scores.snr_db, "data.text_match": clip.scores.text_match}
+    facts = [f"{render.file_name(clip.source)}, {wording.clock(clip.span.start)}–{wording.clock(clip.span.end)}"]
+    facts += [f"{t(name, language)} {value:.1f}" for name, value in scores.items() if value is not None]
+    about = [clip.note, clip.other_text, " · ".join(facts)]
+    return {
+        "text": clip.text or "–",
+        "language": report.language,
+        "about": [*filter(None, about)],
+        "sound": _sound(folder / clip.audio) if clip.audio else "",
+    }
+
+
+def _sound(path: Path) -> str:
+    """Return a clip as a URL that holds it, about 4 kB a second; nothing if it cannot be read."""
+    try:
+        samples = audio.load(path, RATE)
+    except AmharicTtsError:  # ``validate`` names it
+        return ""
+    file = io.BytesIO()
+    soundfile.write(file, samples, RATE, format="MP3", compression_level=SMALLEST)
+    return f"data:audio/mpeg;base64,{base64.b64encode(file.getvalue()).decode()}"
