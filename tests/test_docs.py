@@ -14,7 +14,6 @@ from utils.__main__ import known_verbs, load_command
 from utils.config import TrainConfig
 from utils.config.flags import read_flags
 from utils.core.paths import ROOT
-from utils.studio.paths import CONFIGS
 
 DOCS = sorted((ROOT / "docs").glob("*.md"))
 GUIDES = sorted((ROOT / "docs").glob("[A-Z]*.md"))  # the others are records
@@ -144,23 +143,3 @@ def defines(module: str, name: str) -> bool:
 
 def test_the_reference_is_what_the_code_says() -> None:
     assert make_api.PAGE.read_text(encoding="utf-8") == make_api.page(), "run: python docs/make_api.py"
-
-
-TIER = re.compile(r"^\| `(\w+)` \| ([\d.]+) GB \| ([\d.]+) GiB \| (\d+) x (\d+) \| ([\d.]+) GiB \|", re.MULTILINE)
-TIERS = {row[0]: row for row in TIER.findall((ROOT / "docs" / "MEMORY_GUIDE.md").read_text(encoding="utf-8"))}
-
-
-def test_the_guide_has_the_memory_of_every_preset_but_the_tiny_one() -> None:
-    assert TIERS.keys() == {path.stem for path in CONFIGS.glob("*.yaml")} - {"tiny_cpu"}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["standard", "lora_6gb"])
-def test_the_memory_of_a_preset_is_what_memory_plan_estimates(name: str) -> None:
-    from utils.training import memory  # imports torch, which no other test here needs
-
-    _, gigabytes, configured, *fitted = TIERS[name]
-    config, device = TrainConfig.load(CONFIGS / f"{name}.yaml"), memory.Device.gpu(float(gigabytes))
-    best, estimate = memory.fit_batch(config, device)
-    assert configured == f"{memory.estimate(config, device).needed / memory.GIB:.1f}"
-    assert fitted == [str(best.batch_size), str(best.grad_acumm), f"{estimate.needed / memory.GIB:.1f}"]

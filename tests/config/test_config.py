@@ -6,10 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from utils.config import Config, DatasetConfig, FeaturesConfig, SpeechConfig, TrainConfig
+from utils.config import DatasetConfig, TrainConfig
 from utils.core.errors import ConfigError
-
-CONFIGS = (TrainConfig, DatasetConfig, FeaturesConfig, SpeechConfig)
 
 
 @pytest.mark.parametrize(
@@ -50,13 +48,6 @@ def test_a_rate_and_a_language_may_be_written_in_any_way(tmp_path: Path) -> None
     path.write_text("learning_rate: 5e-5  # a string to YAML\nlanguage: አማርኛ\n", encoding="utf-8")
     config = TrainConfig.load(path)
     assert (config.learning_rate, config.language) == (5e-5, "am")
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda config: config.__name__)
-def test_defaults_survive_yaml(tmp_path: Path, config: type[Config]) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(config().to_yaml(), encoding="utf-8")
-    assert config.load(path) == config()
 
 
 @given(

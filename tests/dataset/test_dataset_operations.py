@@ -2,9 +2,7 @@
 
 import dataclasses
 import json
-import random
 import re
-import time
 import zipfile
 from pathlib import Path
 from typing import Any, Literal
@@ -265,24 +263,3 @@ def test_every_second_is_accounted_for_once(clips: list[Clip], kept: float, excl
     assert ledger.kept == pytest.approx(kept)
     assert {str(part.reason): part.seconds for part in ledger.excluded} == pytest.approx(excluded)
     assert ledger.between == pytest.approx(10 - kept - sum(excluded.values()))
-
-
-@pytest.mark.slow
-def test_fifty_thousand_clips_are_counted_and_accounted_for_in_ten_seconds(tmp_path: Path) -> None:
-    chance = random.Random(0)
-    syllables = [chr(0x1208 + 8 * row + column) for row in range(20) for column in range(6)]
-    words = ["".join(chance.choices(syllables, k=chance.randint(2, 6))) for _ in range(60_000)]
-    store = Store(tmp_path)
-    with store.transaction():
-        for name in (f"r{number}" for number in range(500)):
-            texts = [" ".join(chance.choices(words, k=8)) for _ in range(99)]
-            clips = [clip(index, recording=name, text=text) for index, text in enumerate(texts)]
-            excluded = clip(99, recording=name).excluded(Reason.NOISY)
-            store.add(Source(name, f"/in/{name}.wav", 1, 1, 1000.0), [*clips, excluded])
-    begin = time.process_time()
-    contents = load_dataset(tmp_path)
-    text = statistics.report(statistics.count(store, "am")) + str(statistics.account(contents).total)
-    seconds = time.process_time() - begin
-    assert len(contents.clips) == 50_000
-    assert "noisy" in text
-    assert seconds < 10

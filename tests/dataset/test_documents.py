@@ -5,7 +5,6 @@ import time
 import zipfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from utils.core.errors import DataError
@@ -86,19 +85,3 @@ def test_a_tag_with_a_million_attributes_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="a tag has more than"):
         read_document(path)
     assert time.process_time() - began < 5
-
-
-@pytest.mark.parametrize("kind", ["docx", "epub"])
-def test_a_damaged_book_is_a_typed_error_whatever_byte_is_changed(tmp_path: Path, kind: str) -> None:
-    random = np.random.default_rng(4)
-    whole = epub(tmp_path / "a.epub", **{"two b": ONE * 20, "one": ONE}) if kind == "epub" else None
-    whole = whole or packed(tmp_path / "a.docx", {"word/document.xml": WORD * 20})
-    content = whole.read_bytes()
-    for number in range(250):
-        damaged = bytearray(content)
-        for at in random.integers(0, len(content), 1 + number % 4):
-            damaged[at] = int(random.integers(256))
-        path = tmp_path / f"b.{kind}"
-        path.write_bytes(damaged if number % 3 else damaged[: int(random.integers(1, len(content)))])
-        with contextlib.suppress(DataError):
-            read_document(path)

@@ -1,6 +1,4 @@
 import dataclasses
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +7,11 @@ from tests.dataset import recordings
 from tests.dataset.recordings import RATE
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip
-from utils.dataset.cutting import cut_speech
 from utils.dataset.filters import judge
-from utils.media.audio import Samples, load
+from utils.media.audio import Samples
 from utils.media.loudness import loudness
 from utils.recognition.levels import ClipScores, measure, signal_to_noise
 from utils.recognition.spans import Span
-from utils.recognition.vad import speech_segments
 
 
 def noisy(snr_db: float) -> Samples:
@@ -55,22 +51,6 @@ def test_a_clip_is_measured_as_a_whole() -> None:
     assert 60 < (signal_to_noise(silence, RATE, [Span(1, 3)]) or 0) < 110  # digital silence: a finite number
     empty = measure(np.zeros(0, np.float32), RATE, [], "a")
     assert (empty.speech_ratio, empty.snr_db, empty.loudness_lufs, empty.chars_per_second) == (0.0, None, None, None)
-
-
-@pytest.mark.alone
-@pytest.mark.slow
-def test_cutting_and_measuring_is_sixty_times_faster_than_listening(tmp_path: Path) -> None:
-    """Do all that is done without a recogniser: find speech, cut, read each clip and measure it."""
-    known = recordings.recording(600, seed=8)
-    path = known.save(tmp_path / "ten minutes.wav")
-    start, settings = time.process_time(), DatasetConfig()
-    speech = speech_segments(path, settings)
-    clips = cut_speech(speech, known.seconds, settings)
-    for clip in clips:
-        within = [Span(span.start - clip.start, span.end - clip.start) for span in speech if span.end > clip.start]
-        measure(load(path, 22_050, clip.start, clip.end), 22_050, within, "")
-    assert len(clips) > 50
-    assert 600 / (time.process_time() - start) >= 60
 
 
 SCORES = ClipScores(0.9, 40.0, 0.0, -20.0, 8.0, 0.9, 0.05)

@@ -1,5 +1,3 @@
-import time
-
 import numpy as np
 import pytest
 
@@ -66,10 +64,3 @@ def test_parts_joined_are_the_whole(speed: float, part: int) -> None:
 def test_an_impossible_speed_is_refused(speed: float) -> None:
     with pytest.raises(SpeedError):
         stretch(tone(0.1), RATE, speed)
-
-
-def test_it_is_much_faster_than_the_speech() -> None:
-    sound = speechlike(10.0)
-    begin = time.process_time()
-    stretch(sound, RATE, 0.8)
-    assert time.process_time() - begin < 10.0 / 12  # 100 to 600 times as fast on a quiet machine

@@ -1,4 +1,3 @@
-import time
 from typing import Any
 
 import pytest
@@ -142,15 +141,6 @@ def test_every_sentence_fits_the_model_and_no_text_is_lost(tokenizer: Tokenizer,
     assert "".join(each.text for each in sentences).replace(" ", "") == "".join(text.split())
     inside = [len(each.tokenized.ids) for each in sentences[:-1] if each.pause <= 0.14]
     assert min(inside, default=LIMIT) > LIMIT / 6  # the model speaks very short sentences badly
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("text", HUGE.values(), ids=HUGE)
-def test_a_hundred_thousand_letters_take_seconds_and_not_minutes(tokenizer: Tokenizer, text: str) -> None:
-    sentences_of("ሰላም። ቁጥር 3,450", tokenizer)  # loads the tables
-    begin = time.process_time()
-    sentences_of(text[:100_000], tokenizer)
-    assert time.process_time() - begin < 6.0  # 0.3 to 1.5 s on a quiet machine
 
 
 @given(text=st.text(st.characters(codec=None, exclude_categories=[]), max_size=80))

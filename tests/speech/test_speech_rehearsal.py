@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 import torch
 
-from tests.rehearsal import DeviceError, Recorder, fake_cuda
+from tests.rehearsal import Recorder, fake_cuda
 from tests.speech.small_decoder import SAMPLED, prompt, sentences, talking_gpt
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from tests.training.small_gpt import small_gpt
 from utils.config import SpeechConfig
 from utils.core.paths import SAMPLE_SPEECH
-from utils.speech import steps
 from utils.speech.decoder import Decoder
-from utils.speech.sampling import choose
 from utils.speech.vocoder import Vocoder
 from utils.speech.voices import ConditioningSettings, encode_speaker
 
@@ -60,24 +58,6 @@ def test_the_host_starts_one_graph_and_two_copies_for_each_code(recorder: Record
         "steps.capture.<locals>.replay": 20,
         "steps.DecodingStep.__call__": 2 * 20,  # the codes to the host, and the latents before they are overwritten
     }
-
-
-def test_a_value_that_is_read_within_the_graph_is_found(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    def curious(scores: torch.Tensor, *others: Any) -> Any:
-        assert scores.isfinite().all()
-        return choose(scores, *others)
-
-    monkeypatch.setattr(steps, "choose", curious)
-    with pytest.raises(DeviceError, match=r"wait \(item\) in steps.DecodingStep.compute"):
-        waits_of(recorder, 5)
-
-
-def test_numbers_that_stay_on_the_host_are_found(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        steps, "choose", lambda scores, numbers, *others: choose(scores, torch.ones(len(numbers)), *others)
-    )
-    with pytest.raises(DeviceError, match="mixes cuda and cpu"):
-        waits_of(recorder, 5)
 
 
 def test_given_codes_are_scored_on_the_device(recorder: Recorder) -> None:

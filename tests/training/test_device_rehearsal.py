@@ -11,10 +11,9 @@ from unittest import mock
 
 import pytest
 import torch
-from torch import Tensor
 from torch.optim import Adam
 
-from tests.rehearsal import DeviceError, Recorder
+from tests.rehearsal import Recorder
 from tests.training.small_gpt import small_gpt
 from utils.config import TrainConfig
 from utils.studio.paths import CONFIGS
@@ -23,7 +22,7 @@ from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.model_size import ClipSize, random_batch
 from utils.training.optimizers import make_optimizer, make_schedule
-from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
+from utils.training.packing import PackedGpt, SpecialTokens
 from utils.training.speedups.dropout import set_dropout
 from utils.training.step import Evaluator, TrainStep
 from utils.training_optimizations import TrainingOptimizer
@@ -161,33 +160,3 @@ def test_a_restored_state_is_on_the_device_again() -> None:
     with rehearsal.recorder:
         rehearsal.ema.load_state_dict(average)
     assert rehearsal.waits() == WAIT
-
-
-def test_a_tensor_that_stays_on_the_host_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    def to(batch: PackedBatch, device: torch.device, **_: object) -> PackedBatch:
-        return PackedBatch(batch.mel, batch.numbers.to(device), batch.rows, batch.length)
-
-    monkeypatch.setattr(PackedBatch, "to", to)
-    with pytest.raises(DeviceError, match=r"mixes meta and cpu in .*packing|conditioning"):
-        Rehearsal({}).waits()
-
-
-def test_a_constant_in_float64_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    loss = PackedGpt._loss
-
-    def scaled(*args: Any) -> Tensor:
-        return loss(*args) * torch.full((), 0.5, dtype=torch.float64, device=META)
-
-    monkeypatch.setattr(PackedGpt, "_loss", scaled)
-    with pytest.raises(DeviceError, match="float64"):
-        Rehearsal({}).waits()
-
-
-def test_a_value_that_is_read_once_too_often_is_found_by_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
-    forward = PackedGpt._layers
-
-    def curious(model: PackedGpt, hidden: Tensor) -> Tensor:
-        return forward(model, hidden * (1 if hidden.detach().sum().item() else 2))
-
-    monkeypatch.setattr(PackedGpt, "_layers", curious)
-    assert Rehearsal({"grad_acumm": 2}).waits() - Counter(WAIT) == {"packing.PackedGpt.forward: item": 2}

@@ -64,17 +64,6 @@ def test_lines_cut_off_the_end_are_named(tmp_path: Path, cut: int) -> None:
     assert list(history.warnings) == [LinesMissing(len(lines[:cut]), 4)]
 
 
-def test_a_line_cut_in_two_is_named(tmp_path: Path) -> None:
-    run = Run(tmp_path / "20260101-120000-train")
-    run.folder.mkdir()
-    with EventLog(run.events) as log:
-        log.report(Progress(1, 3))
-        log.report(Progress(2, 3))
-        run.write_state(State("train", Status.FINISHED, 1.7e9, lines=log.number))
-    run.events.write_bytes(run.events.read_bytes()[:-9])
-    assert list(HistoryCache().read(run).warnings) == [LinesMissing(1, 3)]
-
-
 def test_a_resumed_run_repeats_its_evaluations() -> None:
     evaluations = [{"kind": "evaluation", "step": 10 * number, "loss": loss} for number, loss in enumerate((1, 2, 1))]
     history = history_of(*evaluations, {"kind": "resumed", "step": 10}, evaluations[2] | {"loss": 1.5})

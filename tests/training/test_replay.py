@@ -15,7 +15,7 @@ from tests.training.running import events, figures, resume, same, trained, weigh
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
-from utils.training.batches import BatchSpec, ReplayClips, UpdatePlan, split_batches
+from utils.training.batches import ReplayClips, UpdatePlan
 from utils.training.clips import JoinedSource
 from utils.xtts import checkpoints
 from utils.xtts.vocabulary import Vocabulary
@@ -57,23 +57,6 @@ def test_every_update_has_the_share_and_every_clip_comes_equally_often(
     for part in (range(OWN, OWN + 30), range(OWN + 30, OWN + 39)):
         times = [drawn[clip] for clip in part]
         assert max(times) - min(times) <= 1
-
-
-@pytest.mark.parametrize(("batch_size", "grad_acumm", "processes"), [(16, 1, 1), (2, 8, 1), (8, 1, 2)])
-def test_the_clips_do_not_depend_on_how_an_update_is_split(batch_size: int, grad_acumm: int, processes: int) -> None:
-    plan = plan_of(0.2, processes=processes, batch_size=batch_size, grad_acumm=grad_acumm)
-    for number in (0, 5, 3 * len(plan) + 2):  # also where a run is resumed
-        one, other = plan[number], plan_of(0.2)[number]
-        assert all(np.array_equal(*part) for part in zip(vars(one).values(), vars(other).values(), strict=True))
-        specs = [BatchSpec(batch_size, rank=rank, world=processes) for rank in range(processes)]
-        split = [clip for spec in specs for part in split_batches(one, spec) for clip in part.clips.tolist()]
-        assert sorted(split) == sorted(one.clips.tolist())
-
-
-def test_without_other_clips_the_plan_is_that_of_a_run_alone() -> None:
-    alone = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS)
-    none = UpdatePlan.from_config(TrainConfig(seed=5), LENGTHS, 1, CLIPS, ReplayClips((), ()))
-    assert all(np.array_equal(*part) for part in zip(vars(alone[7]).values(), vars(none[7]).values(), strict=True))
 
 
 def test_joined_sources_read_the_clips_of_each() -> None:

@@ -93,13 +93,6 @@ def test_a_crash_loses_ten_minutes_at_most(update: float, changes: dict[str, Any
     assert share < 0.1 or changes.get("save_step")  # as the user wishes
 
 
-def test_by_steps_alone_hours_would_be_lost() -> None:
-    """Saving every 1000 steps is not enough; this run has 750."""
-    seconds = {"update": 40.0, "evaluation": 45.0, "samples": 20.0, "save": 12.0}
-    run = SimulatedRun(TrainConfig(save_minutes=0, eval_step=900), 1200, seconds)
-    assert run.losses().max() > 45  # the end of each epoch
-
-
 @pytest.mark.slow
 def test_without_a_resume_state_a_run_continues_from_its_checkpoint_and_says_what_is_lost(
     tmp_path: Path, dataset: Path

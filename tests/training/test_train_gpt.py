@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.random_base import random_base
-from tests.training.running import QUICK, events, figures, same, settings, trained, weights
+from tests.training.running import QUICK, events, figures, same, trained, weights
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError
@@ -100,10 +100,3 @@ def test_the_folder_of_all_projects_is_no_project(tmp_path: Path, monkeypatch: p
         (tmp_path / name).mkdir()
     assert list_projects(tmp_path) == ["mine"]  # not three, where a program trained in the folder itself
     assert project_of(TrainConfig(output_path=str(tmp_path))).root == tmp_path
-
-
-def test_settings_that_an_older_run_lacks_have_their_defaults(tmp_path: Path) -> None:
-    config = settings(tmp_path, tmp_path)
-    stored = tmp_path / "config.yaml"
-    stored.write_text("\n".join(line for line in config.to_yaml().splitlines() if not line.startswith("save_minutes")))
-    assert TrainConfig.load(stored) == config

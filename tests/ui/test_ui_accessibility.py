@@ -31,10 +31,6 @@ VISIBLE_WORDS = """() => {
 }"""
 UNFOLD = """() => document.querySelectorAll('button.label-wrap:not(.open)').forEach(
   button => button.checkVisibility() && button.click())"""
-FOCUSED = """() => {
-  const focused = document.activeElement;
-  return (focused.querySelector("b") ?? focused).textContent.trim();
-}"""
 TONES = """names => names.map(name => {
   const word = document.createElement("b");
   word.className = name;

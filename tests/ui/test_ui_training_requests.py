@@ -4,7 +4,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import gradio as gr
@@ -15,7 +14,6 @@ from tests.random_base import random_base
 from tests.training.running import same, weights
 from tests.training.trainable import write_dataset
 from tests.ui import auditing, inside
-from utils.config import TrainConfig
 from utils.config.flags import flag
 from utils.core.paths import ROOT
 from utils.core.wording import text
@@ -81,31 +79,6 @@ def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> Non
 def check(blocks: gr.Blocks, action: str, **changes: object) -> str:
     updates = auditing.act(blocks, "checks", action, "default", [form(**changes)["settings"]])
     return next(str(update) for widget, update in updates.items() if widget.elem_id == "checks")
-
-
-def test_two_starts_make_one_run_that_ends_as_the_finished_model(
-    client: Client, blocks: gr.Blocks, output: Path
-) -> None:
-    project = Project(output / "default")
-    with ThreadPoolExecutor(2) as both:
-        list(both.map(lambda _: client.predict(**form(), api_name="/train"), range(2)))
-    (run,) = runs.list_runs(project)
-    assert TrainConfig.load(run.config).learning_rate == 1e-3
-    deadline = time.monotonic() + 400
-    while not list((run.folder / "checkpoints").glob("step_*/checkpoint.json")) and time.monotonic() < deadline:
-        time.sleep(0.5)
-    with pytest.raises(gr.Error, match="is running"):
-        auditing.act(blocks, "training-runs", "delete", "default", [""], run=run.name)
-    auditing.act(blocks, "training-runs", "stop_now", "default", [""], run=run.name)
-    assert run.current_state().status is Status.STOPPED
-    with pytest.raises(gr.Error, match="folder name"):
-        auditing.act(blocks, "training-runs", "export", "default", [""], run="../../etc")
-    auditing.act(blocks, "training-runs", "export", "default", [""], run=run.name, checkpoint="4")
-    while not (project.ready / "model.pth").is_file() and time.monotonic() < deadline:  # it is a run of its own
-        time.sleep(0.1)
-    assert (project.ready / "model.pth").is_file()
-    updates = auditing.act(blocks, "training-runs", "reuse", "default", [""], run=run.name)
-    assert any(str(update).startswith(f"{run.name}|") for update in updates.values())
 
 
 def test_page_command_and_python_give_the_same_weights(client: Client, output: Path) -> None:
