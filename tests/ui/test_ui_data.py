@@ -99,6 +99,24 @@ def test_unusable_uploads_are_refused_with_a_reason(tmp_path: Path, name: str, c
     assert uploads.read_inputs(Project(tmp_path / "p")) == []
 
 
+@pytest.mark.parametrize("content", ["a.wav|ሰላም ለዓለም\nb.wav|እንዴት ናችሁ\n", "path,sentence\na.wav,ሰላም\n"])
+def test_a_list_is_refused_without_its_audio(tmp_path: Path, content: str) -> None:
+    path, project = tmp_path / "metadata.csv", Project(tmp_path / "p")
+    path.write_text(content, encoding="utf-8")
+    saved = uploads.save_uploads(project, [str(path)], uploads.LISTS)
+    assert saved.names == ()
+    assert "Upload it together with its audio" in str(saved.errors[0])
+    assert uploads.list_uploads(project, uploads.LISTS) == []
+
+
+def test_a_list_may_follow_its_audio(tmp_path: Path) -> None:
+    media, _ = talks(tmp_path / "in", 1)
+    path, project = tmp_path / "metadata.csv", Project(tmp_path / "p")
+    path.write_text(f"path,sentence\n{media.name},ሰላም ለዓለም\n", encoding="utf-8")
+    uploads.save_uploads(project, [str(media)], uploads.LISTS)
+    assert uploads.save_uploads(project, [str(path)], uploads.LISTS) == (("metadata.csv",), ())
+
+
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse_link(*_: object) -> None:
         raise OSError(errno.EXDEV, "Invalid cross-device link")

@@ -170,6 +170,13 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     assert training_checks.differences([first, second, third]) == {"num_epochs": ["", 5, 3]}
 
 
+def test_compared_runs_are_called_by_their_day_and_time(tmp_path: Path) -> None:
+    runs = [make_run(Project(tmp_path), f"20261128-14{minute}00-train", num_epochs=minute) for minute in (20, 30)]
+    shown = render.comparison_table(runs, [RunHistory()] * 2, "en")
+    assert "Saturday 28.11. 14:20" in shown
+    assert "20261128" not in shown
+
+
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     run = make_run(Project(tmp_path), "a")
     history = RunHistory(switches={HTML: Optimization(HTML, 1, HTML)}, active={HTML: HTML}, phase=Progress(1, 2, HTML))

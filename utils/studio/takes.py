@@ -144,12 +144,16 @@ class TakeRecorder:
         parts = list(self._newest)
         return json.dumps({"key": self._key, "first": self.chunks - len(parts), "parts": parts}) if parts else ""
 
+    @property
+    def took(self) -> float:
+        """Return the seconds since the speech began."""
+        return time.monotonic() - self._started_at
+
     def take(self) -> UnsavedTake | None:
         """Return the take; None when no sentence is complete."""
         if self.started is None or not self.sentences:
             return None
-        took = time.monotonic() - self._started_at
-        return new_take(self.kind, self.text, self.config, self.started, self.sentences, took)
+        return new_take(self.kind, self.text, self.config, self.started, self.sentences, self.took)
 
 
 def save(project: Project, take: Take, samples: Samples) -> Take:

@@ -178,6 +178,11 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
                     setattr(error, name, path.name)  # without gradio's temporary folder
             error.args = tuple(str(value).replace(str(path), path.name) for value in error.args)
             errors.append(error)
+    if kind == LISTS and not any(is_media(Path(name)) for name in names):
+        alone = [name for name in names if not _has_audio(folder / name)]
+        remove_uploads(project, alone, kind)
+        errors += [InputError(Problem.LIST_ALONE, name) for name in alone]
+        names = [name for name in names if name not in alone]
     if names:
         add_input(project, project_input(kind))
     return UploadResult(tuple(names), tuple(errors))
@@ -196,6 +201,12 @@ def check_upload(path: Path, kind: str) -> None:
             raise InputError(Problem.LIST_ALONE, path.name)
     elif not is_transcript(path):
         raise InputError(Problem.NOT_MEDIA, path.name)
+
+
+def _has_audio(path: Path) -> bool:
+    """Return whether a list has its audio beside it, or brings its own."""
+    found = preview(str(path))
+    return bool(found.clips or found.has_tables)
 
 
 def list_uploads(project: Project, kind: str = UPLOADS) -> list[Path]:

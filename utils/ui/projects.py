@@ -91,7 +91,8 @@ def render(request: PanelRequest) -> str:
     shown = views.row(name) + views.row(*buttons) + reason
     if changes:
         data = {"project": request.name, "confirm": t("project.ask_delete", language, name=request.name)}
-        shown += views.row(views.delete_button(t("project.delete", language, name=request.name), language, **data))
+        label = t("project.delete", language, name=request.name)
+        shown += views.row(views.button("delete", label, "quiet", cancel=t("common.cancel", language), **data))
     shown += "".join(
         views.note(t("project.not_a_project", language, reason=describe_error(error, language)))
         for error in paths.list_others(request.page.output)

@@ -53,7 +53,7 @@ class RunPanel:
         }
 
     def ask_stop(self, run: runs.Run, language: str) -> str:
-        return t("runs.ask_stop", language, name=run.title)
+        return t("runs.ask_stop", language, name=views.run_title(run, language))
 
     def waiting(self, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
         """Return what is shown without any run."""
@@ -66,7 +66,7 @@ class RunPanel:
     def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Callable[[PanelRequest], None]:
         def action(request: PanelRequest) -> None:
             run = find(request)
-            title = run.title
+            title = views.run_title(run, request.language)
             act(run)
             notify(t(phrase, request.language, name=title))
 
@@ -111,7 +111,8 @@ class RunPanel:
 
     def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
         """Return what can be done with a run; each button names it, because another may be selected meanwhile."""
-        questions = {"stop_now": self.ask_stop(run, language), "delete": t("runs.ask_delete", language, name=run.title)}
+        title = views.run_title(run, language)
+        questions = {"stop_now": self.ask_stop(run, language), "delete": t("runs.ask_delete", language, name=title)}
         styles = {"stop_now": "stop", "resume": "primary"}
         return [
             views.button(
@@ -128,7 +129,7 @@ class RunPanel:
     def started(self, start: Callable[[Project], runs.Start], project: str, language: str) -> tuple[Any]:
         """Start a run, say what became of it, and return the values of ``outputs``, which select it unless it waits."""
         run, outcome, _ = start(self.page.open(project))
-        notify(t(f"runs.{outcome}", language, name=run.title))
+        notify(t(f"runs.{outcome}", language, name=views.run_title(run, language)))
         return (gr.skip() if outcome is Outcome.QUEUED else run.name,)
 
 
@@ -145,8 +146,8 @@ def find(request: PanelRequest) -> runs.Run:
 
 def working(sentence: str, seconds: float, language: str, done: int = 0, total: int = 0) -> str:
     """Show how far something is, with a button that stops it."""
-    progress = views.progress(f"{sentence} · {views.duration(seconds, language)}", done, total)
-    return progress + views.row(views.button("stop", t("inference.stop", language), "stop"))
+    shown = views.timed_progress(sentence, seconds, language, done, total)
+    return shown + views.row(views.button("stop", t("inference.stop", language), "stop"))
 
 
 def task_status(

@@ -162,6 +162,13 @@ def progress(sentence: str, done: float = 0, total: int = 0) -> str:
     return note(sentence) + (progress_bar(sentence, done, total) if total else "")
 
 
+def timed_progress(sentence: str, seconds: float, language: str, done: int = 0, total: int = 0) -> str:
+    """Show progress with how long the rest will take, or without a total for how long it has been running."""
+    left = seconds * (total - done) / done if done else None
+    when = time_left(left, language) if total else duration(seconds, language)
+    return progress(" · ".join(filter(None, (sentence, when))), done, total)
+
+
 def file_url(path: Path) -> str:
     """Return the URL of a file of a project; a changed file gets another URL."""
     try:

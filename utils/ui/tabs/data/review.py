@@ -157,7 +157,7 @@ def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:
         return message_box("warning", t("data.clip_is_gone", language), request.text("text")) if is_lost else ""
     is_draft = request.text("act") == "draft" and is_open
     busy = runs.active_run(request.project, *WRITERS)
-    reason = t("data.clips_in_use_by_run", language, name=busy.name) if busy else ""
+    reason = t("data.clips_in_use_by_run", language, name=views.run_title(busy, language)) if busy else ""
     draft = request.text("text") if is_draft else clip.text
     is_overtaken = is_open and request.is_overtaken("text", clip.text)
     box = views.text_area("text", t("data.clip_text", language), "", clip.text, f"{clip.id} {request.text('kept')}") + (

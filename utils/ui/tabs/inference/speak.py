@@ -22,12 +22,11 @@ SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of 
 
 def progress(recorder: TakeRecorder, seconds: float, stage: str, language: str) -> str:
     """Show how far a request is; before it starts, the stage."""
-    took = views.duration(seconds, language)
     if recorder.started is None:
-        return views.progress(f"{t(stage, language)} · {took}")
+        return views.timed_progress(t(stage, language), seconds, language)
     done, total = len(recorder.sentences), recorder.started.total
     sentence = t("inference.sentences_progress", language, step=done, total=total)
-    return views.progress(f"{sentence} · {took}", done, total)
+    return views.timed_progress(sentence, recorder.took, language, done, total)
 
 
 def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:

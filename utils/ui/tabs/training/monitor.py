@@ -93,7 +93,7 @@ class TrainPanel(RunPanel):
     def ask_stop(self, run: runs.Run, language: str) -> str:
         history = self.histories.read(run)
         lost = max(0, history.step - history.saved)
-        return t("training.ask_stop", language, name=run.title, saved=history.saved, lost=lost)
+        return t("training.ask_stop", language, name=views.run_title(run, language), saved=history.saved, lost=lost)
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:
         """Return the checkpoints, the button that exports one as the finished model, and the way on."""
@@ -123,7 +123,7 @@ class TrainPanel(RunPanel):
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
         run = find(request)
-        notify(t("training.settings_loaded", request.language, name=run.title))
+        notify(t("training.settings_loaded", request.language, name=views.run_title(run, request.language)))
         return {self.reused: f"{run.name}{SEPARATOR}{time.time()}"}
 
     def _load_settings(self, project: str, reused: str) -> dict[str, object]:
@@ -207,7 +207,7 @@ def start_state(project: Project, values: Mapping[str, object], language: str) -
     else:
         line = render.device_line(device, language) if device else t("training.detecting_device", language)
     blocked, active = settings.start_blocked(project, values, language), runs.active_run(project, settings.VERB)
-    queued = t("training.will_be_queued", language, name=active.title) if active else ""
+    queued = t("training.will_be_queued", language, name=views.run_title(active, language)) if active else ""
     return {
         "line": settings_line(active, language) if active else "",
         "device": note(line),
@@ -236,8 +236,9 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
         return [run for run in listed if request.fields.get(f"compare-{run.name}")][: render.MAX_COMPARED]
 
     def compare(request: PanelRequest) -> dict[Any, Any]:
-        curves = {run.title: histories.read(run).points("eval") for run in ticked(request)}
-        return {compared: render.compared(curves, request.language)}
+        language = request.language
+        curves = [(views.run_title(run, language), histories.read(run).points("eval")) for run in ticked(request)]
+        return {compared: render.compared(curves, language)}
 
     def show(request: PanelRequest) -> str:
         listed, language = settings.list_trainings(request.project), request.language

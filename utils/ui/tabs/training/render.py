@@ -83,9 +83,9 @@ def chart(history: RunHistory, language: str) -> dict[str, object] | None:
     return {"groups": groups, "marks": marks, "step": t("common.step", language)}
 
 
-def compared(curves: dict[str, Points], language: str) -> dict[str, object] | None:
+def compared(curves: Sequence[tuple[str, Points]], language: str) -> dict[str, object] | None:
     """Return the value of a chart of the evaluation losses of runs; None for a single one."""
-    series = [{"name": name, "points": points, "is_raw": False} for name, points in curves.items()]
+    series = [{"name": name, "points": points, "is_raw": False} for name, points in curves]
     group = {"title": t("training.evaluation_loss", language), "series": series}
     return {"groups": [group], "marks": [], "step": t("common.step", language)} if len(curves) > 1 else None
 
@@ -163,7 +163,7 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], langu
     for name, values in differences(runs).items():
         title = field_title(TrainConfig, name, language)
         rows.append([cell(title), *(cell("–" if value == "" else str(value)) for value in values)])
-    return views.table([t("training.setting", language), *(run.name for run in runs)], rows)
+    return views.table([t("training.setting", language), *(views.run_title(run, language) for run in runs)], rows)
 
 
 def command(text: str, language: str) -> str:
