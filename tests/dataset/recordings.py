@@ -1,9 +1,6 @@
 """Recordings whose speech and pauses are known to the sample: utterances laid out on a noise floor."""
 
 import functools
-import io
-import shutil
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 
-from utils.media.audio import Samples, resample
+from utils.core.paths import SAMPLE_SPEECH
+from utils.dataset.subtitles import read_cues
+from utils.media import audio
+from utils.media.audio import Samples
 from utils.recognition.spans import Span
 
 RATE = 16_000
@@ -26,11 +26,6 @@ VOWELS = (
 )
 SYLLABLE = 0.19  # seconds
 WIDTHS = (80, 100, 140)  # Hz, of the formants
-SENTENCES = (
-    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው|እናቴ ገበያ ሄዳ ቲማቲም ገዛች|ልጆቹ በትምህርት ቤት ይማራሉ|ውሃው በጣም ቀዝቃዛ ነው|"
-    "ነገ ጠዋት ወደ ከተማ እንሄዳለን ብለው ነገሩኝ|መጽሐፉን ጠረጴዛው ላይ አስቀምጠው|ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን|ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ"
-).split("|")
-VOICES = ("am", "am+f2", "am+m3")
 
 
 @dataclass(frozen=True)
@@ -74,26 +69,22 @@ def recording(
 
 
 @functools.cache
-def spoken() -> tuple[Samples, ...]:
-    return tuple(_espeak(sentence, voice) for sentence in SENTENCES for voice in VOICES)
+def utterances() -> tuple[Samples, ...]:
+    """Return the sentences of the sample project that are said without a pause."""
+    return tuple(sound for text, sound in sentences() if not set(text[:-1]) & set("፣።?.") and sound.size > RATE)
 
 
-def _espeak(sentence: str, voice: str) -> Samples:
-    """Return a spoken sentence without the silence at both ends."""
-    command = ["espeak-ng", "-v", voice, "--stdout", sentence]
-    wave = subprocess.run(command, capture_output=True, check=True).stdout
-    samples, rate = soundfile.read(io.BytesIO(wave), dtype="float32")
-    samples = resample(samples, rate, RATE) * 0.6
-    loud = np.flatnonzero(np.abs(samples) > 0.003)
-    return samples[loud[0] : loud[-1] + 1]
+@functools.cache
+def sentences() -> tuple[tuple[str, Samples], ...]:
+    """Return the sentences of the sample project, each with its speech."""
+    whole = audio.load(SAMPLE_SPEECH, RATE)
+    cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
+    return tuple((cue.text, whole[round(cue.span.start * RATE) : round(cue.span.end * RATE)]) for cue in cues)
 
 
 @functools.cache
 def generated() -> tuple[Samples, ...]:
     return tuple(babble(seconds, seed=seed) for seed, seconds in enumerate(np.linspace(1.2, 5.5, 16)))
-
-
-utterances = spoken if shutil.which("espeak-ng") else generated
 
 
 def babble(seconds: float, *, seed: int = 0) -> Samples:

@@ -10,8 +10,7 @@ import pytest
 import soundfile
 
 from tests.dataset.building import Built, built
-from tools.tiny_voice.espeak import EspeakError
-from tools.tiny_voice.speakers import HELD_OUT
+from tests.dataset.recordings import RATE, sentences
 from utils.config import DatasetConfig
 from utils.core.facts import Fact
 from utils.dataset.facts import Reason, RecordingWarning, SentencesMissing, TextsNotChecked, Unchecked
@@ -19,23 +18,20 @@ from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media.audio import Samples
-from utils.media.rates import RATE
 from utils.recognition.aligner import Rows, SpokenWord, align, score
 from utils.recognition.spans import Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
 from utils.recognition.thresholds import WORDS, Limits, limit_between
 from utils.recognition.units import Units, units_of
+from utils.studio import sample_project
 from utils.studio.paths import Project
 from utils.xtts.language_packs import pack_for
 from utils.xtts.pronunciations import add_pronunciation
 
 SETTINGS = DatasetConfig(workers=1)
 MISMATCHES = {Reason.TEXT_DIFFERS, Reason.WORD_MISSING, Reason.EXTRA_SPEECH}
-TEXTS = (
-    "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው|እናቴ ገበያ ሄዳ ቲማቲም ገዛች|ልጆቹ በትምህርት ቤት ይማራሉ|ውሃው በጣም ቀዝቃዛ ነው|ነገ ጠዋት ወደ ከተማ እንሄዳለን|"
-    "መጽሐፉን ጠረጴዛው ላይ አስቀምጠው|ቡና እንጠጣ ከዚያ ሥራ እንጀምራለን|ዝናቡ ሌሊቱን ሙሉ ሲዘንብ አደረ|ወንድሜ አዲስ መኪና ገዛ|አበባው በጣም ያምራል ደግሞም ይሸታል|"
-    "ሐኪሙ ለታማሚው መድኃኒት ሰጠው|ገበሬው እርሻውን በጥዋት አረሰ|እህቴ ጥሩ ዘፈን ትዘፍናለች|መንገዱ ረጅምና አስቸጋሪ ነበር"
-).split("|")
+CHOSEN = (6, 11, 13, 15, 16, 20, 22, 26, 32, 33, 40, 41, 44, 47)  # of the sample project: four words or more
+TEXTS = tuple(sample_project.sentences()[number].strip("።?") for number in CHOSEN)
 LETTERS = Units(tuple("abcdefghijklmnopqrstuvwxyz"), lambda text: tuple(text.replace(" ", "")))
 
 
@@ -173,13 +169,8 @@ def test_sentences_of_a_long_transcript_are_found_and_others_reported() -> None:
 # --- builds ---
 
 
-def speak(texts: Sequence[str], tmp_path: Path) -> list[Samples]:
-    from tools.tiny_voice.audio import render
-
-    try:
-        return [render(text, HELD_OUT[0]) for text in texts]
-    except EspeakError as error:
-        pytest.skip(str(error))
+def sounds() -> list[Samples]:
+    return [sentences()[number][1] for number in CHOSEN]
 
 
 def prepared(folder: Path, settings: DatasetConfig = SETTINGS) -> tuple[Built, list[Fact]]:
@@ -189,10 +180,10 @@ def prepared(folder: Path, settings: DatasetConfig = SETTINGS) -> tuple[Built, l
 
 def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tmp_path: Path) -> None:
     texts = list(TEXTS)
-    for number, sound in enumerate(speak(TEXTS, tmp_path)):
+    for number, sound in enumerate(sounds()):
         soundfile.write(tmp_path / f"{number:02}.wav", sound, RATE)
     texts[1], texts[6] = texts[6], texts[1]
-    texts[3] = texts[3].replace("በጣም", "ትልልቅ")
+    texts[3] = texts[3].replace("ገና", "ትልልቅ")
     (tmp_path / "damaged.wav").write_bytes(b"RIFF")
     lines = [f"{number:02}.wav|{text}|s" for number, text in enumerate(texts)]
     lines.append("damaged.wav|ሰላም|s")
@@ -214,12 +205,12 @@ def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tm
 
 def test_a_word_is_judged_by_the_pronunciation_of_the_project(tmp_path: Path) -> None:
     """Spoken as its correction, it is accepted; without the correction it is not."""
-    for number, sound in enumerate(speak(TEXTS, tmp_path)):
+    for number, sound in enumerate(sounds()):
         soundfile.write(tmp_path / f"{number:02}.wav", sound, RATE)
-        (tmp_path / f"{number:02}.txt").write_text(TEXTS[number].replace("በጣም ቀ", "ትልልቅ ቀ"), encoding="utf-8")
+        (tmp_path / f"{number:02}.txt").write_text(TEXTS[number].replace("ተማሪ ገና", "ተማሪ ትልልቅ"), encoding="utf-8")
     without = prepared(tmp_path)[0].contents
     corrected = Project(tmp_path / "corrected")
-    add_pronunciation(corrected.pronunciations, "ትልልቅ", "በጣም")
+    add_pronunciation(corrected.pronunciations, "ትልልቅ", "ገና")
     scan = find_recordings([tmp_path / f"{number:02}.wav" for number in range(len(TEXTS))], language="am")
     assert [clip.note for clip in without.excluded if clip.reason in MISMATCHES] == ["ትልልቅ"]
     contents = built(scan, corrected, SETTINGS, pronunciations=corrected.pronunciations).contents
@@ -227,10 +218,9 @@ def test_a_word_is_judged_by_the_pronunciation_of_the_project(tmp_path: Path) ->
 
 
 def test_subtitles_without_pauses_between_them_give_whole_clips(tmp_path: Path) -> None:
-    sounds = speak(TEXTS, tmp_path)
-    ends = np.cumsum([sound.size / RATE for sound in sounds])
+    ends = np.cumsum([sound.size / RATE for sound in sounds()])
     borders = [0.0, *(ends[:-1] + 0.3 * (-1) ** np.arange(len(ends) - 1)), ends[-1]]
-    soundfile.write(tmp_path / "talk.wav", np.concatenate(sounds), RATE)
+    soundfile.write(tmp_path / "talk.wav", np.concatenate(sounds()), RATE)
     lines = [
         f"{number}\n{_stamp(borders[number])} --> {_stamp(borders[number + 1])}\n{text}\n"
         for number, text in enumerate(TEXTS)
@@ -247,8 +237,8 @@ def _stamp(seconds: float) -> str:
 
 
 def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path) -> None:
-    sounds = [np.pad(sound, (0, round(0.4 * RATE))) for sound in speak(TEXTS, tmp_path)]
-    soundfile.write(tmp_path / "talk.wav", np.concatenate(sounds), RATE)
+    spoken = [np.pad(sound, (0, round(0.4 * RATE))) for sound in sounds()]
+    soundfile.write(tmp_path / "talk.wav", np.concatenate(spoken), RATE)
     absent = "ይህ ዐረፍተ ነገር በፍጹም አልተነበበም ማንም አልተናገረውም።"
     written = [*TEXTS[:5], absent, *TEXTS[5:]]
     (tmp_path / "talk.txt").write_text("። ".join(written), encoding="utf-8")
@@ -262,7 +252,7 @@ def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path
 
 
 def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: Path) -> None:
-    for number, sound in enumerate(speak(TEXTS[:2], tmp_path)):
+    for number, sound in enumerate(sounds()[:2]):
         soundfile.write(tmp_path / f"{number}.wav", sound, RATE)
         (tmp_path / f"{number}.txt").write_text(TEXTS[1 - number], encoding="utf-8")
     report, messages = prepared(tmp_path)
