@@ -11,8 +11,7 @@ import pytest
 from tests.dataset.building import WORDS
 from tests.dataset.recordings import generated, recording
 from tests.interrupting import start_interruptible
-from tests.recognition.tiny_ctc import make_ctc, make_w2v_bert
-from tests.recognition.tiny_whisper import make_whisper, with_processor
+from tests.recognition.tiny_whisper import make_whisper
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
 from utils.core.paths import ROOT
@@ -223,36 +222,3 @@ def test_recordings_without_text_are_transcribed_and_a_missing_model_loses_nothi
     clips = load_dataset(Project(tmp_path / "out" / "default").dataset).clips.values()
     assert clips
     assert all(clip.text and clip.scores.confidence is not None for clip in clips)
-
-
-@pytest.mark.long
-def test_without_its_model_a_preparation_keeps_the_recordings_that_have_text(tmp_path: Path, capsys: Capture) -> None:
-    recording(10, seed=9, speech=generated()).save(subtitled(tmp_path / "in", 1) / "bare.wav")
-    words = ("--recogniser", "whisper", "--recogniser-model", tmp_path / "nowhere", "--device", "cpu")
-    assert prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *words) == 0
-    shown = capsys.readouterr().out
-    assert "nowhere is missing" in shown
-    assert "choose a smaller one" in shown
-    kept = load_dataset(Project(tmp_path / "out" / "default").dataset).kept
-    assert {Path(clip.source).name for clip in kept} == {"talk0.wav"}
-
-
-@pytest.mark.parametrize("kind", ["wav2vec2", "w2v-BERT", "MMS", "transformers-Whisper"])
-@pytest.mark.long
-def test_every_kind_of_model_transcribes_recordings_without_text(kind: str, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "in").mkdir()
-    recording(10, speech=generated()).save(tmp_path / "in" / "talk.wav")
-    make: dict[str, Callable[[], Path]] = {
-        "wav2vec2": lambda: make_ctc(tmp_path, adapters=False),
-        "w2v-BERT": lambda: make_w2v_bert(tmp_path),
-        "MMS": lambda: make_ctc(tmp_path, adapters=True),
-        "transformers-Whisper": lambda: with_processor(make_whisper(tmp_path).parent / "original", tmp_path / "copy"),
-    }
-    chosen = "auto" if kind == "transformers-Whisper" else "ctc"
-    words = ("--recogniser", chosen, "--recogniser-model", make[kind](), "--device", "cpu", "--min-confidence", "0")
-    code = prepare(tmp_path / "out", tmp_path / "in", *PREPARE, *words)
-    assert "Recordings: 1 added" in capsys.readouterr().out
-    contents = load_dataset(Project(tmp_path / "out" / "default").dataset)
-    assert code == (0 if contents.kept else 1)  # an untrained model may say nothing that is kept
-    clips = contents.clips.values()
-    assert any(clip.text and clip.scores.confidence is not None for clip in clips)

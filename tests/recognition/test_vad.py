@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 
 from tests.dataset import recordings
 from tests.dataset.recordings import RATE
@@ -107,32 +106,3 @@ def test_the_energy_segmenter_follows_its_settings(changes: dict[str, float], ex
         samples[round(start * RATE) :][:size] = np.sin(np.arange(size) * 0.3) * 0.3
     spans = segments(samples, DatasetConfig.parse({"segmenter": "energy", **changes}))
     assert [edge for span in spans for edge in (span.start, span.end)] == pytest.approx(expected, abs=0.035)
-
-
-LONG = """
-import sys
-from pathlib import Path
-from tests.peak import peak_mb
-from utils.config import DatasetConfig
-from utils.dataset.cutting import cut_speech
-from utils.recognition.vad import speech_segments
-settings = DatasetConfig()
-for path, seconds in zip(sys.argv[1:], (600, 7200)):
-    print(len(cut_speech(speech_segments(Path(path), settings), seconds, settings)), peak_mb())
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="reads the peak of the memory as Linux reports it")
-@pytest.mark.long
-def test_ten_hours_need_less_than_700_mb(tmp_path: Path) -> None:
-    """Measured on two hours; the growth since ten minutes is extrapolated."""
-    known = recordings.recording(300, seed=7, noise_db=-85)
-    paths = [tmp_path / "ten minutes.wav", tmp_path / "two hours.wav"]
-    for path, repetitions in zip(paths, (2, 24), strict=True):
-        with soundfile.SoundFile(path, "w", RATE, 1) as file:
-            for _ in range(repetitions):
-                file.write(known.samples)
-    run = subprocess.run([sys.executable, "-c", LONG, *paths], cwd=ROOT, capture_output=True, timeout=280, check=True)
-    _, small, clips, large = map(int, run.stdout.split())
-    assert clips > 1000
-    assert large + 8 * (large - small) / (2 - 1 / 6) < 700

@@ -337,18 +337,6 @@ def test_models_are_listed_with_finished_ones_first(output: Path, tiny_folder: P
     assert all(each.size > 100_000 and each.when > 1e9 and each.path.is_dir() for each in models)
 
 
-def test_damaged_folders_are_not_listed(output: Path, tmp_path: Path) -> None:
-    broken = shutil.copytree(output, tmp_path / "output")
-    going = broken / RUN / "checkpoints"
-    (going / "step_9" / "model.safetensors").unlink()
-    (going / "step_6" / "checkpoint.json").write_text("[]")
-    (going / "step_x").mkdir()
-    (broken / "done" / "ready" / "about.json").write_text("[[[")
-    (broken / "empty" / "ready").mkdir(parents=True)
-    whole = [("ready", "ready"), ("checkpoint", "step_3"), ("base", "tiny")]
-    assert [(each.kind, each.path.name) for each in list_models(broken)] == whole
-
-
 @pytest.mark.parametrize(
     ("make", "name", "message"),
     [
