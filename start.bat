@@ -31,9 +31,11 @@ if exist .venv\installed.txt call :forget_broken
 call :install requirements.txt .venv\installed
 if errorlevel 1 exit /b 1
 
+rem from here on, an exclamation mark in a text is itself
+setlocal disabledelayedexpansion
 if "%~1"=="" goto page
-set FIRST=%~1
-if "!FIRST:~0,2!"=="--" goto page
+set "FIRST=%~1"
+if "%FIRST:~0,2%"=="--" goto page
 if "%~1"=="test" goto test
 %VENV% -m utils %*
 exit /b %errorlevel%
@@ -45,8 +47,8 @@ exit /b %errorlevel%
 :test
 call :install tests\requirements.txt .venv\installed-tests
 if errorlevel 1 exit /b 1
-for /f "tokens=1,* delims= " %%a in ("%*") do set REST=%%b
-%VENV% -m pytest !REST!
+for /f "tokens=1,* delims= " %%a in ("%*") do set "REST=%%b"
+%VENV% -m pytest %REST%
 exit /b %errorlevel%
 
 :find_python

@@ -178,6 +178,17 @@ def test_uv_brings_a_python_where_there_is_none(checkout: Path, bare: str) -> No
     assert "uv downloads one" in started.stderr
 
 
+def test_the_batch_file_keeps_exclamation_marks_of_its_arguments() -> None:
+    """The file was not run on Windows: this only reads it."""
+    lines = (ROOT / "start.bat").read_text(encoding="utf-8").splitlines()
+    delayed = True
+    for line in lines:
+        delayed = {"setlocal disabledelayedexpansion": False}.get(line, delayed)
+        assert not (delayed and "%*" in line), line
+        if line.startswith(":find_python"):
+            break
+
+
 def test_the_batch_file_and_the_image_take_the_same_programs() -> None:
     text = (ROOT / "start.bat").read_bytes()
     words = (

@@ -1,11 +1,14 @@
 """`python -m utils memory-plan` and `memory-test`, as a person types them."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from utils.__main__ import main
 from utils.config import TrainConfig
+from utils.core.paths import ROOT
 from utils.studio.paths import CONFIGS
 from utils.training import memory
 from utils.training.memory import Device
@@ -29,6 +32,12 @@ def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture)
     changes = {"batch_size": tuned.batch_size, "grad_acumm": 16 // tuned.batch_size}
     changes |= {"enable_grad_checkpoint": False, "enable_fused_gelu": False}
     assert tuned == memory.changed(TrainConfig.load(original), changes)
+
+
+def test_transformers_says_nothing_about_token_ids() -> None:
+    words = [sys.executable, "-m", "utils", "memory-test", *TINY]
+    run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=280, check=True)
+    assert "token_id" not in run.stdout + run.stderr
 
 
 def test_a_real_update_is_measured_and_the_largest_batch_is_searched_for(capsys: Capture) -> None:

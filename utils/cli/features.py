@@ -9,9 +9,9 @@ from pathlib import Path
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import FeaturesConfig
 from utils.config.flags import read_flags
+from utils.studio import projects
 from utils.studio.facts import Problem, UsageError
 from utils.studio.job import Job
-from utils.studio.paths import project
 
 CONFIG = FeaturesConfig
 
@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not config.model:
         raise UsageError(Problem.NO_MODEL)
     model = str(Path(config.model).resolve())  # the run works in another directory
-    opened = project(arguments.project, arguments.output)
+    opened = projects.find(arguments.project, arguments.output)
     return start_and_follow("features", config.model_copy(update={"model": model}), opened, arguments)
 
 

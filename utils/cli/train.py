@@ -12,7 +12,7 @@ from utils.config.base import SEPARATOR
 from utils.config.flags import command_line, read_flags
 from utils.core.events import read_events
 from utils.core.facts import StopRequested, from_json
-from utils.studio import runs
+from utils.studio import projects, runs
 from utils.studio.facts import Failed, Problem, UsageError
 from utils.studio.job import GroupJob, Job
 from utils.studio.paths import OUTPUT, Project, project
@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     if is_named and hasattr(arguments, "output_path"):
         raise UsageError(Problem.TWO_FLAGS, "--output-path", "--project/--output")
     config = read_flags(arguments, CONFIG)
-    opened = project(arguments.project or "default", arguments.output) if is_named else runs.project_of(config)
+    find = projects.find if arguments.project and not config.train_csv else project
+    opened = find(arguments.project or "default", arguments.output) if is_named else runs.project_of(config)
     config = complete(config, opened)
     if arguments.show:
         sys.stdout.write(f"# {command_line('train', config)}\n{config.to_yaml()}")

@@ -115,22 +115,24 @@ def clips_per_batch(config: TrainConfig, clip: ClipSize) -> int:
 
 
 def random_gpt(size: ModelSize) -> nn.Module:
+    from utils.xtts.model import quiet_transformers
     from utils.xtts.modules import GPT
 
-    gpt: nn.Module = GPT(
-        layers=size.layers,
-        model_dim=size.dim,
-        heads=size.heads,
-        number_text_tokens=size.text_rows,
-        start_text_token=size.text_rows - 1,
-        stop_text_token=0,
-        num_audio_tokens=size.audio_rows,
-        start_audio_token=size.audio_rows - 2,
-        stop_audio_token=size.audio_rows - 1,
-        max_text_tokens=size.text_positions - 2,
-        max_mel_tokens=size.audio_positions - 3,
-        use_perceiver_resampler=True,
-    )
+    with quiet_transformers():
+        gpt: nn.Module = GPT(
+            layers=size.layers,
+            model_dim=size.dim,
+            heads=size.heads,
+            number_text_tokens=size.text_rows,
+            start_text_token=size.text_rows - 1,
+            stop_text_token=0,
+            num_audio_tokens=size.audio_rows,
+            start_audio_token=size.audio_rows - 2,
+            stop_audio_token=size.audio_rows - 1,
+            max_text_tokens=size.text_positions - 2,
+            max_mel_tokens=size.audio_positions - 3,
+            use_perceiver_resampler=True,
+        )
     return gpt
 
 
