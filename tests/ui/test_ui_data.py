@@ -30,7 +30,8 @@ from utils.studio.paths import Project
 from utils.studio.runs import Status
 from utils.ui import views
 from utils.ui.i18n import t
-from utils.ui.tabs.data import clip_render, render, settings_form
+from utils.ui.page import PanelRequest
+from utils.ui.tabs.data import clip_render, render, settings_form, tab
 
 HTML = "<img src=x onerror=alert(1)>"
 
@@ -115,6 +116,26 @@ def test_a_list_may_follow_its_audio(tmp_path: Path) -> None:
     path.write_text(f"path,sentence\n{media.name},ሰላም ለዓለም\n", encoding="utf-8")
     uploads.save_uploads(project, [str(media)], uploads.LISTS)
     assert uploads.save_uploads(project, [str(path)], uploads.LISTS) == (("metadata.csv",), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "warning"),
+    [
+        ("This is not Amharic.", "am", "not written in Ethiopic letters"),
+        ("ሰላም ለዓለም", "en", "written in Ethiopic letters, but the language is English"),
+        ("ሰላም ለዓለም", "am", ""),
+        ("This is English.", "en", ""),
+    ],
+)
+def test_a_language_that_does_not_fit_the_texts_is_noticed(
+    tmp_path: Path, text: str, language: str, warning: str
+) -> None:
+    path, project = tmp_path / "talk.txt", Project(tmp_path / "p")
+    path.write_text(text, encoding="utf-8")
+    uploads.save_uploads(project, [str(path)])
+    page: Any = SimpleNamespace(open=lambda _: project)
+    shown = tab.render_fit(PanelRequest(page, "p", "en", {"settings": {"language": language}}))
+    assert warning in shown if warning else not shown
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The Data tab in a real browser: uploads, clips that are edited and heard, many clips, and the microphone."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -62,6 +63,15 @@ def test_files_are_uploaded_understood_and_removed(seen: Seen, tmp_path: Path) -
     sources.locator("[data-act=add]").click()
     expect(sources).to_contain_text("does not exist")
     expect(sources.locator("[name=link]")).to_have_value(str(tmp_path / "nowhere"))  # to be corrected
+
+
+def test_a_file_that_is_too_large_is_refused_beside_the_sources(seen: Seen, tmp_path: Path) -> None:
+    with (tmp_path / "film.mkv").open("wb") as film:
+        film.truncate(uploads.MAX_SIZE + 1)
+    seen.page.locator("#upload-files input[type=file]").set_input_files(tmp_path / "film.mkv")
+    expect(seen.page.locator("#sources")).to_contain_text(re.compile(r"film.mkv is larger than [\d.]+ GB\."))
+    assert seen.page.get_by_test_id("toast-body").count() == 0
+    assert seen.complaints == []
 
 
 def test_a_folder_and_links_are_dropped_on_the_same_zone(seen: Seen, served: Served, tmp_path: Path) -> None:

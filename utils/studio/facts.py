@@ -157,6 +157,7 @@ class Problem(StrEnum):
     NO_READABLE_CLIP = "no_readable_clip"
     EMPTY_FILE = "empty_file"
     NOT_MEDIA = "not_media"
+    TOO_LARGE = "too_large"
     LIST_ALONE = "list_alone"
     NO_PACKAGE = "no_package"
     SEPARATOR_IN_NAME = "separator_in_name"

@@ -6,6 +6,7 @@ are relative to it, so a copied project reads its own recordings.
 
 import importlib.util
 import os
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
 from pathlib import Path
@@ -48,6 +49,8 @@ EARLIER_INPUTS = "places.txt"  # of version 1.1, one in a line, unsigned
 UPLOADS, LISTS = "uploads", "lists"
 TAKES = voice_recordings.FOLDER
 MAX_FILES = 20_000  # shown in a preview
+MAX_SIZE = 20 << 30  # bytes of one file; it may also fill at most half of the free space
+SAMPLE = 8192  # bytes of a text, to judge its script
 
 
 class MediaPair(NamedTuple):
@@ -261,6 +264,32 @@ def _said(reason: object, language: str) -> str:
 def has_packed(problems: Iterable[Bad]) -> bool:
     """Return whether audio is inside archives or tables, which are unpacked when the input is prepared."""
     return any(isinstance(problem.reason, NotOnDisk) for problem in problems)
+
+
+def max_size(folder: Path) -> int:
+    """Return the bytes that an uploaded file may have."""
+    return min(MAX_SIZE, shutil.disk_usage(folder).free // 2)
+
+
+def ethiopic_share(project: Project) -> float | None:
+    """Return the share of Ethiopic letters in the beginnings of the uploaded texts; None without any."""
+    found = [_count_letters(path) for kind in (UPLOADS, LISTS) for path in list_uploads(project, kind)]
+    total = sum(letters for letters, _ in found)
+    return sum(ethiopic for _, ethiopic in found) / total if total else None
+
+
+@cached_while_unchanged(1024)
+def _count_letters(path: Path) -> tuple[int, int]:
+    """Return how many letters the beginning of a text has, and how many of them are Ethiopic."""
+    if is_media(path) or is_archive(path):
+        return 0, 0
+    with storage_errors(path), path.open("rb") as file:
+        letters = [letter for letter in file.read(SAMPLE).decode(errors="ignore") if letter.isalpha()]
+    return len(letters), sum(map(is_ethiopic, letters))
+
+
+def is_ethiopic(letter: str) -> bool:
+    return "\u1200" <= letter <= "\u139f"
 
 
 def pair_files(files: Iterable[Path]) -> InputPreview:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from utils.core.storage import make_folder
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
-from utils.studio import page_settings, paths, projects, runs
+from utils.studio import page_settings, paths, projects, runs, uploads
 from utils.studio.facts import Problem, UploadError
 from utils.ui import steps, views
 from utils.ui.checked_blocks import CheckedBlocks
@@ -39,7 +38,6 @@ from utils.ui.tabs.training import tab as training
 TICK_SECONDS = 2.0
 PORTS_TRIED = 100
 NAMES_OF_ALL = {"0.0.0.0": "localhost", "::": "localhost"}  # noqa: S104  # a name of all addresses is shown
-MAX_UPLOAD = 20 << 30  # bytes of one file; it may also fill at most half of the free space
 TABS = (data, training, inference)  # in the order of work
 # The open tab, by hand: a visitor may choose one before a BrowserState is read and the server has answered.
 # The first tab is also selected when the page is built, which is no choice.
@@ -63,10 +61,10 @@ Update = dict[str, Any]
 
 
 def build(output: Path) -> gr.Blocks:
-    uploads = output / paths.UPLOADS.name  # not in the folder that all gradio programs share
-    make_folder(uploads)
-    os.environ["GRADIO_TEMP_DIR"] = str(uploads)
-    os.environ["GRADIO_EXAMPLES_CACHE"] = str(uploads / "examples")
+    uploaded = output / paths.UPLOADS.name  # not in the folder that all gradio programs share
+    make_folder(uploaded)
+    os.environ["GRADIO_TEMP_DIR"] = str(uploaded)
+    os.environ["GRADIO_EXAMPLES_CACHE"] = str(uploaded / "examples")
     title = t("common.title", "en")
     blocks = CheckedBlocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
@@ -233,7 +231,7 @@ def launch(
         auth=(who.user, who.password) if who else None,
         allowed_paths=[str(output)],
         show_error=False,  # an unexpected one is for the log
-        max_file_size=min(MAX_UPLOAD, shutil.disk_usage(output).free // 2),
+        max_file_size=uploads.max_size(output),
         app_kwargs={"openapi_url": None},
         theme=theme(),
         head=page_head(),

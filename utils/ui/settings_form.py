@@ -115,7 +115,7 @@ class SettingsForm:
         shown["hint"] = describe(self.config, field, language)
         if kind is bool:
             shown["kind"], attributes["type"] = "switch", "checkbox"
-        elif get_origin(kind) is Literal:
+        elif get_origin(kind) is Literal or is_language(declared):
             shown["kind"] = "select"
         elif kind in {int, float}:
             shown |= {"kind": "number", **self._number(field, attributes)}
@@ -130,7 +130,7 @@ class SettingsForm:
         declared = self.config.model_fields[field]
         if get_origin(declared.annotation) is Literal:
             return choice_labels(field, get_args(declared.annotation)).in_language(language)
-        if any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in declared.metadata):
+        if is_language(declared):
             return language_choices()
         return self.suggestions.get(field, ())
 
@@ -169,6 +169,10 @@ def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], v
         interactive=True,
         elem_id=name,
     )
+
+
+def is_language(field: FieldInfo) -> bool:
+    return any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in field.metadata)
 
 
 def bounds(field: FieldInfo) -> dict[str, float]:

@@ -41,7 +41,16 @@ const drop = (files) => {
   }
   zone().querySelector("button").dispatchEvent(new DragEvent("drop", { dataTransfer, bubbles: true, cancelable: true }));
 };
+const refuse = (event, files) => {
+  const large = [...files].find(({ size }) => size > MAX_SIZE);
+  if (!large) return false;
+  event.preventDefault();
+  event.stopPropagation();
+  trigger("click", { act: "too_large", name: large.name });
+  return true;
+};
 const receive = async (event, transfer) => {
+  if (refuse(event, transfer.files)) return;
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry()).filter(Boolean);
   const text = transfer.getData("text/uri-list") || transfer.getData("text/plain");
   const links = text.split(/\s+/).filter((word) => /^(https?|hf):/.test(word));
@@ -60,6 +69,9 @@ window.dropEvents = new AbortController();
 const { signal } = window.dropEvents;
 document.addEventListener("drop", (event) => {
   if (zone()?.contains(event.target)) receive(event, event.dataTransfer);
+}, { capture: true, signal });
+document.addEventListener("change", (event) => {
+  if (zone()?.contains(event.target) && event.target.files) refuse(event, event.target.files);
 }, { capture: true, signal });
 document.addEventListener("paste", (event) => {
   if (zone()?.checkVisibility() && !event.target.closest("input, textarea")) receive(event, event.clipboardData);

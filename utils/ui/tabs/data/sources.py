@@ -32,11 +32,12 @@ SCRIPT = Path(__file__).with_name("sources.js")
 
 def build_sources(page: PageContext) -> None:
     suffixes = [*MEDIA, *SUBTITLES, *LISTS, *ARCHIVES, ".txt"]  # of what may be in a folder with anything else
-    script = f"const SUFFIXES = {json.dumps(sorted(suffixes))};\n{SCRIPT.read_text(encoding='utf-8')}"
+    limits = f"const SUFFIXES = {json.dumps(sorted(suffixes))}, MAX_SIZE = {uploads.max_size(page.output)};"
+    script = f"{limits}\n{SCRIPT.read_text(encoding='utf-8')}"
     options: dict[str, Any] = {"file_count": "multiple", "height": 130}  # of any type: Kaldi's lists have no suffix
     Panel(page, "data-welcome", _welcome, {})
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
-    actions = {"add": _add, "remove": _remove, "sample": _use_sample}
+    actions = {"add": _add, "remove": _remove, "sample": _use_sample, "too_large": _too_large}
     panel = Panel(page, "sources", _render, actions, [page.project], script=script)
 
     @show_errors
@@ -98,6 +99,12 @@ def _remove(request: PanelRequest) -> Mapping[str, Any]:
     else:
         uploads.remove_input(request.project, name)
     return {"message": message_box("success", t("data.source_removed", request.language, name=name))}
+
+
+def _too_large(request: PanelRequest) -> Mapping[str, Any]:
+    """Refuse a file as the browser did, in plain words."""
+    limit = views.gigabytes(uploads.max_size(request.page.output))
+    return {"message": error_box(InputError(Problem.TOO_LARGE, request.text("name"), limit), request.language)}
 
 
 def _use_sample(request: PanelRequest) -> Mapping[Any, Any]:

@@ -5,6 +5,7 @@ from typing import Any
 import gradio as gr
 
 from utils.core.errors import AmharicTtsError
+from utils.core.languages import AMHARIC, find
 from utils.dataset.background_counts import BackgroundCounts
 from utils.dataset.store import Store
 from utils.studio import runs, uploads
@@ -23,12 +24,15 @@ from utils.ui.page import (
     show_errors,
 )
 from utils.ui.run_panel import RunPanel
+from utils.ui.settings_form import values_of
 from utils.ui.steps import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import build_review
 from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
 from utils.ui.tabs.data.sources import build_recording, build_sources
 from utils.ui.views import message_box, note
+
+SOME_ETHIOPIC = 0.1  # of the letters of a list, most of which may be names of files
 
 
 def build(page: PageContext) -> gr.Tab:
@@ -63,6 +67,21 @@ def build(page: PageContext) -> gr.Tab:
     return tab
 
 
+def render_fit(request: PanelRequest) -> str:
+    """Warn when the script of the texts does not fit the language."""
+    share = uploads.ethiopic_share(request.project)
+    chosen = str(values_of(request.fields.get("settings")).get("language") or AMHARIC.code)
+    try:
+        name = find(chosen).native_name
+    except AmharicTtsError:  # said when the dataset is created
+        return ""
+    is_ethiopic = share is not None and share >= SOME_ETHIOPIC
+    if share is None or is_ethiopic == uploads.is_ethiopic(name[0]):
+        return ""
+    key = "data.texts_ethiopic" if is_ethiopic else "data.texts_not_ethiopic"
+    return message_box("warning", t(key, request.language, name=name))
+
+
 def build_summary(page: PageContext) -> None:
     """Lay out the size of the dataset, the way on, and where every second went."""
     background = BackgroundCounts()
@@ -88,6 +107,7 @@ def build_summary(page: PageContext) -> None:
 def build_step(page: PageContext) -> gr.Button:
     """Lay out the settings, the button that creates the dataset, its runs, and under Advanced everything else."""
     form, advanced = build_form(page), Advanced(page, "data")
+    Panel(page, "language-fit", render_fit, {}, reads={"settings": form.widget})
     with gr.Row(elem_classes="start"):
         button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
         advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
