@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.core.errors import AmharicTtsError, DataError, InternalError, RecordedError, explain_to_others
+from utils.core.errors import AmharicTtsError, DataError, InternalError, RecordedError, for_others
 from utils.core.facts import Fact, Progress, Unrecognised, WarningFact, from_json, to_json
 
 
@@ -94,5 +94,5 @@ def test_an_error_keeps_its_fields() -> None:
 
 
 def test_what_others_are_told_names_no_folder_of_a_detail() -> None:
-    said = explain_to_others(InternalError("OSError: /home/linda/voice/a.wav: no such file"))
+    said = str(for_others(InternalError("OSError: /home/linda/voice/a.wav: no such file")))
     assert ("a.wav: no such file" in said, "linda" in said) == (True, False)

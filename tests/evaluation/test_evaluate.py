@@ -117,7 +117,8 @@ def test_a_request_to_stop_leaves_a_report(tmp_path: Path) -> None:
 def test_a_sentence_that_fails_does_not_stop_the_others(tmp_path: Path) -> None:
     sentences = [*SENTENCES, EvaluationSentence("ለምን?", "am")]
     report = evaluate([candidate("one", FakeModel())], sentences, tmp_path, CONFIG)
-    assert report.utterances[0].error == "No questions. Leave it out."
+    assert str(report.utterances[0].error) == "No questions. Leave it out."
+    assert load(tmp_path) == report
     assert sum(not result.error for result in report.utterances) == 4
     assert "5, 1 failed" in text(report)
 
@@ -129,7 +130,7 @@ def test_a_report_names_no_folder_of_a_reference_that_cannot_be_read(tmp_path: P
     model = FakeModel()
     model.voice = lambda reference: audio.load(Path(reference), 24_000)  # type: ignore[method-assign]
     report = evaluate([candidate("one", model)], [sentence], tmp_path / "out", CONFIG)
-    assert report.utterances[0].error.startswith("voice.wav is a folder")
+    assert str(report.utterances[0].error).startswith("voice.wav is a folder")
     assert not [path for path in (tmp_path / "out").iterdir() if path.is_file() and b"almaz" in path.read_bytes()]
 
 

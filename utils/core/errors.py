@@ -28,7 +28,7 @@ shown as an internal error.
 """
 
 import re
-from enum import StrEnum
+from enum import Enum, StrEnum
 from pathlib import Path
 from typing import dataclass_transform
 
@@ -309,10 +309,17 @@ def explain(error: BaseException) -> str:
     return str(as_typed(error))
 
 
-def explain_to_others(error: AmharicTtsError) -> str:
-    """Return what a report that leaves this machine says about an error: files by their names, without folders."""
-    said = str(error)
-    for path in field_values(error).values():
-        if isinstance(path, (str, Path)) and Path(path).is_absolute():
-            said = said.replace(str(path), Path(path).name)
-    return FOLDERS.sub("", said)  # also within a detail
+def for_others(error: AmharicTtsError) -> AmharicTtsError:
+    """Return an error as it may leave this machine: files by their names, without folders, also within a detail."""
+    values = field_values(error)
+    paths = [Path(value) for value in values.values() if isinstance(value, (str, Path)) and Path(value).is_absolute()]
+
+    def named(value: object) -> object:
+        if not isinstance(value, (str, Path)) or isinstance(value, Enum):
+            return value
+        said = str(value)
+        for path in paths:
+            said = said.replace(str(path), path.name)
+        return type(value)(FOLDERS.sub("", said))
+
+    return type(error)(**{name: named(value) for name, value in values.items()})

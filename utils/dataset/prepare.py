@@ -344,8 +344,9 @@ class _Preparation:
 def _reason(error: BaseException) -> AmharicTtsError | str:
     if isinstance(error, AmharicTtsError):
         return error
-    logger.error("Internal error; please report it.", exc_info=error)
-    return explain(error)
+    said = explain(error)
+    logger.error("%s", said, exc_info=error)
+    return said
 
 
 def _remove_unfinished(wavs: Path, contents: Dataset) -> None:

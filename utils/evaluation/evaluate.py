@@ -20,7 +20,7 @@ import numpy.typing as npt
 import torch
 
 from utils.config import SEPARATOR, SpeechConfig
-from utils.core.errors import AudioError, TextError, explain_to_others
+from utils.core.errors import AudioError, TextError, for_others
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.storage import make_folder
 from utils.evaluation import report as reports
@@ -204,7 +204,7 @@ def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfi
         speech = model.speak(sentence.text, settings)
         voice = model.voice(sentence.reference)
     except (TextError, AudioError) as error:  # about this sentence only
-        return replace(utterance, error=explain_to_others(error))
+        return replace(utterance, error=for_others(error))
     seconds = time.monotonic() - start
     utterance = replace(
         utterance,
@@ -274,7 +274,7 @@ def _transcribe(
                 for (_, key, _), transcript in zip(batch, recogniser.transcribe(samples, language), strict=True):
                     log.add_transcript(key, name, transcript.text)
     except RecognitionError as error:
-        return ReportNote(NoteReason.NOT_TRANSCRIBED, detail=f"{name}: {explain_to_others(error)}")
+        return ReportNote(NoteReason.NOT_TRANSCRIBED, detail=f"{name}: {for_others(error)}")
     return None
 
 

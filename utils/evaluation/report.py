@@ -70,7 +70,7 @@ def save(report: EvaluationReport) -> None:
         "settings": report.settings,
         "missing": report.missing,
         "utterances": [
-            asdict(result) | {"duration_error": result.duration_error, "badness": badness(result)}
+            result.to_json() | {"duration_error": result.duration_error, "badness": badness(result)}
             for result in report.utterances
         ],
     }
@@ -81,7 +81,7 @@ def save(report: EvaluationReport) -> None:
     rows = [
         asdict(result)
         | {metric.name: metric.value(result) for metric in METRICS}
-        | {"flags_raised": "; ".join(map(str, result.flags))}
+        | {"flags_raised": "; ".join(map(str, result.flags)), "error": str(result.error or "")}
         for result in report.utterances
     ]
     table = pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, float_format="%.4f", lineterminator="\n")
@@ -160,5 +160,5 @@ def _line(result: EvaluatedUtterance) -> str:
     sentence = result.text if len(result.text) <= MAX_LETTERS else f"{result.text[:MAX_LETTERS]}…"
     metrics = [metric for metric in METRICS if metric.name in {"cer", "duration_error"}]
     values = [f"{metric.title} {metric.format(value)}" for metric in metrics if (value := metric.value(result))]
-    problems = [result.error] if result.error else [*values, *map(str, result.flags)]
+    problems = [str(result.error)] if result.error else [*values, *map(str, result.flags)]
     return f"  {result.checkpoint}: {sentence} [{'; '.join(problems)}]"

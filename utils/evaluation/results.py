@@ -7,7 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
 
+from utils.core.errors import AmharicTtsError, RecordedError
 from utils.core.events import EventLog, iter_events
+from utils.core.facts import error_from_json, error_to_json
 from utils.core.storage import cached_while_unchanged, make_folder
 from utils.speech.facts import Flag
 
@@ -38,7 +40,7 @@ class EvaluatedUtterance:
     cer: float | None = None  # character error rate
     wer: float | None = None  # word error rate
     recogniser: str = ""  # which recogniser made the transcript; empty without one
-    error: str = ""  # why the sentence could not be spoken
+    error: AmharicTtsError | None = None  # why the sentence could not be spoken
 
     @classmethod
     def parse(cls, values: dict[str, Any]) -> Self:
@@ -47,12 +49,23 @@ class EvaluatedUtterance:
         for name, value in known.items():
             if isinstance(value, float) and not math.isfinite(value):
                 known[name] = None
+        known["error"] = _error(known.get("error"))
         return cls(**known)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self) | {"error": error_to_json(self.error) if self.error else None}
 
     @property
     def duration_error(self) -> float | None:
         """How far the length is from the expected one, as a share of it."""
         return abs(self.seconds - self.expected) / self.expected if self.seconds is not None and self.expected else None
+
+
+def _error(stored: object) -> AmharicTtsError | None:
+    """Return an error as it was stored; version 1.1 stored its sentence."""
+    if isinstance(stored, dict):
+        return error_from_json(stored)
+    return RecordedError("1.1", str(stored)) if stored else None
 
 
 class Metric(NamedTuple):
@@ -119,7 +132,7 @@ class ResultsLog:
 
     def add(self, utterance: EvaluatedUtterance) -> None:
         self._utterances[utterance.key] = utterance
-        self._log.emit("spoken", **asdict(utterance))
+        self._log.emit("spoken", **utterance.to_json())
 
     def add_encoder(self, fingerprint: str, encoder: str) -> None:
         self.encoders[fingerprint] = encoder

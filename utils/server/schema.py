@@ -12,7 +12,7 @@ from pydantic import Field, create_model, field_validator
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
 from utils.config.facts import InvalidSettingsError, Rule, broken
-from utils.core.errors import FOLDERS, AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError
+from utils.core.errors import FOLDERS, AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError, explain
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
 from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
@@ -63,7 +63,7 @@ def request_error(error: Exception) -> RequestError:
         case TextError() | ConfigError():
             fault = Fault.INVALID_VALUE
         case _:
-            logger.error("A request failed.", exc_info=error)
+            logger.error("%s", explain(error), exc_info=error)
             fault = Fault.SPEECH_FAILED if isinstance(error, AmharicTtsError) else Fault.SERVER_ERROR
     return RequestError(fault, detail=_without_folders(str(error)) if isinstance(error, AmharicTtsError) else "")
 

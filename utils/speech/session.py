@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 import psutil
 
 from utils.config import SpeechConfig
-from utils.core.errors import RunBusyError
+from utils.core.errors import RunBusyError, explain
 from utils.speech.facts import (
     Hindrance,
     ModelInUseError,
@@ -237,8 +237,9 @@ class SpeechSession:
             try:
                 self._serve_next()
                 self._trim()
-            except BaseException:
-                logger.exception("A worker of the speech engine failed between two requests.")
+            except BaseException as error:
+                said = explain(error)
+                logger.exception("%s", said)
 
     def _serve_next(self) -> None:
         """Wait for a request, run it, and deliver its events and its end, whatever ends it."""

@@ -12,7 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import gradio as gr
 
-from utils.core.errors import AmharicTtsError
+from utils.core.errors import AmharicTtsError, explain
 from utils.speech.session import SpeechSession
 from utils.studio import paths
 from utils.studio.facts import Problem, UsageError
@@ -118,7 +118,7 @@ def show_errors(function: Callable[P, R]) -> Callable[P, R]:
 def log_internal(error: BaseException) -> BaseException:
     """Log an error unless it is an expected one."""
     if not isinstance(error, AmharicTtsError):
-        logger.error("A handler of the page failed.", exc_info=error)
+        logger.error("%s", explain(error), exc_info=error)
     return error
 
 

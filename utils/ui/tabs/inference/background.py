@@ -134,7 +134,7 @@ def report_html(report: EvaluationReport, language: str) -> str:
 
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
     if utterance is None or not utterance.wav:
-        return cell((utterance and utterance.error) or "–")
+        return cell(wording.explain(utterance.error, language) if utterance and utterance.error else "–")
     flags = [message_box("warning", flag.text(language)) for flag in utterance.flags]
     sound = audio_player(folder / utterance.wav, f"{name}: {utterance.text}")
     return views.element("td", sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
