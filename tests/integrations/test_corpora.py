@@ -199,28 +199,26 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:  # 
 
 
 @pytest.mark.parametrize(
-    ("settings", "text", "speaker", "is_muffled"),
+    ("settings", "text", "speaker"),
     [
-        ({"corpus": "amharic-speech", "hours": 0.0001}, "ሰላም 0", "s1", False),
-        ({"corpus": "waxal"}, "ሰላም ነው", "w7", True),
-        ({"corpus": "leyu"}, "selam", "g", False),
-        ({"corpus": "fleurs"}, "ሰላም ነው።", "አበበ", True),
-        ({"corpus": "common-voice"}, "ሰላም ነው", "c5", True),
-        ({"corpus": "openslr25"}, "ሰላም ነው", "spk_3", True),
-        ({"inputs": "hf:google/WaxalNLP:amh_asr"}, "ሰላም ነው", "w7", True),
+        ({"corpus": "amharic-speech", "hours": 0.0001}, "ሰላም 0", "s1"),
+        ({"corpus": "waxal"}, "ሰላም ነው", "w7"),
+        ({"corpus": "leyu"}, "selam", "g"),
+        ({"corpus": "fleurs"}, "ሰላም ነው።", "አበበ"),
+        ({"corpus": "common-voice"}, "ሰላም ነው", "c5"),
+        ({"corpus": "openslr25"}, "ሰላም ነው", "spk_3"),
+        ({"inputs": "hf:google/WaxalNLP:amh_asr"}, "ሰላም ነው", "w7"),
     ],
 )
 def test_every_corpus_is_prepared_in_one_step(
-    site: Site, tmp_path: Path, settings: dict[str, Any], text: str, speaker: str, is_muffled: bool
+    site: Site, tmp_path: Path, settings: dict[str, Any], text: str, speaker: str
 ) -> None:
     config = DatasetConfig(speaker="አበበ", segmenter="energy", workers=1, min_snr_db=-20, **settings)
     project = Project(tmp_path / "project")
     with Job(runs.create("prepare", config, project)) as job:
         work(job, config)
     contents = load_dataset(project.dataset)
-    warnings = [warning for file in contents.files.values() for warning in file.warnings]
     assert {(clip.text, clip.speaker) for clip in contents.clips.values()} == {(text, speaker)}
-    assert any("sounds muffled" in str(warning) for warning in warnings) == is_muffled
 
 
 def test_reading_stops_after_the_hours_and_downloads_no_more(site: Site, tmp_path: Path) -> None:

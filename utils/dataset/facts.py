@@ -300,13 +300,6 @@ class LineProblem(WarningFact):
     limit: str = ""
 
 
-class CorpusMuffled(WarningFact):
-    """A corpus has a lower sample rate than the model, so a voice trained on it alone lacks its upper octave."""
-
-    title: str
-    rate: int
-
-
 class NoCaptions(WarningFact):
     """A recording from the web has no captions in the spoken language."""
 

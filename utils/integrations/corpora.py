@@ -4,7 +4,6 @@ What was downloaded stays in the cache, and a download that was cut off goes on 
 """
 
 import contextlib
-import dataclasses
 import fnmatch
 import re
 import shutil
@@ -21,7 +20,7 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.storage import make_folder, write_document
 from utils.dataset.clip import Recording, ScanResult
-from utils.dataset.facts import CorpusMuffled, FetchError, FetchProblem
+from utils.dataset.facts import FetchError, FetchProblem
 from utils.dataset.readers.archives import unpack_into
 from utils.dataset.readers.folder import ARCHIVES, TABLES
 from utils.dataset.readers.registry import read_folder, read_table
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
 TABLE = Path(__file__).parent / "data" / "corpora.toml"
 CONVERTED = "refs/convert/parquet"  # where the hub keeps a copy of a dataset as tables
 SPLITS = ("train", "valid", "dev", "test")  # in this order
-MODEL_RATE = 22_050  # Hz: below it the voice lacks its upper octave
 BLOCK = 1 << 20
 
 OnProgress = Callable[[str, float], None]
@@ -85,14 +83,7 @@ def read_corpus(
         if corpus.source.startswith(HUB)
         else [_read_archive(corpus.source, workspace, speaker, on_progress)]
     )
-    scan = _first_hours(parts, hours)
-    if not scan.recordings:
-        return scan
-    first = scan.recordings[0]
-    with contextlib.suppress(AmharicTtsError):  # reported when the audio itself is needed
-        if (rate := audio.probe(first.path).rate) < MODEL_RATE:
-            first = dataclasses.replace(first, warnings=(*first.warnings, CorpusMuffled(corpus.title, rate)))
-    return ScanResult((first, *scan.recordings[1:]), scan.problems)
+    return _first_hours(parts, hours)
 
 
 def note_corpus(name: str, dataset: Path) -> Corpus:
