@@ -142,9 +142,9 @@ def _saying(reading: Reading, place: Place, _: list[Reading]) -> float:
     last = place.last
     if reading.entry.word != _SAY:
         return 0
-    if reading.codes == "yalE":  # ያለ ምክንያት without, unless a place says where something is
+    if reading.codes == "yalE":  # ያለ ምክንያት without, unless a place says where something is, or እንዲህ ያለ such
         is_place = last and (last.prefix.marked == "bE" or place.neighbour(-1) in _PLACES)
-        return 2.5 * (not is_place)
+        return 2.5 * (not is_place and place.neighbour(-1)[:3] != "Hnd")
     if '"' in place.before:
         return 6
     return _said_by(reading, last) if last else 0
@@ -294,7 +294,7 @@ def _nouns(chosen: Sequence[Reading]) -> tuple[list[Reading], bool]:
     for number, word in enumerate(chosen):
         pos, before = word.entry.pos, word.prefix.marked
         after = chosen[number + 1] if number + 1 < len(chosen) else None
-        if bare(word.codes) in _BEFORE_NOUNS:
+        if bare(word.codes) in _BEFORE_NOUNS and word.codes != "yal:E":
             phrase = "-"
         elif not word.kinds & NOUN:
             # What stands before a relative clause belongs to it; a converb shares its subject: ሬዲዮው ተበላሽቶ.
