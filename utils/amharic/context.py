@@ -154,6 +154,8 @@ def _said_by(reading: Reading, last: Reading) -> float:
     is_speaker = _is_animate(last) and (last.ending.marked or last.entry.pos == "name")
     if last.entry.word in _THUS or (reading.prefix.marked and is_speaker):  # አባትህ ያለው, ጳውሎስ እንዳለ
         return 3
+    if last.prefix.marked.startswith("HndEm:") and not last.kinds & NOUN:  # እንደሚመጡ አሉ
+        return 3.5
     is_word_of_sound = last.entry.pos == "interj" or (last.entry.pos == "adv" and last.codes.endswith(":"))
     return 5 if is_word_of_sound or _is_finite(last) else 0
 
@@ -179,7 +181,8 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
         return 0
     if place.is_last:
         is_cleft = "?" in place.end and any(word.entry.word == "ነው" for word in place.chosen)  # ማን ነው ያንኳኳው
-        return (1.5 + 1.2 * _object(place)) if place.last and not _is_main(place.last) and not is_cleft else 0
+        is_open = place.last and not _is_main(place.last) and not is_cleft
+        return 2.5 + 1.5 * _object(place) if is_open else 0
     if reading.ending.marked.endswith("n:a"):
         return 0
     is_inside = (
@@ -189,6 +192,21 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
         and place.neighbour(1)[:2] not in {"Ha", "bl"}
     )
     return -1.2 if is_inside and place.chosen else -2.5 * bool(is_inside)
+
+
+def _behind_object(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for a verb that can have an object right behind one: በሩን ከፍታ ገባች."""
+    last = place.last
+    is_verb = reading.entry.pos == "active" and not reading.kinds & NOUN and not reading.prefix.marked
+    return 1.2 * bool(is_verb and last and last.kinds & NOUN and _ACCUSATIVE.search(last.ending.marked))
+
+
+def _quoted(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for "I" before a verb of saying: አልመጣም አለ "he said: I do not come"."""
+    if not (reading.kinds & mask("I1*") and reading.prefix.marked == "Hal" and place.neighbour(1)):
+        return 0
+    is_said = any(other.entry.word in {_SAY, "ብሎ"} for other in readings(place.neighbour(1), place.stems))
+    return 2.5 * is_said
 
 
 def _attribute(reading: Reading, place: Place, _: list[Reading]) -> float:
@@ -386,5 +404,7 @@ _RULES: dict[str, _Rule] = {
     "imperfective before ነበር": _before_was,
     "adjective before a verb": _attribute,
     "command": _command,
+    "behind an object": _behind_object,
+    "what somebody says": _quoted,
     "active or passive": _voice,
 }
