@@ -32,6 +32,17 @@ from utils.amharic.explanation import explain_words
         ("ሾፌሩ አንድ ሰው መቶ አመለጠ።", "mətːo"),  # no number before a verb
         ("ኃላፊነቱን ይወጣል።", "jɨwːətʼːal"),
         ("እውነቱ ይወጣል።", "jɨwətʼal"),
+        ("ጫማህን ቶሎ ለውጥ።", "ləwːɨtʼ"),  # a command behind an object
+        ("በሀገሪቱ ትልቅ ለውጥ መጣ።", "ləwtʼ"),
+        ("በሩን ከፍታ ገባች።", "kəfta"),  # a verb right behind an object
+        ("የተራራው ከፍታ ብዙ ነው።", "kəfːɨta"),
+        ("እሷን ከልቡ ጠላት።", "tʼəlːat"),
+        ("እናቴ አልመጣም አለች።", "almətʼamː"),  # "I do not come", she said
+        ("እሱ እስካሁን አልመጣም።", "almətʼːamː"),
+        ("እንዲህ ያለ ነገር አላየሁም።", "jalːə"),  # such
+        ("እንደሚመጡ አሉ።", "alu"),
+        ("ምሳ በላሽ ወይ?", "bəlːaʃ"),  # a verb before a particle
+        ("ይህ መድኃኒት ያለ ሐኪም ትእዛዝ መሸጥ የለበትም።", "məʃːətʼ"),
     ],
 )
 def test_the_sentence_chooses_a_reading(sentence: str, phones: str) -> None:

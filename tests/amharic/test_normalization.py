@@ -67,7 +67,9 @@ def test_what_people_type_is_read_as_what_they_mean(written: str, spoken: str) -
     ("written", "spoken"),
     [
         ("Selam endet neh? guys", "ሰላም እንዴት ነህ? ጋይስ"), ("Selam new?", "ሰላም ነው?"), ("ke 3 seat behuala", "ከሶስት ሰአት በኋላ"),
-        ("Tikur Anbessa", "ጥቁር አንበሳ"), ("yene konjo", "የኔ ቆንጆ"),
+        ("Tikur Anbessa", "ጥቁር አንበሳ"), ("yene konjo", "የኔ ቆንጆ"), ("berun zigaw", "በሩን ዝጋው"),
+        ("kwas sichawetu ayehu", "ኳስ ሲጫወቱ አየሁ"), ("kesaat behuala emetalehu", "ከሰአት በኋላ እመጣለሁ"),
+        ("eyetebekugn new", "እየጠበቁኝ ነው"), ("lemin atimetam ende", "ለምን አትመጣም እንዴ"),
     ],
 )  # fmt: skip
 def test_amharic_in_latin_letters_is_decoded(written: str, spoken: str) -> None:

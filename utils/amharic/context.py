@@ -18,12 +18,14 @@ _SENTENCE_END = re.compile(r"[.?!:;\n]")
 _LONGEST_SENTENCE = 60  # words; a text without marks takes linear time too
 _SAY, _THUS = "አለ say", ("እንዲህ", "እንዲያ")
 _BARE_IMPERFECTIVE = frozenset({"nEbEr", "nEbErE", "nEbEru", "nEbErku", "nEbErn", "nEbErec", "zEnd", "jEmEr"})
+_AFTER_VERBS = frozenset(read("ወይ እንዴ እኮ እንጂ መሰለኝ ይሆን ይሆናል ነበር ሆይ").split())
 _SURELY = bare(read("እንጂ"))
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _MAIN = frozenset({"", "y", "t", "H", "Hn:", "Hal", "Hay", "Hat:", "Han:"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE, _INFINITIVE = mask("P*"), mask("M* J*"), mask("I*"), mask("N")
 _THIRD, _SHE_OR_YOU = mask("Iy* Jy* P* G*"), mask("It Iat Jt Jat")
 _RELATIVE = ("yEm:", "m")
+_DUE = frozenset(read("አለበት የለበትም አለባቸው የለባቸውም").split())
 _PLACES = frozenset(read("ላይ ውስጥ ጋር አጠገብ ስር ፊት እዚህ እዚያ ዘንድ መካከል").split())
 _BEFORE_NOUNS = frozenset(read("ያለ ስለ ወደ እስከ እንደ በስተ").split())
 _ANIMATE = frozenset({"person", "animal"})
@@ -190,6 +192,7 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
         and not reading.prefix.marked
         and reading.kinds & _PERFECTIVE
         and place.neighbour(1)[:2] not in {"Ha", "bl"}
+        and place.neighbour(1) not in _AFTER_VERBS
     )
     return -1.2 if is_inside and place.chosen else -2.5 * bool(is_inside)
 
@@ -256,8 +259,9 @@ def _meant(reading: Reading, place: Place) -> str:
     is_object = bool(heads) and heads[-1] is place.last and end[:3] not in {"b:E", "l:E"} and _is_bare(*heads)
     if end.endswith(("wal", "tal", "N:al")) or _object(place):
         return "active"
-    if is_object and not after and len(heads) > 1 and not _is_animate(heads[0]) and len(place.chosen) > 1:
-        is_object = place.chosen[-2].prefix.marked != "bE"  # ቡናው በብረት ምጣድ ይቆላል
+    is_behind_thing = len(heads) > 1 and not _is_animate(heads[0]) and len(place.chosen) > 1
+    if is_object and not after and is_behind_thing and place.chosen[-2].prefix.marked == "bE":  # ቡናው በብረት ምጣድ ይቆላል
+        is_object, heads = False, heads[:-1]
     actors = _is_animate if reading.prefix.marked.startswith("Hnd") else _is_actor
     if is_object and (after or any(map(actors, heads[:-1]))):  # ዛፉ ለሰው ጥላ ይሰጣል, ዳቦ የሚሸጥ ሱቅ
         return "active"
@@ -369,7 +373,8 @@ def _is_actor(reading: Reading) -> bool:
 def _voice_of_infinitive(place: Place, heads: Sequence[Reading]) -> str:
     is_object = bool(heads) and heads[-1] is place.last and heads[-1].entry.pos != "name"
     is_goal = len(place.chosen) > 1 and place.chosen[-2].entry.pos == "prep"  # ወደ ቤት መመለስ
-    return "active" if is_object and not is_goal and place.neighbour(1) != "HalEbEt" else "passive"
+    is_due = place.neighbour(1) in _DUE and not any(map(_is_animate, heads[:-1]))  # መድኃኒት መሸጥ የለበትም
+    return "active" if is_object and not is_goal and not is_due else "passive"
 
 
 def _object(place: Place) -> bool:

@@ -23,15 +23,25 @@ APART = re.compile(f"(?<![{ETHIOPIC}])([የበከለ]) (?=[{ETHIOPIC}])")  # ke 
 CONSONANTS = {  # the codes that a spelling may mean, the likeliest first
     "sh": "X", "ch": "cC", "gn": "N", "ny": "N", "zh": "Z", "ts": "S", "tz": "S", "ph": "f", "kh": "hk", "th": "tT",
     "b": "b", "c": "kc", "d": "d", "f": "f", "g": "g", "h": "h", "j": "J", "k": "kK", "l": "l", "m": "m", "n": "n",
-    "p": "pP", "q": "K", "r": "r", "s": "sS", "t": "tT", "v": "v", "w": "w", "x": "XS", "y": "y", "z": "z",
+    "p": "pP", "q": "Kk", "r": "r", "s": "sS", "t": "tT", "v": "v", "w": "w", "x": "XS", "y": "y", "z": "z",
 }  # fmt: skip
-VOWELS = {"a": "a", "e": "EIe", "i": "Iie", "o": "o", "u": "uI", "ee": "ie", "ie": "e", "oo": "u", "ou": "u"}
 SEPARATE = {"gn": 1.0, "ny": 1.0, "ts": 1.0, "th": 1.0}  # two letters, or one sound
 TWICE = frozenset("tk")  # metual መጥቷል
 # Ends of words that are written in another way than they are decoded, with a cost.
 ENDS = {"lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5), "yi": ("y", -0.5), "wu": ("w", -0.5)}
+
 NEXT = 0.7  # cost of each meaning after the likeliest
 BEAM = 120  # ways to read a word that are kept
+WIDE, LONG = 480, 7  # the same for a word of so many letters that has no reading among them
+VOWELS = {  # with costs; two vowels may have a glottal stop between them
+    "a": {"a": 0.0}, "e": {"E": 0.0, "e": 0.6, "I": 0.7}, "i": {"I": 0.0, "i": 0.7, "e": 1.4}, "o": {"o": 0.0},
+    "u": {"u": 0.0, "I": 0.7}, "ee": {"i": 0.0, "e": 0.7}, "ie": {"e": 0.0}, "oo": {"u": 0.0}, "ou": {"u": 0.0},
+    "aa": {"EHa": 0.0, "aHa": 0.5, "a": 0.5}, "ii": {"H": 0.0, "i": 0.0},
+}  # fmt: skip
+WITH_A = frozenset({"ua", "wa"})  # behind a consonant: kwas ኳስ, betwa ቤቷ
+# Where i is a person's: he does (ሲመጣ, የሚሄድ) more often than I do (ስመጣ, የምሄድ).
+THIRD = re.compile("(?:s|b(?!il)|end|[ei]sk|(?:ye|be|ke|le|sile|ende|[ei]ske)m)i(?=[b-df-hj-np-tv-z][a-z])")
+
 BEST = 3.5  # what a frequent word may gain
 LISTED = 9.0  # cost of a reading from which on the analyser knows no such word
 ENGLISH = 0.3  # share of the words in a row that only English has
@@ -59,6 +69,8 @@ def _decode_row(row: str) -> str:
         return row
     amharic |= {word: write(_ways(word.lower())[0][1]) for word in decoded if word not in amharic}
     written = WORD.sub(lambda match: amharic.get(match[0], match[0]), row)
+    if written.endswith(" እንደ"):  # a preposition ends no row: lemin ende
+        written = written.removesuffix("እንደ") + "እንዴ"
     return APART.sub(r"\1", written)
 
 
@@ -85,11 +97,15 @@ def decode(word: str) -> str:
     """Return the likeliest word of Amharic that a spelling stands for; empty if the analyser knows none."""
     if word in chat_words() or len(word) > LONGEST:
         return chat_words().get(word, "")
+    return _decoded(word, BEAM) or (_decoded(word, WIDE) if len(word) >= LONG else "")
+
+
+def _decoded(word: str, beam: int) -> str:
     best: tuple[float, str] | None = None
-    ways: Iterable[tuple[float, str]] = _ways(word)
+    ways: Iterable[tuple[float, str]] = _ways(word, beam)
     for end, (meant, more) in ENDS.items():
         if word.endswith(end):
-            other = _ways(word.removesuffix(end) + meant)
+            other = _ways(word.removesuffix(end) + meant, beam)
             ways = heapq.merge(ways, [(cost + more, codes) for cost, codes in other])
     for cost, codes in ways:
         if best and cost - BEST >= best[0]:
@@ -112,29 +128,31 @@ def _frequent() -> frozenset[str]:
     return frozenset(word for cells in rows("frequent_words.tsv", columns=1) for word in cells[0].split())
 
 
-def _ways(word: str) -> list[tuple[float, str]]:
+def _ways(word: str, beam: int = BEAM) -> list[tuple[float, str]]:
     """Return the ways to read a spelling, the cheapest first."""
     ways = [(0.0, "")]
     for step in _steps(word):
         longer = [(cost + more, codes + new) for cost, codes in ways for more, new in step]
-        ways = heapq.nsmallest(BEAM, longer)
+        ways = heapq.nsmallest(beam, longer)
     return ways
 
 
 def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
     """Yield for each letter or pair of letters what it may stand for, with its cost."""
     place, before = 0, ""
+    person = third.end() if (third := THIRD.match(word)) else 0
     while place < len(word):
         pair = word[place : place + 2]
-        spelled = (
-            pair if pair in CONSONANTS or pair in VOWELS or (pair == "ua" and before in CONSONANTS) else word[place]
-        )
+        is_pair = pair in CONSONANTS or pair in VOWELS or (pair in WITH_A and before in CONSONANTS)
+        spelled = pair if is_pair else word[place]
         place += len(spelled)
-        if spelled == "ua":
-            step = [(0.0, "Wa"), (NEXT, "uHa"), (NEXT, "uwa")]
+        if spelled in WITH_A:
+            step = [(0.0, "Wa"), (NEXT, "uwa"), (NEXT, "uHa" if spelled == "ua" else "wa")]
+        elif place == person:
+            step = [(0.0, "i"), (NEXT, "")]
         elif spelled in VOWELS:
-            begin = "" if before in CONSONANTS else "y" if before == "i" else "H"
-            step = _vowel(spelled, begin, is_last=place == len(word))
+            begins = ("",) if before in CONSONANTS else ("y", "H") if before == "i" else ("H",)
+            step = _vowel(spelled, begins, is_last=place == len(word))
         elif spelled in CONSONANTS:
             step = [(NEXT * at, code) for at, code in enumerate(CONSONANTS[spelled])]
             if spelled in SEPARATE:
@@ -150,7 +168,11 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
         yield step
 
 
-def _vowel(spelled: str, begin: str, *, is_last: bool) -> list[tuple[float, str]]:
+def _vowel(spelled: str, begins: tuple[str, ...], *, is_last: bool) -> list[tuple[float, str]]:
     """Return what a vowel may stand for; one without a consonant begins with another sound, and ɨ ends no word."""
-    codes = [code for code in VOWELS[spelled] if not (is_last and code == "I")]
-    return [(NEXT * at, begin + code.replace("I", "")) for at, code in enumerate(codes)]
+    meant = {code: cost for code, cost in VOWELS[spelled].items() if not (is_last and code == "I")}
+    return [
+        (cost + NEXT * at, begin + code.replace("I", ""))
+        for at, begin in enumerate(begins)
+        for code, cost in meant.items()
+    ]
