@@ -170,8 +170,9 @@ def unreadable(page: Page) -> None:
 
 
 def streaming(page: Page) -> None:
-    tab("inference")(page)
+    tab("inference", advanced=True)(page)
     page.locator("#stream input").check()
+    page.locator("#inference-tab .sheet [data-close]").click()
     page.locator("#speech-text textarea").fill(LONG)
     page.locator("#speak").click()
     expect(page.locator("#stream-player audio")).to_be_visible(timeout=PATIENCE)

@@ -57,10 +57,16 @@ def speak(page: Page, text: str) -> None:
     page.locator("#speak").click()
 
 
+def stream(page: Page) -> None:
+    page.locator("#inference-advanced input").check()
+    page.get_by_label("Stream audio").check()
+    page.locator("#inference-tab .sheet [data-close]").click()
+
+
 def test_audio_is_streamed_and_stops_at_once(tab: Seen) -> None:
     page = tab.page
     expect(page.locator("#model-card")).to_contain_text("phonetic Latin letters", timeout=PATIENCE)
-    page.get_by_label("Stream audio").check()
+    stream(page)
     speak(page, LONG)
     page.wait_for_function(IS_HEARD, timeout=PATIENCE)
     clicked = time.perf_counter()
@@ -76,7 +82,7 @@ def test_a_stream_is_heard_in_a_player_that_gives_way_to_the_take(tab: Seen) -> 
     page, player, take = tab.page, tab.page.locator("#stream-player audio"), tab.page.locator("#take-sound")
     speak(page, "ሰላም።")
     expect(take.get_by_test_id("waveform-Result")).to_be_visible(timeout=PATIENCE)
-    page.get_by_label("Stream audio").check()
+    stream(page)
     speak(page, TEXT)
     page.wait_for_function(IS_HEARD_THEN_PAUSED, timeout=PATIENCE)
     expect(player).to_be_visible()

@@ -60,7 +60,7 @@ class RunPanel:
         return ""
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
-        """Return the part below the buttons."""
+        """Return what the run made."""
         return ""
 
     def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Callable[[PanelRequest], None]:
@@ -107,13 +107,13 @@ class RunPanel:
         details = views.details(t("runs.log_and_note", language), text + log, f"{self.ids}log")
         buttons = self._buttons(run, state.status, language)
         head = views.element("div", facts, id=f"{self.ids}run-facts")
-        return head + views.row(chooser, *buttons) + self.more(run, request) + details
+        return head + self.more(run, request) + views.row(chooser, *buttons) + details
 
     def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
         """Return what can be done with a run; each button names it, because another may be selected meanwhile."""
         title = views.run_title(run, language)
         questions = {"stop_now": self.ask_stop(run, language), "delete": t("runs.ask_delete", language, name=title)}
-        styles = {"stop_now": "stop", "resume": "primary"}
+        styles = {"stop_now": "stop", "resume": "primary", "delete": "quiet"}
         return [
             views.button(
                 action,

@@ -31,7 +31,7 @@ function show() {
       input.value = value ?? "";
     }
     const slider = element.querySelector(`[data-slider="${input.name}"]`);
-    if (slider) slider.value = input.value;
+    if (slider) slider.value = slider.nextElementSibling.value = input.value;
     const setting = input.closest(".setting"), effect = setting.querySelector("[data-effect]");
     setting.classList.toggle("changed", isChanged(input));
     const html = props.effects?.[input.name] ?? "";

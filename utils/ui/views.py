@@ -243,9 +243,9 @@ def run_title(run: Run, language: str) -> str:
 
 
 def run_head(run: Run, state: State, language: str, classes: str = "") -> str:
-    parts = filter(None, (run_title(run, language), state.reason(language)))
     status = t(f"status.{state.status}", language)
-    return html("views.html", "run_head", classes or state.status, status, " · ".join(parts))
+    title, reason = run_title(run, language), state.reason(language)
+    return html("views.html", "run_head", classes or state.status, status, title, reason)
 
 
 def run_facts(run: Run, state: State, language: str) -> str:

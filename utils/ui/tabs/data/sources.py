@@ -34,7 +34,7 @@ def build_sources(page: PageContext) -> None:
     suffixes = [*MEDIA, *SUBTITLES, *LISTS, *ARCHIVES, ".txt"]  # of what may be in a folder with anything else
     limits = f"const SUFFIXES = {json.dumps(sorted(suffixes))}, MAX_SIZE = {uploads.max_size(page.output)};"
     script = f"{limits}\n{SCRIPT.read_text(encoding='utf-8')}"
-    options: dict[str, Any] = {"file_count": "multiple", "height": 130}  # of any type: Kaldi's lists have no suffix
+    options: dict[str, Any] = {"file_count": "multiple", "height": "100%"}  # of any type: Kaldi's lists have no suffix
     Panel(page, "data-welcome", _welcome, {})
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
     actions = {"add": _add, "remove": _remove, "sample": _use_sample, "too_large": _too_large}

@@ -15,13 +15,9 @@ from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box
 
-BASIC = ("language", "speed")
-GROUPS = {
-    "": BASIC,
-    "inference.voice_settings": tuple(
-        name for name in SpeechConfig.model_fields if name not in {"model", "reference", *BASIC}
-    ),
-}
+FIRST = ("language", "speed")
+OTHERS = tuple(name for name in SpeechConfig.model_fields if name not in {"model", "reference", *FIRST})
+GROUPS = {"inference.voice_settings": (*FIRST, *OTHERS)}
 SAMPLES = (
     "ሰላም! እንኳን ደህና መጣችሁ።",
     "ዛሬ ሰኞ፣ መስከረም 5 ቀን 2017 ዓ.ም. ነው።",

@@ -11,6 +11,7 @@ from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
 from utils.core.wording import describe
+from utils.dataset.store import Store
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
 from utils.studio.models import ListedModel, list_models, preferred_model, tokenizer_of
@@ -21,7 +22,7 @@ from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import audio_player, cards, message_box, note
-from utils.xtts.files import REFERENCE_FILE
+from utils.xtts.files import REFERENCE_FILE, read_about
 from utils.xtts.tokenizer import Tokenizer
 
 KINDS = {"ready": "inference.finished_model", "checkpoint": "inference.checkpoint", "base": "inference.base_model"}
@@ -66,6 +67,12 @@ def build_card(context: Context) -> None:
         if model is None:
             return ""
         parts = [t(KINDS[model.kind], language)]
+        if step := read_about(model.path).get("step"):
+            parts.append(f"{t('common.step', language)} {step}")
+        if model.path.is_relative_to(request.page.output):
+            folder = request.page.output / model.path.relative_to(request.page.output).parts[0]
+            store = Store(Project(folder).dataset)
+            parts += [views.duration(store.totals()["train"].seconds, language)] if store.exists else []
         if model.eval_loss is not None:
             parts.append(t("common.evaluation_loss", language, loss=f"{model.eval_loss:.2f}"))
         reference = model.path / REFERENCE_FILE

@@ -34,14 +34,14 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     with gr.Row():
         speak = gr.Button(t("inference.speak"), variant="primary", min_width=140, elem_id="speak")
         stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, visible=False, elem_id="stop")
-        stream = gr.Checkbox(elem_id="stream", container=False, **labels("inference.stream"))
+        stream = gr.Checkbox(elem_id="stream", elem_classes="more", container=False, **labels("inference.stream"))
     status = gr.HTML(elem_id="speak-status")
     play = Path(__file__).with_name("stream.js").read_text(encoding="utf-8").replace("RATE", str(OUTPUT_RATE))
     shown = views.element("audio", "", controls=True, hidden=True, aria_label="${label}")
     player: dict[str, Any] = {"html_template": shown, "js_on_load": play, "elem_id": "stream-player"}
     chunk = gr.HTML("", label=t("inference.stream_player"), **player)
     chosen = gr.Textbox(visible=False, **labels("inference.takes"))
-    options: dict[str, Any] = {"type": "filepath", "interactive": False, "buttons": ["download"]}
+    options: dict[str, Any] = {"type": "filepath", "interactive": False, "buttons": []}
     audio = gr.Audio(label=t("inference.result"), elem_id="take-sound", **options)
 
     def say(  # noqa: PLR0913, PLR0917  # the names of the fields in the API

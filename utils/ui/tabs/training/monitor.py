@@ -96,12 +96,11 @@ class TrainPanel(RunPanel):
         return t("training.ask_stop", language, name=views.run_title(run, language), saved=history.saved, lost=lost)
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:
-        """Return the checkpoints, the button that exports one as the finished model, and the way on."""
+        """Return the voice when it is ready, the menu that exports a checkpoint, and the way on."""
         language = request.language
-        reuse = views.button("reuse", t("training.reuse_settings", language), "quiet", run=run.name)
         usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
         if not usable:
-            return views.row(reuse)
+            return ""
         choices = [(checkpoint_label(item, language), str(item.step)) for item in usable]
         best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
         hint, title = t("training.checkpoint_hint", language), t("training.checkpoint", language)
@@ -114,12 +113,14 @@ class TrainPanel(RunPanel):
         has_ended = run.current_state().status in {runs.Status.FINISHED, runs.Status.STOPPED}
         following = next_button("inference-tab", "steps.next_speak", language) if has_ended else ""
         done = task_status(PROMOTE, request, lambda _: t("steps.ready", language))
-        export = views.row(chooser, half, export, reuse)
         sample = next(reversed(self.histories.read(run).samples), None)
         sound = views.file_url(render.sample_path(run, sample)) if sample else ""
         shown = (t("training.done", language), sound, t("data.play", language), following)
-        voice = html("run.html", "done", *shown) if following else ""
-        return voice + views.details(t("training.export", language), export, "export") + done
+        return html("run.html", "done", *shown, t("training.export", language), chooser + half + export) + done
+
+    def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
+        reuse = views.button("reuse", t("training.reuse_settings", language), "quiet", run=run.name)
+        return [*super()._buttons(run, status, language), reuse]
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
         run = find(request)

@@ -133,7 +133,8 @@ def start_blocked(project: Project, values: Values, language: str) -> str:
 def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     """Lay out the preset, its description, and all settings."""
     titles = choices({"": "preset.none", **{name: f"preset.{name}.title" for name in PRESETS}})
-    preset = gr.Dropdown(titles, value="", elem_id="preset", interactive=True, **labels("training.preset"))
+    options: dict[str, Any] = {"elem_id": "preset", "elem_classes": "more", "interactive": True}
+    preset = gr.Dropdown(titles, value="", **options, **labels("training.preset"))
     about = gr.HTML(elem_id="preset-about")
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
@@ -237,8 +238,8 @@ def describe_preset(name: str, project: Project, language: str) -> str:
 
 def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> None:
     """Load settings from a file."""
-    types = [".yaml", ".yml"]
-    load = gr.UploadButton(t("training.load_settings"), file_types=types, elem_id="load-settings", size="sm", scale=0)
+    options: dict[str, Any] = {"elem_id": "load-settings", "elem_classes": "more", "size": "sm", "scale": 0}
+    load = gr.UploadButton(t("training.load_settings"), file_types=[".yaml", ".yml"], **options)
 
     @show_errors
     def read_file(path: str, language: str) -> tuple[Any, ...]:
@@ -249,5 +250,5 @@ def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> Non
         done = message_box("success", t("training.settings_file_loaded", language, name=Path(path).name))
         return done, form.value(config)
 
-    options: dict[str, Any] = {"api_name": "load_settings", "show_progress_on": message}
+    options = {"api_name": "load_settings", "show_progress_on": message}
     load.upload(read_file, [load, page.language], [message, form.widget], **options)
