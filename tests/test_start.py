@@ -18,7 +18,8 @@ from utils.core.paths import ROOT
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="start.bat does this on Windows")
 
 
-ALONE = os.environ | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "1"}  # there is nothing to fetch
+OUTSIDE = {name: value for name, value in os.environ.items() if name != "PYTHON"}  # start.sh may have been given one
+ALONE = OUTSIDE | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "UV_OFFLINE": "1"}  # there is nothing to fetch
 
 
 def copied(folder: Path) -> Path:

@@ -170,7 +170,7 @@ def test_speakers_are_swapped_at_once(tmp_path: Path) -> None:
     speakers = ("Abebe", "abebe", "ሰላም", "Abebe")
     Store(tmp_path).put([clip(number, speaker=name) for number, name in enumerate(speakers)])
     assert editor.rename_speakers(tmp_path, {"abebe": "Abebe", "Abebe": "abebe"}) == {"abebe": 1, "Abebe": 2}
-    assert [clip.speaker for clip in load_dataset(tmp_path).kept] == ["abebe", "Abebe", "ሰላም", "abebe"]
+    assert [each.speaker for each in load_dataset(tmp_path).kept] == ["abebe", "Abebe", "ሰላም", "abebe"]
 
 
 @pytest.mark.slow

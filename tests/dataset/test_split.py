@@ -43,17 +43,17 @@ def test_what_has_a_split_keeps_it_when_the_dataset_grows() -> None:
     first = split(clips(3))
     grown = split(first + [clip(number, recording=f"n{name}") for name in range(40) for number in range(2)], 0.2)
     assert grown[: len(first)] == first
-    assert all(clip.split for clip in grown)
+    assert all(each.split for each in grown)
     done = split([*clips(1, 20), clip(30).excluded(Reason.NOISY)], 0.1)
     assert done[-1].split == ""
     assert assign([*done[:-1], clip(30)], 0.1, "recording").splits == {"r0-30": "eval"}  # joins its neighbours
     first = split([clip(number, speaker="abebe") for number in range(10)], 0.2)
     more = [clip(0, recording="r1", speaker="abebe"), clip(0, recording="r2", speaker="almaz")]
-    assert [clip.split for clip in split([*first, *more], 0.01, "speaker")[-2:]] == ["train", "train"]
+    assert [each.split for each in split([*first, *more], 0.01, "speaker")[-2:]] == ["train", "train"]
 
 
 def test_one_recording_is_split_by_time_one_speaker_by_recording_and_the_note_says_so() -> None:
-    assert [clip.id for clip in split(clips(3, 10), 0.1, "time") if clip.split == "eval"] == ["r0-9", "r1-9", "r2-9"]
+    assert [each.id for each in split(clips(3, 10), 0.1, "time") if each.split == "eval"] == ["r0-9", "r1-9", "r2-9"]
     choice = assign(clips(1, 20), 0.1, "recording")
     assert choice.note == HeldOut(SplitCompromise.ONE_RECORDING)
     assert [choice.splits[f"r0-{number}"] for number in range(20)] == ["train"] * 18 + ["eval"] * 2

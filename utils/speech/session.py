@@ -38,7 +38,7 @@ Check = Callable[[], None]  # raises RequestCancelledError when the current requ
 
 MAX_ACTIVE = 8
 HEARTBEAT_SECONDS = 0.25
-CLOSE_SECONDS = 5.0
+CLOSE_SECONDS = 1.0
 FIRST_ESTIMATE = 2.0  # seconds per request, before any was measured
 NEWEST_WEIGHT = 0.2  # of the newest request in the running mean
 TRIM_SECONDS = 10.0  # between two releases of free memory
@@ -218,6 +218,8 @@ class SpeechSession:
 
     def close(self) -> None:
         with self._changed:
+            if self._closed:
+                return
             self._closed = True
             requests = list(self._queue)
             self._changed.notify_all()
