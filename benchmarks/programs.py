@@ -103,14 +103,6 @@ BENCHMARKS = (
         "serving",
     ),
     Benchmark(
-        "pronunciation",
-        "phone, word and gemination errors on our own second list of 420 words, with and without their lexicon entries",
-        "the front end epitran, which does not mark length",
-        "phone_error.py tests/data/amharic_judge.tsv",
-        "phone_error.py tests/data/amharic_judge.tsv",
-        "phone_error",
-    ),
-    Benchmark(
         "training-gpu",
         "training as above at full size, mixed precision and gradient checkpointing on our side",
         COQUI,

@@ -13,15 +13,19 @@ import argparse
 import difflib
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 
-from benchmarks.phone_error import Score, align, split
+from rapidfuzz.distance import Levenshtein
+
 from utils.amharic import normalize, phonemize
 from utils.amharic.alphabet import WORD
 
 WORD_MARKS = ".,;:?!\"'()"
 ALTERNATIVES = re.compile(r"\s*\|\s*")
+PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
+Pairs = list[tuple[str, str]]
 
 
 @dataclass
@@ -34,15 +38,22 @@ class Result:
     right_words: int = 0
     short: int = 0  # words without a long consonant
     right_short: int = 0
-    score: Score = field(default_factory=Score)
+    phones: int = 0
+    wrong_phones: int = 0
+    long: int = 0  # consonants that are long
+    found: int = 0
+    spurious: int = 0
 
     def add_word(self, expected: str, spoken: str) -> bool:
         """Count one word and return whether it is right; the nearest of the accepted variants is compared."""
         variants = [variant.strip().removeprefix("ʔ") for variant in ALTERNATIVES.split(expected)]
-        nearest = min(variants, key=lambda variant: _distance(variant, spoken))
-        before = self.score.wrong_words
-        self.score.add("", nearest, spoken)
-        right = self.score.wrong_words == before
+        pairs = min((align(variant, spoken) for variant in variants), key=_differences)
+        right = _differences(pairs) == 0
+        self.phones += sum(bool(wanted) for wanted, _ in pairs)
+        self.wrong_phones += _differences(pairs)
+        self.long += sum("ː" in wanted for wanted, _ in pairs)
+        self.found += sum("ː" in wanted and "ː" in said for wanted, said in pairs)
+        self.spurious += sum("ː" in said and "ː" not in wanted for wanted, said in pairs)
         self.words += 1
         self.right_words += right
         if not any("ː" in variant for variant in variants):
@@ -51,12 +62,14 @@ class Result:
         return right
 
     def line(self, name: str) -> str:
-        rates = self.score.rates()
-        length = " ".join(f"{rates[f'geminate {figure}']:.3f}" for figure in ("precision", "recall", "F1"))
+        precision, recall = self.found / max(self.found + self.spurious, 1), self.found / max(self.long, 1)
+        f1 = 2 * precision * recall / max(precision + recall, 1e-9)
         return (
             f"{name:24} items {self.right}/{self.items} = {_share(self.right, self.items)}   "
             f"words {self.right_words}/{self.words} = {_share(self.right_words, self.words)}   "
-            f"length P R F1 {length}   without length {_share(self.right_short, self.short)}"
+            f"phone error {_share(self.wrong_phones, self.phones)}   "
+            f"length P R F1 {precision:.3f} {recall:.3f} {f1:.3f}   "
+            f"without length {_share(self.right_short, self.short)}"
         )
 
 
@@ -64,8 +77,18 @@ def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def _distance(expected: str, spoken: str) -> int:
-    return sum(a != b for a, b in align(split(expected), split(spoken)))
+def align(expected: str, spoken: str) -> Pairs:
+    """Pair the phones of two pronunciations, each with its length, with the fewest differences."""
+    wanted, said = (PHONE.findall(phones.replace("g", "ɡ").replace("ʷ", "w")) for phones in (expected, spoken))
+    pairs: Pairs = []
+    for part in Levenshtein.opcodes(wanted, said):
+        here, there = wanted[part.src_start : part.src_end], said[part.dest_start : part.dest_end]
+        pairs += zip_longest(here, there, fillvalue="")
+    return pairs
+
+
+def _differences(pairs: Pairs) -> int:
+    return sum(wanted != said for wanted, said in pairs)
 
 
 def spoken_words(text: str) -> list[str]:

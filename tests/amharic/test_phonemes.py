@@ -1,13 +1,10 @@
 """Text to phones, and what explains them."""
 
-import json
 import logging
 import re
-import subprocess
 import sys
 import unicodedata
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -17,7 +14,6 @@ from utils.amharic.alphabet import PHONES, from_latin, to_latin, values
 from utils.amharic.explanation import explain, explain_words
 from utils.amharic.phonemes import _epitran, phonemize
 
-ROOT = Path(__file__).parent.parent.parent
 BLOCKS = ((0x1200, 0x135B), (0x1380, 0x1390), (0x2D80, 0x2DE0), (0xAB00, 0xAB30), (0x1E7E0, 0x1E800))
 ASSIGNED = [chr(code) for start, end in BLOCKS for code in range(start, end) if unicodedata.category(chr(code)) == "Lo"]
 ETHIOPIC = re.compile("[\u1200-\u135a\u1380-\u138f\u2d80-\u2dde\uab01-\uab2e\U0001e7e0-\U0001e7fe]")
@@ -46,15 +42,6 @@ def test_every_known_letter_is_spoken_in_known_phones() -> None:
     assert len(phones) == len(values())
     assert all(phones)
     assert set("".join(phones)) <= set("".join(PHONES) + "ː")
-
-
-@pytest.mark.parametrize("name", ["amharic_judge", "amharic_pronunciations"])
-def test_few_phones_of_known_words_are_wrong(name: str) -> None:
-    command = [sys.executable, "benchmarks/phone_error.py", f"tests/data/{name}.tsv", "--json"]
-    measured = json.loads(subprocess.run(command, cwd=ROOT, capture_output=True, check=True).stdout)
-    assert measured["phone error %"] <= 0.5
-    assert measured["word error %"] <= 2.0
-    assert measured["geminate F1"] >= 0.96
 
 
 @given(st.text())
