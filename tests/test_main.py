@@ -4,7 +4,6 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,16 +20,6 @@ for verb in sys.argv[1:]:
         main([verb, "--help"])
 assert not {"torch", "gradio", "TTS"} & set(sys.modules)
 """
-
-
-@pytest.mark.parametrize(("words", "limit"), [(["--help"], 1.0), (["train", "--help"], 1.5)])
-def test_help_is_quick(words: list[str], limit: float) -> None:
-    def once() -> float:
-        began = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "utils", *words], cwd=ROOT, check=True, capture_output=True)
-        return time.perf_counter() - began
-
-    assert min(once() for _ in range(3)) < limit
 
 
 def test_help_of_a_verb_needs_neither_torch_nor_gradio() -> None:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from rapidfuzz.distance import Levenshtein
+
 from utils.amharic import from_latin, normalize, phonemize, to_latin
 from utils.amharic.alphabet import VOWELS, encode, values
 from utils.amharic.tables import numbered_cells
@@ -232,19 +234,7 @@ def shortened(text: Sequence[str]) -> list[str]:
 
 
 def difference(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> float:
-    return sum(map(distance, ours, theirs)) / sum(map(len, ours))
-
-
-def distance(ours: Sequence[str], theirs: Sequence[str]) -> int:
-    """Return how many phones are replaced, added or left out."""
-    row = list(range(len(theirs) + 1))
-    for number, own in enumerate(ours, 1):
-        diagonal, row[0] = row[0], number
-        for place, other in enumerate(theirs, 1):
-            change = diagonal + (own != other)
-            diagonal = row[place]
-            row[place] = min(diagonal + 1, row[place - 1] + 1, change)
-    return row[-1]
+    return sum(map(Levenshtein.distance, ours, theirs)) / sum(map(len, ours))
 
 
 if __name__ == "__main__":
