@@ -1,28 +1,26 @@
 """Speech on a GPU that is not there: no mixed devices, one wait for the device per code, and one per sound."""
 
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 import pytest
 import torch
 
-from tests.rehearsal import Recorder, fake_cuda
+from tests.rehearsal import Clock, DeviceError, Recorder, fake_cuda
 from tests.speech.small_decoder import SAMPLED, prompt, sentences, talking_gpt
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
-from tests.training.small_gpt import small_gpt
 from utils.config import SpeechConfig
-from utils.core.paths import SAMPLE_SPEECH
+from utils.speech import steps
 from utils.speech.decoder import Decoder
+from utils.speech.network import DecoderNetwork
+from utils.speech.sampling import choose
+from utils.speech.steps import DecodingStep, Shape
 from utils.speech.vocoder import Vocoder
-from utils.speech.voices import ConditioningSettings, encode_speaker
-
-if TYPE_CHECKING:
-    from utils.speech.loading import LoadedModel
+from utils.xtts.device import Arrival, Lane
 
 pytestmark = pytest.mark.slow
 
-READ = "batching.Batch._sample: event"
+READ = "device.Arrival.wait: event"
 
 
 @pytest.fixture
@@ -38,10 +36,11 @@ def decoder(recorder: Recorder) -> Decoder:
     return decoder
 
 
-def waits_of(recorder: Recorder, limit: int, config: SpeechConfig = SAMPLED) -> Any:
+def waits_of(recorder: Recorder, limit: int, config: SpeechConfig = SAMPLED, then: int = 0) -> Any:
     speaker = decoder(recorder)
-    generations = speaker.generate(sentences(limit=limit, grow=0), prompt(), config)
-    assert {len(each.codes) for each in generations} == {limit}
+    for codes in (limit, then) if then else (limit,):
+        generations = speaker.generate(sentences(limit=codes, grow=0), prompt(), config)
+        assert {len(each.codes) for each in generations} == {codes}
     return recorder.waits
 
 
@@ -56,7 +55,8 @@ def test_the_host_starts_one_graph_and_two_copies_for_each_code(recorder: Record
     kernels = [waits_of(recorder, limit) and recorder.kernels.copy() for limit in (5, 25)]
     assert kernels[1] - kernels[0] == {
         "steps.capture.<locals>.replay": 20,
-        "steps.DecodingStep.__call__": 2 * 20,  # the codes to the host, and the latents before they are overwritten
+        "steps.DecodingStep.__call__": 20,  # the latents, before they are overwritten
+        "device.to_host": 20,  # the codes
     }
 
 
@@ -71,26 +71,101 @@ def on_gpu(part: Any) -> Any:
 
 def test_audio_is_read_once_for_a_sentence_or_chunk(recorder: Recorder) -> None:
     vocoder, latents, embedding = Vocoder(small_vocoder(), "fp16", "cuda:0"), on_gpu(vectors(40)), on_gpu(voice())
-    read = "vocoder.Vocoder.run.<locals>.run_part: copy to the host"
     recorder.clear()
     assert vocoder.sound(latents, embedding).size
-    assert recorder.waits == {read: 1}
+    assert recorder.waits == {READ: 1}
     recorder.clear()
     stream = vocoder.stream(embedding)
     assert all(sound.size for sound in (stream.push(latents[:15]), stream.push(latents[15:]), stream.finish()))
-    assert recorder.waits == {read: 3}
+    assert recorder.waits == {READ: 3}
 
 
-def test_a_voice_is_computed_with_one_wait_for_each_result(recorder: Recorder) -> None:
-    gpt, vocoder = small_gpt().to("cuda:0"), small_vocoder().to("cuda:0")
-    parts = SimpleNamespace(gpt=gpt, vocoder=vocoder, mel_stats=torch.ones(80))
-    settings = ConditioningSettings(gpt_cond_len=12, gpt_cond_chunk_len=4, max_ref_len=10)
-    recorder.clear()
-    tensors = encode_speaker(cast("LoadedModel", parts), [SAMPLE_SPEECH], settings)
-    assert {tensor.device.type for tensor in tensors.values()} == {"cpu"}
-    assert recorder.waits == {
-        "voices._prompt: copy to the device": 2,  # whole chunks, and the last one
-        "voices._prompt: copy to the host": 1,
-        "voices._embedding.<locals>.<listcomp>: copy to the device": 1,
-        "voices._embedding: copy to the host": 1,
-    }
+def without_waiting(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Arrival, "wait", lambda arrival: arrival.part)
+
+
+def with_graphs_of_an_older_cache(patch: pytest.MonkeyPatch) -> None:
+    newest = property(lambda step: step.cache.layers[0], lambda _step, _value: None)
+    patch.setattr(DecodingStep, "captured", newest, raising=False)
+
+
+def with_graphs_of_one_row(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steps, "Shape", lambda _rows, *others, **named: Shape(1, *others, **named))
+
+
+def with_random_numbers_of_the_device(patch: pytest.MonkeyPatch) -> None:
+    def choose_by_chance(scores: torch.Tensor, numbers: torch.Tensor, *others: Any) -> Any:
+        return choose(scores, torch.rand(len(numbers), device=scores.device), *others)
+
+    patch.setattr(steps, "choose", choose_by_chance)
+
+
+def with_a_trim_during_the_capture(patch: pytest.MonkeyPatch) -> None:
+    def choose_and_trim(*given: Any) -> Any:
+        torch.cuda.empty_cache()
+        return choose(*given)
+
+    patch.setattr(steps, "choose", choose_and_trim)
+
+
+def in_the_thread_of_the_caller(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lane, "run", Lane._run)
+
+
+@pytest.mark.parametrize(
+    ("plant", "error"),
+    [
+        (without_waiting, "uses what another stream may still write"),
+        (with_graphs_of_an_older_cache, "memory that was freed"),
+        (with_graphs_of_one_row, "shorter"),
+        (with_random_numbers_of_the_device, "random numbers"),
+        (with_a_trim_during_the_capture, "freed during a capture"),
+        (in_the_thread_of_the_caller, "not done by the thread that owns the GPU"),
+    ],
+)
+def test_a_planted_fault_of_streams_and_graphs_is_found(
+    recorder: Recorder, plant: Any, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
+    plant(monkeypatch)
+    with pytest.raises((DeviceError, ValueError), match=error):
+        waits_of(recorder, 5, then=90)
+
+
+def test_a_vocoder_that_does_not_wait_for_its_latents_is_found(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocoder, latents = Vocoder(small_vocoder(), "fp16", "cuda:0"), on_gpu(vectors(40))
+    monkeypatch.setattr(Clock, "wait_stream", lambda _clock, _other: None)
+    with pytest.raises(DeviceError, match="another stream may still write"):
+        vocoder.sound(latents, on_gpu(voice()))
+
+
+def test_numbers_copied_from_memory_that_is_not_pinned_are_found(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "to_device", lambda part, device: part.to(device, non_blocking=True))
+    assert waits_of(recorder, 5)["steps.DecodingStep.add: copy of unpinned memory to the device"] == 4
+
+
+def test_a_capture_that_fails_ends_the_graphs_with_one_warning(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError("operation not permitted when stream is capturing")
+
+    monkeypatch.setattr(torch.cuda, "graph", fail)
+    speaker = decoder(recorder)
+    assert {len(each.codes) for each in speaker.generate(sentences(5, 0), prompt(), SAMPLED)} == {5}
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert not speaker.uses_graphs
+
+
+def test_all_graphs_are_captured_when_a_model_is_loaded(recorder: Recorder) -> None:
+    speaker = decoder(recorder)
+    speaker.batch.warm_up()
+    known = dict(speaker.batch._step.graphs)
+    speaker.generate(sentences(limit=60), prompt(), SpeechConfig(top_k=20, batch_size=16))
+    assert speaker.batch._step.graphs == known
+    assert {shape.rows for shape in known} == {1, 2, 4, 8, 16}

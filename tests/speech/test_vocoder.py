@@ -15,8 +15,9 @@ from utils.core.paths import ROOT
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE, RATE
 from utils.speech import vocoder as vocoder_module
+from utils.speech.hifigan import HifiGan
 from utils.speech.precision import multiplies_bf16
-from utils.speech.vocoder import Vocoder
+from utils.speech.vocoder import WINDOWS, PaddedFrames, Vocoder, windows
 
 SAME = 1e-4
 needs_bf16 = pytest.mark.skipif(not multiplies_bf16(), reason="this processor does not multiply bf16")
@@ -100,6 +101,32 @@ def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
 def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
     sound, half = (each.sound(vectors(60), voice()) for each in (vocoder, Vocoder(decoder, "bf16")))
     assert 0 < distance(sound, half) < 0.3
+
+
+def test_numbers_too_large_for_fp16_are_computed_in_fp32_from_then_on(decoder: Any, vocoder: Vocoder) -> None:
+    half = Vocoder(decoder)
+    half.network = HifiGan.of(decoder.waveform_decoder, torch.float16, torch.device("cpu"))
+    quiet = half.sound(vectors(9), voice())
+    assert np.isfinite(quiet).all()
+    assert half.network.dtype == torch.float16
+    loud = vectors(9) * 1e5
+    np.testing.assert_allclose(half.sound(loud, voice()), vocoder.sound(loud, voice()), atol=SAME, rtol=0)
+    assert half.network.dtype == torch.float32
+
+
+@pytest.mark.parametrize("size", [9, 64, 70, 149, 1024, 2600])
+@pytest.mark.parametrize("margins", [(0, 0), (5, 14)])
+def test_the_windows_of_a_gpu_have_few_sizes_and_sound_the_same(
+    size: int, margins: tuple[int, int], vocoder: Vocoder
+) -> None:
+    left, right = (min(margin, size // 3) for margin in margins)
+    whole = PaddedFrames(torch.randn(size, 24, generator=torch.Generator().manual_seed(0)), left, right)
+    parts = list(windows(whole, vocoder.network.reach))
+    assert len({len(part.frames) for part in parts}) == 1
+    assert len(parts[0].frames) in {size, *WINDOWS}
+    biases = vocoder.network.biases(voice())
+    joined = torch.cat([vocoder.network(*part, biases) for part in parts])
+    torch.testing.assert_close(joined, vocoder.network(*whole, biases), atol=SAME, rtol=0)
 
 
 GROWTH = """

@@ -34,7 +34,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def load(config: SpeechConfig, check: "Check") -> "Synthesizer":
     """Load the model and print its notices."""
-    model = chosen_voice(config, on_step=check)
+    model = chosen_voice(config, on_step=check).warmed_up()
     for notice in model.model.notices:
         print(f"Notice: {wording.describe(notice)}")
     print(f"{model.model.name} is ready.", flush=True)

@@ -1,14 +1,17 @@
 """Continuous batching: the sentences of all requests are generated together; they join and leave at every step.
 
 The batch has no thread of its own. One of the threads waiting for codes runs the steps for all of them, and hands over
-to another when it has what it waited for. A single caller therefore computes everything in its own thread.
+to another when it has what it waited for. On a processor, a single caller therefore computes everything in its own
+thread; the work on a GPU is done by the thread that owns it (``Lane``).
 """
 
+import contextlib
 import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -99,7 +102,13 @@ class Batch:
         self.rows: list[BatchRow] = []  # in the order of the cache
         self._is_stepping = False
         self._unread: deque[tuple[list[BatchRow], StepResult]] = deque()  # of steps that have been started
-        self._step = DecodingStep(decoder)
+        self._step = decoder.lane.run(lambda: DecodingStep(decoder))
+
+    def warm_up(self) -> None:
+        """Prepare a GPU for any number of rows, so that nothing is captured while somebody listens."""
+        with contextlib.suppress(torch.OutOfMemoryError):  # then graphs are captured when they are needed
+            if self.decoder.uses_graphs:
+                self.decoder.lane.run(torch.inference_mode()(lambda: self._step.warm_up(MAX_ROWS)))
 
     def _begin(self) -> None:
         """Begin without rows; their memory is free, except what CUDA graphs use again."""
@@ -114,7 +123,7 @@ class Batch:
         with self.lock:
             self.requests = [other for other in self.requests if other is not request]
             if not self._is_stepping:
-                self._leave()
+                self.decoder.lane.run(self._leave)
 
     def work_for(self, request: DecodingRequest) -> None:
         """Return once a request is due; until then this thread does the steps, unless another one does."""
@@ -137,9 +146,8 @@ class Batch:
                 self._is_stepping = False
                 for other in self.requests:
                     other.wake.notify()  # one of them goes on, also when the next line fails
-                self._leave()
+                self.decoder.lane.run(self._leave)
 
-    @torch.inference_mode()
     def _advance(self) -> None:
         """Generate one more code of each row."""
         with self.lock:
@@ -150,15 +158,20 @@ class Batch:
                 request.context.run(self.decoder.on_step)
             except Exception as error:  # noqa: BLE001  # raised in the thread of the request
                 request.error = error
-        self._leave()
-        self._join(requests)
-        if self.rows:
-            self._sample()
-        self._leave()
+        self.decoder.lane.run(partial(self._start, requests))
+        self._read()
         with self.lock:
             for request in requests:
                 if request.is_due():
                     request.wake.notify()
+
+    @torch.inference_mode()
+    def _start(self, requests: list[DecodingRequest]) -> None:
+        """Let rows leave and join, and start a step of all."""
+        self._leave()
+        self._join(requests)
+        if self.rows:
+            self._unread.append((list(self.rows), self._step()))
 
     @torch.inference_mode()
     def _leave(self) -> None:
@@ -185,11 +198,13 @@ class Batch:
         if not self.rows:
             self._begin()
         self._step.reserve(len(self.rows) + len(joining))
-        for row in joining:
+        for group in [joining] if self.decoder.uses_graphs else [[row] for row in joining]:
             try:
-                self._read(row)
-            except Exception as error:  # noqa: BLE001  # raised in the thread of its request
-                row.request.error = error
+                self._step.add([(row.sentence, row.request.prompt, row.request.config) for row in group])
+                self.rows += group
+            except Exception as error:  # noqa: BLE001  # raised in the threads of their requests
+                for row in group:
+                    row.request.error = error
                 del self._step.cache.lengths[len(self.rows) :]
 
     def _next(self, requests: list[DecodingRequest], counts: Counter[DecodingRequest]) -> BatchRow | None:
@@ -202,18 +217,11 @@ class Batch:
         request = min(waiting, key=lambda each: counts[each], default=None)
         return request.waiting.popleft() if request else None
 
-    def _read(self, row: BatchRow) -> None:
-        config, prompt = row.request.config, row.request.prompt
-        self._step.add(row.sentence, prompt, config)
-        self.rows.append(row)
-
-    def _sample(self) -> None:
-        self._unread.append((list(self.rows), self._step()))
-        if len(self._unread) <= self.decoder.uses_graphs:
-            return
-        rows, (chosen, latents, arrival) = self._unread.popleft()
-        if arrival:
-            arrival.synchronize()  # the only wait for the device in a step
-        for row, code, logprob, latent in zip(rows, *chosen.tolist(), latents, strict=False):
-            if row.is_running:
-                row.add(int(code), latent, logprob, stop=self.decoder.stop)
+    def _read(self) -> None:
+        """Read the codes of the steps before the newest one, or of all without graphs."""
+        while len(self._unread) > self.decoder.uses_graphs:
+            rows, (arrival, latents) = self._unread.popleft()
+            codes, logprobs = arrival.wait()[:, : len(rows)].tolist()  # the only wait for the device in a step
+            for row, code, logprob, latent in zip(rows, codes, logprobs, latents, strict=True):
+                if row.is_running:
+                    row.add(int(code), latent, logprob, stop=self.decoder.stop)

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from utils.xtts.device import to_device
+
 Layer = nn.Conv1d | nn.ConvTranspose1d
 SLOPE, LAST_SLOPE = 0.1, 0.01  # coqui's second one is torch's default, as it was published
 
@@ -140,11 +142,14 @@ class HifiGan:
 
     def biases(self, embedding: Tensor) -> list[Tensor]:
         """Return the biases of a voice, whose embedding has the shape (1, 512, 1)."""
-        voice = embedding.float().flatten().to(self.before.weight.device)
+        voice = to_device(embedding, self.before.weight.device).float().flatten()
         return [(weight @ voice + bias).to(self.dtype) for weight, bias in self.voices]
 
     def __call__(self, frames: Tensor, left: int, right: int, biases: list[Tensor]) -> Tensor:
-        """Return the audio in float32, without that of the margins of ``left`` and ``right`` frames."""
+        """Return the audio in float32, without that of the margins of ``left`` and ``right`` frames.
+
+        Where a number was too large for the format, it is NaN instead of noise at full volume.
+        """
         x = frames.to(self.dtype).T[None, :, None]
         x = self.before._replace(bias=biases[0])(x)
         x, left, right = _narrowed(x, left, right, self._margin)
@@ -152,7 +157,8 @@ class HifiGan:
             x = stage(x, bias)
             step = stage.upsample.stride
             x, left, right = _narrowed(x, left * step, right * step, stage.margin)
-        sound = torch.tanh(self.after(functional.leaky_relu(x.float(), LAST_SLOPE))).flatten()
+        levels = self.after(functional.leaky_relu(x.float(), LAST_SLOPE)).flatten()
+        sound = torch.tanh(levels).masked_fill_(levels.isinf(), torch.nan)
         return sound[left : len(sound) - right]
 
 

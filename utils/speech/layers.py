@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from utils.speech.facts import ModelLayerError, PrecisionError, PrecisionProblem
+from utils.xtts.device import to_device
 
 if TYPE_CHECKING:
     from transformers.models.gpt2.modeling_gpt2 import GPT2Model
@@ -156,11 +157,11 @@ class KeyValueCache:
         self.lengths: list[int] = []  # used columns of each row
         self.layers = [torch.zeros(2, 0, heads, 0, size, dtype=dtype, device=device) for _ in range(layers)]
 
-    def add(self, length: int) -> list[Tensor]:
-        """Add a row, for which there is room, and return its columns, of shape (2, 1, heads, length, size)."""
-        row = len(self.lengths)
-        self.lengths.append(length)
-        return [layer[:, row : row + 1, :, :length] for layer in self.layers]
+    def add(self, lengths: list[int], columns: int) -> list[Tensor]:
+        """Add rows, for which there is room, and return their first columns: (2, rows, heads, columns, size)."""
+        first = len(self.lengths)
+        self.lengths += lengths
+        return [layer[:, first : len(self.lengths), :, :columns] for layer in self.layers]
 
     def reserve(self, rows: int, columns: int) -> None:
         """Make room for this many rows and columns; rows grow by half or more, as each growth copies the cache."""
@@ -169,7 +170,7 @@ class KeyValueCache:
             return
         rows = slots if rows <= slots else max(rows, slots * 3 // 2)
         used, end = len(self.lengths), max(self.lengths, default=0)
-        for number, layer in enumerate(self.layers):
+        for number, layer in reversed(list(enumerate(self.layers))):  # without memory, the first stays small
             grown = torch.zeros(2, rows, heads, max(columns, capacity), size, dtype=layer.dtype, device=layer.device)
             grown[:, :used, :, :end] = layer[:, :used, :, :end]
             self.layers[number] = grown
@@ -189,7 +190,7 @@ class KeyValueCache:
         moves = [(source, target) for target, source in enumerate(rows) if source != target]
         self.lengths = [self.lengths[row] for row in rows]
         if moves:
-            sources, targets = torch.tensor(moves, device=self.layers[0].device).unbind(1)
+            sources, targets = to_device(torch.tensor(moves), self.layers[0].device).unbind(1)
             for layer in self.layers:
                 layer[:, targets, :, : max(self.lengths)] = layer[:, sources, :, : max(self.lengths)]
 
@@ -272,36 +273,33 @@ class LayerStack:
         """Return an empty cache."""
         return KeyValueCache((len(self.layers), self.heads, self.dim // self.heads), self.dtype, self.device)
 
-    def read(self, sequence: Tensor, layers: list[Tensor] | None = None, known: int = 0) -> Tensor:
-        """Return the hidden states of a sequence, or of the part after its first ``known`` columns.
+    def read(self, sequences: Tensor, layers: list[Tensor] | None = None, known: int = 0) -> Tensor:
+        """Return the hidden states of sequences, one row after the other, or of what follows their ``known`` columns.
 
-        ``layers`` receives keys and values, of shape (2, 1, heads, known + length, size) for each layer; those of the
-        known columns, which ``sequence`` lacks, are there already.
+        ``sequences`` has the shape (rows, length, dim). ``layers`` receives keys and values, of shape (2, rows, heads,
+        known + length, size) for each layer; those of the known columns, which the sequences lack, are there already.
         """
-        hidden = sequence.to(self.dtype)
-        length = len(hidden)
+        rows, length, _ = sequences.shape
+        hidden = sequences.to(self.dtype).flatten(0, 1)
         mask = torch.ones(length, known + length, dtype=torch.bool, device=self.device).tril(known) if known else None
         for number, layer in enumerate(self.layers):
             mixed = layer.attention_in(layer.attention_norm(hidden))
-            mixed = mixed.view(1, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            mixed = mixed.view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             queries, keys, values = mixed.unbind()
             if layers:
                 layers[number][:, :, :, known:] = mixed[1:]
             if layers and known:
                 keys, values = layers[number].unbind()
             attended = functional.scaled_dot_product_attention(queries, keys, values, mask, is_causal=not known)
-            hidden = hidden + layer.attention_out(attended.transpose(1, 2).reshape(length, self.dim))
+            hidden = hidden + layer.attention_out(attended.transpose(1, 2).reshape(rows * length, self.dim))
             hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
         return self.final(hidden)
 
-    def step(self, rows: Tensor, cache: KeyValueCache) -> Tensor:
-        """Return the hidden states of one more column of each row, of shape (rows, dim), and add it to the cache."""
-        lengths, (end, is_even) = cache.lengths, cache.extend()
-        layers = [layer[:, : len(rows), :, :end] for layer in cache.layers]
-        return self.column(rows, layers, None if is_even else torch.tensor(lengths, device=rows.device))
-
     def column(self, rows: Tensor, layers: list[Tensor], lengths: Tensor | None) -> Tensor:
-        """Do the same with the part of the cache that is used; without ``lengths`` every row gets its last column."""
+        """Return the hidden states of one more column of each row, of shape (rows, dim), and add it to the cache.
+
+        ``layers``: the part of the cache that is used. Without ``lengths`` every row gets its last column.
+        """
         hidden, count = rows.to(self.dtype), len(rows)
         numbers, mask = torch.arange(count, device=self.device), None
         if lengths is not None:

@@ -6,7 +6,10 @@ computes it again in a second pass over the finished sentence; here nothing is c
 """
 
 import logging
+import math
 from collections import deque
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +21,7 @@ from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Pr
 from utils.speech.precision import require
 from utils.speech.types import Sentence
 from utils.xtts.certificate import DECODING, failure
+from utils.xtts.device import Lane, to_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 VOICES = 4  # prompts whose keys and values are kept
+TEXT_STEP = 16  # tokens; on a GPU, texts are read in multiples of it, as each new length selects kernels anew
 
 
 class DecoderNetwork:
@@ -34,7 +39,6 @@ class DecoderNetwork:
     together never need more memory than the GPT and one layer. ``certificate`` says what was tested on the GPU.
     """
 
-    @torch.inference_mode()
     def __init__(
         self,
         gpt: Any,  # noqa: ANN401  # coqui's class
@@ -46,22 +50,31 @@ class DecoderNetwork:
     ) -> None:
         require("gpt", precision, device)
         self.device = torch.device(device)
+        self.lane = Lane(self.device, is_urgent=True)
         self.start, self.stop = int(gpt.start_audio_token), int(gpt.stop_audio_token)
         self.text_start, self.text_stop = int(gpt.start_text_token), int(gpt.stop_text_token)
-        self.text, self.text_positions = self._table(gpt.text_embedding), self._table(gpt.text_pos_embedding.emb)
-        self.codes, self.positions = self._table(gpt.mel_embedding), self._table(gpt.mel_pos_embedding.emb)
         self.used_codes: tuple[int, ...] = (self.start,)  # for the repetition penalty; coqui's would be (1, start)
         self.on_step: Callable[[], object] = lambda: None  # called at each step; an exception stops the work
         self.max_codes = int(gpt.max_gen_mel_tokens)  # of a sentence
+        self.lane.run(partial(self._load, gpt, precision, consume=consume))
         self.max_tokens = len(self.text_positions) - 2
+        self.uses_graphs = self.device.type == "cuda"
+        if problem := failure(self.device, [DECODING], certificate) if self.uses_graphs else "":
+            self.stop_graphs(problem)
+        self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
+
+    @torch.inference_mode()
+    def _load(self, gpt: Any, precision: Precision, *, consume: bool) -> None:  # noqa: ANN401  # coqui's class
+        self.text, self.text_positions = self._table(gpt.text_embedding), self._table(gpt.text_pos_embedding.emb)
+        self.codes, self.positions = self._table(gpt.mel_embedding), self._table(gpt.mel_pos_embedding.emb)
         self.norm = LayerNorm.of(gpt.final_norm, self.device)
         self.head = linear(gpt.mel_head.weight.to(self.device), gpt.mel_head.bias.to(self.device), precision)
         self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
-        self.uses_graphs = self.device.type == "cuda"
-        if self.uses_graphs and (problem := failure(self.device, [DECODING], certificate)):
-            logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS, problem))
-            self.uses_graphs = False
-        self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
+
+    def stop_graphs(self, problem: str) -> None:
+        """Compute each step kernel by kernel from now on, and say why."""
+        logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS, problem))
+        self.uses_graphs = False
 
     def _table(self, embedding: nn.Embedding) -> Tensor:
         return embedding.weight.detach().to(self.device, torch.float32, copy=True)
@@ -75,16 +88,17 @@ class DecoderNetwork:
         """Return the maximum number of codes of a sentence."""
         return min(sentence.max_codes, self.max_codes)
 
-    def read(self, sentence: Sentence, prompt: Tensor, cache: KeyValueCache) -> None:
-        """Add a row with the prompt and the text of a sentence to a cache."""
-        prefix, text = self._prefix(prompt), self._embed_text(sentence)
-        known = prefix[0].shape[3]
-        length, rows = known + len(text), len(cache.lengths) + 1
-        cache.reserve(rows, length + min(self.limit(sentence), GROWTH))
-        layers = cache.add(length)
-        for own, shared in zip(layers, prefix, strict=True):
-            own[:, :, :, :known] = shared
-        self.stack.read(text, layers, known)
+    def read(self, sentences: Sequence[Sentence], prompts: Sequence[Tensor], cache: KeyValueCache) -> None:
+        """Add rows with the prompts and texts of sentences to a cache, all at once."""
+        prefixes, lengths = [self._prefix(prompt) for prompt in prompts], [len(s.tokenized.ids) + 2 for s in sentences]
+        texts = self._embed_texts(sentences, max(lengths))
+        known, codes = prefixes[0][0].shape[3], max(self.limit(sentence) for sentence in sentences)
+        width = known + texts.shape[1]
+        cache.reserve(len(cache.lengths) + len(lengths), max(width, known + max(lengths) + min(codes, GROWTH)))
+        layers = cache.add([known + length for length in lengths], width)
+        for number, own in enumerate(layers):
+            own[:, :, :, :known] = torch.cat([prefix[number] for prefix in prefixes], 1)
+        self.stack.read(texts, layers, known)
 
     def embed(self, codes: Tensor, positions: Tensor) -> Tensor:
         """Return what the layers read for codes."""
@@ -101,19 +115,28 @@ class DecoderNetwork:
             The scores and the latents, each of n + 1 rows in fp32. Row i belongs to code i; the last row belongs to
             the code that would follow.
         """
-        with torch.inference_mode():
-            audio = self.codes[[self.start, *codes.tolist()]]
+
+        @torch.inference_mode()
+        def work() -> tuple[Tensor, Tensor]:
+            audio = self.codes[to_device(torch.tensor([self.start, *codes.tolist()]), self.device)]
             audio = audio + self.positions[: len(audio)]
-            hidden = self.stack.read(torch.cat((self._rows(prompt), self._embed_text(sentence), audio)))
+            texts = self._embed_texts([sentence], len(sentence.tokenized.ids) + 2)[0, : len(sentence.tokenized.ids) + 2]
+            hidden = self.stack.read(torch.cat((self._rows(prompt), texts, audio))[None])
             latents = self.norm(hidden[-len(audio) :].float())
             return self.scores(latents), latents
 
-    def _embed_text(self, sentence: Sentence) -> Tensor:
-        text = self.text[[self.text_start, *sentence.tokenized.ids, self.text_stop]]
-        return text + self.text_positions[: len(text)]
+        return self.lane.run(work)
+
+    def _embed_texts(self, sentences: Sequence[Sentence], length: int) -> Tensor:
+        """Return what the layers read for texts; shorter ones are padded with what no row will see."""
+        if self.uses_graphs:
+            length = min(math.ceil(length / TEXT_STEP) * TEXT_STEP, len(self.text_positions))
+        texts = [(self.text_start, *sentence.tokenized.ids, self.text_stop) for sentence in sentences]
+        ids = torch.tensor([[*text, *[self.text_stop] * (length - len(text))] for text in texts])
+        return self.text[to_device(ids, self.device)] + self.text_positions[:length]
 
     def _rows(self, prompt: Tensor) -> Tensor:
-        return prompt.to(self.device, torch.float32).reshape(-1, self.stack.dim)
+        return to_device(prompt, self.device).float().reshape(-1, self.stack.dim)
 
     def _prefix(self, prompt: Tensor) -> list[Tensor]:
         """Return keys and values of a prompt for each layer; those of the newest voices are kept."""
@@ -122,7 +145,7 @@ class DecoderNetwork:
                 return layers
         rows, cache = self._rows(prompt), self.stack.cache()
         cache.reserve(1, len(rows))
-        layers = cache.add(len(rows))
-        self.stack.read(rows, layers)
+        layers = cache.add([len(rows)], len(rows))
+        self.stack.read(rows[None], layers)
         self._prefixes.append((prompt.clone(), layers))
         return layers

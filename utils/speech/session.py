@@ -324,7 +324,7 @@ class SpeechSession:
             raise ModelInUseError(len(users))
         loaded, self.loaded = self.loaded, None
         if loaded is not None:
-            from utils.xtts.device import free_memory
+            from utils.xtts.device import free_memory, on_gpu_thread
 
-            loaded.synthesizer.__dict__.clear()  # a traceback may still refer to it and hold gigabytes
+            on_gpu_thread(loaded.synthesizer.__dict__.clear)  # a traceback may still refer to it and hold gigabytes
             free_memory()

@@ -17,13 +17,17 @@ from utils.config import SpeechConfig
 from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose, random_numbers, row_settings
 from utils.speech.types import Sentence
+from utils.xtts.device import Arrival, to_device, to_host
 
 COLUMNS = 256  # a graph covers a multiple of these columns of the cache
+TOP_K = 64  # and any top k up to a multiple of this
+LOADED_COLUMNS = 2 * COLUMNS  # for which graphs are captured when a model is loaded: sentences of up to ten seconds
 MAX_GRAPHS = 32  # more than there are of one top k and up to 16 rows; beyond it, all are captured again
 WARM_UP = 3  # runs before a capture, as the PyTorch documentation recommends
 
 Outputs = tuple[Tensor, Tensor]  # codes with their log-probabilities, of shape (2, rows), and latents
-StepResult = tuple[Tensor, Tensor, Any]  # the same; with a CUDA event, the codes are in RAM once it has happened
+StepResult = tuple[Arrival, Tensor]  # the same; once the codes have arrived, the latents are complete
+Joining = tuple[Sentence, Tensor, SpeechConfig]  # a sentence, the prompt of its voice, and its settings
 
 
 class Shape(NamedTuple):
@@ -68,26 +72,38 @@ class DecodingStep:
             grown = (torch.cat((each, each.new_zeros(missing, each.shape[1]))) for each in self.state)
             self.state = RowState(*grown)
 
-    def add(self, sentence: Sentence, prompt: Tensor, config: SpeechConfig) -> None:
-        """Add a row and read the prompt and the text of its sentence."""
-        decoder, row, limit = self.decoder, len(self.top_k), self.decoder.limit(sentence)
-        columns = prompt.shape[-2] + len(sentence.tokenized.ids) + 2 + limit + 1  # an ended row does one step more
-        self.reserve(row + 1, columns if decoder.uses_graphs else 0)
-        decoder.read(sentence, prompt, self.cache)
-        counts, numbers, settings, used = (each[row] for each in self.state)
-        counts.copy_(torch.tensor([decoder.start, 0, self.cache.lengths[row], 1]), non_blocking=True)
-        numbers[:limit].copy_(random_numbers(sentence.seed, limit), non_blocking=True)
-        settings.copy_(row_settings(config, len(used)), non_blocking=True)
-        used.zero_()
-        for code in decoder.used_codes:
-            used[code] = True
-        self.top_k.append(min(config.top_k, len(used)))
+    def warm_up(self, rows: int) -> None:
+        """Capture the graphs of all numbers of rows before the first sentence."""
+        self.reserve(rows, LOADED_COLUMNS)
+        for columns in range(COLUMNS, LOADED_COLUMNS + 1, COLUMNS):
+            for size in range(rows.bit_length()):
+                if self.decoder.uses_graphs:
+                    self._graph(Shape(1 << size, columns, (0, TOP_K), is_even=False))
+
+    def add(self, joining: Sequence[Joining]) -> None:
+        """Add rows and read the prompts and the texts of their sentences."""
+        decoder, first = self.decoder, len(self.top_k)
+        sentences, prompts, configs = zip(*joining, strict=True)
+        limits = [decoder.limit(sentence) for sentence in sentences]
+        sizes = (len(s.tokenized.ids) + limit for s, limit in zip(sentences, limits, strict=True))
+        columns = prompts[0].shape[-2] + max(sizes) + 3  # an ended row does one step more
+        self.reserve(first + len(joining), columns if decoder.uses_graphs else 0)
+        decoder.read(sentences, prompts, self.cache)
+        numbers, used = (torch.zeros(len(joining), each.shape[1], dtype=each.dtype) for each in self.state[1::2])
+        for row, sentence, limit in zip(numbers, sentences, limits, strict=True):
+            row[:limit] = random_numbers(sentence.seed, limit)
+        used[:, list(decoder.used_codes)] = True
+        counts = torch.tensor([[decoder.start, 0, length, 1] for length in self.cache.lengths[first:]])
+        settings = torch.stack([row_settings(config, used.shape[1]) for config in configs])
+        for own, new in zip(self.state, (counts, numbers, settings, used), strict=True):
+            own[first : first + len(joining)] = to_device(new, decoder.device)
+        self.top_k += [min(config.top_k, used.shape[1]) for config in configs]
 
     def select(self, rows: list[int]) -> None:
         """Take these rows in this order."""
         self.cache.select(rows)
         self.top_k = [self.top_k[row] for row in rows]
-        index = torch.tensor(rows, dtype=torch.long).to(self.decoder.device, non_blocking=True)
+        index = to_device(torch.tensor(rows, dtype=torch.long), self.decoder.device)
         for each in self.state:
             each[: len(rows)] = each[index]
         self.state.counts[len(rows) :] = 0
@@ -96,16 +112,13 @@ class DecodingStep:
         """Start a step of all rows; it may be read when the next one has been started."""
         count, uses_graph = len(self.top_k), self.decoder.uses_graphs
         end, is_even = self.cache.extend()
-        top_k = min(self.top_k), max(self.top_k)
-        shape = Shape(*self._rounded(count, end), top_k, is_even and not uses_graph)
         if not uses_graph:
-            return *self.compute(shape), None
-        chosen, latents = self._replay(shape)
-        chosen, arrival = chosen.to("cpu", non_blocking=True, copy=True), None
-        if self.decoder.device.type == "cuda":
-            arrival = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            arrival.record()
-        return chosen, latents[:count].clone(), arrival
+            chosen, latents = self.compute(Shape(count, end, (min(self.top_k), max(self.top_k)), is_even))
+            return to_host(chosen), latents
+        span = 0, min(math.ceil(max(self.top_k) / TOP_K) * TOP_K, self.state.used.shape[1])
+        chosen, latents = self._graph(Shape(*self._rounded(count, end), span, is_even=False))()
+        latents = latents[:count].clone()  # before the next step replaces them
+        return to_host(chosen), latents
 
     def _rounded(self, rows: int, columns: int) -> tuple[int, int]:
         """Round up for graphs, of which a few then serve all sentences."""
@@ -127,34 +140,38 @@ class DecodingStep:
         counts[:, 1:3].add_(counts[:, 3:])
         return torch.stack((chosen.float(), logprobs)), latents
 
-    def _replay(self, shape: Shape) -> Outputs:
-        """Do the same through the graph of this shape, which is captured once."""
+    def _graph(self, shape: Shape) -> Callable[[], Outputs]:
+        """Return what does the same through the graph of this shape, which is captured once."""
         has_grown = self.captured is not self.cache.layers[0]
         if has_grown or (len(self.graphs) == MAX_GRAPHS and shape not in self.graphs):
             self.graphs.clear()
             self.captured = self.cache.layers[0]
             self.pool = torch.cuda.graph_pool_handle() if self.captured.device.type == "cuda" else None
         if shape not in self.graphs:
-            state = self.state.counts, self.state.used
-            self.graphs[shape] = capture(partial(self.compute, shape), state, self.pool)
-        return self.graphs[shape]()
+            compute, state = partial(self.compute, shape), (self.state.counts, self.state.used)
+            before = [each.clone() for each in state]
+            try:
+                self.graphs[shape] = capture(compute, state, self.pool)
+            except RuntimeError as error:  # of any kind: each step works without a graph too
+                for each, copy in zip(state, before, strict=True):
+                    each.copy_(copy)
+                self.graphs.clear()
+                self.decoder.stop_graphs(str(error))
+                return compute
+        return self.graphs[shape]
 
 
 def capture(compute: Callable[[], Outputs], state: Sequence[Tensor], pool: Any) -> Callable[[], Outputs]:  # noqa: ANN401  # torch's token
-    """Capture a function as a CUDA graph and return its replay; ``state`` is what the function changes."""
+    """Capture a function as a CUDA graph on this stream, and return its replay; ``state`` is what it changes."""
     if state[0].device.type == "cpu":
         return compute
     before = [each.clone() for each in state]
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    stream.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(stream):
-        for _ in range(WARM_UP):
-            compute()
-            for each, copy in zip(state, before, strict=True):
-                each.copy_(copy)
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):  # other threads vocode meanwhile
+    for _ in range(WARM_UP):
+        compute()
+        for each, copy in zip(state, before, strict=True):
+            each.copy_(copy)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+    with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
         outputs = compute()
 
     def replay() -> Outputs:

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from utils.config import SpeechConfig
 from utils.core.facts import Fact, Report, ShouldStop, ignore, never_stop
@@ -43,6 +42,11 @@ class Synthesizer:
     vocoder: Vocoder  # turns latents into audio
     precision: PrecisionChoice  # what both compute with, and why
     cache: Path | None = None  # folder of cached voices; None: they are computed each time
+
+    def warmed_up(self) -> "Synthesizer":
+        """Return it prepared for many listeners: on a GPU, nothing is left to be captured while one of them waits."""
+        self.decoder.batch.warm_up()
+        return self
 
     def voices(self) -> tuple[str, ...]:
         """Return the names of the model's own voices."""
@@ -126,7 +130,7 @@ class Synthesizer:
             latents, sent, due = generation.latents, 0, config.first_codes
             while not generation.finished or sent < len(latents):
                 request.wait(lambda: generation.finished or len(latents) - sent >= due)  # noqa: B023  # called now
-                yield normalizer.push(stretcher.push(sound.push(torch.stack(latents[sent : sent + due]))))
+                yield normalizer.push(stretcher.push(sound.push(latents[sent : sent + due])))
                 sent = min(sent + due, len(latents))
                 due = min(config.chunk_codes, sent)  # it is computed while that much is played
             rest = stretcher.push(sound.finish())
@@ -148,7 +152,7 @@ class Synthesizer:
                     generation = request.next_finished()
                 self.decoder.on_step()
                 with _timed(timings, "vocoding"):
-                    return generation, self.vocoder.sound(torch.stack(generation.latents), voice.embedding)
+                    return generation, self.vocoder.sound(generation.latents, voice.embedding)
 
             yield from best_takes(sentences, request.add, next_sound, config)
 

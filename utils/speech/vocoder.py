@@ -5,8 +5,9 @@ samples at 24 000 Hz of each frame. Positions are counted from the beginning of 
 counts them, in float32 too, so any part of a sentence has the same frames as in the whole.
 """
 
+import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -20,14 +21,18 @@ from torch import Tensor, nn
 
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.facts import Hindrance, SpeechHindered
 from utils.speech.hifigan import HifiGan
 from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
-from utils.xtts.device import limit_kernel_cache
+from utils.xtts.device import Arrival, Lane, limit_kernel_cache, to_device, to_host
 from utils.xtts.narrow_vocoder import without_silent_channels
 
+logger = logging.getLogger(__name__)
+Latents = Tensor | Sequence[Tensor]  # one row per code
+
 MAX_FRAMES_CPU = 1024  # computed at once, 11 seconds: shorter parts spend more on margins, longer ones memory
-MAX_FRAMES_GPU = 1 << 14
+WINDOWS = (64, 96, 144, 216, 324, 486, 729, 1024)  # frames at once on a GPU, where each new length selects kernels
 MIN_FRAMES = 24  # worth a thread of their own
 
 
@@ -75,7 +80,7 @@ class Upsampling:
         start = int(left[0])
         below = self.frames(latents, offset, start, int(right[-1]) + 1, step - 1)
         share = (positions - left).clamp(max=1)[:, None]
-        share, left, right = (part.to(below.device, non_blocking=True) for part in (share, left - start, right - start))
+        share, left, right = (to_device(part, below.device) for part in (share, left - start, right - start))
         return below[left] * (1 - share) + below[right] * share
 
 
@@ -102,7 +107,8 @@ class Vocoder:
         require("vocoder", precision, device)
         limit_kernel_cache()
         self.device = torch.device(device)
-        self.network = HifiGan.of(without_silent_channels(decoder), DTYPES[precision], self.device)
+        self.lane, self._source = Lane(self.device), decoder
+        self.network = self._prepared(DTYPES[precision])
         sizes: Any = decoder
         to_frames = sizes.ar_mel_length_compression / sizes.output_hop_length
         self.rate = int(sizes.output_sample_rate)
@@ -112,27 +118,54 @@ class Vocoder:
         # They share the parts of a sentence.
         self.threads = _single_threads(self.workers) if self.workers > 1 else None
 
-    def sound(self, latents: Tensor, embedding: Tensor) -> Samples:
+    def _prepared(self, dtype: torch.dtype) -> HifiGan:
+        return self.lane.run(lambda: HifiGan.of(without_silent_channels(self._source), dtype, self.device))
+
+    def sound(self, latents: Latents, embedding: Tensor) -> Samples:
         """Return the audio of a sentence, from one row per code and a speaker embedding of shape (1, 512, 1)."""
-        with torch.inference_mode():
-            biases = self.network.biases(embedding)
-            frames, count = latents.to(self.device, torch.float32), self.upsampling.count(len(latents))
-            frames = self.upsampling.frames(frames, 0, 0, count) if count else frames
-        return resample(self.run(PaddedFrames(frames, 0, 0), biases), self.rate, OUTPUT_RATE)
+        count = self.upsampling.count(len(latents))
+
+        def frames() -> PaddedFrames:
+            rows = self.rows(latents)
+            return PaddedFrames(self.upsampling.frames(rows, 0, 0, count) if count else rows, 0, 0)
+
+        return resample(self.run(frames, embedding), self.rate, OUTPUT_RATE)
+
+    def rows(self, latents: Latents) -> Tensor:
+        """Return latents as one tensor on the device."""
+        rows = latents if isinstance(latents, Tensor) else torch.stack(list(latents))
+        return to_device(rows, self.device).float()
 
     def stream(self, embedding: Tensor) -> "VocoderStream":
         """Begin a sentence whose latents come in chunks."""
         return VocoderStream(self, embedding)
 
-    def run(self, whole: PaddedFrames, biases: list[Tensor]) -> Samples:
-        @torch.inference_mode()
-        def run_part(part: PaddedFrames) -> Samples:
-            sound: Samples = self.network(*part, biases).cpu().numpy()
-            return sound
+    def run(self, frames: Callable[[], PaddedFrames], embedding: Tensor) -> Samples:
+        """Return the audio of frames; where half precision overflows, in fp32, as all that follows."""
+        sound = self._audio(frames, embedding)
+        if self.network.dtype != torch.float32 and not np.isfinite(sound).all():
+            logger.warning("%s", SpeechHindered(Hindrance.OVERFLOW, str(self.network.dtype).removeprefix("torch.")))
+            self.network = self._prepared(torch.float32)
+            sound = self._audio(frames, embedding)
+        return sound
 
-        parts = list(self._split(whole))
-        sounds = (self.threads.map if self.threads and len(parts) > 1 else map)(run_part, parts)
-        return np.concatenate([np.zeros(0, np.float32), *sounds])
+    def _audio(self, frames: Callable[[], PaddedFrames], embedding: Tensor) -> Samples:
+        network = self.network
+
+        @torch.inference_mode()
+        def start() -> Arrival:
+            biases, whole = network.biases(embedding), frames()
+
+            @torch.inference_mode()
+            def compute(part: PaddedFrames) -> Tensor:
+                return network(*part, biases)
+
+            parts = list(self._split(whole))
+            sounds = (self.threads.map if self.threads and len(parts) > 1 else map)(compute, parts)
+            return to_host(torch.cat([torch.zeros(0, device=self.device), *sounds]))
+
+        sound: Samples = self.lane.run(start).wait().numpy()
+        return sound
 
     def _split(self, whole: PaddedFrames) -> Iterator[PaddedFrames]:
         """Split frames into parts of similar size, at least one per thread if that is worth it."""
@@ -140,28 +173,42 @@ class Vocoder:
         size = len(frames) - whole.left - whole.right
         if not size:
             return
-        limit = MAX_FRAMES_CPU if self.device.type == "cpu" else MAX_FRAMES_GPU
-        count = max(math.ceil(size / limit), min(self.workers, size // MIN_FRAMES), 1)
+        if self.device.type == "cuda":
+            yield from windows(whole, reach)
+            return
+        count = max(math.ceil(size / MAX_FRAMES_CPU), min(self.workers, size // MIN_FRAMES), 1)
         for first, last in pairwise(whole.left + size * number // count for number in range(count + 1)):
             start, stop = max(0, first - reach), min(len(frames), last + reach)
             yield PaddedFrames(frames[start:stop], first - start, stop - last)
+
+
+def windows(whole: PaddedFrames, reach: int) -> Iterator[PaddedFrames]:
+    """Cut frames into windows of one of few sizes; they overlap, so that each sample has all that it depends on."""
+    size = len(whole.frames)
+    width = max((each for each in WINDOWS if each <= size), default=size)
+    count = 1 + (math.ceil((size - width) / (width - 2 * reach)) if size > width else 0)
+    first, end = whole.left, size - whole.right
+    for number in range(count):
+        start = (size - width) * number // max(1, count - 1)
+        last = end if number == count - 1 else min(end, start + width - reach)
+        if last > first:
+            yield PaddedFrames(whole.frames[start : start + width], first - start, start + width - last)
+            first = last
 
 
 class VocoderStream:
     """The audio of a sentence whose latents come in chunks; the audio joined is that of the whole."""
 
     def __init__(self, vocoder: Vocoder, embedding: Tensor) -> None:
-        self.vocoder = vocoder
-        with torch.inference_mode():
-            self.biases = vocoder.network.biases(embedding)
+        self.vocoder, self.embedding = vocoder, embedding
         self.resampler = soxr.ResampleStream(vocoder.rate, OUTPUT_RATE, 1, dtype="float32")
         self.latents: Tensor | None = None  # those that coming frames need
         self.dropped = self.done = 0  # latents that were dropped again, frames that were returned
 
-    def push(self, latents: Tensor) -> Samples:
+    def push(self, latents: Latents) -> Samples:
         """Add latents and return the audio that is certain by now, which may be empty."""
-        latents = latents.to(self.vocoder.device, torch.float32)
-        self.latents = latents if self.latents is None else torch.cat((self.latents, latents))
+        before = [] if self.latents is None else [self.latents]
+        self.latents = self.vocoder.lane.run(lambda: torch.cat([*before, self.vocoder.rows(latents)]))
         certain = self.vocoder.upsampling.settled(self.dropped + len(self.latents))
         return self._resampled(self._sound(certain - self.vocoder.network.reach, certain))
 
@@ -175,17 +222,21 @@ class VocoderStream:
         converted: Samples = self.resampler.resample_chunk(sound, last=is_last)
         return converted
 
-    @torch.inference_mode()
     def _sound(self, last: int, end: int) -> Samples:
         """Return the audio up to a frame, computed with a margin up to another one."""
-        if self.latents is None or last <= self.done:
+        known = self.latents
+        if known is None or last <= self.done:
             return np.zeros(0, np.float32)
         vocoder, start = self.vocoder, max(0, self.done - self.vocoder.network.reach)
-        frames = vocoder.upsampling.frames(self.latents, self.dropped, start, end)
-        sound = vocoder.run(PaddedFrames(frames, self.done - start, end - last), self.biases)
+
+        def frames() -> PaddedFrames:
+            part = vocoder.upsampling.frames(known, self.dropped, start, end)
+            return PaddedFrames(part, self.done - start, end - last)
+
+        sound = vocoder.run(frames, self.embedding)
         self.done = last
         first = vocoder.upsampling.first_code(max(0, last - vocoder.network.reach))
-        self.latents, self.dropped = self.latents[first - self.dropped :].clone(), first
+        self.latents, self.dropped = known[first - self.dropped :], first
         return sound
 
 

@@ -1,18 +1,27 @@
-"""What a device can do: its name, the fastest precision of training, and memory to free."""
+"""What a device can do: its name, the fastest precision of training, memory to free, and its thread and streams."""
 
 import ctypes
 import gc
+import logging
 import os
 import sys
-from collections.abc import Collection
+import threading
+from collections.abc import Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import torch
+from torch import Tensor
 
 from utils.xtts.facts import GpuMissingError, PrecisionReason, PrecisionWhy
 
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+OWNER = "gpu"  # name of the threads that own a GPU
 BF16_CAPABILITY = (8, 0)  # Ampere: the first GPUs that multiply bf16
 FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
 KERNELS = "100"  # more than the vocoder has layers
@@ -94,9 +103,16 @@ def trim_memory() -> None:
     Most Linux C libraries keep memory freed between objects that stay, until they are told to release it.
     """
     if torch.cuda.is_available():
-        torch.cuda.empty_cache()
+        on_gpu_thread(_empty_cache)
     if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # not in musl
         malloc_trim(0)
+
+
+def _empty_cache() -> None:
+    try:
+        torch.cuda.empty_cache()
+    except RuntimeError:  # for ever after a graph whose capture failed; the memory is used again all the same
+        logger.exception("The cache of the GPU could not be freed.")
 
 
 def limit_kernel_cache() -> None:
@@ -109,3 +125,81 @@ def limit_kernel_cache() -> None:
 
 def gpu_memory_gib() -> float:
     return torch.cuda.memory_allocated() / 2**30 if torch.cuda.is_available() else 0.0
+
+
+# --- the thread and the streams of a GPU ---
+
+
+def on_gpu_thread(work: Callable[[], T]) -> T:
+    """Do work in the one thread that owns the GPU; without a GPU, the caller does it.
+
+    torch cannot free memory while another thread captures a CUDA graph: it fails, and so does every later attempt.
+    What one thread does never overlaps.
+    """
+    if not torch.cuda.is_available():
+        return work()
+    return _owner(torch.cuda.current_device()).submit(work).result()
+
+
+@cache
+def _owner(_index: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, OWNER)  # an error of the work is the caller's, and the thread goes on
+
+
+@cache
+def _stream(index: int, priority: int) -> torch.cuda.Stream:
+    # few, because each keeps a workspace of cuBLAS for ever
+    return torch.cuda.Stream(index, priority=priority)  # type: ignore[no-untyped-call]
+
+
+class Lane:
+    """A stream of a GPU whose work is all started by the thread that owns the GPU; on a processor, by the caller.
+
+    Urgent work overtakes other work on the GPU. What the caller has started there is done before.
+    """
+
+    def __init__(self, device: torch.device, *, is_urgent: bool = False) -> None:
+        self.stream: torch.cuda.Stream | None = None
+        if device.type == "cuda":
+            self.index = torch.cuda.current_device() if device.index is None else device.index
+            self.stream = _stream(self.index, -1 if is_urgent else 0)
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do work and return what it returns; its kernels may still be running."""
+        if self.stream is None or threading.current_thread().name.startswith(OWNER):
+            return work()
+        return _owner(self.index).submit(self._run, work).result()
+
+    def _run(self, work: Callable[[], T]) -> T:
+        stream: Any = self.stream
+        stream.wait_stream(torch.cuda.default_stream(self.index))
+        with torch.cuda.stream(stream):
+            return work()
+
+
+class Arrival(NamedTuple):
+    """A copy in RAM that may still be on its way."""
+
+    part: Tensor
+    event: Any = None
+
+    def wait(self) -> Tensor:
+        """Wait for what the stream has done up to the copy, and return it."""
+        if self.event is not None:
+            self.event.synchronize()
+        return self.part
+
+
+def to_host(part: Tensor) -> Arrival:
+    """Start a copy to RAM; from a GPU it goes to pinned memory, which torch chooses by itself."""
+    copy, event = part.to("cpu", non_blocking=True, copy=True), None
+    if part.device.type == "cuda":
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        event.record()
+    return Arrival(copy, event)
+
+
+def to_device(part: Tensor, device: torch.device) -> Tensor:
+    """Copy to a device without waiting: only pinned memory is read later, and torch frees it when it was read."""
+    pinned = part.pin_memory() if device.type == "cuda" and part.device.type == "cpu" else part
+    return pinned.to(device, non_blocking=True)

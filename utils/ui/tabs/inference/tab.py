@@ -65,7 +65,7 @@ def build(page: PageContext) -> gr.Tab:
 
 def new_session(output: Path) -> SpeechSession:
     def load(config: SpeechConfig, check: Check) -> "Synthesizer":
-        return chosen_voice(config, output, check)
+        return chosen_voice(config, output, check).warmed_up()
 
     return SpeechSession(load, max_waiting=MAX_WAITING)
 
