@@ -121,7 +121,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
         # updates the whole page.
         project.change(None, project, saved[0], js="project => project")
         project.input(None, project, None, js="project => { window.amharicProject = project; }")
-        language.change(None, language, None, js="language => { document.documentElement.lang = language; }")
+        language.change(None, language, None, js="language => setLanguage(language)")
         language.change(None, language, saved[1], js="language => language")
         clock = gr.Timer(TICK_SECONDS)
         page = PageContext(output, project, language, clock, blocks, gr.State({}), inference.new_session(output))

@@ -43,6 +43,7 @@ function show() {
     changed.textContent = names.join(", ");
     changed.parentElement.hidden = !names.length;
   }
+  markInvalid();
 }
 
 element.addEventListener("input", ({ target }) => {
@@ -67,8 +68,10 @@ element.addEventListener("click", ({ target }) => {
   else if (reset !== undefined) edit(Object.fromEntries(inputs().map((input) => [input.name, fallback(input)])));
 });
 watch(["value", "effects"], show);
-new MutationObserver(() => {
+const changeLanguage = () => {
+  if (!element.isConnected) return document.removeEventListener("language", changeLanguage);
   props.language = document.documentElement.lang;  // any property renders the template again
   setTimeout(show);
-}).observe(document.documentElement, { attributeFilter: ["lang"] });
+};
+document.addEventListener("language", changeLanguage);
 show();

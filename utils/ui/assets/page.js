@@ -1,9 +1,9 @@
 // Translates gradio's own words and corrects names for screen readers: a label that differs from the text on a button,
-// and one on an element that may have none, mislead them; axe-core counts both as serious.
+// and one on an element that may have none, mislead them; axe-core counts both as serious. Gradio has no event for parts
+// that it renders; the style sheet gives them an animation without any frames, whose start is one.
 (() => {
   const words = window.gradioWords;
   const back = Object.fromEntries(Object.entries(words).map(([english, amharic]) => [amharic, english]));
-  let waiting = false;
   const translate = (box) => {
     const known = document.documentElement.lang === "am" ? words : back;
     const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
@@ -12,34 +12,37 @@
       if (match) walker.currentNode.data = ` ${match} `;
     }
   };
-  const patch = () => {
-    waiting = false;
-    keepFocus();
-    for (const box of document.querySelectorAll("button.upload-container")) {
+  const corrections = {
+    "button.upload-container": (box) => {
       box.removeAttribute("aria-label");
       box.removeAttribute("aria-dropeffect");
       translate(box);
-    }
-    document.querySelectorAll(".toast-title").forEach(translate);
-    const invalid = new Set([...document.querySelectorAll("[data-setting]")].flatMap((item) => item.dataset.setting.split(" ")));
-    for (const setting of document.querySelectorAll("[id^=training-].setting")) {
-      setting.classList.toggle("invalid", invalid.has(setting.id.slice("training-".length)));
-    }
-    for (const speed of document.querySelectorAll("button.playback[aria-label]")) speed.removeAttribute("aria-label");
-    for (const empty of document.querySelectorAll("div.empty[aria-label]")) empty.removeAttribute("aria-label");
-    for (const mark of document.querySelectorAll("svg [role='graphics-symbol']:not([aria-label])")) {  // of charts
-      mark.removeAttribute("role");
-    }
-    for (const head of document.querySelectorAll(".toast-header[role]")) {  // its close button stays one
+    },
+    ".toast-title": translate,
+    "button.playback, div.empty": (box) => box.removeAttribute("aria-label"),
+    ".toast-header": (head) => {  // its close button stays one
       head.removeAttribute("role");
       head.removeAttribute("tabindex");
-    }
+    },
   };
-  const soon = () => { if (!waiting) { waiting = true; setTimeout(patch, 250); } };
-  const changes = {childList: true, subtree: true, attributeFilter: ["lang", "role", "aria-label"]};
-  new MutationObserver(soon).observe(document.documentElement, changes);
-  soon();
+  const correct = (box) => {
+    for (const [selector, correction] of Object.entries(corrections)) if (box.matches(selector)) correction(box);
+  };
+  document.addEventListener("animationstart", ({animationName, target}) => { if (animationName === "rendered") correct(target); });
+  window.setLanguage = (language) => {
+    document.documentElement.lang = language;
+    document.querySelectorAll(Object.keys(corrections)).forEach(correct);
+    document.dispatchEvent(new Event("language"));
+  };
 })();
+
+// Marks the settings that an error names.
+window.markInvalid = () => {
+  const invalid = new Set([...document.querySelectorAll("[data-setting]")].flatMap((item) => item.dataset.setting.split(" ")));
+  for (const setting of document.querySelectorAll("[id^=training-].setting")) {
+    setting.classList.toggle("invalid", invalid.has(setting.id.slice("training-".length)));
+  }
+};
 
 // Keeps the focus of the keyboard: when its control leaves the document, another one near its place takes over.
 (() => {
@@ -50,10 +53,10 @@
     place = [];
     for (let box = target; box; box = box.parentElement) place.push(box);
   });
-  window.keepFocus = () => {
+  setInterval(() => {
     if (document.activeElement !== document.body || (place[0]?.isConnected && place[0].checkVisibility())) return;
     place.map(next).find(Boolean)?.focus();
-  };
+  }, 250);  // no event tells that the control that had it is gone
 })();
 
 // The steps in the bar are the tabs; gradio's own, which they press, are hidden. "Next" opens one too, and moves the focus.
@@ -198,6 +201,7 @@ window.panel = (element, trigger, watch, props) => {
     }
     for (const button of element.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
+    markInvalid();
     element.refreshed?.();
   };
   update();

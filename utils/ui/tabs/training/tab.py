@@ -29,6 +29,7 @@ from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_l
 from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_settings, settings_error
 
 MEMORY_TEST = "memory-test"
+MARK_SETTINGS = "watch('value', markInvalid);"
 ACTIONS = ("check_dataset", "estimate_memory", "test_step", "show_command", "save_settings")
 
 
@@ -40,7 +41,7 @@ def build(page: PageContext) -> gr.Tab:
             advanced, line = Advanced(page, "training"), gr.HTML(elem_id="rail-line")
             form, preset, about = train.build_form()
             build_licence(page, form.widget)
-            reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors")
+            reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors", js_on_load=MARK_SETTINGS)
             forecast = gr.HTML(elem_id="disk-forecast")
             with gr.Row(elem_classes="start"):
                 button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
