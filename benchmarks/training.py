@@ -3,8 +3,8 @@
 Both sides start from the same weights, draw from the same clips and make the same number of updates of the same number
 of clips, in alternating rounds; a third row is ours with references padded to 6 s, as coqui pads them. Our side reads
 features that were extracted once; the extraction is timed separately and also spread over three epochs. coqui's
-evaluation judges all weights at the end. ``--switches`` measures each of our switches instead, and ``--profile`` shows
-where the time of a step goes. The results are written to benchmarks/results as JSON and Markdown.
+evaluation judges all weights at the end. ``--switches`` measures each of our switches instead. The results are written
+to benchmarks/results as JSON and Markdown.
 """
 
 import argparse
@@ -143,14 +143,6 @@ def run_switches(plan: Plan, material: Material, arguments: argparse.Namespace) 
     print(page, record.save(name, report.switch_data(found), page, arguments.results), sep="\n")
 
 
-def run_profile(plan: Plan, material: Material, arguments: argparse.Namespace) -> None:
-    """Show where the time of a step goes on both sides."""
-    encoded(plan, material, 1)
-    for name in ("ours", *(["coqui"] if arguments.both else [])):
-        with Side(name, plan, material) as side:
-            print(side.profile(arguments.updates or plan.epoch))
-
-
 def plan_of(arguments: argparse.Namespace) -> Plan:
     """Read the conditions off the command line."""
     small = SMALL if arguments.switches and arguments.device == "cpu" else {}
@@ -167,10 +159,7 @@ def plan_of(arguments: argparse.Namespace) -> Plan:
 def parser() -> argparse.ArgumentParser:
     """Describe the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    kinds = parser.add_mutually_exclusive_group()
-    kinds.add_argument("--switches", action="store_true", help="measure each switch of ours instead")
-    kinds.add_argument("--profile", action="store_true", help="show where the time of our step goes instead")
-    parser.add_argument("--both", action="store_true", help="with --profile: plain coqui too")
+    parser.add_argument("--switches", action="store_true", help="measure each switch of ours instead")
     parser.add_argument("--only", nargs="+", choices=list(switches.SWITCHES), help="with --switches: only these rows")
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--layers", type=int, help="of the GPT (6; with --switches on a CPU 2)")
@@ -196,7 +185,7 @@ def main() -> None:
     """Make the material, measure and report."""
     arguments = parser().parse_args()
     plan = plan_of(arguments)
-    run = run_switches if arguments.switches else run_profile if arguments.profile else run_comparison
+    run = run_switches if arguments.switches else run_comparison
     with tempfile.TemporaryDirectory(prefix="training-benchmark-") as folder:
         material = make(Path(folder), plan)
         tell(f"made {plan.clips} clips and a model of {plan.layers} x {plan.dim}")

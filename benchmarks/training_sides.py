@@ -105,10 +105,6 @@ class Side:
         """Return what the side reads sound with."""
         return str(self._ask("reads_with"))
 
-    def profile(self, updates: int) -> str:
-        """Return where the time of some updates goes, as text."""
-        return str(self._ask("profile", updates))
-
     def close(self) -> None:
         """End the process."""
         self.pipe.close()
@@ -176,10 +172,6 @@ def _serve(pipe: Connection, name: str, plan: Plan, folder: Path) -> None:
 def _reply(side: Worker, what: str, values: list[Any], before: tuple[float, float]) -> object:
     if what == "memory":
         return _memory(*before)
-    if what == "profile":
-        from benchmarks.training_profile import profile
-
-        return profile(side, *values)
     found = getattr(side, what)
     return found(*values) if callable(found) else found
 

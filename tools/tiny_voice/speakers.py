@@ -1,19 +1,13 @@
 """The speakers of the corpus: variants of espeak-ng's Amharic voice with their own pitch, pace and intonation."""
 
-import itertools
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
 
-from tools.tiny_voice.espeak import Espeak, EspeakError, Phone, Speech
-from utils.evaluation.metrics import mel_cepstral_distance
+from tools.tiny_voice.espeak import Espeak, Phone, Speech
 from utils.media.audio import resample
 from utils.media.rates import RATE
-
-PROBE = "səlam"
-SAME_VOICE = 1.4  # dB: a voice is up to 1.2 from itself, and the two most alike are 1.8 apart
 
 
 @dataclass(frozen=True)
@@ -85,7 +79,6 @@ def _other_speakers() -> tuple[Speaker, ...]:
 
 OTHERS = _other_speakers()
 JUDGED = ("abebe", "fikre", "genet", "ikram")  # fixed before any of them was heard: two men and two women
-SAMPLE_SPEAKER = HELD_OUT[0]  # of the sample project
 BY_NAME = {speaker.name: speaker for speaker in (*SPEAKERS, *HELD_OUT, *OTHERS)}
 
 
@@ -102,18 +95,3 @@ def speak(phones: str, speaker: Speaker) -> Speech:
         return speech
     phones_at = [Phone(phone.name, phone.start / speaker.warp, phone.end / speaker.warp) for phone in speech.phones]
     return Speech(resample(speech.samples, round(RATE * speaker.warp), RATE), phones_at)
-
-
-def refuse_equal_voices(speakers: Sequence[Speaker] = (*SPEAKERS, *HELD_OUT)) -> None:
-    """Refuse voices that sound the same: espeak-ng uses its default voice where it lacks a variant.
-
-    Sounds are compared by spectrum, because espeak-ng never says the same sample for sample twice.
-    """
-    sounds = [speak(PROBE, replace(speaker, pitch=50, pace=150, range=50)).samples for speaker in speakers]
-    for first, second in itertools.combinations(range(len(speakers)), 2):
-        distance = mel_cepstral_distance(sounds[first], sounds[second])
-        if distance is not None and distance < SAME_VOICE:
-            raise EspeakError(
-                f"espeak-ng gives {speakers[second].name} and {speakers[first].name} the same voice. "
-                f"Its data lack the variant {speakers[second].variant}: install the package espeak-ng-data again.",
-            )
