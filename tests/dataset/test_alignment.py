@@ -128,7 +128,7 @@ def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
 def test_a_recording_is_cut_in_pauses_between_words_wherever_a_subtitle_ends() -> None:
     """Each subtitle ends within speech: its words go where they are said."""
     speech = [Span(0, 5), Span(5.8, 11), Span(12, 17), Span(20, 22)]
-    groups = [said(("a", 0, 2), ("b", 3, 5), ("c", 6, 7)), said(("d", 8, 10), ("e", 12, 14)), said(("f", 15, 17))]
+    groups = [said(("a", 0, 2.5), ("b", 3, 5), ("c", 6, 8)), said(("d", 8, 11), ("e", 12, 14.5)), said(("f", 15, 17))]
     clips = cut_words(groups, speech, 23, SETTINGS)
     assert [cue.text for cue in clips] == ["a b", "c d", "e f", ""]
 
@@ -160,10 +160,35 @@ def test_sentences_of_a_long_transcript_are_found_and_others_reported() -> None:
     rows = heard(" ".join([*sentences[:100], *sentences[130:]]))
     written = [*sentences[:40], *sentences[70:]]
     found, missing = words_of_transcript(rows, written, LETTERS, -4.0)
-    assert sorted(missing) == sorted(sentences[100:130])
+    assert sorted(sentence.text for sentence in missing) == sorted(sentences[100:130])
     assert len(found) == 200
     starts = [group[0].span.start for group in found]
     assert starts == sorted(starts)
+
+
+def test_parts_of_a_transcript_in_another_order_are_found() -> None:
+    random = np.random.default_rng(1)
+    sentences = [" ".join("".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(8)) for _ in range(30)]
+    found, missing = words_of_transcript(heard(" ".join(sentences)), [*sentences[20:], *sentences[:20]], LETTERS, -4.0)
+    assert missing == []
+    assert [word.text for group in found for word in group] == " ".join(sentences).split()
+
+
+def test_a_missing_sentence_has_the_time_after_which_it_would_be() -> None:
+    rows = heard("abcd efgh ijkl mnop abdc efhg ijlk mnpo")
+    _, (missing,) = words_of_transcript(
+        rows, ["abcd efgh ijkl mnop", "ponm lkji hgfe dcba", "abdc efhg ijlk mnpo"], LETTERS, -4
+    )
+    assert missing.text == "ponm lkji hgfe dcba"
+    assert missing.after == pytest.approx(2.0, abs=0.2)
+
+
+def test_speech_that_the_text_lacks_is_cut_out_without_any_pause() -> None:
+    groups = [said(("a", 0, 2), ("b", 2.2, 4)), said(("c", 7, 9), ("d", 9.2, 11))]
+    clips = cut_words(groups, [Span(0, 11)], 11, SETTINGS)
+    assert [cue.text for cue in clips] == ["a b", "", "c d"]
+    assert clips[0].span.end == pytest.approx(4, abs=0.1)
+    assert clips[2].span.start == pytest.approx(7, abs=0.1)
 
 
 # --- builds ---
@@ -248,7 +273,7 @@ def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path
     (missing,) = report.contents.files[str(tmp_path / "talk.wav")].warnings
     assert isinstance(missing, SentencesMissing)
     assert missing.count == 1
-    assert missing.first[0].startswith(absent[:20])
+    assert missing.first[0].partition(" ")[2].startswith(absent[:20])
 
 
 def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: Path) -> None:

@@ -20,9 +20,10 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
 from utils.core.folders import seal, verify_hashes
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
+from utils.core.wording import clock
 from utils.dataset.clip import Clip, Recording
 from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked
-from utils.dataset.transcript import Group, words_of_cues, words_of_transcript
+from utils.dataset.transcript import Group, UnsaidSentence, words_of_cues, words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media import audio
 from utils.media.audio import Samples
@@ -51,6 +52,8 @@ LESSON_SECONDS = 1800.0  # at most, of the clips that are learnt from
 MIN_LESSON_SECONDS = 120.0  # less is not learnt from
 CLEAR = (0.03, 0.25)  # shares of wrong texts and words that may be missed without learning
 PROGRESS_SECONDS = 0.5  # between two reports of progress
+LISTED, LISTED_LETTERS = 100, 60  # sentences of a transcript that are named if they are not said, and letters of each
+UNSAID = -5.0  # score of a sentence of a transcript, below which nothing is learnt from it
 LONG_SENTENCE = 20  # words; a text without punctuation is divided
 
 
@@ -87,7 +90,8 @@ class TextCheck:
             return [], [], []
         if not recording.cues and seconds <= settings.max_seconds:
             return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, []
-        warning = SentencesMissing(len(missing), tuple(sentence[:60] for sentence in missing[:3]))
+        listed = tuple(f"{clock(sentence.after)} {sentence.text[:LISTED_LETTERS]}" for sentence in missing[:LISTED])
+        warning = SentencesMissing(len(missing), listed)
         return cut_words(groups, speech, seconds, settings), speech, [warning] if missing else []
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
@@ -121,7 +125,7 @@ def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[Reason |
 
 def find_words(
     rows: Rows, limit: float, recording: Recording, units: Units, seconds: float, settings: DatasetConfig
-) -> tuple[list[Group], list[str]]:
+) -> tuple[list[Group], list[UnsaidSentence]]:
     """Return the words of each subtitle or sentence, and the sentences that are not said."""
     if recording.cues:
         return words_of_cues(rows, recording.cues, units, limit), []
@@ -273,7 +277,8 @@ def _lessons_of(
     recording: Recording, content: str, models: Sequence[PhoneRecogniser], units: Units, settings: DatasetConfig
 ) -> Iterator[Lesson]:
     seconds = audio.duration(recording.path)
-    groups, _ = find_words(_rows(models, recording.path, content), WORST, recording, units, seconds, settings)
+    limit = WORST if recording.cues or seconds <= settings.max_seconds else UNSAID
+    groups, _ = find_words(_rows(models, recording.path, content), limit, recording, units, seconds, settings)
     cues = [_around(group, seconds) for group in _joined(groups, min(LESSON_LENGTH, seconds / LESSONS))]
     for cue, samples in zip(cues, read_spans(recording.path, [cue.span for cue in cues], RATE), strict=True):
         if samples.size and cue.span.seconds <= settings.max_seconds:

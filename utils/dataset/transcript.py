@@ -2,19 +2,22 @@
 
 A long transcript is first tied to the sound by anchors: runs of units that are heard once and written once. Between
 two anchors a forced alignment finds the words. What the text has and the sound lacks, or the other way round, stays
-between its anchors, however long it is.
+between its anchors, however long it is. A long sentence that is not where the text has it is then looked for in all
+speech that has no words yet, so that parts of a transcript may come in another order.
 """
 
 from bisect import bisect_left
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, islice, pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from utils.recognition.aligner import Rows, SpokenWord, align
+from utils.recognition.aligner import WORST, Rows, SpokenWord, align
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
 from utils.recognition.spans import Cue, Span
+from utils.recognition.thresholds import LARGEST_WORD_SCORE, MIN_UNITS
 from utils.recognition.units import Units, Word
 
 Integers = npt.NDArray[np.int64]
@@ -25,9 +28,20 @@ SUPPORT_SECONDS = 30.0  # within which another anchor must agree
 UNITS_PER_SECOND = (3.0, 30.0)  # of anything that is said
 WINDOW_SECONDS = 12.0  # between two anchors that are used
 LARGEST = 60_000_000  # frames times units of one forced alignment: 120 MB
-SENTENCE_UNITS = 12  # a shorter sentence is not judged alone
+SENTENCE_UNITS = 12  # a shorter sentence is judged as a word is
+
+ALONE = 24  # units of a sentence that is recognised wherever it is said
+SHORTEST_STRETCH = 0.3  # seconds without words in which a sentence is looked for
+LARGEST_SEARCH = 100_000_000  # frames times sentences that are looked for everywhere: two minutes
 
 Group = list[SpokenWord]  # the words of a subtitle or a sentence
+
+
+class UnsaidSentence(NamedTuple):
+    """A sentence of a transcript that is not said, and the time after which it would be."""
+
+    after: float
+    text: str
 
 
 def words_of_cues(rows: Rows, cues: Sequence[Cue], units: Units, limit: float) -> list[Group]:
@@ -38,7 +52,9 @@ def words_of_cues(rows: Rows, cues: Sequence[Cue], units: Units, limit: float) -
         words = units.words(cue.text)
         part, start = _part(rows, span)
         aligned = align(part, words, start)
-        is_spoken = aligned is not None and _mean_score(aligned.words) >= limit
+        is_spoken = aligned is not None and (
+            _size(aligned.words) < SENTENCE_UNITS or _mean_score(aligned.words) >= limit
+        )
         group = _with_silent(words, aligned.words) if aligned and is_spoken else spread(words, cue.span)
         groups.append(group)
         if group:
@@ -48,16 +64,52 @@ def words_of_cues(rows: Rows, cues: Sequence[Cue], units: Units, limit: float) -
 
 def words_of_transcript(
     rows: Rows, sentences: Sequence[str], units: Units, limit: float
-) -> tuple[list[Group], list[str]]:
-    """Find the sentences of a transcript; return their words, and the sentences that are not in the recording."""
+) -> tuple[list[Group], list[UnsaidSentence]]:
+    """Find the sentences of a transcript; return their words in the order of the sound, and the sentences not said."""
     written = [units.words(sentence) for sentence in sentences]
-    found: list[Group] = []
-    missing: list[str] = []
+    found: dict[int, Group] = {}
     for (first, end), span in _windows(rows, written):
-        groups, lost = _align_window(rows, span, written[first:end], limit)
-        found += groups
-        missing += [sentences[first + number] for number in lost]
-    return found, missing
+        groups = _align_window(rows, span, written[first:end], limit)
+        found.update((first + number, group) for number, group in groups.items())
+    missing, last = [], 0.0
+    _find_elsewhere(rows, written, found, limit)
+    for number, sentence in enumerate(sentences):
+        if number in found:
+            last = found[number][-1].span.end
+        elif _size(written[number]):
+            missing.append(UnsaidSentence(last, sentence))
+    return sorted(found.values(), key=lambda group: group[0].span.start), missing
+
+
+def _find_elsewhere(rows: Rows, written: Sequence[Sequence[Word]], found: dict[int, Group], limit: float) -> None:
+    """Find sentences in speech that has no words yet: long ones wherever it is, such as a chapter in another order."""
+    lost = [number for number, words in enumerate(written) if number not in found and _size(words) >= MIN_UNITS]
+    anywhere = len(lost) * len(rows) <= LARGEST_SEARCH
+    for number in sorted(lost, key=lambda number: -_size(written[number])):
+        words, tried = written[number], list[Group]()
+        for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and _size(words) >= ALONE):
+            part, start = _part(rows, span)
+            fits = len(part) * _size(words) * 2 <= LARGEST
+            if fits and (aligned := align(part, words, start, {0})):
+                tried.append(_with_silent(words, aligned.words))
+        best = max(tried, key=_mean_score, default=None)
+        if best and _mean_score(best) >= _limit(best, limit):
+            found[number] = best
+
+
+def _without_words(found: Mapping[int, Group], number: int, seconds: float, anywhere: bool) -> list[Span]:  # noqa: FBT001
+    """Return where no sentence was found: between the neighbours of one in the text, or anywhere."""
+    before = max((other for other in found if other < number), default=None)
+    after = min((other for other in found if other > number), default=None)
+    start = 0.0 if before is None else found[before][-1].span.end
+    end = seconds if after is None else found[after][0].span.start
+    near = [Span(start, end)] if end - start > SHORTEST_STRETCH else []
+    if not anywhere:
+        return near
+    groups = sorted(found.values(), key=lambda group: group[0].span.start)
+    starts = accumulate((group[-1].span.end for group in groups), max, initial=0.0)
+    ends = [*(group[0].span.start for group in groups), seconds]
+    return [Span(*pair) for pair in zip(starts, ends, strict=True) if pair[1] - pair[0] > SHORTEST_STRETCH]
 
 
 def spread(words: Sequence[Word], span: Span) -> Group:
@@ -71,38 +123,38 @@ def spread(words: Sequence[Word], span: Span) -> Group:
     ]
 
 
-def _align_window(
-    rows: Rows, span: Span, sentences: Sequence[Sequence[Word]], limit: float
-) -> tuple[list[Group], list[int]]:
+def _align_window(rows: Rows, span: Span, sentences: Sequence[Sequence[Word]], limit: float) -> dict[int, Group]:
     """Align sentences in a window; leave out those that are not spoken there, the worst first."""
     part, start = _part(rows, span)
-    left = [number for number, words in enumerate(sentences) if any(word.units for word in words)]
-    lost: list[int] = []
+    left = [number for number, words in enumerate(sentences) if _size(words)]
     while left:
         words = [word for number in left for word in sentences[number]]
-        size = sum(len(word.units) for word in words)
-        aligned = align(part, words, start) if len(part) * size * 2 <= LARGEST else None
+        firsts = set(accumulate((len(sentences[number]) for number in left), initial=0))
+        aligned = align(part, words, start, firsts) if len(part) * _size(words) * 2 <= LARGEST else None
         if aligned is None:  # more text than sound: what is said is near the anchors on both sides
-            lost.append(left.pop(len(left) // 2))
+            left.pop(len(left) // 2)
             continue
-        flat = _with_silent(words, aligned.words)
-        groups, at = [], 0
-        for number in left:
-            groups.append(flat[at : at + len(sentences[number])])
-            at += len(sentences[number])
-        scores = [_mean_score(group) for group in groups]
-        worst = int(np.argmin(scores))
-        if scores[worst] >= limit:
-            return groups, sorted(lost)
-        lost.append(left.pop(worst))
-    return [], sorted(lost)
+        flat = iter(_with_silent(words, aligned.words))
+        groups = {number: list(islice(flat, len(sentences[number]))) for number in left}
+        worst = min(left, key=lambda number: _mean_score(groups[number]) - _limit(groups[number], limit))
+        if _mean_score(groups[worst]) >= _limit(groups[worst], limit):
+            return groups
+        left.remove(worst)
+    return {}
 
 
 def _mean_score(group: Sequence[SpokenWord]) -> float:
-    size = sum(word.units for word in group)
-    if size < SENTENCE_UNITS:
-        return 0.0
-    return sum(word.score * word.units for word in group) / size
+    return sum(word.score * word.units for word in group) / max(1, _size(group))
+
+
+def _limit(group: Sequence[SpokenWord], limit: float) -> float:
+    """Return the limit of a sentence: a short one is judged as a word is, and one that is often swallowed is not."""
+    size = _size(group)
+    return WORST if size < MIN_UNITS else max(limit, LARGEST_WORD_SCORE) if size < SENTENCE_UNITS else limit
+
+
+def _size(words: Sequence[SpokenWord] | Sequence[Word]) -> int:
+    return sum(word.units if isinstance(word, SpokenWord) else len(word.units) for word in words)
 
 
 def _with_silent(words: Sequence[Word], spoken: Sequence[SpokenWord]) -> Group:
@@ -129,7 +181,7 @@ def _part(rows: Rows, span: Span) -> tuple[Rows, float]:
 
 def _windows(rows: Rows, sentences: Sequence[Sequence[Word]]) -> list[tuple[tuple[int, int], Span]]:
     """Return ranges of sentences with the span where they are spoken."""
-    sizes = [sum(len(word.units) for word in words) for words in sentences]
+    sizes = [*map(_size, sentences)]
     seconds = len(rows) / FRAMES_PER_SECOND
     if len(rows) * sum(sizes) * 2 <= LARGEST:
         return [((0, len(sentences)), Span(0.0, seconds))]

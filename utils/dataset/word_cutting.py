@@ -12,17 +12,19 @@ from utils.recognition.spans import Cue, Span
 
 WORD_END = 0.05  # seconds that the last phone of a word lasts after it is recognised
 MISHEARD = -6.0  # score of a word whose place is not known
+WORDLESS = 0.8  # seconds of speech between two words: something is said that the text lacks
 MIDDLE = 0.02  # seconds of pause: what a second away from the middle of speech costs a cut
 
 
 def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Cue]:
     """Return clips in order; the words of a group, such as a subtitle, stay together where they fit in a clip.
 
-    Every speech segment belongs to one clip, and each word goes to the segment where it is spoken.
+    Each word goes to the speech segment where it is spoken. Speech that the text lacks is a clip without text.
     """
     longest = settings.max_seconds - 2 * settings.padding_seconds
-    spans = pairwise(_placed(groups))
-    pauses = [Span(min(before.end + WORD_END, after.start), after.start) for before, after in spans]
+    placed = [Span(0.0, -WORD_END), *_placed(groups), Span(seconds, seconds)]
+    pauses = [Span(min(before.end + WORD_END, after.start), after.start) for before, after in pairwise(placed)]
+    speech = [part for span in speech for part in _apart(span, pauses)]
     speech = [part for span in speech for part in _divided(span, pauses, longest)]
     words = [(word, number) for number, group in enumerate(groups) for word in group]
     inside: list[list[tuple[SpokenWord, int]]] = [[] for _ in speech]
@@ -57,6 +59,16 @@ def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: Datase
             start = min([word.start, *(span.start for span in near)])
             spans[first:end] = [Span(start, max([word.end + WORD_END, *(span.end for span in near)]))]
     return spans
+
+
+def _apart(speech: Span, pauses: Sequence[Span]) -> list[Span]:
+    """Cut speech where it is long without a word, such as a sentence that the text lacks."""
+    times = [speech.start]
+    for pause in pauses:
+        start, end = max(speech.start, pause.start), min(speech.end, pause.end)
+        times += [start, end] if end - start >= WORDLESS else []
+    times.append(speech.end)
+    return [Span(start, end) for start, end in pairwise(times) if end > start]
 
 
 def _divided(speech: Span, pauses: Sequence[Span], longest: float) -> list[Span]:

@@ -5,7 +5,7 @@ it covers is speech that the text lacks. Scores are differences to the free path
 text, so that noise and a weak recogniser lower both.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -21,7 +21,7 @@ from utils.recognition.units import Word
 
 Rows = npt.NDArray[np.float32]  # log-probabilities (frame, unit)
 
-WILDCARD_COST = 0.4  # per frame
+WILDCARD_COST, LOOSE_COST = 0.4, 0.1  # per frame: within a text, and between sentences
 WORST = -20.0  # score per unit of a text that has more units than the sound has frames
 MARGIN = RATE  # samples on both sides of a block, so that its edges are heard as its middle
 TIES = 1e-3  # noise that makes no two paths equally good
@@ -89,19 +89,24 @@ def score(rows: Rows, units: Sequence[int]) -> float:
     return max(WORST, float(lost.sum()) / len(units))
 
 
-def align(rows: Rows, words: Sequence[Word], start: float = 0.0) -> Alignment | None:
-    """Find the words of a text in the rows of a sound that starts at ``start``; None if they do not fit at all."""
+def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collection[int] = ()) -> Alignment | None:
+    """Find the words of a text in the rows of a sound that starts at ``start``; None if they do not fit at all.
+
+    Before the words whose numbers are ``apart``, such as the first of each sentence, long speech may be without text.
+    """
     spoken = [(number, word) for number, word in enumerate(words) if word.units]
     units = [unit for _, word in spoken for unit in word.units]
     if not spoken:
         return None
-    wildcard = rows.shape[1]
-    targets = [wildcard, *(unit for _, word in spoken for unit in (*word.units, wildcard))]
+    wildcard, loose = rows.shape[1], rows.shape[1] + 1
+    before = (loose if number in apart else wildcard for number, _ in spoken)
+    targets = [unit for (_, word), gap in zip(spoken, before, strict=True) for unit in (gap, *word.units)]
+    targets.append(loose if apart else wildcard)
     best = rows.max(1)
-    path = _path(np.column_stack([rows, best - WILDCARD_COST]).astype(np.float32), targets)
+    path = _path(np.column_stack([rows, best - WILDCARD_COST, best - LOOSE_COST]).astype(np.float32), targets)
     if path is None:
         return None
-    lost = np.where(path == wildcard, 0.0, rows[np.arange(len(path)), np.minimum(path, wildcard - 1)] - best)
+    lost = np.where(path >= wildcard, 0.0, rows[np.arange(len(path)), np.minimum(path, wildcard - 1)] - best)
     tokens = _tokens(path)
     found, gaps, at, left = [], [], 1, 0
     for number, word in spoken:
