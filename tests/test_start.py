@@ -83,10 +83,8 @@ def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout
     first = start(checkout)
     assert (first.returncode, first.stdout) == (0, "page\n"), first.stderr
     assert "Installing requirements.txt" in first.stderr
-    began = time.perf_counter()
     second = start(checkout, "--port", "7870")
     assert (second.stdout, second.stderr) == ("page --port 7870\n", "")
-    assert time.perf_counter() - began < 3
     assert start(checkout, "doctor", "--json").stdout == "verb doctor --json\n"
 
 

@@ -144,23 +144,3 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
     assert [path.name for path in small_disk.iterdir()] == ["resume"]
     save(small_disk / "resume", snapshot(update=5))
     assert load(small_disk / "resume").update == 5
-
-
-def test_one_changed_byte_never_resumes_with_something_else(tmp_path: Path) -> None:
-    """Of the large files every byte is hashed; 5,000 changes of the small ones once gave the same result."""
-    folder, choose = tmp_path / "resume", random.Random(1)
-    save(folder, snapshot(extra={"last_epoch": 6, "best": 2.5}, settings={"a": "é"}, seconds=1.25))
-    whole, refused = load(folder), 0
-    for path in (folder / checkpoints.RESUME_STATE, folder / resume_state.OPTIMIZER_TREE):
-        content = path.read_bytes()
-        for _ in range(300):
-            changed = bytearray(content)
-            changed[choose.randrange(len(content))] ^= choose.randrange(1, 256)
-            path.write_bytes(changed)
-            try:
-                assert same(vars(load(folder)), vars(whole)), bytes(changed)
-            except StorageError:
-                refused += 1
-        path.write_bytes(content)
-    assert refused > 500
-    assert same(vars(load(folder)), vars(whole))
