@@ -230,7 +230,8 @@ def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for a command: before an exclamation mark, or to somebody who is addressed."""
     if not reading.all_kinds & mask("M*") or reading.prefix.marked:
         return 0
-    if not (place.is_last or place.after.strip() or place.neighbour(1) == _SURELY):
+    goes_on = reading.ending.marked.endswith("n:a")  # ታጠፉና ቀጥ ብላችሁ ሂዱ
+    if not (place.is_last or goes_on or place.after.strip() or place.neighbour(1) == _SURELY):
         return 0
     is_addressed = not _ADDRESS.isdisjoint(place.words) or any("achu" in word for word in place.words)
     return 4 * ("!" in place.end or place.neighbour(1) == _SURELY) + 4.5 * is_addressed
@@ -379,7 +380,12 @@ def _voice_of_infinitive(place: Place, heads: Sequence[Reading]) -> str:
 
 def _object(place: Place) -> bool:
     """Return whether an object stands before the word: a noun or a relative clause in -ን."""
+    has_subject = False
     for reading in reversed(place.chosen):
+        is_verb = not reading.kinds & NOUN
+        if is_verb and has_subject and reading.prefix.marked not in _MAIN:  # ዕዳውን ካልከፈለ ንብረቱ ይሸጣል
+            return False
+        has_subject |= bool(reading.kinds & NOUN) and not reading.prefix.marked and _is_definite(reading)
         is_relative = bool(reading.kinds & ~NOUN & VERB) and reading.prefix.marked[:1] == "y"
         is_pronoun = reading.entry.pos == "pron" and reading.entry.word != "ምን"
         is_object = _ACCUSATIVE.search(reading.codes if is_pronoun else reading.ending.marked)

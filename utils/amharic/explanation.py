@@ -13,6 +13,7 @@ from utils.amharic.phonemes import phonemize, split_words
 from utils.amharic.syllables import insert_vowels
 
 MAX_READINGS = 6
+LIKELIEST = "the likeliest by itself"  # no rule of the sentence has changed the order of the readings
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def _explained(word: str, phones: str, choice: Choice) -> ExplainedWord:
     chosen, *others = choice.readings[:MAX_READINGS]
     lost = insert_vowels(reading.codes for reading in others) if others else []
     why = f"{choice.why}, otherwise " if choice.why == "mark in the text" else ""
-    why += reason(chosen) + (f"; {choice.why}" if choice.why and not why else "")
+    rule = choice.why or (LIKELIEST if others else "")
+    why += reason(chosen) + (f"; {rule}" if rule and not why else "")
     return ExplainedWord(word, phones, to_latin(phones), why, tuple(zip(lost, map(reason, others), strict=True)))
 
 

@@ -28,21 +28,23 @@ CONSONANTS = {  # the codes that a spelling may mean, the likeliest first
 SEPARATE = {"gn": 1.0, "ny": 1.0, "ts": 1.0, "th": 1.0}  # two letters, or one sound
 TWICE = frozenset("tk")  # metual መጥቷል
 # Ends of words that are written in another way than they are decoded, with a cost.
-ENDS = {"lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5), "yi": ("y", -0.5), "wu": ("w", -0.5)}
+ENDS = {"lish": ("lesh", 0.0), "lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5), "yi": ("y", -0.5), "wu": ("w", -0.5)}
 
 NEXT = 0.7  # cost of each meaning after the likeliest
+RARE = 1.5  # of ኧ, which begins no word but ኧረ
 BEAM = 120  # ways to read a word that are kept
 WIDE, LONG = 480, 7  # the same for a word of so many letters that has no reading among them
 VOWELS = {  # with costs; two vowels may have a glottal stop between them
     "a": {"a": 0.0}, "e": {"E": 0.0, "e": 0.6, "I": 0.7}, "i": {"I": 0.0, "i": 0.7, "e": 1.4}, "o": {"o": 0.0},
-    "u": {"u": 0.0, "I": 0.7}, "ee": {"i": 0.0, "e": 0.7}, "ie": {"e": 0.0}, "oo": {"u": 0.0}, "ou": {"u": 0.0},
+    "u": {"u": 0.0, "I": 0.9}, "ee": {"i": 0.0, "e": 0.7}, "ie": {"e": 0.0}, "oo": {"u": 0.0}, "ou": {"u": 0.0},
     "aa": {"EHa": 0.0, "aHa": 0.5, "a": 0.5}, "ii": {"H": 0.0, "i": 0.0},
 }  # fmt: skip
 WITH_A = frozenset({"ua", "wa"})  # behind a consonant: kwas ኳስ, betwa ቤቷ
 # Where i is a person's: he does (ሲመጣ, የሚሄድ) more often than I do (ስመጣ, የምሄድ).
-THIRD = re.compile("(?:s|b(?!il)|end|[ei]sk|(?:ye|be|ke|le|sile|ende|[ei]ske)m)i(?=[b-df-hj-np-tv-z][a-z])")
+THIRD = re.compile("(?:s|b(?!il)|end|[ei]sk|(?:ye|be|ke|le|sile|ende|[ei]ske)m)i(?=[b-df-hj-np-tv-z])")
 
 BEST = 3.5  # what a frequent word may gain
+_FIRST, _SECOND = mask("Gp I1*"), ("Eh", "EX", "ac:hu")
 LISTED = 9.0  # cost of a reading from which on the analyser knows no such word
 ENGLISH = 0.3  # share of the words in a row that only English has
 SHARE = 0.5  # of the words in a row that are Amharic
@@ -119,8 +121,9 @@ def _decoded(word: str, beam: int) -> str:
 def _cost(reading: Reading) -> float:
     """Return the cost of a reading in a chat, where commands and everyday words are frequent."""
     is_command = reading.kinds & mask("M*") and not reading.prefix.marked
+    is_between_us = reading.kinds & _FIRST or (reading.kinds & mask("G") and reading.ending.marked.startswith(_SECOND))
     is_frequent = reading.entry.word.replace("ː", "") in _frequent()
-    return reading.cost - 2.0 * bool(is_command) - 1.2 * is_frequent
+    return reading.cost - 2.0 * bool(is_command) - 1.2 * is_frequent - 0.8 * bool(is_between_us)
 
 
 @cache
@@ -172,7 +175,7 @@ def _vowel(spelled: str, begins: tuple[str, ...], *, is_last: bool) -> list[tupl
     """Return what a vowel may stand for; one without a consonant begins with another sound, and ɨ ends no word."""
     meant = {code: cost for code, cost in VOWELS[spelled].items() if not (is_last and code == "I")}
     return [
-        (cost + NEXT * at, begin + code.replace("I", ""))
+        (cost + NEXT * at + RARE * (begin + code == "HE"), begin + code.replace("I", ""))
         for at, begin in enumerate(begins)
         for code, cost in meant.items()
     ]
