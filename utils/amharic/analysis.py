@@ -20,7 +20,7 @@ _CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
 _NEGATIVE = frozenset({"Hal", "Hay", "Hat:", "Han:"})
 _JUSSIVE, _FIRM = mask("J*"), mask("Iy* P* N")
 _UNLISTED_VERB, _UNLISTED_NOUN, _NOUN_PATTERN = 9.0, 13.0, 11.0
-_CERTAIN, _LEAST_CONSONANTS = 2.0, 2
+_CERTAIN, _LEAST_CONSONANTS = 4.0, 2
 
 
 class Reading(NamedTuple):
