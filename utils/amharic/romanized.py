@@ -28,8 +28,10 @@ CONSONANTS = {  # the codes that a spelling may mean, the likeliest first
 SEPARATE = {"gn": 1.0, "ny": 1.0, "ts": 1.0, "th": 1.0}  # two letters, or one sound
 TWICE = frozenset("tk")  # metual መጥቷል
 # Ends of words that are written in another way than they are decoded, with a cost.
-ENDS = {"lish": ("lesh", 0.0), "lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5), "yi": ("y", -0.5), "wu": ("w", -0.5)}
-
+ENDS = {
+    "lish": ("lesh", 0.0), "lew": ("lehu", 0.7), "chu": ("chihu", 0.0), "gne": ("gn", 0.5),
+    "yi": ("y", -0.5), "wu": ("w", -0.5),
+}  # fmt: skip
 NEXT = 0.7  # cost of each meaning after the likeliest
 RARE = 1.5  # of ኧ, which begins no word but ኧረ
 BEAM = 120  # ways to read a word that are kept
@@ -42,9 +44,8 @@ VOWELS = {  # with costs; two vowels may have a glottal stop between them
 WITH_A = frozenset({"ua", "wa"})  # behind a consonant: kwas ኳስ, betwa ቤቷ
 # Where i is a person's: he does (ሲመጣ, የሚሄድ) more often than I do (ስመጣ, የምሄድ).
 THIRD = re.compile("(?:s|b(?!il)|end|[ei]sk|(?:ye|be|ke|le|sile|ende|[ei]ske)m)i(?=[b-df-hj-np-tv-z])")
-
+_FIRST, _SECOND = mask("Gp I1*"), ("Eh", "EX", "ac:hu")  # persons who talk to each other: kinds, ends of a gerund
 BEST = 3.5  # what a frequent word may gain
-_FIRST, _SECOND = mask("Gp I1*"), ("Eh", "EX", "ac:hu")
 LISTED = 9.0  # cost of a reading from which on the analyser knows no such word
 ENGLISH = 0.3  # share of the words in a row that only English has
 SHARE = 0.5  # of the words in a row that are Amharic
