@@ -30,7 +30,7 @@ def show(explanation: Explanation, language: str) -> str:
         "common.sounds": explanation.phones,
         "common.model_reads": explanation.latin,
     }
-    html = table(titles, [(cell(t(step, language), classes="mark"), cell(text)) for step, text in steps.items()])
+    html = table(titles, [(cell(t(step, language), classes="mark"), text) for step, text in steps.items()])
     for name, key in LOST.items():
         if counts := getattr(explanation, name):
             found = counts.most_common(20)
@@ -41,7 +41,7 @@ def show(explanation: Explanation, language: str) -> str:
 
 def words(explained: tuple[ExplainedWord, ...], language: str) -> str:
     titles = ("pronunciation.word", "common.sounds", "common.model_reads", "pronunciation.gemination")
-    rows = [[cell(text) for text in (word.normalized, word.phones, word.latin, word.gemination)] for word in explained]
+    rows = [(word.normalized, word.phones, word.latin, word.gemination) for word in explained]
     more = len(rows) - MAX_WORDS
     rest = note(t("pronunciation.more_words", language, count=more)) if more > 0 else ""
     return table([t(title, language) for title in titles], rows[:MAX_WORDS]) + rest

@@ -70,7 +70,7 @@ def sources(project: Project, language: str) -> str:
 def _source(name: str, meaning: str, language: str, kind: str = "", classes: str = "") -> Sequence[str]:
     label = f"{t('data.remove', language)}: {name}"
     remove = views.button("remove", "✕", aria_label=label, name=name, kind=kind)
-    return cell(name), cell(meaning, classes=classes), views.element("td", remove)
+    return name, cell(meaning, classes=classes), views.html_cell(remove)
 
 
 def _uploaded(project: Project, language: str) -> list[Sequence[str]]:
@@ -110,7 +110,7 @@ def preview(found: InputPreview, language: str) -> str:
     if found.has_tables:
         return note(t("data.dataset_with_audio", language))
     shown = note(t("data.dataset_clip_count", language, count=found.clips)) if found.clips else ""
-    rows = [(cell(path.name), cell(text, classes=kind)) for path, (text, kind) in meanings(found, language).items()]
+    rows = [(path.name, cell(text, classes=kind)) for path, (text, kind) in meanings(found, language).items()]
     shown += _table(("data.source", "data.understood_as"), rows, language, "stack") if rows else ""
     shown += _rows_left_out(len(found.pairs), language)
     problems, more = [*found.problems[:MAX_PROBLEMS]], len(found.problems) - MAX_PROBLEMS
@@ -191,11 +191,11 @@ def ledger(found: Account, language: str) -> str:
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
     rows = [
-        (cell(name), cell(minutes(seconds, language)), cell(f"{100 * seconds / (total.seconds or 1):.1f} %"))
+        (name, minutes(seconds, language), f"{100 * seconds / (total.seconds or 1):.1f} %")
         for _, name, seconds in outcomes
     ]
     name = cell(t("data.all_recordings", language), classes="mark")
-    rows.append((name, cell(minutes(total.seconds, language)), cell("100 %")))
+    rows.append((name, minutes(total.seconds, language), "100 %"))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
     key = [(kind, t(name, language)) for kind, name in keys]
     unused = [_warning(bad, language) for bad in found.failed]
@@ -213,7 +213,7 @@ def _recordings(found: Sequence[Ledger], language: str) -> str:
         why = (f"{reason_text(part.reason, language)} {minutes(part.seconds, language)}" for part in entry.excluded)
         excluded = sum(part.seconds for part in entry.excluded)
         times = [minutes(time, language) for time in (entry.seconds, entry.kept, excluded)]
-        rows.append([cell(text) for text in (file_name(entry.source), *times, ", ".join(why))])
+        rows.append([file_name(entry.source), *times, ", ".join(why)])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
     return _table(titles, rows, language, "stack") + _rows_left_out(len(found), language)
 
@@ -245,7 +245,7 @@ def statistics(found: Statistics, language: str) -> str:
         rows["data.phones_present"] = t("common.used_of_total", language, used=total - len(found.missing), total=total)
         rows["data.phones_missing"] = " ".join(found.missing) or t("common.none", language)
         counts = details(t("data.phone_counts", language), _phoneme_list(found.phonemes))
-    cells = [(cell(t(name, language)), cell(text)) for name, text in rows.items()]
+    cells = [(t(name, language), text) for name, text in rows.items()]
     return _table(("common.what", "data.how_much"), cells, language) + counts
 
 

@@ -123,21 +123,21 @@ def report_html(report: EvaluationReport, language: str) -> str:
     spoken = {(one.text, one.checkpoint): one for one in report.utterances}
     texts = dict.fromkeys(one.text for one in sorted(report.utterances, key=lambda one: one.sentence))
     rows = [
-        [cell(text), *(_cell(spoken.get((text, name)), report.folder, name, language) for name in report.checkpoints)]
+        [text, *(_cell(spoken.get((text, name)), report.folder, name, language) for name in report.checkpoints)]
         for text in texts
     ]
-    medians = [cell(t("inference.real_time_factor", language), classes="mark")]
-    medians += [cell(_factor(summary(report.of(name))["real_time_factor"])) for name in report.checkpoints]
+    medians: list[str] = [cell(t("inference.real_time_factor", language), classes="mark")]
+    medians += [_factor(summary(report.of(name))["real_time_factor"]) for name in report.checkpoints]
     titles = [t("inference.sentence", language), *report.checkpoints]
     return table(titles, [*rows, medians]) + "".join(note(wording.describe(each, language)) for each in report.notes)
 
 
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
     if utterance is None or not utterance.wav:
-        return cell(wording.explain(utterance.error, language) if utterance and utterance.error else "–")
+        return wording.explain(utterance.error, language) if utterance and utterance.error else "–"
     flags = [message_box("warning", flag.text(language)) for flag in utterance.flags]
     sound = audio_player(folder / utterance.wav, f"{name}: {utterance.text}")
-    return views.element("td", sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
+    return views.html_cell(sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
 
 
 def _factor(value: float | None) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
@@ -128,8 +129,8 @@ def preview_html(preview: TextPreview, language: str) -> str:
     rows = [
         [
             _marked(reading.written, (*preview.unreadable, *reading.unknown)),
-            cell(reading.normalised),
-            cell(reading.phones),
+            reading.normalised,
+            reading.phones,
             _marked(reading.model_text, reading.unknown, "reads"),
             cell(f"{len(reading.ids)}: {' '.join(reading.tokens)}", classes="reads"),
         ]
@@ -140,7 +141,8 @@ def preview_html(preview: TextPreview, language: str) -> str:
     return table([t(key, language) for key in keys], rows, classes="stack") + rest
 
 
-def _marked(text: str, strings: Iterable[str], classes: str = "") -> str:
+def _marked(text: str, strings: Iterable[str], classes: str = "") -> Markup:
     """Return a cell with some letters marked."""
     marked = {character for character in "".join(strings) if not character.isspace()}
-    return html("speech.html", "marked", [(letter, letter in marked) for letter in text], classes)
+    shown = html("speech.html", "marked", [(letter, letter in marked) for letter in text], classes)
+    return Markup(shown)  # noqa: S704  # the template escapes the text

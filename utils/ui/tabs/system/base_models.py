@@ -84,8 +84,8 @@ def _row(model: StoredModel, run: runs.Run | None, language: str) -> list[str]:
         for action in downloads.available_actions(model, run)
         for question in (t("system.ask_delete_version", language, name=model.version),)
     )
-    cells = (cell(model.version, classes="mark"), cell(state), cell(f"{model.size / 1e6:,.0f} MB"))
-    return [*cells, views.element("td", buttons)]
+    name, size = cell(model.version, classes="mark"), f"{model.size / 1e6:,.0f} MB"
+    return [name, state, size, views.html_cell(buttons)]
 
 
 def _run_html(run: runs.Run, language: str) -> str:

@@ -47,21 +47,21 @@ def build_disk(page: PageContext) -> None:
 
 def usage_tables(output: Path, project_name: str, language: str) -> str:
     """Return the size of every project, and what can be deleted."""
-    rows = []
+    rows: list[tuple[str, str, str]] = []
     for name in list_projects(output):
         usage = disk_usage.measure(project(name, output))
         parts = [
             f"{t(key, language)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))
         ]
-        rows.append((cell(name, classes="mark"), cell(gigabytes(usage.total)), cell(" · ".join(parts))))
+        rows.append((cell(name, classes="mark"), gigabytes(usage.total), " · ".join(parts)))
     for title, folder in (("common.deleted_projects", output / projects.TRASH), ("system.base_models", paths.MODELS)):
         if size := disk_usage.size_of(folder):
-            rows.append((cell(t(title, language), classes="mark"), cell(gigabytes(size)), cell("")))
+            rows.append((cell(t(title, language), classes="mark"), gigabytes(size), ""))
     used = table([t(key, language) for key in ("common.project", "system.total", "system.breakdown")], rows)
     spare = disk_usage.reclaimable(project(project_name, output))
     spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
     rows = [
-        (cell(t(KINDS[kind], language)), cell(gigabytes(size)), _delete_cell(kind, size, project_name, language))
+        (t(KINDS[kind], language), gigabytes(size), _delete_cell(kind, size, project_name, language))
         for kind, size in spare.items()
     ]
     titles = [t(key, language) for key in ("system.free_up_space", "system.size_disk", "common.actions")]
@@ -71,10 +71,10 @@ def usage_tables(output: Path, project_name: str, language: str) -> str:
 
 def _delete_cell(kind: str, size: int, project_name: str, language: str) -> str:
     if not size:
-        return cell("")
+        return ""
     question = f"{t(KINDS[kind], language)}: {t('system.ask_delete_files', language, size=gigabytes(size))}"
     data = {"kind": kind, "project": project_name, "confirm": question}
-    return views.element("td", views.delete_button(t("common.delete", language), language, **data))
+    return views.html_cell(views.delete_button(t("common.delete", language), language, **data))
 
 
 def free(output: Path, project_name: str, kind: str) -> int:

@@ -106,4 +106,4 @@ def versions(output: Path, language: str) -> str:
         t("system.page_settings", language): str(settings_path(output)),
     }
     titles = [t(key, language) for key in ("common.what", "system.version_or_path")]
-    return table(titles, [(cell(name, classes="mark"), cell(value)) for name, value in rows.items()])
+    return table(titles, [(cell(name, classes="mark"), value) for name, value in rows.items()])

@@ -111,8 +111,8 @@ def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
 
     effects = [(each.name, str(each.changed), effect_of(each, language)) for each in history.switches.values()]
     titles = [t(key, language) for key in ("training.switch", "training.changed", "training.effect")]
-    changed = views.table(titles, [map(cell, effect) for effect in effects], classes="stack") if effects else ""
-    parts = [(cell(name), cell(str(state))) for name, state in history.active.items()]
+    changed = views.table(titles, effects, classes="stack") if effects else ""
+    parts = [(name, str(state)) for name, state in history.active.items()]
     active = views.table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
     memory = "".join(note(describe(fact, language)) for fact in (history.memory, history.gpu) if fact)
     return views.details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
@@ -153,16 +153,16 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], langu
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
         return note(t("training.choose_two_runs", language))
-    best = [cell(f"{item.best[0]:.4f}", classes="mark") if item.best else cell("–") for item in histories]
+    best = [cell(f"{item.best[0]:.4f}", classes="mark") if item.best else "–" for item in histories]
     rows = [
-        [cell(t("training.best_evaluation", language)), *best],
-        [cell(t("training.at_step", language)), *(cell(str(item.best[1]) if item.best else "–") for item in histories)],
-        [cell(t("training.steps_done", language)), *(cell(str(item.step)) for item in histories)],
-        [cell(t("training.clips_used", language)), *(cell(str(sum(item.used.values()) or "–")) for item in histories)],
+        [t("training.best_evaluation", language), *best],
+        [t("training.at_step", language), *(str(item.best[1]) if item.best else "–" for item in histories)],
+        [t("training.steps_done", language), *(str(item.step) for item in histories)],
+        [t("training.clips_used", language), *(str(sum(item.used.values()) or "–") for item in histories)],
     ]
     for name, values in differences(runs).items():
         title = field_title(TrainConfig, name, language)
-        rows.append([cell(title), *(cell("–" if value == "" else str(value)) for value in values)])
+        rows.append([title, *("–" if value == "" else str(value) for value in values)])
     return views.table([t("training.setting", language), *(views.run_title(run, language) for run in runs)], rows)
 
 
@@ -200,7 +200,7 @@ def memory_tables(plan: Result, language: str) -> str:
     tuned = plan["tuned"]
     advice = t("training.memory_advice", language, **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
     parts = [
-        [cell(t(f"MemoryPart.{name}", language)), cell(gib(size)), cell(t(f"MemoryPart.{name}.meaning", language))]
+        [t(f"MemoryPart.{name}", language), gib(size), t(f"MemoryPart.{name}.meaning", language)]
         for name, size in plan["parts"].items()
     ]
     return (
