@@ -39,7 +39,7 @@ from utils.training import facts, memory
 from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips
-from utils.training.distribution import Ranks, make_accelerator
+from utils.training.distribution import Ranks, from_first, make_accelerator
 from utils.training.errors import RunProblem, TrainingError
 from utils.training.fit import TrainResult, fit
 from utils.training.launcher import is_member
@@ -114,16 +114,23 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     config = certified(config, report, should_stop)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
-    ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, run.folder))
 
-    # 2. The data. The first process prepares it; the others find it ready.
-    with ranks.accelerator.main_process_first():
+    # 2. The data. The first process prepares it, and the others find it ready; only then they form a group.
+    prepared: list[PreparedData] = []
+
+    def prepare() -> str:
         clips = metadata.clips_of_run(run.folder, config, project.dataset)
         metadata.store_clips_of_run(run.folder, config, clips)
         others = metadata.other_clips_of_run(run.folder, config)
         own = pronunciations.overrides(project.pronunciations)
         source = model_source(report, should_stop)
-        data = prepare_data(clips, others, config, run.folder, source, overrides=own, replaced=project.ready)
+        prepared.append(prepare_data(clips, others, config, run.folder, source, overrides=own, replaced=project.ready))
+        return str(prepared[0].base.folder)
+
+    if from_first(prepare) and not prepared:
+        prepare()
+    (data,) = prepared
+    ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, run.folder))
     config = fit_memory(config, run, data, free, report)
 
     # 3. The model, with all optimizations applied.
@@ -173,7 +180,8 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
 def certified(config: TrainConfig, report: Report, should_stop: ShouldStop) -> TrainConfig:
     """Test the GPU before its first run, in a process of its own, and replace the settings that failed on it."""
     device = choose_device("auto")
-    if device == "cuda" and config.num_processes == 1 and read_certificate(device, paths.GPU_CERTIFICATE) is None:
+    known = read_certificate(device, paths.GPU_CERTIFICATE)
+    if device == "cuda" and config.num_processes == 1 and not (known and known.is_complete):
         report(facts.GpuTest(torch.cuda.get_device_name()))
         try:
             for _ in read_lines(["-m", "utils", "doctor", "--gpu"], check=partial(raise_if_stopped, should_stop)):

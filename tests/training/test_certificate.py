@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,9 +84,14 @@ def plant_an_average_that_changes_the_weights(patch: pytest.MonkeyPatch) -> None
     patch.setattr(Ema, "update", lambda self: [weight.data.mul_(0.9) for weight in self.weights.values()])
 
 
+def plant_a_generator_that_is_not_restored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(certificate, "restore_rng", lambda _states: None)
+
+
 @pytest.mark.parametrize(
     ("plant", "name"),
     [
+        (plant_a_generator_that_is_not_restored, "resuming"),
         (plant_noisy_attention, "fused attention"),
         (plant_stale_graph, DECODING),
         (plant_lost_clips, "recovery from a full memory"),
@@ -105,6 +110,21 @@ def test_a_planted_fault_is_found(
 def test_numbers_that_are_not_finite_never_pass() -> None:
     assert difference([1.0, float("nan")], [1.0, 2.0]) == float("inf")
     assert difference([1.0, 2.2], [1.0, 2.0]) == pytest.approx(0.1)
+
+
+def test_what_was_found_before_a_stop_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(_device: torch.device) -> Iterator[Check]:
+        yield Check("first", passed=True, detail="differs by 0")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(certificate, "certify", stopped)
+    shown: list[Check] = []
+    with pytest.raises(KeyboardInterrupt):
+        certificate.run(CPU, path, shown.append)
+    found = stored.read(CPU, path)
+    assert found is not None
+    assert ([check.name for check in found.checks], found.is_complete) == (["first"], False)
+    assert list(found.checks) == shown
 
 
 def write(*failing: str) -> None:

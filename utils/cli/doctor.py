@@ -4,10 +4,14 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_output
 from utils.studio import paths
 from utils.system.doctor import Finding, examine
+
+if TYPE_CHECKING:
+    from utils.xtts.certificate import Check
 
 MARKS = {"pass": "ok  ", "warn": "warn", "fail": "FAIL"}
 
@@ -51,10 +55,13 @@ def _certify(name: str, *, as_json: bool) -> int:
     from utils.training.certificate import run as certify
     from utils.xtts.device import choose_device
 
-    certificate = certify(torch.device(choose_device(name)), paths.GPU_CERTIFICATE)
+    def show(check: "Check") -> None:
+        if not as_json:
+            print(check.row, flush=True)
+
+    certificate = certify(torch.device(choose_device(name)), paths.GPU_CERTIFICATE, show)
     if as_json:
         _print_json(Finding(one.name, "pass" if one.passed else "fail", one.detail) for one in certificate.checks)
     else:
-        print(certificate.markdown)
         print(f"Written to {GPU_CERTIFICATE} and {GPU_CERTIFICATE.with_suffix('.md').name}.")
     return int(bool(certificate.failed))

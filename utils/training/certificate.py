@@ -7,7 +7,8 @@ AdamW. What fails is replaced in later runs (``safe_config``). A CPU can be test
 import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.util import find_spec
@@ -22,12 +23,17 @@ import torch
 from utils.config import SpeechConfig, TrainConfig
 from utils.speech.decoder import Decoder
 from utils.speech.types import Generation, Sentence
+from utils.speech.vocoder import Vocoder
 from utils.training.facts import SettingReplaced
 from utils.training.memory import changed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialTokens, pack
 from utils.training.probe import Measured, probe
+from utils.training.resume_state import capture_rng, restore_rng
+from utils.training.step import unwrap_optimizer
 from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
+from utils.xtts.device import choose_precision
+from utils.xtts.model import random_vocoder
 from utils.xtts.tokenizer import TokenizedText
 
 SWITCHES = Path(__file__).parent / "data" / "switches.toml"
@@ -77,11 +83,18 @@ def certify(device: torch.device) -> Iterator[Check]:
     full = ((updates(size, device, {}, is_full=True), reference(size, {})) for size in [small])
     yield _checked("recovery from a full memory", _compared, full, 1e-3)
     yield _checked(DECODING, _decodes, wide, device)
+    yield _checked("vocoder in half precision", _vocodes, device)
+    yield _checked("resuming", _resumes, small, device)
 
 
-def run(device: torch.device, path: Path) -> Certificate:
-    """Run every check and write the certificate."""
-    certificate = Certificate(machine(device), datetime.now(UTC).date().isoformat(), tuple(certify(device)))
+def run(device: torch.device, path: Path, report: Callable[[Check], object] = lambda _check: None) -> Certificate:
+    """Run every check, report it, and write the certificate after each one: stopping loses nothing."""
+    certificate = Certificate(machine(device), datetime.now(UTC).date().isoformat(), (), is_complete=False)
+    for check in certify(device):
+        certificate = replace(certificate, checks=(*certificate.checks, check))
+        certificate.write(path)
+        report(check)
+    certificate = replace(certificate, is_complete=True)
     certificate.write(path)
     return certificate
 
@@ -192,3 +205,33 @@ def _decodes(name: str, size: ModelSize, device: torch.device) -> Check:
         worst, agreed = max(worst, float((left - right).abs().max() / right.abs().max())), agreed + same
     detail = f"differs by {worst:.1e} (limit 1e-03); {agreed} of {sum(LENGTHS)} codes in a row are the same"
     return Check(name, worst <= 1e-3 and agreed > sum(LENGTHS) / 2, detail, 1000 * seconds)
+
+
+def _vocodes(name: str, device: torch.device) -> Check:
+    """Compare the vocoder in the format that speech would use here with fp32, also where its numbers are too large."""
+    torch.manual_seed(0)
+    decoder = random_vocoder(64, 64)
+    latents, voice = torch.randn(40, 64), torch.randn(1, 512, 1) / 22
+    half = {"bf16": "bf16", "fp16": "fp16"}.get(choose_precision(device).dtype, "fp32")
+    exact, fast = Vocoder(decoder, "fp32", str(device)), Vocoder(decoder, half, str(device))  # type: ignore[arg-type]
+    wanted, sound = exact.sound(latents, voice), fast.sound(latents, voice)
+    worst = float(np.linalg.norm(sound - wanted) / np.linalg.norm(wanted))
+    loud = np.isfinite(fast.sound(latents * 1e6, voice)).all()
+    detail = f"{half} differs by {worst:.1e} (limit 1e-01); large numbers {'are finite' if loud else 'are not finite'}"
+    return Check(name, passed=worst <= 0.1 and bool(loud), detail=detail)
+
+
+def _resumes(name: str, size: ModelSize, device: torch.device) -> Check:
+    """Repeat updates with dropout after weights, moments and generators were restored."""
+    config = changed(TrainConfig.load(REFERENCE), {"dropout": 0.1})
+    with probe(config, size, device) as probed:
+        batches = [_batch(probed.tokens, config.batch_size)]
+        optimizer, model = unwrap_optimizer(probed.step.optimizer), probed.step.model
+        probed.run(batches)
+        weights, moments, numbers = deepcopy((model.state_dict(), optimizer.state_dict(), capture_rng()))
+        wanted = probed.run(batches).numbers
+        model.load_state_dict(weights)
+        optimizer.load_state_dict(moments)
+        restore_rng(numbers)
+        worst = difference(probed.run(batches).numbers, wanted)
+    return Check(name, worst <= 1e-3, f"differs by {worst:.1e} (limit 1e-03)")

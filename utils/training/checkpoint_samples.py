@@ -7,8 +7,6 @@ that checkpoint and seed, and neither the model in training nor its random state
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
-
 from utils.config import SEPARATOR, SpeechConfig, TrainConfig
 from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError, explain
@@ -20,7 +18,7 @@ from utils.speech import synthesizer
 from utils.speech.synthesizer import Synthesizer
 from utils.training.facts import Sample, SamplesFailed
 from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
-from utils.xtts.device import choose_device, free_memory
+from utils.xtts.device import choose_device, free_memory, is_out_of_memory
 
 OpenVoice = Callable[[Path, str, str], Synthesizer]  # a checkpoint, the device and the precision
 
@@ -75,7 +73,9 @@ class CheckpointSamples:
         try:
             try:
                 spoken = self._speak(step, choose_device("auto"))
-            except torch.OutOfMemoryError:
+            except RuntimeError as error:
+                if not is_out_of_memory(error):
+                    raise
                 free_memory()
                 spoken = self._speak(step, "cpu")
         except (AmharicTtsError, RuntimeError) as error:

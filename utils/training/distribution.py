@@ -4,30 +4,47 @@ Every process runs the same loop over its own part of each update. The first one
 """
 
 import contextlib
+import os
 from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch.distributed.rendezvous import rendezvous
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
+from utils.training.launcher import is_member
 from utils.training.metrics import tracker_is_missing
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
 
+PATIENCE = timedelta(days=30)
+TURNS = count()  # every process asks in the same order
+
 
 def from_first(make: Callable[[], str]) -> str:
-    """Return what the first of several processes makes."""
-    from accelerate import PartialState
-    from accelerate.utils import broadcast_object_list
+    """Return what the first of several processes makes, however long it takes.
 
-    state = PartialState(cpu=not torch.cuda.is_available())
-    made = [make() if state.is_main_process else ""]
-    broadcast_object_list(made)
-    return made[0]
+    The others wait at the store of the launcher and not in a collective, which NCCL ends after ten minutes.
+    """
+    if not is_member():
+        return make()
+    store, key = _store(), f"from the first process {next(TURNS)}"
+    if os.environ["RANK"] == "0":
+        store.set(key, make())
+    store.wait([key], PATIENCE)
+    return bytes(store.get(key)).decode()
+
+
+@cache
+def _store() -> Any:  # noqa: ANN401  # torch's store, whose class is not there in every build
+    return next(iter(rendezvous("env://")))[0]
 
 
 class Ranks:

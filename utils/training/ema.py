@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from utils.training.errors import Refusal, SettingRefusedError
+from utils.xtts.device import to_host
 
 UPDATES = "updates"  # name of the count in the state
 
@@ -42,8 +43,11 @@ class Ema:
         if pairs[0][0].device == pairs[0][1].device:
             mix(*map(list, zip(*pairs, strict=True)), self.updates)
         else:
-            for part, weight in pairs:  # one at a time: no second copy of the model
-                mix([part], [weight.to(part.device)], self.updates)
+            copies = (to_host(weight) for _, weight in pairs)
+            coming = next(copies)
+            for part, _ in pairs:  # one at a time, with the next on its way: no second copy of the model
+                copy, coming = coming, next(copies, coming)
+                mix([part], [copy.wait()], self.updates)
         self.updates += 1
 
     @contextmanager

@@ -26,6 +26,10 @@ class ClipsDoNotFitError(NotEnoughMemoryError):
     clips: int
 
 
+class StateDoesNotFitError(NotEnoughMemoryError):
+    """Memory ran out for what a run holds all the time: weights, gradients, and the state of its optimizer."""
+
+
 class NoUsableClipsError(DataError):
     """All clips of a list are excluded."""
 

@@ -119,6 +119,7 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     if saved := saver.restore():
         loop.state = saved
         report(Resumed(saved.update, loop.epoch))
+    step.allocate()
     loop.run()
     tracker.close()
     state = loop.state

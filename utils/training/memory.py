@@ -21,6 +21,7 @@ from utils.training.errors import PlanDoesNotFitError
 from utils.training.facts import MemoryPlan
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize
+from utils.training.optimizations import this_device
 from utils.xtts.device import choose_precision
 
 GIB = 2**30
@@ -61,8 +62,9 @@ class Device:
         half = choose_precision(kind).dtype != "no"
         if kind == "cpu":
             return cls(kind, psutil.virtual_memory().available // config.num_processes, "CPU", half)
-        free, total = torch.cuda.mem_get_info(0)
-        return cls(kind, min(free, round(total * config.max_memory_fraction)), torch.cuda.get_device_name(0), half)
+        own = this_device()
+        free, total = torch.cuda.mem_get_info(own)
+        return cls(kind, min(free, round(total * config.max_memory_fraction)), torch.cuda.get_device_name(own), half)
 
 
 def estimate(

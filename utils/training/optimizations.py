@@ -50,7 +50,7 @@ class TrainingOptimizer:
 
     def __init__(self, config: TrainConfig, device: torch.device | str | None = None) -> None:
         self.config = config
-        self.device = _this_device() if device is None else torch.device(device)
+        self.device = this_device() if device is None else torch.device(device)
         self.machine = UnslothStyleOptimizations(self.device)
         self.precision = choose_precision(self.device, wanted=config.enable_mixed_precision)
 
@@ -143,7 +143,7 @@ class UnslothStyleOptimizations:
     """
 
     def __init__(self, device: torch.device | str | None = None, cores: int | None = None) -> None:
-        self.device = _this_device() if device is None else torch.device(device)
+        self.device = this_device() if device is None else torch.device(device)
         self.cores = cores or os.cpu_count() or 1
 
     def enable_tf32(self, *, enabled: bool = True) -> Optimization:
@@ -169,7 +169,8 @@ class UnslothStyleOptimizations:
         return blocks.compile_blocks(coqui_gpt(model), self.device, backend=backend)
 
 
-def _this_device() -> torch.device:
+def this_device() -> torch.device:
+    """Return the GPU of this process, or the CPU if there is none."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))

@@ -47,6 +47,23 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     return optimizer, Optimization(name, changed, WeightsGrouped(kernel, decayed, others))
 
 
+def allocate_state(optimizer: Optimizer) -> None:
+    """Create the moments of AdamW as its first step would; nothing else changes. Adafactor's are small."""
+    if optimizer.state or not isinstance(optimizer, AdamW | OffloadedAdamW):
+        return
+    rates = [group["lr"] for group in optimizer.param_groups]
+    for group in optimizer.param_groups:
+        group["lr"] = 0.0
+        for weight in group["params"]:
+            weight.grad = torch.zeros_like(weight)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    for group, rate in zip(optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
+    for state in optimizer.state.values():
+        state["step"].zero_()
+
+
 def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
     decayed: list[nn.Parameter] = []
     others: list[nn.Parameter] = []

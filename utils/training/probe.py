@@ -27,7 +27,7 @@ from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, rand
 from utils.training.optimizations import optimized_gpt
 from utils.training.packing import PackedBatch, SpecialTokens
 from utils.training.speedups import gpu
-from utils.xtts.device import choose_precision, free_memory
+from utils.xtts.device import choose_precision, free_memory, is_out_of_memory
 
 SAMPLE_SECONDS = 0.002  # between two readings of the memory of a process
 SHRINK = 0.9  # of the batch that did not fit
@@ -61,6 +61,7 @@ class Probe:
         self.tokens = SpecialTokens.from_model(gpt)
         self.kernels: dict[str, str] = {}  # of the first update
         FirstBatch(self.step, self.kernels.update)
+        self.step.allocate()
 
     def run(self, batches: Sequence[PackedBatch], updates: int = 2) -> Measured:
         """Train on the same batches so many times; updates that fp16 skips, while its scale is too high, add to them.
@@ -89,8 +90,10 @@ class Probe:
         is_whole = clips >= clips_per_batch(self.config, clip) * self.config.grad_acumm
         try:
             return self.run([batch] if is_whole else [batch, batch])
-        except torch.OutOfMemoryError as error:
-            raise ClipsDoNotFitError(clips) from error
+        except RuntimeError as error:
+            if is_out_of_memory(error):
+                raise ClipsDoNotFitError(clips) from error
+            raise
 
     def largest_batch(self, clip: ClipSize, maximum: int, available: int) -> int:
         """Return the largest number of clips, up to a maximum, whose update stays within the available bytes."""

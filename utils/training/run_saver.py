@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import json
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +18,7 @@ from utils.evaluation.voice_scores import SpokenSentence
 from utils.training import errors, facts, resume_state
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
+from utils.training.distribution import from_first
 from utils.training.ema import UPDATES
 from utils.training.errors import RunProblem, TrainingError
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus
@@ -180,11 +180,8 @@ class RunSaver:
 
     def speak_samples(self, state: TrainState) -> float | None:
         """Speak with the checkpoint of the current update, and return its composite score if there is one."""
-        value = math.nan
-        if self.step.ranks.is_first:
-            value = self._score(self.samples.speak(state.update), state).get("composite", math.nan)
-        (value,) = self.step.ranks.sum([value if self.step.ranks.is_first else 0.0])
-        return None if math.isnan(value) else value
+        spoken = from_first(lambda: str(self._score(self.samples.speak(state.update), state).get("composite", "")))
+        return float(spoken) if spoken else None
 
     def _score(self, spoken: Sequence[SpokenSentence], state: TrainState) -> dict[str, float]:
         """Score what was spoken; a recogniser that fails must not end a run."""
@@ -238,7 +235,9 @@ class RunSaver:
         for name in guards:
             self.guards[name].load_state_dict(snapshot.guards[name])
         self.gpt.load_state_dict(snapshot.weights)
-        unwrap_optimizer(step.optimizer).load_state_dict(snapshot.optimizer)
+        optimizer = unwrap_optimizer(step.optimizer)
+        optimizer.state.clear()  # or a rollback would need room for both
+        optimizer.load_state_dict(snapshot.optimizer)
         step.schedule.load_state_dict(snapshot.scheduler)
         if step.ema is not None and snapshot.ema is not None:
             step.ema.load_state_dict(snapshot.ema)

@@ -1,7 +1,8 @@
 """One update: forward, backward, clip, apply; and the loss on the evaluation clips."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -18,12 +19,14 @@ from utils.core.facts import Report, ignore
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
+from utils.training.errors import StateDoesNotFitError
 from utils.training.facts import EmbeddingWarmupEnded
 from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
+from utils.training.optimizers import allocate_state
 from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.speedups.blocks import uncompiled
 from utils.training.speedups.freezing import TextRowsOnly
-from utils.xtts.device import free_memory
+from utils.xtts.device import free_memory, is_out_of_memory
 
 
 class StepResult(NamedTuple):
@@ -58,6 +61,11 @@ class TrainStep:
         warm_up = self.config.embedding_warmup_steps > 0
         self.text_warmup = TextRowsOnly(self.packed.gpt, shared=self.ranks.count > 1) if warm_up else None
 
+    def allocate(self) -> None:
+        """Create the state of the optimizer before the first update: a run that does not fit fails in a second."""
+        with _state_must_fit():
+            allocate_state(unwrap_optimizer(self.optimizer))
+
     def run(self, update: Update) -> StepResult:
         """Train on the clips of one update: all of them or none."""
         self.model.train()
@@ -90,8 +98,8 @@ class TrainStep:
             batches = self.micro.split(update.batches)
             try:
                 return self._backward(batches, update)
-            except torch.OutOfMemoryError:
-                if self.ranks.count > 1:
+            except RuntimeError as error:
+                if self.ranks.count > 1 or not is_out_of_memory(error):
                     raise  # the other processes wait in the middle of this update
             self.optimizer.zero_grad(set_to_none=True)  # outside of except, which holds what must be freed
             free_memory()
@@ -120,12 +128,23 @@ class TrainStep:
         applied = math.isfinite(loss) and math.isfinite(norm)
         scale = None if applied or scaler is None else float(scaler.get_scale())  # asks the device
         if applied or scaler is not None:  # the scaler skips infinite gradients itself and lowers its scale
-            self.optimizer.step()
+            with _state_must_fit():  # it may be applied in part, so it cannot be repeated
+                self.optimizer.step()
         if applied:
             self.schedule.step()
             if self.ema is not None:
                 self.ema.update()
         return self.guard.check(loss, norm, scale=scale, clips=clips)
+
+
+@contextmanager
+def _state_must_fit() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise StateDoesNotFitError from error
+        raise
 
 
 def unwrap_optimizer(optimizer: Optimizer) -> Optimizer:

@@ -38,6 +38,7 @@ class Certificate:
     machine: str
     date: str
     checks: tuple[Check, ...]
+    is_complete: bool = True  # False if the tests were stopped
 
     @property
     def failed(self) -> dict[str, str]:
@@ -47,7 +48,9 @@ class Certificate:
     @property
     def markdown(self) -> str:
         passed = sum(check.passed for check in self.checks)
-        head = f"# GPU certificate\n\n{self.machine}, {self.date}: {passed} of {len(self.checks)} checks passed.\n"
+        state = "" if self.is_complete else " The tests were stopped."
+        count = f"{passed} of {len(self.checks)} checks passed."
+        head = f"# GPU certificate\n\n{self.machine}, {self.date}: {count}{state}\n"
         table = "| check | result | ms | MiB | detail |\n|---|---|---:|---:|---|"
         return "\n".join([head, table, *(check.row for check in self.checks), ""])
 

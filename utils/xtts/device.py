@@ -27,6 +27,11 @@ FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
 KERNELS = "100"  # more than the vocoder has layers
 BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # CPU flags of bf16 hardware on Linux
 
+OUT_OF_MEMORY = (  # in the messages of libraries that allocate by themselves, and of devices other than CUDA
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation", "out of memory"),
+    *("CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate", "can't allocate memory"),
+)
+
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
 
 
@@ -89,6 +94,13 @@ def processor_flags() -> frozenset[str]:
         return frozenset()
     lines = source.read_text(encoding="utf-8", errors="replace").splitlines()
     return frozenset(next((line.partition(":")[2] for line in lines if line.startswith("flags")), "").split())
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Tell whether memory ran out, in torch or in a library of the GPU."""
+    return isinstance(error, torch.OutOfMemoryError) or (
+        isinstance(error, RuntimeError) and any(sign in str(error) for sign in OUT_OF_MEMORY)
+    )
 
 
 def free_memory() -> None:

@@ -228,6 +228,14 @@ def read_config(folder: Path) -> "XttsConfig":
     return config
 
 
+def random_vocoder(dim: int, channels: int) -> nn.Module:
+    """Return coqui's HifiDecoder with random weights, for tests of a device."""
+    from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
+
+    vocoder: nn.Module = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=channels)
+    return vocoder.eval()
+
+
 def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
     """Return coqui's HifiDecoder with its speaker encoder, and the mel statistics."""
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder

@@ -29,7 +29,11 @@ class AttentionReport(NamedTuple):
 
 
 def use_attention(gpt: nn.Module, implementation: str) -> Optimization:
-    """Use SDPA, or eager attention as coqui-tts does."""
+    """Use SDPA, or eager attention as coqui-tts does.
+
+    cuDNN's attention is left out: its gradients differ from run to run, and its dropout may be a multiple of 1/16.
+    """
+    torch.backends.cuda.enable_cudnn_sdp(enabled=False)
     switch = modules.unfuse if implementation == EAGER else modules.fuse
     changed, layers = _switch_gpt2(gpt, implementation), [len(_gpt2_attentions(gpt))]
     for part in _conditioning_parts(gpt).values():

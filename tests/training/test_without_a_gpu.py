@@ -1,0 +1,118 @@
+"""What matters on a GPU, shown on a processor: full memory, the state of the optimizer, loss scaling, generators."""
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+from accelerate.optimizer import AcceleratedOptimizer
+from torch import nn
+from torch.amp.grad_scaler import GradScaler
+from torch.optim import AdamW, Optimizer
+
+from utils.config import TrainConfig
+from utils.training.certificate import REFERENCE, SIZES, updates
+from utils.training.errors import StateDoesNotFitError
+from utils.training.model_size import ClipSize, random_batch
+from utils.training.optimizers import allocate_state
+from utils.training.probe import probe
+from utils.training.resume_state import capture_rng, restore_rng
+from utils.training.speedups.adamw import OffloadedAdamW
+from utils.training.step import TrainStep, unwrap_optimizer
+
+CPU = torch.device("cpu")
+CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
+CUBLAS = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+
+
+@pytest.mark.parametrize(
+    ("message", "halves"),
+    [(CUBLAS, True), ("MPS backend out of memory (MPS allocated: 9 GiB)", True), ("device-side assert", False)],
+)
+def test_memory_that_runs_out_in_a_library_halves_the_batch(message: str, halves: bool) -> None:
+    failures = [message]
+
+    def fail(*_: object) -> None:
+        if failures:
+            raise RuntimeError(failures.pop())
+
+    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
+        probed.step.model.register_forward_pre_hook(fail)
+        batch = random_batch(probed.tokens, CLIP, 4)
+        if halves:
+            probed.run([batch], 2)
+            assert probed.step.micro.splits == 1
+        else:
+            with pytest.raises(RuntimeError, match=message):
+                probed.run([batch], 1)
+
+
+def test_memory_that_runs_out_in_the_optimizer_ends_the_run_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(CUBLAS)
+
+    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
+        monkeypatch.setattr(probed.step.optimizer, "step", fail)
+        with pytest.raises(StateDoesNotFitError):
+            probed.run([random_batch(probed.tokens, CLIP, 2)], 1)
+
+
+@pytest.mark.parametrize("kind", [AdamW, OffloadedAdamW])
+def test_moments_are_there_before_the_first_update_and_change_no_number(kind: Any) -> None:
+    torch.manual_seed(0)
+    models = [nn.Linear(3, 2)]
+    models.append(copy.deepcopy(models[0]))
+    optimizers: list[Optimizer] = [kind(model.parameters(), lr=0.1, weight_decay=0.1) for model in models]
+    allocate_state(optimizers[1])
+    assert {len(state) for state in optimizers[1].state.values()} == {3}
+    assert torch.equal(models[0].weight, models[1].weight)
+    for _ in range(3):
+        for model, optimizer in zip(models, optimizers, strict=True):
+            model(torch.ones(4, 3)).square().sum().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert torch.equal(models[0].weight, models[1].weight)
+    assert torch.equal(models[0].bias, models[1].bias)
+
+
+@pytest.fixture
+def scaled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scale losses as fp16 does, on the processor."""
+    create = TrainStep.__post_init__
+
+    def with_scaler(step: TrainStep) -> None:
+        create(step)
+        accelerator = step.ranks.accelerator
+        accelerator.scaler, accelerator.native_amp = GradScaler("cpu", init_scale=2.0**10), True
+        accelerator.state._mixed_precision = "fp16"
+        step.optimizer = AcceleratedOptimizer(unwrap_optimizer(step.optimizer), scaler=accelerator.scaler)
+        accelerator._optimizers = [step.optimizer]
+
+    monkeypatch.setattr(TrainStep, "__post_init__", with_scaler)
+
+
+@pytest.mark.usefixtures("scaled")
+def test_scaled_losses_change_no_number_and_every_step_is_the_scalers(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = updates(SIZES[0], CPU, {}).numbers
+    monkeypatch.undo()
+    assert found == pytest.approx(updates(SIZES[0], CPU, {}).numbers, rel=1e-4)
+
+
+@pytest.mark.usefixtures("scaled")
+def test_a_step_that_leaves_the_scaler_out_is_found() -> None:
+    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
+        probed.step.optimizer = unwrap_optimizer(probed.step.optimizer)
+        with pytest.raises(RuntimeError, match="unscale_"):
+            probed.run([random_batch(probed.tokens, CLIP, 2)], 2)
+
+
+def test_the_generator_of_a_gpu_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = torch.Generator().manual_seed(7)  # stands in for that of a GPU
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_rng_state_all", lambda: [generator.get_state()])
+    monkeypatch.setattr(torch.cuda, "set_rng_state", lambda state, _number: generator.set_state(state))
+    state = capture_rng()
+    drawn = torch.rand(3, generator=generator)
+    restore_rng(state)
+    assert torch.equal(torch.rand(3, generator=generator), drawn)
