@@ -1,6 +1,6 @@
 """Tensors on disk: safetensors files written one tensor at a time, and nested states split into JSON and tensors.
 
-``safetensors`` reads the files. Its ``save_file`` is not used because it copies all tensors of a GPU to the CPU before it
+``safetensors`` reads the files. Its ``save_file`` is not used because it copies all tensors of a GPU to RAM before it
 writes the first byte: for an optimizer, that is 3.5 GB of RAM instead of one tensor.
 """
 
