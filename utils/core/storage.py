@@ -171,6 +171,12 @@ def verify_archive(path: Path) -> None:
             raise zipfile.BadZipFile(f"Bad CRC-32 for file {damaged!r}")
 
 
+def is_deflated(path: Path) -> bool:
+    """Return whether any entry of a zip archive is compressed, so that it cannot be mapped into memory."""
+    with zipfile.ZipFile(path) as archive:
+        return any(entry.compress_type != zipfile.ZIP_STORED for entry in archive.infolist())
+
+
 def file_version(path: Path) -> tuple[int, int]:
     """Return what changes with the content of a file: its size and time; zeros if it does not exist."""
     try:

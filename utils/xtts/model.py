@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from utils.core.errors import shortage
 from utils.core.paths import TINY_MODEL
-from utils.core.storage import read_json, verify_archive
+from utils.core.storage import is_deflated, read_json, verify_archive
 from utils.xtts.facts import ModelFileError, ModelProblem
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, read_about, verify_folder
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
@@ -85,6 +85,7 @@ def _unpickle(path: Path) -> object:
         mapped = zipfile.is_zipfile(path)  # torch's older format cannot be mapped
         if mapped:
             verify_archive(path)
+            mapped = not is_deflated(path)
         try:
             return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
         except pickle.UnpicklingError:  # published XTTS v2 files contain an XttsConfig
