@@ -2,19 +2,23 @@
 
 import json
 import shutil
+import zipfile
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from tools.tiny_voice.kit.__main__ import GPT, VOCODER
+from tools.tiny_voice.pack import is_low
+from tools.tiny_voice.speakers import BY_NAME
 from tools.tiny_voice.widen import widen
 from utils.core.folders import replace_folder
 from utils.core.storage import read_json, write_atomically
 from utils.media.rates import RATE
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE
 from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX, read_state_dict
 from utils.xtts.tensors import half_dtype
+from utils.xtts.tokenizer import Tokenizer
 
 GENERATOR = "waveform_decoder."
 
@@ -38,8 +42,26 @@ def assemble(base: Path, trained: Path, folder: Path) -> None:
     weights |= {VOCODER_PREFIX + name: weight for name, weight in wide.items()}
     with replace_folder(folder) as new:
         shutil.copytree(base, new, dirs_exist_ok=True)
-        write_atomically(new / CONFIG_FILE, json.dumps(config, indent=1))
-        torch.save({"model": weights}, new / MODEL_FILE)
+        write_atomically(new / CONFIG_FILE, json.dumps(config, indent=2))
+        Tokenizer.load(new).renewed().save(new)
+        _keep_voices_on_the_grid(new / SPEAKERS_FILE)
+        save_compressed(weights, new / MODEL_FILE)
+
+
+def _keep_voices_on_the_grid(path: Path) -> None:
+    """Remove the stored voices of men: two of their periods share codes, and the vocoder has hardly learnt them."""
+    voices = torch.load(path, map_location="cpu", weights_only=True)
+    torch.save({name: voice for name, voice in voices.items() if not is_low(BY_NAME[name.lower()])}, path)
+
+
+def save_compressed(weights: dict[str, Tensor], path: Path) -> None:
+    """Write a model whose entries are deflated: the silent channels of the vocoder then take no space."""
+    plain = path.with_suffix(".plain")
+    torch.save({"model": weights}, plain)
+    with zipfile.ZipFile(plain) as stored, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as deflated:
+        for name in stored.namelist():
+            deflated.writestr(name, stored.read(name))
+    plain.unlink()
 
 
 def read_trained(path: Path) -> dict[str, Tensor]:

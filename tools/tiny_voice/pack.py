@@ -9,17 +9,20 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 from tools.tiny_voice import corpus, kit
 from tools.tiny_voice.corpus import Corpus
 from tools.tiny_voice.espeak import DATA, LIBRARY
-from tools.tiny_voice.kit.__main__ import BASE, VOICES
+from tools.tiny_voice.kit.__main__ import BASE, VOCODER, VOICES
 from tools.tiny_voice.kit.clips import CODEC, TAKES, Take
 from tools.tiny_voice.kit.clips import LIBRARY as ESPEAK
+from tools.tiny_voice.kit.vocoder import Generator
 from tools.tiny_voice.pitch import track_pitch
 from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import BY_NAME, OTHERS, SPEAKERS, Speaker, speak
@@ -32,7 +35,8 @@ from utils.speech.loading import open_model
 from utils.speech.voices import ConditioningSettings, encode_speaker
 from utils.xtts.codec import CODE_FFT, AudioEncoder
 from utils.xtts.language_packs import pack_for
-from utils.xtts.model import gpt_state
+from utils.xtts.model import gpt_state, load_vocoder, read_config
+from utils.xtts.narrow_vocoder import without_silent_channels
 from utils.xtts.tokenizer import Tokenizer
 
 HEARD = ("genet", "ikram", "hiwot", "nardos", "jemila")  # the vocoder learns most from them; 150 to 260 Hz
@@ -61,6 +65,8 @@ def write_pack(base: Path, folder: Path, progress: Progress, corpus_settings: Co
     _write_code(folder)
     _write_espeak(folder / ESPEAK)
     torch.save({name: weight.half() for name, weight in gpt_weights(base).items()}, folder / BASE)
+    if read_config(base).model_args.output_sample_rate == RATE:  # it was trained on the grid, so that goes on
+        torch.save({name: weight.half() for name, weight in vocoder_weights(base).items()}, folder / VOCODER)
     codec = codec_weights(AudioEncoder.load(base))
     torch.save({name: weight.clone().contiguous() for name, weight in codec.items()}, folder / CODEC)
     _write_voices(base, folder, progress)
@@ -97,6 +103,24 @@ def _other_languages(_: str, names: list[str]) -> set[str]:
 def gpt_weights(base: Path) -> dict[str, Tensor]:
     """Return the weights of a voice that the kit trains."""
     return {name: weight for name, weight in gpt_state(base).items() if not name.startswith(CONDITIONING)}
+
+
+def vocoder_weights(base: Path) -> dict[str, Tensor]:
+    """Return the vocoder of a voice as the kit trains it."""
+    narrow: Any = without_silent_channels(load_vocoder(base)[0])
+    channels = [narrow.conv_pre.out_channels, *(up.out_channels for up in narrow.ups)]
+    generator = Generator(narrow.conv_pre.in_channels, channels)
+    with torch.no_grad():
+        for name, layer in narrow.named_modules():
+            if isinstance(layer, nn.Conv1d | nn.ConvTranspose1d):
+                same: Any = generator.get_submodule(name)
+                if is_parametrized(same):
+                    same.weight = layer.weight.data
+                else:
+                    same.weight.copy_(layer.weight)
+                if layer.bias is not None:
+                    same.bias.copy_(layer.bias)
+    return dict(generator.state_dict())
 
 
 def codec_weights(encoder: AudioEncoder) -> dict[str, Tensor]:
