@@ -13,7 +13,7 @@ from utils.core.facts import Fact
 from utils.dataset.clip import Recording, ScanResult, Source
 from utils.dataset.facts import PhonesRare, Reason, SpeakersConcerned, TextsDoubted, TextsRepeated
 from utils.dataset.metadata import write_lists
-from utils.dataset.report import report
+from utils.dataset.report import describe_dataset
 from utils.dataset.store import Store
 from utils.recognition.facts import Hum, NarrowBand
 from utils.recognition.spans import Cue
@@ -38,11 +38,11 @@ def folder(tmp_path: Path) -> Path:
 
 
 def advice(folder: Path, kind: type[Fact]) -> list[Fact]:
-    return [fact for fact in report(folder).advice if isinstance(fact, kind)]
+    return [fact for fact in describe_dataset(folder).advice if isinstance(fact, kind)]
 
 
 def test_the_first_advice_is_to_listen_to_doubted_texts(folder: Path) -> None:
-    assert report(folder).advice[0] == TextsDoubted(1, 4.0)
+    assert describe_dataset(folder).advice[0] == TextsDoubted(1, 4.0)
 
 
 def test_texts_of_several_clips_are_counted(folder: Path) -> None:
@@ -53,12 +53,12 @@ def test_sentences_with_the_rare_phonemes_are_recommended(folder: Path) -> None:
     (rare,) = advice(folder, PhonesRare)
     assert isinstance(rare, PhonesRare)
     assert "pʼ" in rare.phones
-    assert len(report(folder).sentences) == 10
+    assert len(describe_dataset(folder).sentences) == 10
 
 
 def test_a_dataset_without_clips_has_a_report(tmp_path: Path) -> None:
     Store(tmp_path).add(Source("r0", "/in/r0.wav", 10, 20, 40.0), [clip(0).excluded(Reason.NOISY)])
-    assert "100 %" in page(report(tmp_path), tmp_path, "empty")
+    assert "100 %" in page(describe_dataset(tmp_path), tmp_path, "empty")
 
 
 def narrow(folder: Path, hum: float = 0.0) -> Path:
@@ -90,18 +90,18 @@ def test_what_recordings_lost_is_said_with_the_speaker(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("language", ["en", "am"])
 def test_the_page_needs_no_other_file(folder: Path, language: str) -> None:
-    sources = re.findall(r'(?:src|href)="([^"]*)"', page(report(folder), folder, "mine", language))
+    sources = re.findall(r'(?:src|href)="([^"]*)"', page(describe_dataset(folder), folder, "mine", language))
     assert sources
     assert all(source.startswith("data:audio/mpeg;base64,") for source in sources)
 
 
 def test_the_page_escapes_texts(folder: Path) -> None:
-    shown = page(report(folder), folder, "mine")
+    shown = page(describe_dataset(folder), folder, "mine")
     assert "<script>alert" not in shown
     assert "&lt;script&gt;alert" in shown
 
 
 def test_a_clip_whose_audio_is_lost_has_no_player(folder: Path) -> None:
-    before = page(report(folder), folder, "mine").count("<audio")
+    before = page(describe_dataset(folder), folder, "mine").count("<audio")
     (folder / "wavs" / "r0-3.wav").unlink()
-    assert page(report(folder), folder, "mine").count("<audio") == before - 1
+    assert page(describe_dataset(folder), folder, "mine").count("<audio") == before - 1

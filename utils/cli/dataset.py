@@ -169,11 +169,11 @@ def stats(folder: Path, _arguments: argparse.Namespace) -> int:
 
 def report(folder: Path, arguments: argparse.Namespace) -> int:
     """Write one HTML page: facts, losses, phonemes, texts to check with players, and what to do next."""
-    from utils.dataset.report import report as collect  # imports scipy
+    from utils.dataset.report import describe_dataset  # imports scipy
     from utils.ui.dataset_report import page
 
     path = arguments.page or folder / "report.html"
-    write_atomically(path, page(collect(folder), folder, folder.parent.name, arguments.language))
+    write_atomically(path, page(describe_dataset(folder), folder, folder.parent.name, arguments.language))
     print(f"Open this in a browser: {path}")
     return 0
 

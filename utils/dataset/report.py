@@ -63,7 +63,7 @@ class DatasetReport:
     sentences: tuple[str, ...]  # that add most when they are recorded
 
 
-def report(folder: Path) -> DatasetReport:
+def describe_dataset(folder: Path) -> DatasetReport:
     """Collect the facts of a dataset; only a few clips of each speaker are read."""
     store = open_store(folder)
     contents, language = store.read(), read_language(folder)
@@ -147,16 +147,17 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 
 def _measured(clips: Sequence[Clip], folder: Path) -> tuple[int | None, Signal | None]:
-    """Return the sample rate and the sound of the recordings of some clips; a clip stands in for a lost recording."""
+    """Return the rate of the recordings of some clips, and their sound; clips stand in where they are gone."""
     rates, excerpts = [], []
     for clip in evenly_spaced(clips, MEASURED):
         path, span = Path(clip.source), clip.span
-        if not path.is_file():
+        is_there = path.is_file()
+        if not is_there:
             path, span = folder / clip.audio, Span(0.0, span.seconds)
         try:
-            rates.append(audio.probe(path).rate)
+            rates += [audio.probe(path).rate] * is_there
             excerpts.append(read_excerpt(path, span))
         except AmharicTtsError:  # the recording is gone; ``validate`` names damaged clips
             continue
     excerpts = [samples for samples in excerpts if samples.size > signal_checks.WIDTH]
-    return (max(rates), measure_signal(excerpts)) if excerpts else (None, None)
+    return max(rates, default=None), measure_signal(excerpts) if excerpts else None

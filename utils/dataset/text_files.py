@@ -81,6 +81,11 @@ def is_garbled(text: str) -> bool:
     return bool(lost) or (questions >= 3 and questions * 2 > len("".join(text.split())))
 
 
+def decode(raw: bytes) -> str:
+    """Decode the beginning of a text file as the whole is decoded."""
+    return str(_decode(raw)[0])
+
+
 def _decode(raw: bytes) -> tuple[Any, ...]:
     """Decode by the byte order mark, as UTF-8, as UTF-16 without a mark, or else as cp1252; add what was repaired."""
     for mark, name in BOMS:

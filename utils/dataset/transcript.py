@@ -32,7 +32,7 @@ SENTENCE_UNITS = 12  # a shorter sentence is judged as a word is
 
 ALONE = 24  # units of a sentence that is recognised wherever it is said
 SHORTEST_STRETCH = 0.3  # seconds without words in which a sentence is looked for
-LARGEST_SEARCH = 100_000_000  # frames times sentences that are looked for everywhere: two minutes
+LARGEST_SEARCH = 100_000_000  # frames times sentences that are looked for elsewhere: two minutes
 
 Group = list[SpokenWord]  # the words of a subtitle or a sentence
 
@@ -84,12 +84,16 @@ def words_of_transcript(
 def _find_elsewhere(rows: Rows, written: Sequence[Sequence[Word]], found: dict[int, Group], limit: float) -> None:
     """Find sentences in speech that has no words yet: long ones wherever it is, such as a chapter in another order."""
     lost = [number for number, words in enumerate(written) if number not in found and _size(words) >= MIN_UNITS]
-    anywhere = len(lost) * len(rows) <= LARGEST_SEARCH
+    anywhere, left = len(lost) * len(rows) <= LARGEST_SEARCH, LARGEST_SEARCH
     for number in sorted(lost, key=lambda number: -_size(written[number])):
         words, tried = written[number], list[Group]()
-        for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and _size(words) >= ALONE):
+        is_long = _size(words) >= ALONE
+        for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and is_long):
             part, start = _part(rows, span)
-            fits = len(part) * _size(words) * 2 <= LARGEST
+            left -= len(part)
+            if left < 0:
+                return
+            fits = (is_long or span.seconds <= WINDOW_SECONDS) and len(part) * _size(words) * 2 <= LARGEST
             if fits and (aligned := align(part, words, start, {0})):
                 tried.append(_with_silent(words, aligned.words))
         best = max(tried, key=_mean_score, default=None)
@@ -99,17 +103,17 @@ def _find_elsewhere(rows: Rows, written: Sequence[Sequence[Word]], found: dict[i
 
 def _without_words(found: Mapping[int, Group], number: int, seconds: float, anywhere: bool) -> list[Span]:  # noqa: FBT001
     """Return where no sentence was found: between the neighbours of one in the text, or anywhere."""
-    before = max((other for other in found if other < number), default=None)
-    after = min((other for other in found if other > number), default=None)
-    start = 0.0 if before is None else found[before][-1].span.end
-    end = seconds if after is None else found[after][0].span.start
-    near = [Span(start, end)] if end - start > SHORTEST_STRETCH else []
+    first, last = 0.0, seconds
     if not anywhere:
-        return near
+        before = max((other for other in found if other < number), default=None)
+        after = min((other for other in found if other > number), default=None)
+        first = first if before is None else found[before][-1].span.end
+        last = last if after is None else found[after][0].span.start
     groups = sorted(found.values(), key=lambda group: group[0].span.start)
     starts = accumulate((group[-1].span.end for group in groups), max, initial=0.0)
     ends = [*(group[0].span.start for group in groups), seconds]
-    return [Span(*pair) for pair in zip(starts, ends, strict=True) if pair[1] - pair[0] > SHORTEST_STRETCH]
+    pairs = [(max(start, first), min(end, last)) for start, end in zip(starts, ends, strict=True)]
+    return [Span(start, end) for start, end in pairs if end - start > SHORTEST_STRETCH]
 
 
 def spread(words: Sequence[Word], span: Span) -> Group:

@@ -24,7 +24,8 @@ def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, s
     longest = settings.max_seconds - 2 * settings.padding_seconds
     placed = [Span(0.0, -WORD_END), *_placed(groups), Span(seconds, seconds)]
     pauses = [Span(min(before.end + WORD_END, after.start), after.start) for before, after in pairwise(placed)]
-    speech = [part for span in speech for part in _apart(span, pauses)]
+    wordless = [pause for pause in pauses if pause.seconds >= WORDLESS]
+    speech = [part for span in speech for part in _apart(span, wordless)]
     speech = [part for span in speech for part in _divided(span, pauses, longest)]
     words = [(word, number) for number, group in enumerate(groups) for word in group]
     inside: list[list[tuple[SpokenWord, int]]] = [[] for _ in speech]

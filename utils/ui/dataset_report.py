@@ -82,7 +82,7 @@ def _speaker(speaker: SpeakerReport, language: str) -> list[str]:
     size = f"{speaker.clips} · {render.minutes(speaker.seconds, language)}"
     medians = [cell(_number(value)) for value in (speaker.pace, speaker.snr, speaker.loudness)]
     cells = [cell(speaker.name, classes="mark"), cell(size), *medians]
-    if not (signal := speaker.signal) or not speaker.rate:
+    if not (signal := speaker.signal):
         return [*cells, *[cell("–")] * 5]
     limits = (
         (signal.band / 1000, signal.band < TELEPHONE_HZ),
@@ -91,7 +91,7 @@ def _speaker(speaker: SpeakerReport, language: str) -> list[str]:
         (-signal.noise_db, signal.noise_db < NOISE_BELOW_SPEECH),
     )
     values = [cell(_number(value), classes="warn" if is_bad else "") for value, is_bad in limits]
-    return [*cells, cell(f"{speaker.rate / 1000:g}"), *values]
+    return [*cells, cell(f"{speaker.rate / 1000:g}" if speaker.rate else "–"), *values]
 
 
 def _number(value: float | None) -> str:
