@@ -121,7 +121,7 @@ def test_a_list_may_follow_its_audio(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "language", "warning"),
     [
-        ("This is not Amharic.", "am", "not written in Ethiopic letters"),
+        ("This is not Amharic.", "am", "no Ethiopic letters"),
         ("ሰላም ለዓለም", "en", "written in Ethiopic letters, but the language is English"),
         ("ሰላም ለዓለም", "am", ""),
         ("This is English.", "en", ""),
@@ -136,6 +136,17 @@ def test_a_language_that_does_not_fit_the_texts_is_noticed(
     page: Any = SimpleNamespace(open=lambda _: project)
     shown = tab.render_fit(PanelRequest(page, "p", "en", {"settings": {"language": language}}))
     assert warning in shown if warning else not shown
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"), [("a|ሰላም ለዓለም\n", "utf-16"), (f"/data/{'speaker_one/' * 20}clip.wav|ሰላም\n", "utf-8")]
+)
+def test_amharic_in_any_encoding_and_beside_long_paths_is_no_misfit(tmp_path: Path, text: str, encoding: str) -> None:
+    path, project = tmp_path / "talk.txt", Project(tmp_path / "p")
+    path.write_text(text, encoding=encoding)
+    uploads.save_uploads(project, [str(path)])
+    page: Any = SimpleNamespace(open=lambda _: project)
+    assert not tab.render_fit(PanelRequest(page, "p", "en", {"settings": {"language": "am"}}))
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

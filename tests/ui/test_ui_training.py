@@ -173,7 +173,7 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
 def test_compared_runs_are_called_by_their_day_and_time(tmp_path: Path) -> None:
     runs = [make_run(Project(tmp_path), f"20261128-14{minute}00-train", num_epochs=minute) for minute in (20, 30)]
     shown = render.comparison_table(runs, [RunHistory()] * 2, "en")
-    assert "Saturday 28.11. 14:20" in shown
+    assert "Saturday 28/11 14:20:00" in shown
     assert "20261128" not in shown
 
 

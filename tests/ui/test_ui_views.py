@@ -36,7 +36,7 @@ def run(tmp_path: Path) -> Run:
 def test_a_run_is_called_by_its_day_and_time_unless_a_person_named_it(tmp_path: Path) -> None:
     run = Run(tmp_path / "20261128-142000-train")
     run.folder.mkdir()
-    assert views.run_title(run, "en") == "Saturday 28.11. 14:20"
+    assert views.run_title(run, "en") == "Saturday 28/11 14:20:00"
     runs.write_note(run, "with Linda")
     assert "with Linda" in views.run_title(run, "en")
 

@@ -40,6 +40,7 @@ from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.sources import counterparts, find_recordings, is_corpus, is_subtitle, is_transcript
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.subtitles import read_cues
+from utils.dataset.text_files import decode
 from utils.media import audio
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import RECORDINGS, Project
@@ -51,6 +52,7 @@ TAKES = voice_recordings.FOLDER
 MAX_FILES = 20_000  # shown in a preview
 MAX_SIZE = 20 << 30  # bytes of one file; it may also fill at most half of the free space
 SAMPLE = 8192  # bytes of a text, to judge its script
+ENOUGH_LETTERS = 5  # to judge it by
 
 
 class MediaPair(NamedTuple):
@@ -182,10 +184,10 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
             error.args = tuple(str(value).replace(str(path), path.name) for value in error.args)
             errors.append(error)
     if kind == LISTS and not any(is_media(Path(name)) for name in names):
-        alone = [name for name in names if not _has_audio(folder / name)]
-        remove_uploads(project, alone, kind)
-        errors += [InputError(Problem.LIST_ALONE, name) for name in alone]
-        names = [name for name in names if name not in alone]
+        refused = {name: error for name in names if (error := _list_error(folder / name))}
+        remove_uploads(project, refused, kind)
+        errors += refused.values()
+        names = [name for name in names if name not in refused]
     if names:
         add_input(project, project_input(kind))
     return UploadResult(tuple(names), tuple(errors))
@@ -206,10 +208,13 @@ def check_upload(path: Path, kind: str) -> None:
         raise InputError(Problem.NOT_MEDIA, path.name)
 
 
-def _has_audio(path: Path) -> bool:
-    """Return whether a list has its audio beside it, or brings its own."""
-    found = preview(str(path))
-    return bool(found.clips or found.has_tables)
+def _list_error(path: Path) -> AmharicTtsError | None:
+    """Return why a list cannot be used: it cannot be read, or has no audio beside it and brings none."""
+    try:
+        found = preview(str(path))
+    except AmharicTtsError as error:
+        return error
+    return None if found.clips or found.has_tables else InputError(Problem.LIST_ALONE, path.name)
 
 
 def list_uploads(project: Project, kind: str = UPLOADS) -> list[Path]:
@@ -272,10 +277,10 @@ def max_size(folder: Path) -> int:
 
 
 def ethiopic_share(project: Project) -> float | None:
-    """Return the share of Ethiopic letters in the beginnings of the uploaded texts; None without any."""
+    """Return the share of Ethiopic letters in the beginnings of the uploaded texts; None with hardly any."""
     found = [_count_letters(path) for kind in (UPLOADS, LISTS) for path in list_uploads(project, kind)]
     total = sum(letters for letters, _ in found)
-    return sum(ethiopic for _, ethiopic in found) / total if total else None
+    return sum(ethiopic for _, ethiopic in found) / total if total >= ENOUGH_LETTERS else None
 
 
 @cached_while_unchanged(1024)
@@ -284,7 +289,7 @@ def _count_letters(path: Path) -> tuple[int, int]:
     if is_media(path) or is_archive(path):
         return 0, 0
     with storage_errors(path), path.open("rb") as file:
-        letters = [letter for letter in file.read(SAMPLE).decode(errors="ignore") if letter.isalpha()]
+        letters = [letter for letter in decode(file.read(SAMPLE)) if letter.isalpha()]
     return len(letters), sum(map(is_ethiopic, letters))
 
 

@@ -244,7 +244,7 @@ def run_title(run: Run, language: str) -> str:
         when = datetime.strptime(run.name[:15], "%Y%m%d-%H%M%S")  # noqa: DTZ007  # local, as runs are named
     except ValueError:
         return run.name
-    return f"{t(f'weekday.{when.weekday()}', language)} {when:%d.%m. %H:%M}"
+    return f"{t(f'weekday.{when.weekday()}', language)} {when:%d/%m %H:%M:%S}"
 
 
 def run_head(run: Run, state: State, language: str, classes: str = "") -> str:

@@ -75,10 +75,10 @@ def render_fit(request: PanelRequest) -> str:
         name = find(chosen).native_name
     except AmharicTtsError:  # said when the dataset is created
         return ""
-    is_ethiopic = share is not None and share >= SOME_ETHIOPIC
-    if share is None or is_ethiopic == uploads.is_ethiopic(name[0]):
+    wants_ethiopic = uploads.is_ethiopic(name[0])
+    if share is None or (share > 0 if wants_ethiopic else share < SOME_ETHIOPIC):
         return ""
-    key = "data.texts_ethiopic" if is_ethiopic else "data.texts_not_ethiopic"
+    key = "data.texts_not_ethiopic" if wants_ethiopic else "data.texts_ethiopic"
     return message_box("warning", t(key, request.language, name=name))
 
 
