@@ -184,7 +184,7 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
             error.args = tuple(str(value).replace(str(path), path.name) for value in error.args)
             errors.append(error)
     if kind == LISTS and not any(is_media(Path(name)) for name in names):
-        refused = {name: error for name in names if (error := _list_error(folder / name))}
+        refused = {name: problem for name in names if (problem := _list_problem(folder / name))}
         remove_uploads(project, refused, kind)
         errors += refused.values()
         names = [name for name in names if name not in refused]
@@ -208,7 +208,7 @@ def check_upload(path: Path, kind: str) -> None:
         raise InputError(Problem.NOT_MEDIA, path.name)
 
 
-def _list_error(path: Path) -> AmharicTtsError | None:
+def _list_problem(path: Path) -> AmharicTtsError | None:
     """Return why a list cannot be used: it cannot be read, or has no audio beside it and brings none."""
     try:
         found = preview(str(path))
