@@ -1,5 +1,6 @@
 """Two processes that train together come to what one process does with the same effective batch."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_two_processes_mix_languages_and_resume_where_they_were(tmp_path: Path, 
         expected = figures(whole, name, kind)
         assert figures(run, name, kind)[-1] == pytest.approx(expected[-1], rel=1e-4)
     assert figures(run, "step") == [1, 2, 3, 4]
+
+
+FIRST_FAILS = """
+import os, sys
+from pathlib import Path
+from utils.training.distribution import from_first
+for divisor in (0, 1):
+    try:
+        said = from_first(lambda: str(1 // divisor))
+    except Exception as error:
+        said = type(error).__name__
+    with (Path(sys.argv[1]) / os.environ["RANK"]).open("a") as file:
+        file.write(said + " ")
+"""
+
+
+def test_an_error_of_the_first_process_stops_the_others_that_wait_for_it(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(FIRST_FAILS)
+    start = [sys.executable, *TORCHRUN[:-1], str(script), str(tmp_path)]
+    subprocess.run(start, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, timeout=120, check=True)
+    assert [(tmp_path / rank).read_text() for rank in "01"] == ["ZeroDivisionError 1 ", "StopRequested 1 "]
 
 
 @pytest.mark.long

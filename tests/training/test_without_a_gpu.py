@@ -12,7 +12,7 @@ from torch.optim import AdamW, Optimizer
 
 from utils.config import TrainConfig
 from utils.training.certificate import REFERENCE, SIZES, updates
-from utils.training.errors import StateDoesNotFitError
+from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.model_size import ClipSize, random_batch
 from utils.training.optimizers import allocate_state
 from utils.training.probe import probe
@@ -55,6 +55,21 @@ def test_memory_that_runs_out_in_the_optimizer_ends_the_run_with_advice(monkeypa
         monkeypatch.setattr(probed.step.optimizer, "step", fail)
         with pytest.raises(StateDoesNotFitError):
             probed.run([random_batch(probed.tokens, CLIP, 2)], 1)
+        with pytest.raises(ClipsDoNotFitError):  # a search for a batch size goes on with fewer clips
+            probed.measure(CLIP, 2)
+
+
+def test_moments_that_do_not_fit_leave_the_optimizer_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError(CUBLAS)
+
+    model = nn.Linear(3, 2)
+    optimizer = AdamW(model.parameters(), lr=0.1)
+    monkeypatch.setattr(optimizer, "step", fail)
+    with pytest.raises(RuntimeError, match="CUBLAS"):
+        allocate_state(optimizer)
+    assert optimizer.param_groups[0]["lr"] == 0.1
+    assert {weight.grad for weight in model.parameters()} == {None}
 
 
 @pytest.mark.parametrize("kind", [AdamW, OffloadedAdamW])

@@ -18,6 +18,7 @@ from torch.distributed.rendezvous import rendezvous
 from torch.optim import Optimizer
 
 from utils.config import TrainConfig
+from utils.core.facts import StopRequested
 from utils.training.launcher import is_member
 from utils.training.metrics import tracker_is_missing
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from accelerate import Accelerator
 
 PATIENCE = timedelta(days=30)
+MADE = "made: "  # before what was made; without it, making it failed
 TURNS = count()  # every process asks in the same order
 
 
@@ -32,14 +34,24 @@ def from_first(make: Callable[[], str]) -> str:
     """Return what the first of several processes makes, however long it takes.
 
     The others wait at the store of the launcher and not in a collective, which NCCL ends after ten minutes.
+
+    Raises:
+        StopRequested: The first process failed; it records why.
     """
     if not is_member():
         return make()
     store, key = _store(), f"from the first process {next(TURNS)}"
     if os.environ["RANK"] == "0":
-        store.set(key, make())
+        outcome = ""
+        try:
+            outcome = MADE + make()
+        finally:
+            store.set(key, outcome)
     store.wait([key], PATIENCE)
-    return bytes(store.get(key)).decode()
+    outcome = bytes(store.get(key)).decode()
+    if not outcome.startswith(MADE):
+        raise StopRequested
+    return outcome.removeprefix(MADE)
 
 
 @cache

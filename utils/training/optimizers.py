@@ -52,14 +52,16 @@ def allocate_state(optimizer: Optimizer) -> None:
     if optimizer.state or not isinstance(optimizer, AdamW | OffloadedAdamW):
         return
     rates = [group["lr"] for group in optimizer.param_groups]
-    for group in optimizer.param_groups:
-        group["lr"] = 0.0
-        for weight in group["params"]:
-            weight.grad = torch.zeros_like(weight)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    for group, rate in zip(optimizer.param_groups, rates, strict=True):
-        group["lr"] = rate
+    try:
+        for group in optimizer.param_groups:
+            group["lr"] = 0.0
+            for weight in group["params"]:
+                weight.grad = torch.zeros_like(weight)
+        optimizer.step()
+    finally:
+        optimizer.zero_grad(set_to_none=True)
+        for group, rate in zip(optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
     for state in optimizer.state.values():
         state["step"].zero_()
 

@@ -19,7 +19,7 @@ from torch import nn
 from utils.config import TrainConfig
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
-from utils.training.errors import ClipsDoNotFitError
+from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.first_batch import FirstBatch
 from utils.training.fit import make_step
 from utils.training.guards import StepStatus
@@ -90,8 +90,9 @@ class Probe:
         is_whole = clips >= clips_per_batch(self.config, clip) * self.config.grad_acumm
         try:
             return self.run([batch] if is_whole else [batch, batch])
-        except RuntimeError as error:
-            if is_out_of_memory(error):
+        except (RuntimeError, StateDoesNotFitError) as error:
+            if isinstance(error, StateDoesNotFitError) or is_out_of_memory(error):
+                self.step.optimizer.zero_grad(set_to_none=True)
                 raise ClipsDoNotFitError(clips) from error
             raise
 

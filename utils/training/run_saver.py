@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,8 +181,10 @@ class RunSaver:
 
     def speak_samples(self, state: TrainState) -> float | None:
         """Speak with the checkpoint of the current update, and return its composite score if there is one."""
-        spoken = from_first(lambda: str(self._score(self.samples.speak(state.update), state).get("composite", "")))
-        return float(spoken) if spoken else None
+        spoken = from_first(
+            lambda: str(self._score(self.samples.speak(state.update), state).get("composite", math.nan))
+        )
+        return None if math.isnan(score := float(spoken)) else score
 
     def _score(self, spoken: Sequence[SpokenSentence], state: TrainState) -> dict[str, float]:
         """Score what was spoken; a recogniser that fails must not end a run."""
