@@ -168,6 +168,27 @@ def test_a_batch_that_cannot_be_tidied_up_still_takes_the_next_request(
     assert not done.is_alive()
 
 
+def test_a_request_may_be_closed_while_the_rows_of_another_are_freed(
+    decoder: Decoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when the thread of the GPU collects the garbage of a caller who has gone."""
+    first, second = (decoder.request(prompt(), SAMPLED) for _ in range(2))
+
+    def run(work: Any) -> None:
+        monkeypatch.undo()
+        with ThreadPoolExecutor(1) as owner:
+            owner.submit(second.close).result()
+        work()
+
+    monkeypatch.setattr(decoder.lane, "run", run)
+    done = threading.Thread(target=first.close, daemon=True)
+    done.start()
+    done.join(20)
+    assert not done.is_alive()
+    assert decoder.batch.requests == []
+    assert len(decoder.generate([EIGHT[0]], prompt(), SAMPLED)) == 1
+
+
 def utterances(session: SpeechSession, text: str, task: Any = tasks.speak_each, **settings: object) -> list[Utterance]:
     config = PLAIN.model_copy(update=settings)
     events = session.submit(lambda model: task(model, text, config), config).events()

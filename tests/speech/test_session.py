@@ -160,6 +160,21 @@ def test_closing_the_session_ends_every_request(session: SpeechSession) -> None:
         session.submit(endless, CONFIG)
 
 
+def test_what_fails_while_a_closed_session_stops_is_no_error_of_the_request(session: SpeechSession) -> None:
+    def task(model: Any) -> Iterator[str]:
+        try:
+            yield from endless(model)
+        finally:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+
+    delivered: list[object] = []
+    session.submit(task, CONFIG, deliver=delivered.append)
+    wait_until(lambda: delivered)
+    session.close()
+    wait_until(lambda: delivered[-1] is None)
+    assert [type(each) for each in delivered] == [str, SessionClosedError, type(None)]
+
+
 def test_a_worker_that_fails_after_a_request_takes_the_next_one(
     session: SpeechSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

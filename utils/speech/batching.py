@@ -97,7 +97,7 @@ class Batch:
 
     def __init__(self, decoder: DecoderNetwork) -> None:
         self.decoder = decoder
-        self.lock = threading.Lock()
+        self.lock = threading.RLock()  # collecting garbage may close a request anywhere, also in a thread that has it
         self.requests: list[DecodingRequest] = []  # the open ones
         self.rows: list[BatchRow] = []  # in the order of the cache
         self._is_stepping = False
@@ -106,7 +106,7 @@ class Batch:
 
     def warm_up(self) -> None:
         """Prepare a GPU for any number of rows, so that nothing is captured while somebody listens."""
-        with contextlib.suppress(torch.OutOfMemoryError):  # then graphs are captured when they are needed
+        with contextlib.suppress(torch.OutOfMemoryError):  # of the cache; a capture that fails ends the graphs
             if self.decoder.uses_graphs:
                 self.decoder.lane.run(torch.inference_mode()(lambda: self._step.warm_up(MAX_ROWS)))
 
@@ -121,9 +121,12 @@ class Batch:
     def remove(self, request: DecodingRequest) -> None:
         """Remove a request; a step that is being done frees its rows itself."""
         with self.lock:
-            self.requests = [other for other in self.requests if other is not request]
-            if not self._is_stepping:
-                self.decoder.lane.run(self._leave)
+            with contextlib.suppress(ValueError):  # it may be closed twice
+                self.requests.remove(request)
+            if self._is_stepping:
+                return
+            self._is_stepping = True
+        self._end_steps()
 
     def work_for(self, request: DecodingRequest) -> None:
         """Return once a request is due; until then this thread does the steps, unless another one does."""
@@ -142,11 +145,22 @@ class Batch:
             if problem is not error:
                 raise
         finally:
+            self._end_steps()
+
+    def _end_steps(self) -> None:
+        """Free the rows that have ended and let another thread go on; no lock is held while the GPU works."""
+        is_done = True  # also when the next lines fail
+        try:
+            self.decoder.lane.run(self._leave)
+            is_done = False
+        finally:
             with self.lock:
-                self._is_stepping = False
-                for other in self.requests:
-                    other.wake.notify()  # one of them goes on, also when the next line fails
-                self.decoder.lane.run(self._leave)
+                if is_done := is_done or all(row.is_running for row in self.rows):
+                    self._is_stepping = False
+                    for other in list(self.requests):
+                        other.wake.notify()
+        if not is_done:  # a request was closed meanwhile
+            self._end_steps()
 
     def _advance(self) -> None:
         """Generate one more code of each row."""

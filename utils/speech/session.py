@@ -238,7 +238,8 @@ class SpeechSession:
         while not self._closed:
             try:
                 self._serve_next()
-                self._trim()
+                if not self._closed:
+                    self._trim()
             except BaseException as error:
                 said = explain(error)
                 logger.exception("%s", said)
@@ -259,7 +260,7 @@ class SpeechSession:
         except RequestCancelledError:
             request.deliver(None)
         except Exception as error:  # noqa: BLE001  # the caller gets it; the next request is another matter
-            request.deliver(error)
+            request.deliver(None if self._closed else error)  # threads of the GPU take no more work while Python ends
         except BaseException as error:  # such as SystemExit, which would end the thread
             request.deliver(SpeechInterruptedError(type(error).__name__))
             raise

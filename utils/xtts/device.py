@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -21,7 +21,6 @@ from utils.xtts.facts import GpuMissingError, PrecisionReason, PrecisionWhy
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
-OWNER = "gpu"  # name of the threads that own a GPU
 BF16_CAPABILITY = (8, 0)  # Ampere: the first GPUs that multiply bf16
 FP16_CAPABILITY = (7, 0)  # Volta: the first with fp16 tensor cores
 KERNELS = "100"  # more than the vocoder has layers
@@ -114,17 +113,12 @@ def trim_memory() -> None:
 
     Most Linux C libraries keep memory freed between objects that stay, until they are told to release it.
     """
-    if torch.cuda.is_available():
-        on_gpu_thread(_empty_cache)
-    if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # not in musl
-        malloc_trim(0)
-
-
-def _empty_cache() -> None:
     try:
-        torch.cuda.empty_cache()
+        on_gpu_thread(torch.cuda.empty_cache)
     except RuntimeError:  # for ever after a graph whose capture failed; the memory is used again all the same
         logger.exception("The cache of the GPU could not be freed.")
+    if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # not in musl
+        malloc_trim(0)
 
 
 def limit_kernel_cache() -> None:
@@ -141,21 +135,34 @@ def gpu_memory_gib() -> float:
 
 # --- the thread and the streams of a GPU ---
 
+_here = threading.local()  # knows the GPU that its thread owns
+
 
 def on_gpu_thread(work: Callable[[], T]) -> T:
-    """Do work in the one thread that owns the GPU; without a GPU, the caller does it.
+    """Do work in the one thread that owns the GPU; the caller does it in a process that has not used a GPU.
 
     torch cannot free memory while another thread captures a CUDA graph: it fails, and so does every later attempt.
     What one thread does never overlaps.
     """
-    if not torch.cuda.is_available():
+    is_used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return _as_owner(torch.cuda.current_device(), work) if is_used else work()
+
+
+def _as_owner(index: int, work: Callable[[], T]) -> T:
+    """Do work in the thread that owns a GPU, which may be this one."""
+    if getattr(_here, "owned", None) == index:
         return work()
-    return _owner(torch.cuda.current_device()).submit(work).result()
+    return _owner(index).submit(work).result()
 
 
 @cache
-def _owner(_index: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(1, OWNER)  # an error of the work is the caller's, and the thread goes on
+def _owner(index: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "gpu", _own, (index,))  # an error of the work is the caller's, and the thread goes on
+
+
+def _own(index: int) -> None:
+    _here.owned = index
+    torch.cuda.set_device(index)  # or what names no device would use the first one
 
 
 @cache
@@ -178,9 +185,7 @@ class Lane:
 
     def run(self, work: Callable[[], T]) -> T:
         """Do work and return what it returns; its kernels may still be running."""
-        if self.stream is None or threading.current_thread().name.startswith(OWNER):
-            return work()
-        return _owner(self.index).submit(self._run, work).result()
+        return work() if self.stream is None else _as_owner(self.index, partial(self._run, work))
 
     def _run(self, work: Callable[[], T]) -> T:
         stream: Any = self.stream
