@@ -47,7 +47,7 @@ def test_an_assistant_speaks_prepares_and_asks(tmp_path: Path) -> None:
     )
     assert not spoken.is_error
     assert soundfile.info(tmp_path / "out" / "hello.mp3").duration > 0.2
-    assert "Abebe" in voices.content[0].text or "Abebe" in str(voices.structured_content)
+    assert "Genet" in voices.content[0].text or "Genet" in str(voices.structured_content)
     assert "is running in" in prepared.content[0].text
     assert "prepare" in str(status.structured_content)
 

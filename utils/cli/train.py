@@ -39,7 +39,8 @@ def run(arguments: argparse.Namespace) -> int:
     if is_named and hasattr(arguments, "output_path"):
         raise UsageError(Problem.TWO_FLAGS, "--output-path", "--project/--output")
     config = read_flags(arguments, CONFIG)
-    find = projects.find if arguments.project and not config.train_csv else project
+    is_new = bool(config.train_csv) or arguments.show  # shown settings need no project
+    find = projects.find if arguments.project and not is_new else project
     opened = find(arguments.project or "default", arguments.output) if is_named else runs.project_of(config)
     config = complete(config, opened)
     if arguments.show:

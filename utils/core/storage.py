@@ -34,6 +34,7 @@ SIGNED = re.compile(SIGNED_START + rb"(\S+) [^\n]*\n(.*)" + SIGNED_END, re.DOTAL
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
 RESERVE = 1.01  # file systems need a little for themselves
 JSON_RESERVE = 1 << 18  # bytes for the JSON files beside the tensors
+MAX_GROWTH = 4  # of an archive with weights when it is read; their silent parts take hardly any space
 
 WRITE_ERRORS = {
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), AccessDeniedError),
@@ -165,8 +166,14 @@ def cached_while_unchanged(maxsize: int) -> Callable[[F], F]:
 
 @cached_while_unchanged(256)
 def verify_archive(path: Path) -> None:
-    """Compare the content of a zip archive, such as a .pth file, with its checksums, once per size and time."""
+    """Compare the content of a zip archive, such as a .pth file, with its checksums, once per size and time.
+
+    One that grows too much when it is read is refused, so that a small file cannot fill the memory.
+    """
     with zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+        if sum(entry.file_size for entry in entries) > MAX_GROWTH * sum(entry.compress_size for entry in entries):
+            raise zipfile.BadZipFile(f"Its content is more than {MAX_GROWTH} times larger")
         if damaged := archive.testzip():
             raise zipfile.BadZipFile(f"Bad CRC-32 for file {damaged!r}")
 
