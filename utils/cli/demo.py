@@ -160,7 +160,8 @@ def _effect(detail: Fact | str) -> str:
 
 def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str, str]:
     if not result.wav:
-        return {"problem": result.error or "; ".join(map(str, result.flags)) or "no audio"}
+        reason = result.error.message if result.error else "; ".join(map(str, result.flags))
+        return {"problem": reason or "no audio"}
     path = report.folder / result.wav
     return {"audio": _audio(path), "spectrogram": _image(_spectrogram(path))}
 
