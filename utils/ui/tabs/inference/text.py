@@ -1,6 +1,5 @@
 """The text: its box, and a preview of what the model reads."""
 
-import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
+import utils.speech
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC
 from utils.speech.planning import split_speakers, unknown_speakers
@@ -92,7 +92,7 @@ def preview(context: Context, text: str, model: str, language: str) -> TextPrevi
 
 def _estimate_seconds(preview: TextPreview) -> float | None:
     """Estimate the duration, once torch was loaded for a model anyway."""
-    guards: Any = sys.modules.get("utils.speech.guards")
+    guards: Any = getattr(utils.speech, "guards", None)  # set when its import has ended, in whichever thread
     if guards is None or not preview.readings:
         return None
     return float(sum(guards.sounds(reading) for reading in preview.readings) / guards.SpeechLimits().usual)
