@@ -90,11 +90,12 @@ def _find_elsewhere(rows: Rows, written: Sequence[Sequence[Word]], found: dict[i
         is_long = _size(words) >= ALONE
         for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and is_long):
             part, start = _part(rows, span)
+            if (not is_long and span.seconds > WINDOW_SECONDS) or len(part) * _size(words) * 2 > LARGEST:
+                continue
             left -= len(part)
             if left < 0:
-                return
-            fits = (is_long or span.seconds <= WINDOW_SECONDS) and len(part) * _size(words) * 2 <= LARGEST
-            if fits and (aligned := align(part, words, start, {0})):
+                break
+            if aligned := align(part, words, start, {0}):
                 tried.append(_with_silent(words, aligned.words))
         best = max(tried, key=_mean_score, default=None)
         if best and _mean_score(best) >= _limit(best, limit):
