@@ -127,7 +127,8 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
         prepared.append(prepare_data(clips, others, config, run.folder, source, overrides=own, replaced=project.ready))
         return str(prepared[0].base.folder)
 
-    if from_first(prepare) and not prepared:
+    from_first(prepare)
+    if not prepared:
         prepare()
     (data,) = prepared
     ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, run.folder))

@@ -32,12 +32,18 @@ SCRIPT = Path(__file__).with_name("sources.js")
 
 def build_sources(page: PageContext) -> None:
     suffixes = [*MEDIA, *SUBTITLES, *LISTS, *ARCHIVES, ".txt"]  # of what may be in a folder with anything else
-    limits = f"const SUFFIXES = {json.dumps(sorted(suffixes))}, MAX_SIZE = {uploads.max_size(page.output)};"
+    limit = uploads.max_size(page.output)
+    limits = f"const SUFFIXES = {json.dumps(sorted(suffixes))}, MAX_SIZE = {limit};"
     script = f"{limits}\n{SCRIPT.read_text(encoding='utf-8')}"
     options: dict[str, Any] = {"file_count": "multiple", "height": "100%"}  # of any type: Kaldi's lists have no suffix
     Panel(page, "data-welcome", _welcome, {})
     files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
-    actions = {"add": _add, "remove": _remove, "sample": _use_sample, "too_large": _too_large}
+    actions = {
+        "add": _add,
+        "remove": _remove,
+        "sample": _use_sample,
+        "too_large": lambda request: _too_large(request, limit),
+    }
     panel = Panel(page, "sources", _render, actions, [page.project], script=script)
 
     @show_errors
@@ -101,10 +107,10 @@ def _remove(request: PanelRequest) -> Mapping[str, Any]:
     return {"message": message_box("success", t("data.source_removed", request.language, name=name))}
 
 
-def _too_large(request: PanelRequest) -> Mapping[str, Any]:
+def _too_large(request: PanelRequest, limit: int) -> Mapping[str, Any]:
     """Refuse a file as the browser did, in plain words."""
-    limit = views.gigabytes(uploads.max_size(request.page.output))
-    return {"message": error_box(InputError(Problem.TOO_LARGE, request.text("name"), limit), request.language)}
+    error = InputError(Problem.TOO_LARGE, request.text("name"), views.gigabytes(limit))
+    return {"message": error_box(error, request.language)}
 
 
 def _use_sample(request: PanelRequest) -> Mapping[Any, Any]:
