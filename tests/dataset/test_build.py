@@ -16,7 +16,8 @@ from tests.dataset.building import SETTINGS, SaysTheSame, built, recordings
 from tests.dataset.recordings import generated, recording
 from utils.core.errors import StorageError
 from utils.dataset.clip import Recording, ScanResult
-from utils.dataset.facts import Bad, DatasetError, DatasetProblem, NothingTranscribedError, Reason, TextsDiffer
+from utils.dataset.errors import DatasetError, DatasetProblem, NothingTranscribedError
+from utils.dataset.facts import Bad, Reason, TextsDiffer
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store

@@ -19,8 +19,9 @@ from utils.core.errors import StorageError
 from utils.dataset import editor, statistics
 from utils.dataset.bulk_edits import LIMITS, merge, refilter
 from utils.dataset.clip import Clip, Source
+from utils.dataset.errors import DatasetError
 from utils.dataset.export import export
-from utils.dataset.facts import DatasetError, LineIssue, Reason
+from utils.dataset.facts import LineIssue, Reason
 from utils.dataset.metadata import check, read_list, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
 from utils.recognition.levels import ClipScores

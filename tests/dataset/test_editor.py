@@ -14,7 +14,8 @@ from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
 from utils.dataset import editor, metadata
 from utils.dataset.clip import Clip
-from utils.dataset.facts import DatasetError, EditError, EditProblem, Reason
+from utils.dataset.errors import DatasetError, EditError, EditProblem
+from utils.dataset.facts import Reason
 from utils.dataset.metadata import check, list_files, read_list
 from utils.dataset.store import PAGE_SIZE, Store, View, load_dataset
 from utils.media import audio

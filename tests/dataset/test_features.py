@@ -25,7 +25,8 @@ from utils.core.events import read_events
 from utils.core.facts import Fact, Progress, from_json, to_json
 from utils.dataset import features
 from utils.dataset.clip import Clip, Source
-from utils.dataset.facts import ClipNotEncoded, DamagedFeaturesError, DatasetError, FeaturesRemoved
+from utils.dataset.errors import DamagedFeaturesError, DatasetError
+from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.dataset.features import FeatureStore, Shards, build, text_fingerprint
 from utils.dataset.store import Store
 from utils.media import audio

@@ -6,7 +6,7 @@ import pytest
 
 from tests.dataset.building import built, recordings
 from utils.dataset import editor, length_mix
-from utils.dataset.facts import EditError, EditProblem
+from utils.dataset.errors import EditError, EditProblem
 from utils.dataset.statistics import DatasetLengths
 from utils.dataset.store import load_dataset
 from utils.media import audio

@@ -21,7 +21,8 @@ from utils.core.facts import Unrecognised
 from utils.dataset import background_counts, editor, statistics
 from utils.dataset.clip import Clip, Source
 from utils.dataset.database import DATABASE
-from utils.dataset.facts import Bad, CueDiffers, CueIssue, DatasetError, DatasetProblem, Reason
+from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.facts import Bad, CueDiffers, CueIssue, Reason
 from utils.dataset.metadata import list_files, read_list, write_lists
 from utils.dataset.seal import SEAL
 from utils.dataset.store import PAGE_SIZE, Dataset, Store, Total, View, load_dataset

@@ -16,7 +16,8 @@ from utils.core import integrations
 from utils.core.addresses import is_url
 from utils.core.facts import raise_if_stopped
 from utils.dataset import sources
-from utils.dataset.facts import CorpusUsed, Fetched, Found, NothingFoundError
+from utils.dataset.errors import NothingFoundError
+from utils.dataset.facts import CorpusUsed, Fetched, Found
 from utils.dataset.prepare import prepare
 from utils.dataset.readers.collection import hold_back
 from utils.dataset.readers.facts import NoClipsError

@@ -16,7 +16,8 @@ from utils.core.storage import file_lock, replacing, storage_errors
 from utils.dataset.clip import Clip, Source
 from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
-from utils.dataset.facts import DatasetError, DatasetProblem, MergeTotal, Reason
+from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.facts import MergeTotal, Reason
 from utils.dataset.filters import RULES, judge
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import Dataset, load_dataset, open_store

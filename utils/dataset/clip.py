@@ -11,7 +11,8 @@ from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Unrecognised, from_json, to_json
 from utils.core.storage import parse_json
-from utils.dataset.facts import Bad, DatasetError, DatasetProblem, Reason
+from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.facts import Bad, Reason
 from utils.recognition.levels import NOT_MEASURED, ClipScores
 from utils.recognition.spans import Cue, Span
 

@@ -14,7 +14,7 @@ from utils.core.errors import AmharicTtsError, DiskFullError
 from utils.core.storage import atomic_writer, file_lock, make_folder
 from utils.dataset import seal
 from utils.dataset.clip import COLUMNS, SCORES
-from utils.dataset.facts import DatasetError, DatasetProblem, StoreError, StoreProblem
+from utils.dataset.errors import DatasetError, DatasetProblem, StoreError, StoreProblem
 
 DATABASE, LOCK = "clips.db", ".lock"  # whoever changes clips holds the lock; readers need none
 VERSION = 1

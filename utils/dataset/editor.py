@@ -18,7 +18,8 @@ from utils.core.storage import file_lock
 from utils.dataset import split
 from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, with_fields
 from utils.dataset.database import LOCK
-from utils.dataset.facts import EditError, EditProblem, HeldOut, Reason
+from utils.dataset.errors import EditError, EditProblem
+from utils.dataset.facts import HeldOut, Reason
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import content_hash, sound_hash
 from utils.dataset.store import Store, open_store

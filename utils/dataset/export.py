@@ -15,7 +15,7 @@ from utils.core.folders import replace_folder
 from utils.core.storage import replacing, storage_errors, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
 from utils.dataset.database import DATABASE
-from utils.dataset.facts import DatasetError, DatasetProblem, StoreError, StoreProblem
+from utils.dataset.errors import DatasetError, DatasetProblem, StoreError, StoreProblem
 from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
 from utils.dataset.store import Store, load_dataset, open_store
 

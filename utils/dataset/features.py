@@ -26,7 +26,8 @@ from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, r
 from utils.core.paths import resolve_inside
 from utils.core.storage import PARTIAL, atomic_writer, file_lock, file_version, make_folder, read_object, write_document
 from utils.dataset.clip import Clip
-from utils.dataset.facts import ClipNotEncoded, DamagedFeaturesError, DatasetError, DatasetProblem, FeaturesRemoved
+from utils.dataset.errors import DamagedFeaturesError, DatasetError, DatasetProblem
+from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.facts import AudioFileError, AudioProblem

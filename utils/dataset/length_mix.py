@@ -13,7 +13,7 @@ from pathlib import Path
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit, clip_of, editing, has_recording, part_of
-from utils.dataset.facts import EditError, EditProblem
+from utils.dataset.errors import EditError, EditProblem
 from utils.recognition import vad
 from utils.recognition.spans import Span
 

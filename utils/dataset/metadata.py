@@ -20,7 +20,8 @@ from utils.core.facts import Fact, NotStored, from_json, to_json
 from utils.core.paths import resolve_inside
 from utils.core.storage import file_lock, read_document, read_text, write_atomically, write_document
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
-from utils.dataset.facts import DatasetError, DatasetProblem, LineIssue, LineProblem
+from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.facts import LineIssue, LineProblem
 from utils.dataset.store import Store
 from utils.dataset.text_files import read_listing
 from utils.recognition.spans import Span

@@ -23,18 +23,8 @@ from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
-from utils.dataset.facts import (
-    Bad,
-    Checking,
-    DatasetError,
-    DatasetProblem,
-    HeldOut,
-    NothingTranscribedError,
-    Prepared,
-    Reason,
-    RecordingWarning,
-    TextsDiffer,
-)
+from utils.dataset.errors import DatasetError, DatasetProblem, NothingTranscribedError
+from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, Reason, RecordingWarning, TextsDiffer
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
 from utils.dataset.store import FINDING, Dataset, Store

@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from utils.core.storage import file_version, read_document, retry_while_in_use, write_document
-from utils.dataset.facts import DatasetError, DatasetProblem
+from utils.dataset.errors import DatasetError, DatasetProblem
 
 SEAL = "clips.digest.json"
 CHANGES, VALID = slice(24, 28), slice(92, 96)  # of the file: two copies of the number of its changes

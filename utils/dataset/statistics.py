@@ -17,18 +17,8 @@ from utils.config import MODEL_TOKENS
 from utils.core import wording
 from utils.core.languages import AMHARIC, canonical
 from utils.dataset.clip import MAX_SECONDS, Clip, Source
-from utils.dataset.facts import (
-    Bad,
-    DatasetError,
-    DatasetProblem,
-    Ledger,
-    LengthGap,
-    MissingLength,
-    Reason,
-    ReasonTotal,
-    SideTotal,
-    Split,
-)
+from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.facts import Bad, Ledger, LengthGap, MissingLength, Reason, ReasonTotal, SideTotal, Split
 from utils.dataset.metadata import MetadataRow, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 from utils.recognition.spans import Span

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from utils.dataset.clip import COLUMNS, REPLACED, Clip, Source, clip_of_row, columns_of, row_of_source, source_of_row
 from utils.dataset.database import Database
-from utils.dataset.facts import DatasetError, DatasetProblem, Reason
+from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.facts import Reason
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,10 +20,9 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
 from utils.core.folders import seal, verify_hashes
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
-from utils.core.wording import clock
 from utils.dataset.clip import Clip, Recording
-from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked
-from utils.dataset.transcript import Group, UnsaidSentence, words_of_cues, words_of_transcript
+from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked, UnsaidSentence
+from utils.dataset.transcript import Group, words_of_cues, words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media import audio
 from utils.media.audio import Samples
@@ -52,7 +51,7 @@ LESSON_SECONDS = 1800.0  # at most, of the clips that are learnt from
 MIN_LESSON_SECONDS = 120.0  # less is not learnt from
 CLEAR = (0.03, 0.25)  # shares of wrong texts and words that may be missed without learning
 PROGRESS_SECONDS = 0.5  # between two reports of progress
-LISTED, LISTED_LETTERS = 100, 60  # sentences of a transcript that are named if they are not said, and letters of each
+LISTED = 100  # sentences of a transcript that are named if they are not said
 UNSAID = -5.0  # score of a sentence of a transcript, below which nothing is learnt from it
 LONG_SENTENCE = 20  # words; a text without punctuation is divided
 
@@ -90,8 +89,7 @@ class TextCheck:
             return [], [], []
         if not recording.cues and seconds <= settings.max_seconds:
             return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, []
-        listed = tuple(f"{clock(sentence.after)} {sentence.text[:LISTED_LETTERS]}" for sentence in missing[:LISTED])
-        warning = SentencesMissing(len(missing), listed)
+        warning = SentencesMissing(len(missing), tuple(missing[:LISTED]))
         return cut_words(groups, speech, seconds, settings), speech, [warning] if missing else []
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:

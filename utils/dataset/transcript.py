@@ -9,11 +9,11 @@ speech that has no words yet, so that parts of a transcript may come in another 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from utils.dataset.facts import UnsaidSentence
 from utils.recognition.aligner import WORST, Rows, SpokenWord, align
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
 from utils.recognition.spans import Cue, Span
@@ -35,13 +35,6 @@ SHORTEST_STRETCH = 0.3  # seconds without words in which a sentence is looked fo
 LARGEST_SEARCH = 100_000_000  # frames times sentences that are looked for elsewhere: two minutes
 
 Group = list[SpokenWord]  # the words of a subtitle or a sentence
-
-
-class UnsaidSentence(NamedTuple):
-    """A sentence of a transcript that is not said, and the time after which it would be."""
-
-    after: float
-    text: str
 
 
 def words_of_cues(rows: Rows, cues: Sequence[Cue], units: Units, limit: float) -> list[Group]:

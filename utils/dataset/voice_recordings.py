@@ -15,7 +15,7 @@ from utils.amharic.alphabet import PHONES
 from utils.config import DatasetConfig
 from utils.core.storage import file_lock, make_folder, read_text, storage_errors, write_atomically
 from utils.dataset import prompts
-from utils.dataset.facts import TakeError, TakeProblem
+from utils.dataset.errors import TakeError, TakeProblem
 from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.audio import Samples

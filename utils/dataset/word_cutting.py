@@ -12,14 +12,14 @@ from utils.recognition.spans import Cue, Span
 
 WORD_END = 0.05  # seconds that the last phone of a word lasts after it is recognised
 MISHEARD = -6.0  # score of a word whose place is not known
-WORDLESS = 0.8  # seconds of speech between two words: something is said that the text lacks
+WORDLESS = 0.8  # seconds of speech between two words: something said is missing from the text
 MIDDLE = 0.02  # seconds of pause: what a second away from the middle of speech costs a cut
 
 
 def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Cue]:
     """Return clips in order; the words of a group, such as a subtitle, stay together where they fit in a clip.
 
-    Each word goes to the speech segment where it is spoken. Speech that the text lacks is a clip without text.
+    Each word goes to the speech segment where it is spoken. Speech missing from the text becomes a clip without text.
     """
     longest = settings.max_seconds - 2 * settings.padding_seconds
     placed = [Span(0.0, -WORD_END), *_placed(groups), Span(seconds, seconds)]
@@ -63,7 +63,7 @@ def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: Datase
 
 
 def _apart(speech: Span, pauses: Sequence[Span]) -> list[Span]:
-    """Cut speech where it is long without a word, such as a sentence that the text lacks."""
+    """Split off long stretches of speech without words of the text, such as a sentence missing from it."""
     times = [speech.start]
     for pause in pauses:
         start, end = max(speech.start, pause.start), min(speech.end, pause.end)

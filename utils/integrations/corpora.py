@@ -20,7 +20,7 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.storage import make_folder, write_document
 from utils.dataset.clip import Recording, ScanResult
-from utils.dataset.facts import FetchError, FetchProblem
+from utils.dataset.errors import FetchError, FetchProblem
 from utils.dataset.readers.archives import unpack_into
 from utils.dataset.readers.folder import ARCHIVES, TABLES
 from utils.dataset.readers.registry import read_folder, read_table

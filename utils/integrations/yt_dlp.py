@@ -17,7 +17,8 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DownloadError, UnknownLanguageError
 from utils.core.facts import Fact
 from utils.core.languages import canonical
-from utils.dataset.facts import FetchError, FetchProblem, NoCaptions
+from utils.dataset.errors import FetchError, FetchProblem
+from utils.dataset.facts import NoCaptions
 from utils.dataset.sources import DIRECT, Access
 
 logger = logging.getLogger(__name__)

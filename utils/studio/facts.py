@@ -4,6 +4,7 @@ from enum import StrEnum
 from pathlib import Path
 
 # What runs have stored is read back as what it was only where its class is known.
+import utils.dataset.errors
 import utils.dataset.facts
 import utils.recognition.facts
 import utils.speech.facts
