@@ -15,7 +15,7 @@ from utils.core.errors import SpeedupError
 from utils.training.facts import DeviceLacks, MemoryLimit
 from utils.training.packing import PackedGpt
 from utils.training.speedups import blocks, gpu
-from utils.training.speedups.gpu import cap_memory, tf32_state, use_tf32
+from utils.training.speedups.gpu import cap_memory, make_deterministic, tf32_state, use_tf32
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
 from utils.xtts import device
 from utils.xtts.facts import PrecisionReason, PrecisionWhy
@@ -138,6 +138,16 @@ def test_a_device_without_tf32_is_reported(device: str, capability: tuple[int, i
     assert (change.changed, tf32_state()) == (0, before)
     assert isinstance(change.detail, DeviceLacks)
     assert word in change.detail.device
+
+
+@pytest.mark.parametrize(("device", "changed"), [("cuda", 1), ("cpu", 0), ("mps", 0)])
+def test_only_a_gpu_needs_deterministic_kernels(device: str, changed: int) -> None:
+    try:
+        assert make_deterministic(device).changed == changed
+        assert torch.are_deterministic_algorithms_enabled() == (device == "cuda")
+        assert not torch.is_deterministic_algorithms_warn_only_enabled()  # or attention would not follow
+    finally:
+        torch.use_deterministic_algorithms(mode=False)
 
 
 @pytest.mark.parametrize(("fraction", "changed", "limit"), [(0.5, 1, 12), (1.0, 0, 24)])

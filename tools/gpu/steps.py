@@ -61,6 +61,7 @@ TOGETHER = [  # name, limit in seconds, command
             "-m",
             "gpu",
             "-q",
+            *([] if GPU else ["--collect-only"]),
             "-p",
             "no:cacheprovider",
             "tests/training",

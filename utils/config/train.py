@@ -170,6 +170,9 @@ class TrainConfig(Config):
         True, "Mixed Precision (FP16/BF16)", "Compute in half precision where the device supports it."
     )
     enable_tf32: bool = setting(True, "TF32", "Faster, less precise matrix math on recent NVIDIA GPUs.")
+    deterministic: bool = setting(
+        False, "Deterministic", "The same seed gives the same numbers on a GPU, too, digit by digit; slower."
+    )
     enable_fused_optimizer: bool = setting(True, "Fused optimizer", "Update all weights in one kernel.")
     enable_fused_gelu: bool = setting(
         True, "Fused GELU", "Compute each GELU activation in one kernel; faster and uses less memory."

@@ -136,6 +136,10 @@ class MemoryLimit(Fact):
     total: int
 
 
+class SameNumbers(Fact):
+    """Each run with the same seed computes the same numbers, digit by digit."""
+
+
 class Tf32(Fact):
     """Whether matrix products and convolutions use TF32."""
 

@@ -77,6 +77,8 @@ class TrainingOptimizer:
         yield gpu.cap_memory(config.max_memory_fraction, self.device)
         yield Optimization("enable_mixed_precision", int(self.precision.dtype != "no"), self.precision.reason)
         yield self.machine.enable_tf32(enabled=config.enable_tf32)
+        if config.deterministic:
+            yield gpu.make_deterministic(self.device)
         if config.enable_lora:
             yield self.apply_adapters(gpt)
         if config.freeze_first_n_gpt_layers:

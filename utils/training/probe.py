@@ -111,13 +111,14 @@ class Probe:
 @contextmanager
 def probe(config: TrainConfig, size: ModelSize, device: torch.device) -> Iterator[Probe]:
     """Open a probe; every one starts from the same weights, and what it changes in the process is undone."""
-    before = gpu.tf32_state()
+    before, is_deterministic = gpu.tf32_state(), torch.are_deterministic_algorithms_enabled()
     try:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(0)
             yield Probe(config, size, device)
     finally:
         torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = before.values()
+        torch.use_deterministic_algorithms(is_deterministic)
         free_memory()
 
 

@@ -1,11 +1,13 @@
 """Settings of the GPU: TF32, and a limit of the memory that a run may use."""
 
+import os
 import sys
 
 import torch
+import torch.utils.deterministic
 
 from utils.core.facts import Optimization
-from utils.training.facts import DeviceLacks, MemoryLimit, Tf32
+from utils.training.facts import DeviceLacks, MemoryLimit, SameNumbers, Tf32
 
 CAPABILITY = (8, 0)  # Ampere, the first with TF32
 
@@ -36,6 +38,21 @@ def tf32_state() -> dict[str, bool]:
         "matrix products": torch.backends.cuda.matmul.allow_tf32,
         "convolutions": torch.backends.cudnn.allow_tf32,
     }
+
+
+def make_deterministic(device: torch.device | str) -> Optimization:
+    """Use kernels that give the same numbers in each run; what has none raises an error. A CPU gives them anyway.
+
+    Fused attention then adds its gradients in a fixed order, which it does not with ``warn_only``.
+    """
+    kind = torch.device(device)
+    if kind.type not in {"cpu", "cuda"}:
+        return Optimization("deterministic", 0, DeviceLacks(kind.type))
+    if kind.type == "cuda":
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS is asked for it in this mode
+        torch.utils.deterministic.fill_uninitialized_memory = False  # would only help to find errors
+        torch.use_deterministic_algorithms(mode=True)
+    return Optimization("deterministic", int(kind.type == "cuda"), SameNumbers())
 
 
 def cap_memory(fraction: float, device: torch.device | str) -> Optimization:

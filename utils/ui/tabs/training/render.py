@@ -248,6 +248,7 @@ def device_hints(device: Result) -> dict[str, str]:
         "enable_ema": "training.here_ema",
         "use_compile": "training.here_compiler" if device["compiler"] else "training.here_no_compiler",
         "enable_tf32": "training.here_tf32" if device["tf32"] else "training.here_no_tf32",
+        "deterministic": "training.here_deterministic" if on_gpu else "training.here_always_exact",
         "optimizer": optimizers,
         "enable_byte_dropout": "training.here_cpu_only" if on_gpu else "training.here_with_sdpa",
         "offload_optimizer": "training.here_offload" if on_gpu else "training.here_no_offload",

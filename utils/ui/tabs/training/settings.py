@@ -36,7 +36,8 @@ SETTINGS = "settings"  # folder of saved settings, inside that of the uploads
 BOXES = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision", "use_amharic_g2p")
 MORE_SWITCHES = (
     "enable_ema warmup_steps use_compile enable_tf32 optimizer enable_lora freeze_first_n_gpt_layers "
-    "freeze_conditioning enable_fused_optimizer enable_fused_gelu enable_byte_dropout offload_optimizer"
+    "freeze_conditioning enable_fused_optimizer enable_fused_gelu enable_byte_dropout offload_optimizer "
+    "deterministic"
 ).split()
 SWITCHES = (*BOXES, *MORE_SWITCHES)  # whose effect a run reports
 FREQUENCY = "save_step"
