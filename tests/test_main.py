@@ -74,9 +74,22 @@ def test_closed_and_full_streams_end_in_a_sentence(redirection: str, code: int, 
     assert "Traceback" not in ended.stderr
 
 
-def test_ctrl_c_while_a_command_is_imported_ends_in_a_sentence() -> None:
-    stopped = "import os, signal, utils.__main__ as m; m.call = lambda *_: os.kill(os.getpid(), signal.SIGINT); "
-    script = f"{stopped}signal.signal(signal.SIGINT, signal.default_int_handler); raise SystemExit(m.run())"
+@pytest.mark.parametrize("call", ["interrupt", "lambda *_: type('Created', (), {'member': Interrupted()})"])
+def test_ctrl_c_while_a_command_is_imported_ends_in_a_sentence(call: str) -> None:
+    script = f"""
+import os, signal
+import utils.__main__ as m
+
+def interrupt(*_):
+    os.kill(os.getpid(), signal.SIGINT)
+
+class Interrupted:
+    __set_name__ = interrupt
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+m.call = {call}
+raise SystemExit(m.run())
+"""
     command = [sys.executable, "-c", script, "speak", "x"]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (EXIT_INTERRUPTED, "Interrupted.\n")

@@ -107,7 +107,9 @@ def run(start: Callable[[], int] = main) -> int:
     try:
         code = start()
         sys.stdout.flush()
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, RuntimeError) as error:  # Python 3.11 wraps one that comes while a class is created
+        if not any(isinstance(each, KeyboardInterrupt) for each in (error, error.__cause__)):
+            raise
         sys.stderr.write("Interrupted.\n")
         return EXIT_INTERRUPTED
     except OSError as error:
