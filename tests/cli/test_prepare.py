@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.dataset.building import WORDS
@@ -14,9 +15,11 @@ from tests.interrupting import start_interruptible
 from tests.recognition.tiny_whisper import make_whisper
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.__main__ import main
+from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.paths import ROOT
 from utils.dataset.store import load_dataset
 from utils.studio import runs
+from utils.studio.facts import Status
 from utils.studio.paths import Project
 
 pytestmark = pytest.mark.slow
@@ -175,7 +178,7 @@ def test_a_dataset_is_split_again_exported_and_merged(
     assert "1 new recording with" in capsys.readouterr().out
 
 
-def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> None:
+def test_ctrl_c_ends_a_preparation_that_resume_finishes(tmp_path: Path) -> None:
     subtitled(tmp_path / "in", 8, seconds=60)
     words = [
         "prepare",
@@ -190,11 +193,13 @@ def test_ctrl_c_stops_a_preparation_and_resume_finishes_it(tmp_path: Path) -> No
     with start_interruptible([sys.executable, "-m", "utils", *words], ROOT) as process:
         assert process.stdout
         assert any(re.match(r".*\"step\": [1-7],", line) for line in process.stdout)
+        project = Project(tmp_path / "out" / "default")
+        (run,) = runs.list_runs(project)
+        psutil.Process(run.read_state().pid).suspend()  # it does not react, as within a long step
         process.send_signal(signal.SIGINT)
-        assert '"kind": "ended", "status": "stopped"' in process.stdout.read()
-    project = Project(tmp_path / "out" / "default")
+        assert process.wait(20) == EXIT_INTERRUPTED
+    assert run.current_state().status is Status.STOPPED
     assert 0 < len(load_dataset(project.dataset).recordings) < 8
-    (run,) = runs.list_runs(project)
     assert main(["runs", "resume", run.name, "--output", str(tmp_path / "out")]) == 0
     assert len(load_dataset(project.dataset).recordings) == 8
 

@@ -24,6 +24,8 @@ from utils.xtts import checkpoints
 
 ACTIONS = ("list", "show", "watch", "note", "stop", "resume", "delete")
 POLL_SECONDS = 0.2
+STORES_AS_IT_GOES = {"prepare", "features", "download-model"}  # these have nothing to save when they are stopped
+STOPPING_SECONDS = 1.0  # that such a run has to end by itself
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -121,7 +123,7 @@ def start_and_follow(verb: str, config: Config, opened: Project, arguments: argp
 def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
     """Print events until the run ends; Ctrl-C stops and saves, a second one stops at once."""
     printer = EventPrinter(sys.stdout)
-    is_stopping = False
+    has_nothing_to_save = run.read_state().verb in STORES_AS_IT_GOES
     while True:
         try:
             state = run.current_state()  # before the events, so that the last ones are printed
@@ -138,10 +140,14 @@ def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
                 runs.watch_queue(run.project)
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
-            message = "Stopping now." if is_stopping else "Saving and stopping. Press Ctrl-C again to skip saving."
+            saves = "Saving and stopping. Press Ctrl-C again to skip saving."
+            message = "Stopping now." if has_nothing_to_save else saves
             print(message, file=sys.stderr, flush=True) if as_json else printer.print(message)
-            (runs.stop_now if is_stopping else runs.stop_and_save)(run)
-            is_stopping = True
+            if has_nothing_to_save:
+                runs.stop_now(run, grace=STOPPING_SECONDS)
+            else:
+                runs.stop_and_save(run)
+            has_nothing_to_save = True
 
 
 def print_json(event: Event) -> None:
