@@ -16,7 +16,7 @@ from soundfile import SoundFile
 
 from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
-from utils.core.errors import DataError
+from utils.core.errors import DataError, FileDamagedError
 from utils.core.events import EventLog
 from utils.core.facts import to_json
 from utils.dataset import editor
@@ -77,6 +77,14 @@ def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None
     assert config.input_list() == [str(uploads.uploads_folder(project, uploads.UPLOADS))]
     uploads.remove_uploads(project, names)
     assert uploads.read_inputs(project) == []
+
+
+def test_a_list_of_inputs_without_its_digest_is_damaged(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    uploads.add_input(project, "https://example.org/talk.wav")
+    (project.recordings / uploads.INPUTS).write_text('["https://example.org/other.wav"]', encoding="utf-8")
+    with pytest.raises(FileDamagedError):
+        uploads.read_inputs(project)
 
 
 @pytest.mark.parametrize(

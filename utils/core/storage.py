@@ -99,13 +99,15 @@ def document(content: object) -> str:
     return json.dumps({"digest": hash_json(content), "content": content}, ensure_ascii=False, indent=1)
 
 
-def read_document(path: Path) -> Any:  # noqa: ANN401  # any JSON value
+def read_document(path: Path, *, may_lack_digest: bool = True) -> Any:  # noqa: ANN401  # any JSON value
     """Read a document that ``write_document`` wrote; ValueError if it has changed since.
 
-    Version 1.1 wrote the content alone, which cannot be verified.
+    Version 1.1 wrote the content alone, which cannot be verified; documents that it did not have need their digest.
     """
     stored = read_json(path)
     if not isinstance(stored, dict) or not stored.keys() & {"digest", "content"}:
+        if not may_lack_digest:
+            raise ValueError("it has no digest")
         return stored
     if "content" not in stored:  # a report, which other programs read too
         stored = {"digest": stored.pop("digest"), "content": stored}

@@ -91,7 +91,7 @@ def read_inputs(project: Project) -> list[str]:
     if not path.is_file():
         return list(filter(None, read_text(earlier).splitlines())) if earlier.is_file() else []
     try:
-        inputs = read_document(path)
+        inputs = read_document(path, may_lack_digest=False)
     except ValueError as error:
         raise FileDamagedError(path) from error
     if not isinstance(inputs, list) or not all(isinstance(each, str) for each in inputs):
