@@ -85,6 +85,16 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
     assert process.returncode == EXIT_INTERRUPTED
 
 
+def test_ctrl_c_before_the_first_update_does_not_wait_for_it(tmp_path: Path) -> None:
+    words = ["--seconds", "600", "--ticks-per-second", "0.01", "--output", str(tmp_path)]
+    with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:
+        assert process.stdout
+        assert "is running" in process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == EXIT_INTERRUPTED
+    assert Run(only_run(tmp_path)).current_state().status is Status.STOPPED
+
+
 def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:
     words = ["--seconds", "600", "--output", str(tmp_path)]
     with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:

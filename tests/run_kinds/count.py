@@ -42,4 +42,5 @@ def work(job: Job, config: CountConfig) -> None:
             job.events.emit("saved", step=step - 1)
         raise_if_stopped(job.should_stop)
         time.sleep(1 / config.ticks_per_second)
+        job.events.emit("train", step=step)
         job.events.emit("progress", step=step, total=total)

@@ -20,12 +20,12 @@ from utils.studio.facts import RunNameMissingError, Status
 from utils.studio.paths import OUTPUT, Project, list_others, project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
+from utils.training.facts import Train
 from utils.xtts import checkpoints
 
 ACTIONS = ("list", "show", "watch", "note", "stop", "resume", "delete")
 POLL_SECONDS = 0.2
-STORES_AS_IT_GOES = {"prepare", "features", "download-model"}  # these have nothing to save when they are stopped
-STOPPING_SECONDS = 1.0  # that such a run has to end by itself
+STOPPING_SECONDS = 1.0  # that a run with nothing to save has to end by itself
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -121,14 +121,15 @@ def start_and_follow(verb: str, config: Config, opened: Project, arguments: argp
 
 
 def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
-    """Print events until the run ends; Ctrl-C stops and saves, a second one stops at once."""
+    """Print events until the run ends; Ctrl-C saves the updates of a training and stops, a second one stops at once."""
     printer = EventPrinter(sys.stdout)
-    has_nothing_to_save = run.read_state().verb in STORES_AS_IT_GOES
+    has_unsaved = False
     while True:
         try:
             state = run.current_state()  # before the events, so that the last ones are printed
             batch = read_events(run.events, offset)
             for event in batch.events:
+                has_unsaved = has_unsaved or event["kind"] == Train.kind
                 print_json(event) if as_json else printer(event)
             if batch.offset > offset:
                 offset = batch.offset
@@ -141,13 +142,13 @@ def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             saves = "Saving and stopping. Press Ctrl-C again to skip saving."
-            message = "Stopping now." if has_nothing_to_save else saves
+            message = saves if has_unsaved else "Stopping now."
             print(message, file=sys.stderr, flush=True) if as_json else printer.print(message)
-            if has_nothing_to_save:
-                runs.stop_now(run, grace=STOPPING_SECONDS)
-            else:
+            if has_unsaved:
                 runs.stop_and_save(run)
-            has_nothing_to_save = True
+            else:
+                runs.stop_now(run, grace=STOPPING_SECONDS)
+            has_unsaved = False
 
 
 def print_json(event: Event) -> None:
