@@ -25,7 +25,7 @@ from utils.xtts import checkpoints
 
 ACTIONS = ("list", "show", "watch", "note", "stop", "resume", "delete")
 POLL_SECONDS = 0.2
-STOPPING_SECONDS = 1.0  # that a run with nothing to save has to end by itself
+STOPPING_SECONDS = 0.5  # that a run with nothing to save has to end by itself
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:

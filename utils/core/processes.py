@@ -23,6 +23,7 @@ from utils.core.storage import storage_errors
 
 T = TypeVar("T")
 POLL_SECONDS = 0.2
+ENDING_SECONDS = 5.0  # that a process has to end after a signal
 UNBUFFERED = {"PYTHONUNBUFFERED": "1"}  # each line reaches the output file at once
 
 
@@ -145,7 +146,7 @@ def is_alive(pid: int, recorded: str) -> bool:
     return bool(recorded) and identity(pid) == recorded
 
 
-def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
+def end_tree(pid: int, recorded: str, *, grace: float = ENDING_SECONDS) -> bool:
     """End a recorded process, if it is alive, and its children; kill what is left after ``grace`` seconds."""
     try:
         parent = psutil.Process(pid)  # first, so that the process checked is the one signalled
@@ -154,9 +155,9 @@ def end_tree(pid: int, recorded: str, *, grace: float = 5.0) -> bool:
         family = [*parent.children(recursive=True), parent]
     except (psutil.NoSuchProcess, ValueError, OverflowError):  # gone, or an impossible process id
         return False
-    for action in (psutil.Process.terminate, psutil.Process.kill):
+    for action, seconds in ((psutil.Process.terminate, grace), (psutil.Process.kill, ENDING_SECONDS)):
         for process in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 action(process)  # psutil checks the start time again, so a reused id is safe
-        _, family = psutil.wait_procs(family, timeout=grace)
+        _, family = psutil.wait_procs(family, timeout=seconds)
     return True

@@ -29,7 +29,7 @@ from utils.core.errors import (
 )
 from utils.core.facts import Stop, error_from_json, error_to_json
 from utils.core.paths import resolve_inside, validate_name
-from utils.core.processes import end_tree, is_alive, machine, start_detached
+from utils.core.processes import ENDING_SECONDS, end_tree, is_alive, machine, start_detached
 from utils.core.storage import (
     document,
     file_lock,
@@ -338,7 +338,7 @@ def _leave_queue(run: Run) -> bool:
 
 
 def stop_now(run: Run, *, grace: float = 10.0) -> State:
-    """Request that a run stops without saving; end its processes after ``grace`` seconds."""
+    """Request that a run stops without saving; after ``grace`` seconds, end its processes, which have as long again."""
     _leave_queue(run)
     state = run.current_state()
     if state.status not in ACTIVE:
@@ -356,7 +356,7 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
             break
         time.sleep(POLL_SECONDS)
     state = run.current_state()
-    end_tree(state.pid, state.identity)
+    end_tree(state.pid, state.identity, grace=min(grace, ENDING_SECONDS))
     state = run.current_state()  # it may have written how it ended
     if state.status in ACTIVE or state.status is Status.LOST:
         with contextlib.suppress(StorageError):  # on a full disk it stays LOST
