@@ -236,9 +236,9 @@ def watch(page: Page) -> None:
     assert box["height"] > 100
     expect(page.locator(".setting .effect").first).to_contain_text(t("training.changed_in_run", "en", count=12))
     expect(page.locator("#samples")).to_contain_text(t("training.active_optimizations", "en"))
-    sample = page.locator("#samples audio").first
+    sample = page.locator("#samples [data-hear]").first
     expect(sample).to_be_visible(timeout=PATIENCE)
-    kind = sample.evaluate("async (sound) => (await fetch(sound.src)).headers.get('content-type')")
+    kind = sample.evaluate("async (sound) => (await fetch(sound.dataset.hear)).headers.get('content-type')")
     assert kind.startswith("audio/")
 
 

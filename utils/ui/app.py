@@ -54,7 +54,15 @@ RESTORE_TAB = """() => {
 KEEP_PROJECT = """() => (
   {__type__: "update", ...(window.amharicProject && {value: window.amharicProject})})"""
 
-GRADIO_WORDS = ("drop_file", "drop_audio", "or", "click_upload", "error", "warning", "info")  # that it shows itself
+GRADIO_WORDS = {  # that it shows itself, and what stands there instead
+    "Drop File Here": "gradio.drop_file",
+    "Drop Audio Here": "gradio.drop_audio",
+    "- or -": "gradio.or",
+    "Click to Upload": "gradio.click_upload",
+    "Error": "gradio.error",
+    "Warning": "gradio.warning",
+    "Info": "gradio.info",
+}
 ETHIOPIC = "Page Ethiopic"  # is served with the page, so that letters look alike everywhere
 
 Update = dict[str, Any]
@@ -298,7 +306,7 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
 
 def page_head() -> str:
     """Return the style and the scripts of the page, for the head of the document: gradio leaves them alone."""
-    words = {t(f"gradio.{key}", "en"): t(f"gradio.{key}", "am") for key in GRADIO_WORDS}
+    words = [{"own": own, **{code: t(key, code) for code in LANGUAGES}} for own, key in GRADIO_WORDS.items()]
     css, script = styles("tokens", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
     return html("page.html", "head", words=words, css=css, js=script)
 

@@ -15,7 +15,7 @@ from utils.studio.facts import Outcome
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.ui import views
-from utils.ui.i18n import describe_error, labels, t
+from utils.ui.i18n import describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 
 
@@ -32,7 +32,7 @@ class RunPanel:
     ) -> None:
         self.page, self.list_runs, self.render_facts = page, list_runs, render_facts
         self.ids = f"{name}-" if name else ""
-        self.chosen = gr.Textbox(visible=False, **labels("runs.run"))  # name of the selected run
+        self.chosen = gr.State("")  # name of the selected run
         self.inputs: list[Any] = [page.project, self.chosen, page.language]  # what a handler of a run reads
         self.outputs = [self.chosen]
         options: dict[str, Any] = {"reads": {"run": self.chosen}, "show_progress": "minimal"}

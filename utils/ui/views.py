@@ -186,8 +186,13 @@ def file_url(path: Path) -> str:
 
 def audio_player(path: Path, label: str, part: str = "", **options: object) -> str:
     """Return a player of a file, or of a part of it (``#t=1,2``); ``options`` are attributes."""
-    shown = attributes(**{"preload": "none", "src": file_url(path) + part, "aria_label": label, **options})
+    shown = attributes(**{"preload": "metadata", "src": file_url(path) + part, "aria_label": label, **options})
     return html("views.html", "audio", shown)
+
+
+def hear(path: Path, label: str, text: str = "") -> str:
+    """Return a button that plays a file: small, and without the 0:00 of a player that has loaded nothing."""
+    return html("views.html", "hear", file_url(path), label, text)
 
 
 def downloads(links: Iterable[tuple[Path, str]]) -> str:

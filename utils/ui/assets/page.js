@@ -1,15 +1,14 @@
-// Translates gradio's own words and corrects names for screen readers: a label that differs from the text on a button,
+// Replaces gradio's own words and corrects names for screen readers: a label that differs from the text on a button,
 // and one on an element that may have none, mislead them; axe-core counts both as serious. Gradio has no event for parts
 // that it renders; the style sheet gives them an animation without any frames, whose start is one.
 (() => {
   const words = window.gradioWords;
-  const back = Object.fromEntries(Object.entries(words).map(([english, amharic]) => [amharic, english]));
   const translate = (box) => {
-    const known = document.documentElement.lang === "am" ? words : back;
+    const language = document.documentElement.lang === "am" ? "am" : "en";
     const walker = document.createTreeWalker(box, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) {
-      const match = known[walker.currentNode.data.trim()];
-      if (match) walker.currentNode.data = ` ${match} `;
+      const text = walker.currentNode.data.trim(), match = words.find((word) => Object.values(word).includes(text));
+      if (match && match[language] !== text) walker.currentNode.data = ` ${match[language]} `;
     }
   };
   const corrections = {
@@ -106,6 +105,13 @@ document.addEventListener("click", (event) => {
 
 // One player for short sounds: the reference of a voice.
 const hearing = new Audio();
+for (const change of ["play", "pause", "ended"]) {
+  hearing.addEventListener(change, () => {
+    for (const button of document.querySelectorAll("[data-hear]")) {
+      button.toggleAttribute("data-playing", !hearing.paused && hearing.src.endsWith(button.dataset.hear));
+    }
+  });
+}
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-hear]");
   if (!button) return;

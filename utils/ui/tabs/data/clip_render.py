@@ -116,7 +116,9 @@ def repair(store: Store, language: str) -> str:
     for clip in store.find(list(proposed)[:EXAMPLES]).values():
         play = f"{t('data.play', language)}: {clip.text}"
         rows.append((file_url(store.folder / clip.audio), play, clip.text, with_fields(clip, proposed[clip.id]).text))
-    found = wording.describe(from_json(parse_json(store.meta(FINDING))), language)
+    finding = parse_json(store.meta(FINDING))
+    finding["details"] = Path(str(finding.get("details"))).name  # the folder says nothing to a visitor
+    found = wording.describe(from_json(finding), language)
     titles = [t(key, language) for key in ("data.play", "data.text_of_list", "data.text_that_fits")]
     offer = row(button("repair_list", t("data.repair_list", language, count=len(proposed)), "primary"))
     return html("clips.html", "repair", found, titles, rows, offer)

@@ -25,7 +25,7 @@ from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.inference.context import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_field
-from utils.ui.views import audio_player, cell, message_box, note, table
+from utils.ui.views import cell, message_box, note, table
 
 FILE, COMPARISON, MODEL, DATASET = "speak-file", "evaluate", "export", "dataset"  # commands
 MAX_ARCHIVES = 6  # offered for download
@@ -136,7 +136,7 @@ def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, languag
     if utterance is None or not utterance.wav:
         return wording.explain(utterance.error, language) if utterance and utterance.error else "–"
     flags = [message_box("warning", flag.text(language)) for flag in utterance.flags]
-    sound = audio_player(folder / utterance.wav, f"{name}: {utterance.text}")
+    sound = views.hear(folder / utterance.wav, f"{name}: {utterance.text}")
     return views.html_cell(sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
 
 

@@ -21,7 +21,8 @@ from utils.ui.html import html
 from utils.ui.i18n import describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.tabs.inference.context import Context, config
-from utils.ui.views import audio_player, cards, message_box, note
+from utils.ui.views import cards, message_box, note
+from utils.xtts.checkpoints import read_scores
 from utils.xtts.files import REFERENCE_FILE, read_about
 from utils.xtts.tokenizer import Tokenizer
 
@@ -67,18 +68,21 @@ def build_card(context: Context) -> None:
         if model is None:
             return ""
         parts = [t(KINDS[model.kind], language)]
-        if step := read_about(model.path).get("step"):
+        about = read_about(model.path)
+        if step := about.get("step"):
             parts.append(f"{t('common.step', language)} {step}")
         if model.path.is_relative_to(request.page.output):
             folder = request.page.output / model.path.relative_to(request.page.output).parts[0]
-            store = Store(Project(folder).dataset)
+            project = Project(folder)
+            store = Store(project.dataset)
             parts += [views.duration(store.totals()["train"].seconds, language)] if store.exists else []
+            similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
+            parts += [t("inference.similarity", language, value=f"{similarity:.2f}")] if similarity is not None else []
         if model.eval_loss is not None:
             parts.append(t("common.evaluation_loss", language, loss=f"{model.eval_loss:.2f}"))
         reference = model.path / REFERENCE_FILE
-        sound = views.file_url(reference) if reference.is_file() else ""
-        shown = (model.name[:1].upper(), model.name, " · ".join(parts), sound, t("data.play", language))
-        return html("speech.html", "voice", *shown)
+        sound = views.hear(reference, t("data.play", language)) if reference.is_file() else ""
+        return html("speech.html", "voice", model.name[:1].upper(), model.name, " · ".join(parts), sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
 
@@ -222,7 +226,7 @@ def voice_html(request: PanelRequest) -> str:
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     html = ""
     for path in (path for path in paths if path.is_absolute() and path.is_file()):
-        html += audio_player(path, path.name) if path.is_relative_to(request.page.output) else ""
+        html += views.hear(path, path.name, path.name) if path.is_relative_to(request.page.output) else ""
         html += message_box("success", f"{path.name}: {reference_clips.describe(path, language)}", aloud=False)
     if html:
         name = views.text_field("voice", t("inference.voice_name", language), t("inference.voice_name_hint", language))

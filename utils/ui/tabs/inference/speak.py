@@ -30,7 +30,7 @@ def progress(recorder: TakeRecorder, seconds: float, stage: str, language: str) 
 
 
 def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
-    """Lay out the buttons and the player; return the button, the hidden name of the shown take, and its player."""
+    """Lay out the buttons and the player; return the button, the name of the shown take, and its player."""
     with gr.Row():
         speak = gr.Button(t("inference.speak"), variant="primary", min_width=140, elem_id="speak")
         stop = gr.Button(t("inference.stop"), variant="stop", min_width=100, visible=False, elem_id="stop")
@@ -40,7 +40,7 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     shown = views.element("audio", "", controls=True, hidden=True, aria_label="${label}")
     player: dict[str, Any] = {"html_template": shown, "js_on_load": play, "elem_id": "stream-player"}
     chunk = gr.HTML("", label=t("inference.stream_player"), **player)
-    chosen = gr.Textbox(visible=False, **labels("inference.takes"))
+    chosen = gr.State("")
     options: dict[str, Any] = {"type": "filepath", "interactive": False, "buttons": []}
     audio = gr.Audio(label=t("inference.result"), elem_id="take-sound", **options)
 

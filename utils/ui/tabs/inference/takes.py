@@ -17,11 +17,11 @@ from utils.studio.paths import Project
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import labels, t
+from utils.ui.i18n import t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import working
 from utils.ui.tabs.inference.context import Context, config
-from utils.ui.views import audio_player, cards, message_box, note
+from utils.ui.views import cards, message_box, note
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]
 # The browser fetches a file as soon as it was made.
@@ -34,7 +34,7 @@ MAX_TITLE = 60  # characters
 MAX_SENTENCES = 50  # shown at a time
 
 
-def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: gr.Audio) -> None:
+def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr.Audio) -> None:
     """Lay out the selected take and the history, and show the sound of the take in the player."""
 
     @show_errors
@@ -74,7 +74,7 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.Textbox, player: 
         "undo": changed(lambda project, _: takes.restore(project), "inference.take_restored"),
         **sentence_actions(context, player),
     }
-    reused = gr.Textbox(visible=False, **labels("inference.takes"))
+    reused = gr.State("")  # take and time
     reused.change(
         load_settings, [context.page.project, reused], [text, *context.inputs.values()], **RAW_INPUTS, **PRIVATE_EVENT
     )
@@ -260,7 +260,8 @@ def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence)
     if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
         return shown
     flags = [flag.text(language) for one in new.spoken for flag in one.flags]
-    player = audio_player(new.file, t("inference.new_version", language))
+    new_version = t("inference.new_version", language)
+    player = views.hear(new.file, new_version, new_version)
     accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
     return shown + message_box("warning", *flags) + views.row(player, accept)
 

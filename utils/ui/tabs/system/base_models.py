@@ -84,7 +84,7 @@ def _row(model: StoredModel, run: runs.Run | None, language: str) -> list[str]:
         for action in downloads.available_actions(model, run)
         for question in (t("system.ask_delete_version", language, name=model.version),)
     )
-    name, size = cell(model.version, classes="mark"), f"{model.size / 1e6:,.0f} MB"
+    name, size = cell(model.version, classes="mark"), views.gigabytes(model.size)
     return [name, state, size, views.html_cell(buttons)]
 
 

@@ -17,7 +17,7 @@ from utils.studio.run_history import HistoryCache, RunHistory
 from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.html import ASSETS, html
-from utils.ui.i18n import describe_error, field_title, labels, t
+from utils.ui.i18n import describe_error, field_title, t
 from utils.ui.page import (
     PRIVATE_EVENT,
     RAW_INPUTS,
@@ -59,7 +59,7 @@ class TrainPanel(RunPanel):
     def __init__(self, page: PageContext, form: SettingsForm, histories: HistoryCache) -> None:
         self.form, self.histories = form, histories
         # The form itself is no output of the actions: those that leave it alone would drop its effects.
-        self.reused = gr.Textbox(visible=False, **labels("runs.run"))
+        self.reused = gr.State("")  # run and time
         super().__init__(page, "training", settings.list_trainings, self.facts_of, [self.reused])
         inputs = [page.project, self.reused]
         self.reused.change(show_errors(self._load_settings), inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
@@ -114,8 +114,8 @@ class TrainPanel(RunPanel):
         following = next_button("inference-tab", "steps.next_speak", language) if has_ended else ""
         done = task_status(PROMOTE, request, lambda _: t("steps.ready", language))
         sample = next(reversed(self.histories.read(run).samples), None)
-        sound = views.file_url(render.sample_path(run, sample)) if sample else ""
-        shown = (t("training.done", language), sound, t("data.play", language), following)
+        sound = views.hear(render.sample_path(run, sample), t("data.play", language)) if sample else ""
+        shown = (t("training.done", language), sound, following)
         return html("run.html", "done", *shown, t("training.export", language), chooser + half + export) + done
 
     def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:

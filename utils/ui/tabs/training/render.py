@@ -138,15 +138,14 @@ def sample_path(run: Run, sample: Sample) -> Path:
     return run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
 
 
-def _heard(run: Run, sample: Sample, title: str, language: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a sentence with players of the model's speech and, if there is one, of the recording."""
+def _heard(run: Run, sample: Sample, title: str, language: str) -> tuple[str, list[str]]:
+    """Return a sentence with buttons that play the model's speech and, if there is one, the recording."""
     sounds = {"inference.model": sample_path(run, sample)}
     recording = run.project.root / sample.recording
     if sample.recording and recording.is_file() and recording.is_relative_to(run.project.root):
         sounds["training.recording"] = recording
     names = {t(key, language): path for key, path in sounds.items()}
-    players = [(name, views.audio_player(path, f"{title}, {name}: {sample.text}")) for name, path in names.items()]
-    return sample.text, players
+    return sample.text, [views.hear(path, f"{name}, {title}: {sample.text}", name) for name, path in names.items()]
 
 
 def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], language: str) -> str:
@@ -173,7 +172,7 @@ def command(text: str, language: str) -> str:
 
 def amount(project: Project, seconds: float | None, language: str) -> str:
     """Return how much there is to learn from, and how long that will take if it is known."""
-    clips = Store(project.dataset).totals()["train"]
+    clips = Store(project.dataset).totals()["kept"]
     text = f"{t('steps.clips', language, count=clips.clips)}, {views.duration(clips.seconds, language)}"
     took = "" if seconds is None else views.duration(seconds, language)
     return t("training.about_time", language, amount=text, time=took) if took else text
