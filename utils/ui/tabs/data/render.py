@@ -69,7 +69,7 @@ def sources(project: Project, language: str) -> str:
 
 def _source(name: str, meaning: str, language: str, kind: str = "", classes: str = "") -> Sequence[str]:
     label = f"{t('data.remove', language)}: {name}"
-    remove = views.button("remove", "✕", aria_label=label, name=name, kind=kind)
+    remove = views.button("remove", "✕", "quiet", aria_label=label, name=name, kind=kind)
     return name, cell(meaning, classes=classes), views.html_cell(remove)
 
 
