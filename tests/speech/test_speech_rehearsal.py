@@ -1,5 +1,6 @@
 """Speech on a GPU that is not there: no mixed devices, one wait for the device per code, and one per sound."""
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 import torch
 
 from tests.rehearsal import Clock, DeviceError, Recorder, fake_cuda
-from tests.speech.small_decoder import SAMPLED, prompt, sentences, talking_gpt
+from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.config import SpeechConfig
 from utils.speech import steps
@@ -80,6 +81,28 @@ def test_audio_is_read_once_for_a_sentence_or_chunk(recorder: Recorder) -> None:
     assert recorder.waits == {READ: 3}
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_sentences_that_join_leave_and_grow_at_random_meet_no_fault(
+    recorder: Recorder, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem, **_: pytest.fail(problem))
+    chance, speaker = random.Random(seed), decoder(recorder)
+    opened: list[Any] = []  # each request with what it generates
+    for _ in range(4):
+        request = speaker.request(prompt(), SpeechConfig(batch_size=chance.choice([1, 3])))
+        made = [request.add(sentence(limit=chance.randint(1, 40))) for _ in range(chance.randint(1, 3))]
+        opened.append((request, made))
+        request.wait(lambda: bool(made[0].codes))  # noqa: B023  # called before the next one
+        if chance.random() < 0.3:
+            request.close()
+    for request, made in opened:
+        if not request.closed:
+            request.wait(lambda: all(each.finished for each in made))  # noqa: B023
+            request.close()
+    assert not speaker.batch.rows
+
+
 def without_waiting(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Arrival, "wait", lambda arrival: arrival.part)
 
@@ -127,7 +150,7 @@ def test_a_planted_fault_of_streams_and_graphs_is_found(
     recorder: Recorder, plant: Any, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
-    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem, **_: pytest.fail(problem))
     plant(monkeypatch)
     with pytest.raises((DeviceError, ValueError), match=error):
         waits_of(recorder, 5, then=90)
@@ -160,6 +183,24 @@ def test_a_capture_that_fails_ends_the_graphs_with_one_warning(
     assert {len(each.codes) for each in speaker.generate(sentences(5, 0), prompt(), SAMPLED)} == {5}
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert not speaker.uses_graphs
+
+
+def test_graphs_return_once_memory_is_free_again(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    capture, failures = torch.cuda.graph, [torch.OutOfMemoryError("CUDA out of memory")]
+
+    def graph(*given: Any, **named: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return capture(*given, **named)
+
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    speaker = decoder(recorder)
+    for graphs in (0, 1):
+        assert {len(each.codes) for each in speaker.generate(sentences(5, 0), prompt(), SAMPLED)} == {5}
+        assert len(speaker.batch._step.graphs) == graphs
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
 def test_all_graphs_are_captured_when_a_model_is_loaded(recorder: Recorder) -> None:

@@ -3,6 +3,9 @@
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+import torch
+
 from utils.training.metrics import Throughput
 
 
@@ -23,3 +26,19 @@ def test_evaluations_slow_no_rate_but_are_part_of_the_remaining_time() -> None:
         assert metrics.pop("memory_gb") > 0.01
         left = None if number < 3 else 2.0 * (99 - number) + (30 * 8 if number == 10 else 0)  # unknown at first
         assert metrics == rates | {"seconds_left": left}
+
+
+def test_a_gpu_that_windows_lets_overflow_is_noticed_once_by_its_speed(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, free, little = 1000.0, 4 << 30, 1 << 20
+    monkeypatch.setattr("sys.platform", "win32")
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda _device: (free, 8 << 30))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda _device: 0)
+    throughput = Throughput(100, device="cuda", clock=lambda: now)
+    found: list[Any] = []
+    update: Any = SimpleNamespace(number=0, clips=4, batches=[SimpleNamespace(positions=75, padded=100)])
+    for seconds, left in [(1.0, free)] * 8 + [(5.0, free), (1.0, little), (5.0, little), (5.0, little)]:
+        now, free = now + seconds, left
+        throughput.metrics(update)
+        found.append(throughput.full_memory())
+    assert [fact.slower for fact in found if fact] == [5.0]
+    assert found[10]

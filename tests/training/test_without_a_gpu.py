@@ -11,6 +11,7 @@ from torch.amp.grad_scaler import GradScaler
 from torch.optim import AdamW, Optimizer
 
 from utils.config import TrainConfig
+from utils.training import step
 from utils.training.certificate import REFERENCE, SIZES, updates
 from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.model_size import ClipSize, random_batch
@@ -119,6 +120,19 @@ def test_a_step_that_leaves_the_scaler_out_is_found() -> None:
         probed.step.optimizer = unwrap_optimizer(probed.step.optimizer)
         with pytest.raises(RuntimeError, match="unscale_"):
             probed.run([random_batch(probed.tokens, CLIP, 2)], 2)
+
+
+@pytest.mark.usefixtures("scaled")
+def test_the_scaler_goes_on_after_an_update_that_did_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill_memory(_gradients: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
+        with monkeypatch.context() as patch:
+            patch.setattr(step, "get_total_norm", fill_memory)  # the gradients are unscaled by then
+            with pytest.raises(ClipsDoNotFitError):
+                probed.measure(CLIP, 2)
+        assert probed.measure(CLIP, 1).peak
 
 
 def test_the_generator_of_a_gpu_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:

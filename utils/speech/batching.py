@@ -149,18 +149,24 @@ class Batch:
 
     def _end_steps(self) -> None:
         """Free the rows that have ended and let another thread go on; no lock is held while the GPU works."""
-        is_done = True  # also when the next lines fail
-        try:
-            self.decoder.lane.run(self._leave)
-            is_done = False
-        finally:
-            with self.lock:
-                if is_done := is_done or all(row.is_running for row in self.rows):
-                    self._is_stepping = False
-                    for other in list(self.requests):
-                        other.wake.notify()
-        if not is_done:  # a request was closed meanwhile
-            self._end_steps()
+        is_done = False
+        while not is_done:
+            try:
+                self.decoder.lane.run(self._leave)
+            except BaseException:
+                self._hand_over(at_once=True)
+                raise
+            is_done = self._hand_over()
+
+    def _hand_over(self, *, at_once: bool = False) -> bool:
+        """Let another thread do the steps, unless rows have ended, whose request may just have been closed."""
+        with self.lock:
+            if not at_once and not all(row.is_running for row in self.rows):
+                return False
+            self._is_stepping = False
+            for other in list(self.requests):
+                other.wake.notify()
+            return True
 
     def _advance(self) -> None:
         """Generate one more code of each row."""

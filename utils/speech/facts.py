@@ -73,6 +73,7 @@ class Hindrance(StrEnum):
     """What is not as it should be."""
 
     NO_GRAPHS = "no_graphs"
+    NO_GRAPHS_NOW = "no_graphs_now"
     OVERFLOW = "overflow"
     STAYS_LOADED = "stays_loaded"
 

@@ -17,7 +17,7 @@ from utils.config import SpeechConfig
 from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose, random_numbers, row_settings
 from utils.speech.types import Sentence
-from utils.xtts.device import Arrival, to_device, to_host
+from utils.xtts.device import Arrival, is_out_of_memory, to_device, to_host, trim_memory
 
 COLUMNS = 256  # a graph covers a multiple of these columns of the cache
 TOP_K = 64  # and any top k up to a multiple of this
@@ -64,6 +64,7 @@ class DecodingStep:
         self.graphs: dict[Shape, Callable[[], Outputs]] = {}
         self.captured: Tensor | None = None  # the first layer of the cache that the graphs read
         self.pool: Any = None  # memory that the graphs share, since only one runs at a time
+        self.is_full = False  # memory ran out in a capture: no graphs until all rows have ended
 
     def reserve(self, rows: int, columns: int = 0) -> None:
         """Make room for this many rows and columns."""
@@ -101,6 +102,7 @@ class DecodingStep:
 
     def select(self, rows: list[int]) -> None:
         """Take these rows in this order."""
+        self.is_full = self.is_full and bool(rows)
         self.cache.select(rows)
         self.top_k = [self.top_k[row] for row in rows]
         index = to_device(torch.tensor(rows, dtype=torch.long), self.decoder.device)
@@ -142,13 +144,15 @@ class DecodingStep:
 
     def _graph(self, shape: Shape) -> Callable[[], Outputs]:
         """Return what does the same through the graph of this shape, which is captured once."""
+        compute, state = partial(self.compute, shape), (self.state.counts, self.state.used)
+        if self.is_full:
+            return compute
         has_grown = self.captured is not self.cache.layers[0]
         if has_grown or (len(self.graphs) == MAX_GRAPHS and shape not in self.graphs):
             self.graphs.clear()
             self.captured = self.cache.layers[0]
             self.pool = torch.cuda.graph_pool_handle() if self.captured.device.type == "cuda" else None
         if shape not in self.graphs:
-            compute, state = partial(self.compute, shape), (self.state.counts, self.state.used)
             before = [each.clone() for each in state]
             try:
                 self.graphs[shape] = capture(compute, state, self.pool)
@@ -156,7 +160,10 @@ class DecodingStep:
                 for each, copy in zip(state, before, strict=True):
                     each.copy_(copy)
                 self.graphs.clear()
-                self.decoder.stop_graphs(str(error))
+                self.captured = None
+                self.is_full = is_out_of_memory(error)
+                self.decoder.stop_graphs(str(error), for_now=self.is_full)
+                trim_memory()
                 return compute
         return self.graphs[shape]
 

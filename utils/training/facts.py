@@ -322,6 +322,12 @@ class TrainingWaitsForClips(WarningFact):
     share: float
 
 
+class GpuMemoryFull(WarningFact):
+    """Updates became slow while the memory of the GPU was full: Windows moves what does not fit to RAM."""
+
+    slower: float  # times the usual
+
+
 class UpdateSkipped(WarningFact):
     """An update was left out, because its numbers are not finite."""
 

@@ -134,6 +134,8 @@ class TrainingLoop:
         waiting = fact.data_share or 0
         if waiting > SLOW_DATA and self.throughput.updates == SLOW_DATA_AFTER:
             self.report(facts.TrainingWaitsForClips(waiting))
+        if full := self.throughput.full_memory():
+            self.report(full)
         if result.status is StepStatus.SKIPPED:
             self.report(self.step.guard.skipped)
         if self.clock() - self._progress > PROGRESS_SECONDS or step == self.total:

@@ -1,10 +1,12 @@
 """Metrics of a run: throughput, memory use and remaining time; and trackers such as TensorBoard that receive them."""
 
 import importlib.util
+import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import psutil
@@ -12,7 +14,7 @@ import torch
 
 from utils.config import TrainConfig
 from utils.core.facts import Report
-from utils.training.facts import TrackerFailed
+from utils.training.facts import GpuMemoryFull, TrackerFailed
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 GIB = 2**30
 WINDOW = 100  # updates that rates and the remaining time are computed from
 WARM_UP = 3  # first updates of a session, which also compile, allocate memory and fill caches
+SLOWER = 3  # times the usual update of its size, which tells that memory is read from RAM
+FULL = 0.02  # share of the GPU memory that is free
 
 
 class UpdateTiming(NamedTuple):
@@ -56,6 +60,7 @@ class Throughput:
         self.earlier_seconds, self._start = 0.0, clock()
         self._last_end = self._start  # of the last update
         self._data_wait = self._paused = self._memory = 0.0
+        self._was_full = False
 
     @property
     def seconds(self) -> float:
@@ -102,6 +107,16 @@ class Throughput:
             return None if left else 0.0
         mean = sum(timing.seconds for timing in self.window) / len(self.window)
         return round(left * mean + sum(seconds * (left // every) for seconds, every in self.pauses.values()), 1)
+
+    def full_memory(self) -> GpuMemoryFull | None:
+        """Say once that the memory of the GPU is full, where Windows moves it to RAM instead of failing."""
+        if self._was_full or sys.platform != "win32" or self.device.type != "cuda" or len(self.window) <= WARM_UP:
+            return None
+        *others, newest = [timing.seconds / max(1, timing.padded) for timing in self.window]
+        slower = newest / (median(others) or newest or 1)
+        free, total = torch.cuda.mem_get_info(self.device)
+        self._was_full = slower > SLOWER and free < FULL * total
+        return GpuMemoryFull(round(slower, 1)) if self._was_full else None
 
     def _peak_memory(self) -> float:
         """Return the peak memory in GiB: of the GPU, or of this process as far as it was sampled."""

@@ -92,7 +92,7 @@ class Probe:
             return self.run([batch] if is_whole else [batch, batch])
         except (RuntimeError, StateDoesNotFitError) as error:
             if isinstance(error, StateDoesNotFitError) or is_out_of_memory(error):
-                self.step.optimizer.zero_grad(set_to_none=True)
+                self.step.discard()
                 raise ClipsDoNotFitError(clips) from error
             raise
 

@@ -86,6 +86,14 @@ class TrainStep:
         self.optimizer.zero_grad(set_to_none=True)
         return StepResult(*means, loss, norm, rate, status)
 
+    def discard(self) -> None:
+        """Drop the gradients of an update that could not be completed."""
+        self.optimizer.zero_grad(set_to_none=True)
+        scaler = self.ranks.accelerator.scaler
+        if scaler is not None:  # it may have unscaled them already, and would refuse to do it again
+            scaler.scale(self.weights[0].new_zeros(()))  # it has no scale before the first loss
+            scaler.update(scaler.get_scale())
+
     def _end_text_warmup(self, number: int) -> None:
         if self.text_warmup is not None and number >= self.config.embedding_warmup_steps:
             self.text_warmup.undo()
@@ -101,7 +109,7 @@ class TrainStep:
             except RuntimeError as error:
                 if self.ranks.count > 1 or not is_out_of_memory(error):
                     raise  # the other processes wait in the middle of this update
-            self.optimizer.zero_grad(set_to_none=True)  # outside of except, which holds what must be freed
+            self.discard()  # outside of except, which holds what must be freed
             free_memory()
             self.report(self.micro.on_oom())
 

@@ -136,6 +136,7 @@ def gpu_memory_gib() -> float:
 # --- the thread and the streams of a GPU ---
 
 _here = threading.local()  # knows the GPU that its thread owns
+_first = threading.Lock()  # or two threads that come first would make an owner each
 
 
 def on_gpu_thread(work: Callable[[], T]) -> T:
@@ -152,7 +153,9 @@ def _as_owner(index: int, work: Callable[[], T]) -> T:
     """Do work in the thread that owns a GPU, which may be this one."""
     if getattr(_here, "owned", None) == index:
         return work()
-    return _owner(index).submit(work).result()
+    with _first:
+        owner = _owner(index)
+    return owner.submit(work).result()
 
 
 @cache
