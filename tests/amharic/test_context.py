@@ -18,6 +18,9 @@ from utils.amharic.explanation import explain_words
         ("ልጁ ይማር ነበር።", "jɨmːar"),
         ("እባካችሁ፣ እዚህ ተቀመጡ!", "təkʼəmətʼu"),  # a command
         ("እንግዶቹ ወንበር ላይ ተቀመጡ።", "təkʼəmːətʼu"),
+        ("ልጆች አትተኙ፤ ቶሎ ተነሱ።", "tənəsu"),  # a command behind another
+        ("ልጄን ማን ያመጣልኛል።", "jamətʼalːɨɲːal"),  # no object follows the auxiliary
+        ("ሰላም ደረሳቹ።", "dərːəsat͡ʃːu"),  # as people type -አችሁ
         ("ተማሪዎቹ ደወሉን ሰሙ።", "səmːu"),  # a verb at the end, a noun before it
         ("ሻማው ሲነድ ሰሙ ቀለጠ።", "səmu"),
         ("ቤት የሚሸጥ ልጅ", "jəmːiʃətʼ"),  # the noun of a relative clause

@@ -30,6 +30,7 @@ class Ending(NamedTuple):
 
 NO_PREFIX = Prefix("", mask("noun P* G* M*"), "", 0, certain=False)
 NO_ENDING = Ending("", mask("C V N"), 0, certain=0)
+_COMPOUND, _BEHIND_OBJECTS = mask("I* G*"), 5
 _NOUN_CONTEXTS = {"C": "C N", "V": "V", "-a": "-a", "-e": "-e"}
 
 
@@ -49,8 +50,12 @@ def prefixes() -> tuple[dict[str, tuple[Prefix, ...]], dict[str, tuple[int, ...]
 def endings() -> tuple[dict[str, tuple[Ending, ...]], dict[str, tuple[int, ...]]]:
     """Return every chain of suffixes by the way it is written, and the lengths of those that end in a letter."""
     known: dict[str, dict[str, Ending]] = {}
-    for ending in _chains(_persons(), is_verb=True):
-        _add(known, ending)
+    for person in _persons():
+        # No object follows the auxiliary: ያመጣልኛል is -ልኝ + -al.
+        has_auxiliary = "al" in person[0].marked and person[0].kinds & _COMPOUND
+        first = _BEHIND_OBJECTS if has_auxiliary else 0
+        for ending in _chains([person], is_verb=True, first=first):
+            _add(known, ending)
     for context, kinds in _NOUN_CONTEXTS.items():
         start = Ending("", mask(kinds), 0, certain=0)
         for ending in _chains([(start, context)], is_verb=False):
@@ -100,11 +105,11 @@ def _context(marked: str) -> str:
     return "V" if marked[-1:] in VOWEL_CODES else "C"
 
 
-def _chains(starts: Iterable[tuple[Ending, str]], *, is_verb: bool) -> list[Ending]:
-    """Return the chains that start so, with at most one suffix of each slot."""
+def _chains(starts: Iterable[tuple[Ending, str]], *, is_verb: bool, first: int = 0) -> list[Ending]:
+    """Return the chains that start so, with at most one suffix of each slot from the first on."""
     chains = list(starts)
     singles = _singles(is_verb=is_verb)
-    for slot in sorted(singles):
+    for slot in sorted(slot for slot in singles if slot >= first):
         chains += [
             joined
             for ending, context in chains

@@ -35,12 +35,14 @@ class Choice(NamedTuple):
 def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str] = ("",)) -> list[Choice]:
     """Read the code words of a text in their order; the gaps are what stands before the first and after each."""
     choices: list[Choice] = []
+    chosen: list[Reading] = []
     gaps = (*gaps, *[""] * (len(words) + 1 - len(gaps)))
     for start, end in _sentences(gaps):
         sentence = [word.replace(":", "") for word in words[start:end]]
-        chosen: list[Reading] = []
+        earlier = chosen if ";" in gaps[start] else []
+        chosen = []
         for place in range(start, end):
-            here = Place(sentence, chosen, gaps[place], gaps[place + 1], gaps[end], stems)
+            here = Place(sentence, chosen, earlier, gaps[place], gaps[place + 1], gaps[end], stems)
             choices.append(_read(words[place], here))
             chosen.append(choices[-1].readings[0])
     return choices
@@ -171,6 +173,19 @@ def _behind_object(reading: Reading, place: Place, _: list[Reading]) -> float:
     return 1.2 * bool(is_verb and last and last.kinds & NOUN and ACCUSATIVE.search(last.ending.marked))
 
 
+def _possessed(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a malus for a finite verb between a possessor and more words: የዶሮው ወጡ ጣፈጠኝ."""
+    last = place.last
+    is_possessor = last and last.prefix.marked == "yE" and last.kinds & NOUN and not place.before.strip()
+    return -2.5 * bool(is_possessor and not place.is_last and not place.after.strip() and _is_finite(reading))
+
+
+def _first_person(reading: Reading, place: Place, _: list[Reading]) -> float:
+    """Return a bonus for "I, having done" in a sentence about what I did: ልጄን ስሜ ሄድኩ."""
+    is_converb = reading.kinds & mask("Gp") and reading.ending.marked == "e" and not place.is_last
+    return 1.2 * bool(is_converb and place.words[-1].endswith(("ku", "alEhu", "ahu", "Ehu")))
+
+
 def _quoted(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for "I" before a verb of saying: አልመጣም አለ "he said: I do not come"."""
     if not (reading.kinds & mask("I1*") and reading.prefix.marked == "Hal" and place.neighbour(1)):
@@ -200,7 +215,8 @@ def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
     goes_on = reading.ending.marked.endswith("n:a")  # ታጠፉና ቀጥ ብላችሁ ሂዱ
     if not (place.is_last or goes_on or place.after.strip() or place.neighbour(1) == _SURELY):
         return 0
-    is_addressed = not _ADDRESS.isdisjoint(place.words) or any("achu" in word for word in place.words)
+    is_told = any(word.prefix.marked == "Hat:" and word.kinds & _COMMAND for word in (*place.earlier, *place.chosen))
+    is_addressed = is_told or not _ADDRESS.isdisjoint(place.words) or any("achu" in word for word in place.words)
     return 4 * ("!" in place.end or place.neighbour(1) == _SURELY) + 4.5 * is_addressed
 
 
@@ -214,5 +230,7 @@ _RULES: dict[str, _Rule] = {
     "command": _command,
     "behind an object": _behind_object,
     "what somebody says": _quoted,
+    "possessed": _possessed,
+    "first person": _first_person,
     "active or passive": weigh_voice,
 }

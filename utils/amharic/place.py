@@ -18,6 +18,7 @@ class Place(NamedTuple):
 
     words: Sequence[str]
     chosen: Sequence[Reading]
+    earlier: Sequence[Reading]  # those of the clause before, which a semicolon ends
     before: str
     after: str
     end: str  # the mark that ends the sentence

@@ -174,6 +174,8 @@ def stems(root: Root) -> Iterator[Stem]:
         yield Stem(_softened(stem), mask(kind + "p"), 0)
     whole = root if not root.weak else root._replace(radicals=(*root.radicals, Radical("t")), weak="")
     yield from _gerunds(_stem(whole, GERUND))
+    if root.group == "Mə" and root.radicals[0].labial:  # ቁሞ beside ቆሞ
+        yield from (stem._replace(cost=0.5) for stem in _gerunds(_filled(root, "1I2", GERUND)))
     infinitive = _stem(root, INFINITIVE)
     infinitive = ("m" if infinitive[0] == "a" else "mE") + infinitive
     soft = _softened(infinitive)
@@ -201,7 +203,7 @@ def _gerunds(gerund: str) -> Iterator[Stem]:
 def _agents(root: Root, agent: str) -> Iterator[Stem]:
     soft = _softened(agent)
     if not root.weak and soft != agent:
-        yield Stem(soft, mask("C"), 0.3)
+        yield Stem(soft, mask("C"), 0.6)
     yield Stem(soft + "i", mask("V"), 0.4)
 
 

@@ -169,7 +169,8 @@ def has_object(place: Place) -> bool:
         is_verb = not reading.kinds & NOUN
         if is_verb and has_subject and reading.prefix.marked not in MAIN:  # ዕዳውን ካልከፈለ ንብረቱ ይሸጣል
             return False
-        has_subject |= bool(reading.kinds & NOUN) and not reading.prefix.marked and _is_definite(reading)
+        is_noun = reading.kinds & NOUN and reading.entry.pos != "time"
+        has_subject |= bool(is_noun) and not reading.prefix.marked and _is_definite(reading)
         is_relative = bool(reading.kinds & ~NOUN & VERB) and reading.prefix.marked[:1] == "y"
         is_pronoun = reading.entry.pos == "pron" and reading.entry.word != "ምን"
         is_object = ACCUSATIVE.search(reading.codes if is_pronoun else reading.ending.marked)

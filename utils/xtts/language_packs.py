@@ -96,7 +96,7 @@ class AmharicPack(LanguagePack):
     """Amharic, with the front end of ``utils.amharic`` and custom pronunciations by word."""
 
     name = "amharic"
-    version = 4  # 2: the analyser that returns all readings; 3: voice by subject and object; 4: verbs at the end, አሥራ
+    version = 5  # 2: all readings; 3: voice by subject and object; 4: verbs at the end, አሥራ; 5: class C, commands
     character_limit = 110  # 200 tokens at 1.7 per letter, measured on 40 sentences
     samples = (
         "ሰላም፣ እንደምን አደራችሁ?",
