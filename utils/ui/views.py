@@ -134,8 +134,8 @@ def text_field(name: str, label: str, hint: str = "", **options: object) -> str:
 
 def text_area(name: str, label: str, hint: str, value: str, key: str, **options: object) -> str:
     """Return a labelled box for longer text: filled anew when ``key`` changes, or ``value`` before it was edited."""
-    shown = attributes(**{"name": name, "rows": 2, "data_act": "draft", "data_key": key, "data_value": value} | options)
-    return field(label, html("views.html", "textarea", shown, value), hint)
+    shown = {"name": name, "rows": 2, "data_act": "draft", "data_key": key, "data_value": value} | options
+    return field(label, element("textarea", "", text=value, **shown), hint)
 
 
 def conflict(name: str, stored: str, save: str, language: str, **data: object) -> str:
@@ -184,10 +184,10 @@ def file_url(path: Path) -> str:
     return f"gradio_api/file={quote(path.as_posix())}{version}"
 
 
-def audio_player(path: Path, label: str, part: str = "", **options: object) -> str:
-    """Return a player of a file, or of a part of it (``#t=1,2``); ``options`` are attributes."""
-    shown = attributes(**{"preload": "metadata", "src": file_url(path) + part, "aria_label": label, **options})
-    return html("views.html", "audio", shown)
+def audio_player(path: Path, label: str, **options: object) -> str:
+    """Return a player of a file; ``options`` are attributes."""
+    source = file_url(path)
+    return element("audio", "", controls=True, preload="metadata", src=source, aria_label=label, **options)
 
 
 def hear(path: Path, label: str, text: str = "") -> str:
@@ -266,7 +266,7 @@ def run_facts(run: Run, state: State, language: str) -> str:
     step, total = (as_integer(events[-1].get(name)) for name in ("step", "total"))
     bar = progress_bar(f"{step} / {total}", step, total) if step is not None and total and total > 0 else ""
     line = f"{t('common.last_event', language)}: {event_line(events[-1], language)}"
-    return f"{head}{bar}{html('views.html', 'paragraph', line)}"
+    return f"{head}{bar}{element('p', '', text=line)}"
 
 
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:

@@ -254,8 +254,7 @@ def _actions(clip: Clip, following: Clip | None, undo: str, language: str) -> st
 
 def _sound(clip: Clip, folder: Path, language: str) -> str:
     path = folder / clip.audio
-    options = {"preload": "metadata", "data_seconds": f"{clip.span.seconds:.3f}"}
-    player = views.audio_player(path, t("data.clip_audio", language), **options)
+    player = views.audio_player(path, t("data.clip_audio", language), data_seconds=f"{clip.span.seconds:.3f}")
     try:
         path_data = _outline_of(path, clip.content)
     except AmharicTtsError as error:
