@@ -187,7 +187,7 @@ def file_url(path: Path) -> str:
 def audio_player(path: Path, label: str, **options: object) -> str:
     """Return a player of a file; ``options`` are attributes."""
     source = file_url(path)
-    return element("audio", "", controls=True, preload="metadata", src=source, aria_label=label, **options)
+    return element("audio", "", text="", controls=True, preload="metadata", src=source, aria_label=label, **options)
 
 
 def hear(path: Path, label: str, text: str = "") -> str:
