@@ -50,7 +50,7 @@ def make_deterministic(device: torch.device | str) -> Optimization:
         return Optimization("deterministic", 0, DeviceLacks(kind.type))
     if kind.type == "cuda":
         os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"  # cuBLAS is asked for it in this mode
-        torch.utils.deterministic.fill_uninitialized_memory = False  # would only help to find errors
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]  # only finds errors
         torch.use_deterministic_algorithms(mode=True)
     return Optimization("deterministic", int(kind.type == "cuda"), SameNumbers())
 
