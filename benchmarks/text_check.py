@@ -2,10 +2,12 @@
 
 FOLDER holds one folder for each corpus, with a texts.csv (file|text|reader). The clips of the readers of one fold, whom
 a recogniser made by ``tools.phone_recogniser --fold`` never heard, are prepared as a user has them: with some texts of
-other clips, some without a word that is said, and some with a word too many.
+other clips, some without a word that is said, and some with a word too many. ``--projects 4 --clips 40`` adds up four
+small projects.
 """
 
 import argparse
+import resource
 import shutil
 import time
 from collections import Counter, defaultdict
@@ -50,13 +52,23 @@ def main() -> None:
     parser.add_argument("--fold", type=int, choices=range(FOLDS), default=0)
     parser.add_argument("--clips", type=int, default=150)
     parser.add_argument("--swapped", type=float, default=0.2, help="share of clips with the text of another one")
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--projects", type=int, default=1, help="each with other clips and errors")
+    parser.add_argument("--seed", type=int, default=0, help="of the first project")
     options = parser.parse_args()
     if options.recogniser:
         text_check.EMBEDDED = options.recogniser  # type: ignore[attr-defined]
-    shutil.rmtree(options.work, ignore_errors=True)
-    options.work.mkdir(parents=True)
-    measure(plant(read(options.people, options.fold, options.clips, options.seed), options), options.work)
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for seed in range(options.seed, options.seed + options.projects):
+        shutil.rmtree(options.work, ignore_errors=True)
+        options.work.mkdir(parents=True)
+        clips = read(options.people, options.fold, options.clips, seed)
+        measure(plant(clips, options.swapped, seed), options.work, found)
+    for error, reasons in sorted(found.items()):
+        total = reasons.total()
+        by_signal = sum(count for reason, count in reasons.items() if reason in BY_SIGNAL)
+        by_text = total - reasons["kept"] - by_signal
+        print(f"{error}: {total} clips; excluded by text {by_text / total:.1%}, by signal {by_signal / total:.1%}")
+        print(f"  {dict(reasons)}")
 
 
 def read(folder: Path, fold: int, count: int, seed: int) -> list[Planted]:
@@ -69,11 +81,11 @@ def read(folder: Path, fold: int, count: int, seed: int) -> list[Planted]:
     return chosen
 
 
-def plant(clips: Sequence[Planted], options: argparse.Namespace) -> list[Planted]:
+def plant(clips: Sequence[Planted], swapped: float, seed: int) -> list[Planted]:
     """Swap texts for ones of like length; leave a word out of a tenth of the others, put one into another tenth."""
-    random, planted = np.random.default_rng(options.seed), list(clips)
+    random, planted = np.random.default_rng(seed), list(clips)
     order = random.permutation(len(clips))
-    first, second, third = np.cumsum([round(share * len(clips)) for share in (options.swapped, 0.1, 0.1)])
+    first, second, third = np.cumsum([round(share * len(clips)) for share in (swapped, 0.1, 0.1)])
     texts = [clip.said for clip in clips]
     for number in order[:first]:
         planted[number] = replace(clips[number], text=similar(number, texts), error="swapped")
@@ -111,8 +123,8 @@ def length(text: str) -> int:
     return sum(len(word.units) for word in units_of("am").words(text))
 
 
-def measure(clips: Sequence[Planted], work: Path) -> None:
-    """Prepare the clips, and print which were excluded."""
+def measure(clips: Sequence[Planted], work: Path, found: defaultdict[str, Counter[str]]) -> None:
+    """Prepare the clips, count which were excluded, and print what that cost."""
     by_name = {f"{number:04}.wav": clip for number, clip in enumerate(clips)}
     for name, clip in by_name.items():
         soundfile.write(work / name, audio.load(clip.path, RATE), RATE)
@@ -126,21 +138,20 @@ def measure(clips: Sequence[Planted], work: Path) -> None:
         reported[type(fact).__name__] += 1
 
     contents = prepare(scan.recordings, work / "project" / "dataset", settings, report, problems=scan.problems)
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for kept in contents.clips.values():
         reason = kept.reason if kept.status == "excluded" else ""
-        found[by_name[Path(kept.source).name].error][str(reason) or "kept"] += 1
-    for error, reasons in sorted(found.items()):
-        total = reasons.total()
-        by_signal = sum(count for reason, count in reasons.items() if reason in BY_SIGNAL)
-        by_text = total - reasons["kept"] - by_signal
-        print(f"{error}: {total} clips; excluded by text {by_text / total:.1%}, by signal {by_signal / total:.1%}")
-        print(f"  {dict(reasons)}")
+        clip = by_name[Path(kept.source).name]
+        found[clip.error][str(reason) or "kept"] += 1
+        if clip.error == "right" and reason:
+            print(f"lost: {reason} {kept.note!r} in {clip.said!r}, {clip.path.name}")
     check = text_check.saved_check(work / "project" / "dataset", "am")
     seconds = sum(source.seconds for source in contents.recordings.values())
     print(check.limits if check else "no limits", dict(reported))
     used = time.process_time() - processor
-    print(f"{seconds:.0f} s of sound, {used:.0f} s of processor, {time.monotonic() - began:.0f} s")
+    elapsed, memory = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(
+        f"{seconds:.0f} s of sound, {used:.0f} s of processor, {elapsed:.0f} s, peak {memory:.1f} GB"
+    )
 
 
 if __name__ == "__main__":

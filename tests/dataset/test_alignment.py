@@ -12,7 +12,7 @@ import soundfile
 from tests.dataset.building import Built, built
 from tests.dataset.recordings import RATE, sentences
 from utils.config import DatasetConfig
-from utils.core.facts import Fact
+from utils.core.facts import Fact, Stop, StopRequested
 from utils.dataset.facts import Reason, RecordingWarning, SentencesMissing, TextsNotChecked, Unchecked
 from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
@@ -172,6 +172,15 @@ def test_parts_of_a_transcript_in_another_order_are_found() -> None:
     found, missing = words_of_transcript(heard(" ".join(sentences)), [*sentences[20:], *sentences[:20]], LETTERS, -4.0)
     assert missing == []
     assert [word.text for group in found for word in group] == " ".join(sentences).split()
+
+
+def test_the_search_for_lost_sentences_stops_when_asked() -> None:
+    random = np.random.default_rng(1)
+    sentences = [" ".join("".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(8)) for _ in range(12)]
+    asked = iter([Stop.NO, Stop.NO, Stop.SAVE])  # for the window, and for the first lost sentence
+    with pytest.raises(StopRequested):
+        words_of_transcript(heard(" ".join(sentences[:4])), sentences[4:], LETTERS, -4.0, lambda: next(asked))
+    assert next(asked, None) is None
 
 
 def test_a_missing_sentence_has_the_time_after_which_it_would_be() -> None:

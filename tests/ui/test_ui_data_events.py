@@ -14,6 +14,7 @@ from tests.ui import auditing, inside
 from tests.ui.data_folders import add_run, many_clips
 from utils.dataset import editor
 from utils.dataset.clip import Clip
+from utils.dataset.list_check import as_listed
 from utils.dataset.store import Store, View, load_dataset
 from utils.studio import projects
 from utils.studio.paths import Project
@@ -69,6 +70,18 @@ def test_clips_are_reviewed_while_a_training_runs(blocks: gr.Blocks, output: Pat
     clip = next(iter(load_dataset(project.dataset).kept))
     auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].reason == "noise"
+
+
+def test_a_list_is_repaired_with_one_click_until_it_is_undone(blocks: gr.Blocks, output: Path) -> None:
+    store = Store(Project(output / "voice").dataset)
+    fitting = store.read().kept
+    pairs = [as_listed(clip, "ሌላ ጽሑፍ") for clip in fitting]
+    store.put(clip for clip, _ in pairs)
+    store.propose({clip.id: change for clip, change in pairs})
+    auditing.act(blocks, "review", "repair_list", "voice", of=fitting[0].id)
+    assert [clip.text for clip in store.read().kept] == [clip.text for clip in fitting]
+    auditing.act(blocks, "review", "undo", "voice", of=fitting[0].id)
+    assert [clip.text for clip in store.read().excluded] == ["ሌላ ጽሑፍ"] * len(fitting)
 
 
 class Visitor:

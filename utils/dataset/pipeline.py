@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.core.facts import WarningFact
+from utils.core.facts import ShouldStop, WarningFact, never_stop
 from utils.dataset import cutting, filters
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.facts import CueDiffers, Reason
@@ -44,6 +44,7 @@ def process_recording(
     recogniser: Recogniser | None = None,
     second: Recogniser | None = None,
     check: "TextCheck | None" = None,
+    should_stop: ShouldStop = never_stop,
 ) -> tuple[Source, Iterator[ClipAudio]]:
     """Cut a recording, transcribe it if it has no text, measure and filter its clips; ``check`` judges given texts.
 
@@ -56,7 +57,7 @@ def process_recording(
     cues, warnings = list[Cue](), list[WarningFact]()
     if check and not recording.turns:
         rows = check.rows(recording.path, source.recording)
-        cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings)
+        cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings, should_stop)
     if not cues:
         cues, differing = _cut(recording, speech, seconds, settings)
         warnings += differing

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError, StorageError, explain
-from utils.core.facts import Progress, Report, ShouldStop, StopRequested, ignore, never_stop, raise_if_stopped, to_json
+from utils.core.facts import (
+    Progress,
+    Report,
+    ShouldStop,
+    Stop,
+    StopRequested,
+    ignore,
+    never_stop,
+    raise_if_stopped,
+    to_json,
+)
 from utils.core.storage import PARTIAL, file_lock, make_folder
 from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
 from utils.dataset import editor, split, statistics
@@ -88,7 +98,12 @@ def make_clips(
     check: "TextCheck | None" = None,
 ) -> MadeClips:
     """Write the clips of one recording; runs in a worker."""
-    source, processed = process_recording(*task, settings, *recognisers, check)
+
+    def should_stop() -> Stop:
+        report(0.0)  # raises where the work is to end
+        return Stop.NO
+
+    source, processed = process_recording(*task, settings, *recognisers, check, should_stop)
     clips, reported = [], time.monotonic()
     for clip, samples in processed:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""

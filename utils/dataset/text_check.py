@@ -77,13 +77,19 @@ class TextCheck:
         return _load(self.folder / LIMITS, self.language)
 
     def cut(
-        self, rows: Rows, recording: Recording, speech: Sequence[Span], seconds: float, settings: DatasetConfig
+        self,
+        rows: Rows,
+        recording: Recording,
+        speech: Sequence[Span],
+        seconds: float,
+        settings: DatasetConfig,
+        should_stop: ShouldStop = never_stop,
     ) -> tuple[list[Cue], list[Span], list[WarningFact]]:
         """Return the clips of a recording with text, cut in pauses between words, its speech, and warnings.
 
         There are none where words do not help: without speech, or for a short recording with another text.
         """
-        groups, missing = find_words(rows, self.limits.score, recording, self.units, seconds, settings)
+        groups, missing = find_words(rows, self.limits.score, recording, self.units, seconds, settings, should_stop)
         speech = with_words(speech, groups, settings)
         if not speech:
             return [], [], []
@@ -122,14 +128,20 @@ def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[Reason |
 
 
 def find_words(
-    rows: Rows, limit: float, recording: Recording, units: Units, seconds: float, settings: DatasetConfig
+    rows: Rows,
+    limit: float,
+    recording: Recording,
+    units: Units,
+    seconds: float,
+    settings: DatasetConfig,
+    should_stop: ShouldStop = never_stop,
 ) -> tuple[list[Group], list[UnsaidSentence]]:
     """Return the words of each subtitle or sentence, and the sentences that are not said."""
     if recording.cues:
         return words_of_cues(rows, recording.cues, units, limit), []
     whole = seconds <= settings.max_seconds
     sentences = [recording.text] if whole else sentences_of(recording.text, settings.language)
-    return words_of_transcript(rows, sentences, units, limit)
+    return words_of_transcript(rows, sentences, units, limit, should_stop)
 
 
 def sentences_of(text: str, language: str) -> list[str]:
@@ -264,7 +276,7 @@ def _lessons(
             reported = time.monotonic()
             report(Progress(number, len(recordings), "check_texts"))
         with contextlib.suppress(AmharicTtsError):  # reported when the recording is processed
-            for lesson in _lessons_of(recording, content, models, units, settings):
+            for lesson in _lessons_of(recording, content, models, units, settings, should_stop):
                 yield lesson
                 total += lesson.seconds
                 if total > LESSON_SECONDS:
@@ -272,11 +284,17 @@ def _lessons(
 
 
 def _lessons_of(
-    recording: Recording, content: str, models: Sequence[PhoneRecogniser], units: Units, settings: DatasetConfig
+    recording: Recording,
+    content: str,
+    models: Sequence[PhoneRecogniser],
+    units: Units,
+    settings: DatasetConfig,
+    should_stop: ShouldStop,
 ) -> Iterator[Lesson]:
     seconds = audio.duration(recording.path)
     limit = WORST if recording.cues or seconds <= settings.max_seconds else UNSAID
-    groups, _ = find_words(_rows(models, recording.path, content), limit, recording, units, seconds, settings)
+    rows = _rows(models, recording.path, content)
+    groups, _ = find_words(rows, limit, recording, units, seconds, settings, should_stop)
     cues = [_around(group, seconds) for group in _joined(groups, min(LESSON_LENGTH, seconds / LESSONS))]
     for cue, samples in zip(cues, read_spans(recording.path, [cue.span for cue in cues], RATE), strict=True):
         if samples.size and cue.span.seconds <= settings.max_seconds:

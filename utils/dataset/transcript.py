@@ -13,6 +13,7 @@ from itertools import accumulate, islice, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from utils.core.facts import ShouldStop, never_stop, raise_if_stopped
 from utils.dataset.facts import UnsaidSentence
 from utils.recognition.aligner import WORST, Rows, SpokenWord, align
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
@@ -56,16 +57,17 @@ def words_of_cues(rows: Rows, cues: Sequence[Cue], units: Units, limit: float) -
 
 
 def words_of_transcript(
-    rows: Rows, sentences: Sequence[str], units: Units, limit: float
+    rows: Rows, sentences: Sequence[str], units: Units, limit: float, should_stop: ShouldStop = never_stop
 ) -> tuple[list[Group], list[UnsaidSentence]]:
     """Find the sentences of a transcript; return their words in the order of the sound, and the sentences not said."""
     written = [units.words(sentence) for sentence in sentences]
     found: dict[int, Group] = {}
     for (first, end), span in _windows(rows, written):
+        raise_if_stopped(should_stop)
         groups = _align_window(rows, span, written[first:end], limit)
         found.update((first + number, group) for number, group in groups.items())
     missing, last = [], 0.0
-    _find_elsewhere(rows, written, found, limit)
+    _find_elsewhere(rows, written, found, limit, should_stop)
     for number, sentence in enumerate(sentences):
         if number in found:
             last = found[number][-1].span.end
@@ -74,11 +76,14 @@ def words_of_transcript(
     return sorted(found.values(), key=lambda group: group[0].span.start), missing
 
 
-def _find_elsewhere(rows: Rows, written: Sequence[Sequence[Word]], found: dict[int, Group], limit: float) -> None:
+def _find_elsewhere(
+    rows: Rows, written: Sequence[Sequence[Word]], found: dict[int, Group], limit: float, should_stop: ShouldStop
+) -> None:
     """Find sentences in speech that has no words yet: long ones wherever it is, such as a chapter in another order."""
     lost = [number for number, words in enumerate(written) if number not in found and _size(words) >= MIN_UNITS]
     anywhere, left = len(lost) * len(rows) <= LARGEST_SEARCH, LARGEST_SEARCH
     for number in sorted(lost, key=lambda number: -_size(written[number])):
+        raise_if_stopped(should_stop)
         words, tried = written[number], list[Group]()
         is_long = _size(words) >= ALONE
         for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and is_long):
