@@ -1,5 +1,6 @@
 """Whatever a browser or a program sends to the Data tab and to the projects: it gets a result or a readable error."""
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
 from tests.ui.data_folders import add_run, many_clips
+from utils.core.facts import to_json
 from utils.dataset import editor
 from utils.dataset.clip import Clip
+from utils.dataset.facts import ListPattern, TextsFitOtherClips
 from utils.dataset.list_check import as_listed
-from utils.dataset.store import Store, View, load_dataset
+from utils.dataset.store import FINDING, Store, View, load_dataset
 from utils.studio import projects
 from utils.studio.paths import Project
 from utils.ui import app, views
@@ -76,12 +79,14 @@ def test_a_list_is_repaired_with_one_click_until_it_is_undone(blocks: gr.Blocks,
     store = Store(Project(output / "voice").dataset)
     fitting = store.read().kept
     pairs = [as_listed(clip, "ሌላ ጽሑፍ") for clip in fitting]
+    found = TextsFitOtherClips(len(pairs), len(pairs), ListPattern.MIXED, 0, 0, 0, store.folder / "list_check.tsv")
+    store.set_meta(FINDING, json.dumps(to_json(found)))
     store.put(clip for clip, _ in pairs)
     store.propose({clip.id: change for clip, change in pairs})
     auditing.act(blocks, "review", "repair_list", "voice", of=fitting[0].id)
     assert [clip.text for clip in store.read().kept] == [clip.text for clip in fitting]
     auditing.act(blocks, "review", "undo", "voice", of=fitting[0].id)
-    assert [clip.text for clip in store.read().excluded] == ["ሌላ ጽሑፍ"] * len(fitting)
+    assert store.read().kept == []
 
 
 class Visitor:
