@@ -149,9 +149,7 @@ def measure(clips: Sequence[Planted], work: Path, found: defaultdict[str, Counte
     print(check.limits if check else "no limits", dict(reported))
     used = time.process_time() - processor
     elapsed, memory = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(
-        f"{seconds:.0f} s of sound, {used:.0f} s of processor, {elapsed:.0f} s, peak {memory:.1f} GB"
-    )
+    print(f"{seconds:.0f} s of sound, {used:.0f} s of processor, {elapsed:.0f} s, peak {memory:.1f} GB")
 
 
 if __name__ == "__main__":
