@@ -135,20 +135,3 @@ def test_what_was_spoken_before_ctrl_c_is_written_and_the_same_command_continues
     assert half.shape == whole.shape
     assert np.abs(half - whole).max() <= difference
     assert not list(tmp_path.glob(".half*"))
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ([], "text is empty"), (["ሰላም", "--out", "x.xyz"], "x.xyz"), (["ሰላም", "--model", "nowhere"], "nowhere"),
-        (["--file", "missing.txt"], "missing.txt"), (["ሰላም", "--speed", "9"], "speed"),
-    ],
-)  # fmt: skip
-def test_an_error_is_one_sentence(
-    words: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["speak", *words]) == 1
-    error = capsys.readouterr().err
-    assert message in error
-    assert "Traceback" not in error

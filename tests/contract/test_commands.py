@@ -59,6 +59,8 @@ FAILURES = {  # a command: its exit code and a part of what it says
     "speak ሰላም --model nowhere": (1, "nowhere"),
     "speak ሰላም --temperature 9": (1, "temperature: '9'"),
     "speak --file nowhere.txt": (1, "nowhere.txt"),
+    "speak ሰላም --out x.xyz": (1, "x.xyz"),
+    "speak ሰላም --speed 9": (1, "speed"),
     "export nowhere --out x": (1, "nowhere"),
     "evaluate --checkpoints nowhere": (1, "nowhere"),
     "advise --project none": (1, "none"),
