@@ -77,22 +77,6 @@ def test_a_damaged_fact_is_unrecognised(event: dict[str, object]) -> None:
     assert isinstance(from_json(event), Unrecognised)
 
 
-def test_a_fact_cannot_be_changed() -> None:
-    with pytest.raises(AttributeError):
-        ProbeInner(1).count = 2  # type: ignore[misc]
-
-
-@pytest.mark.parametrize("values", [(), (1, 2)])
-def test_wrong_arguments_are_refused(values: tuple[int, ...]) -> None:
-    with pytest.raises(TypeError):
-        ProbeInner(*values)
-
-
-def test_an_error_keeps_its_fields() -> None:
-    error = ProbeError("c1", seconds=2.0)
-    assert (error.clip, error.seconds, error.args) == ("c1", 2.0, ("c1", 2.0))
-
-
 def test_what_others_are_told_names_no_folder_of_a_detail() -> None:
     said = str(for_others(InternalError("OSError: /home/linda/voice/a.wav: no such file")))
     assert ("a.wav: no such file" in said, "linda" in said) == (True, False)
