@@ -1,6 +1,7 @@
 """Facts: typed values that survive a log."""
 
 import math
+import pickle
 from enum import StrEnum
 from pathlib import Path
 
@@ -75,6 +76,11 @@ def test_json_names_kind_then_level() -> None:
 )
 def test_a_damaged_fact_is_unrecognised(event: dict[str, object]) -> None:
     assert isinstance(from_json(event), Unrecognised)
+
+
+def test_an_error_of_another_process_has_its_fields() -> None:
+    error = pickle.loads(pickle.dumps(ProbeError("c1", seconds=2.0)))
+    assert (error.clip, error.seconds) == ("c1", 2.0)
 
 
 def test_what_others_are_told_names_no_folder_of_a_detail() -> None:
