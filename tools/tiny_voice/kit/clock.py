@@ -125,4 +125,5 @@ def _average(averages: Tensors, current: Tensors, count: Tensor | int) -> None:
 
 def autocast(device: torch.device) -> torch.autocast:
     """Return bf16 where the device multiplies it fast."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+    fast = device.type == "cuda" or torch.cpu.get_capabilities().get("avx512_bf16", False)
+    return torch.autocast(device.type, torch.bfloat16, enabled=fast)
