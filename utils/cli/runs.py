@@ -123,7 +123,7 @@ def start_and_follow(verb: str, config: Config, opened: Project, arguments: argp
 def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
     """Print events until the run ends; Ctrl-C saves the updates of a training and stops, a second one stops at once."""
     printer = EventPrinter(sys.stdout)
-    has_unsaved = False
+    has_unsaved = is_saving = False
     while True:
         try:
             state = run.current_state()  # before the events, so that the last ones are printed
@@ -142,13 +142,13 @@ def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
             saves = "Saving and stopping. Press Ctrl-C again to skip saving."
-            message = saves if has_unsaved else "Stopping now."
+            is_saving = has_unsaved and not is_saving
+            message = saves if is_saving else "Stopping now."
             print(message, file=sys.stderr, flush=True) if as_json else printer.print(message)
-            if has_unsaved:
+            if is_saving:
                 runs.stop_and_save(run)
             else:
                 runs.stop_now(run, grace=STOPPING_SECONDS)
-            has_unsaved = False
 
 
 def print_json(event: Event) -> None:
