@@ -18,7 +18,7 @@ from utils.ui.tabs.inference.background import build_compare, build_export, buil
 from utils.ui.tabs.inference.context import GROUPS, Context
 from utils.ui.tabs.inference.model import build_card, build_model, build_voice, picker_state
 from utils.ui.tabs.inference.speak import build_speak
-from utils.ui.tabs.inference.takes import build_takes
+from utils.ui.tabs.inference.takes import build_takes, sound_of
 from utils.ui.tabs.inference.text import build_text
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def build(page: PageContext) -> gr.Tab:
         with main:
             text = build_text(context)
             widgets = build_speak(context, text)
-            build_takes(context, text, widgets["chosen"], widgets.pop("audio"))
+            build_takes(context, text, widgets["chosen"], widgets["audio"])
         with gr.Accordion(t("inference.more"), open=False):
             for title, build_part in (
                 ("inference.files", build_file),
@@ -79,8 +79,8 @@ def connect_live_widgets(context: Context, widgets: dict[str, Any]) -> None:
             newest = next(iter(takes.names(opened)), "")
             shown = picker_state(context, opened, list_models(context.page.output), model or "", seen, language)
         except AmharicTtsError:  # shown in the header
-            return {"speak": {"visible": False}, "chosen": {"value": ""}}
-        return {**shown, "chosen": {"value": newest}}
+            return {"speak": {"visible": False}, "chosen": "", "audio": {"value": None}}
+        return {**shown, "chosen": newest, "audio": {"value": sound_of(opened, newest)}}
 
     page = context.page
     inputs = [page.project, context.model, page.language]

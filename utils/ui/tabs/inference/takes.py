@@ -37,18 +37,14 @@ MAX_SENTENCES = 50  # shown at a time
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr.Audio) -> None:
     """Lay out the selected take and the history, and show the sound of the take in the player."""
 
-    @show_errors
-    def show_sound(project: str, name: str | None) -> str | None:
-        opened = context.page.open(project)
-        return str(takes.take_folder(opened, name) / takes.AUDIO) if name else None
-
     def changed(action: Callable[[Project, object], str], say: str) -> Callable[[PanelRequest], dict[Any, Any]]:
         def act(request: PanelRequest) -> dict[Any, Any]:
             name = action(request.project, request.text("take"))
             names = takes.names(request.project)
             selected = name if name in names else next(iter(names), "")
             fresh = {"sentence": "", "first": "", "made": ""}
-            return {chosen: selected, **fresh, "said": t(say, request.language)}
+            sound = sound_of(request.project, selected)
+            return {chosen: selected, player: sound, **fresh, "said": t(say, request.language)}
 
         return act
 
@@ -63,7 +59,9 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
         return take.text, take.settings.get("model", ""), take.settings.get("reference", ""), settings
 
     def choose(request: PanelRequest) -> dict[Any, Any]:
-        return {chosen: request.text("take"), "sentence": "", "first": "", "made": "", "said": ""}
+        name = request.text("take")
+        sound = sound_of(request.project, name)
+        return {chosen: name, player: sound, "sentence": "", "first": "", "made": "", "said": ""}
 
     actions: dict[str, Any] = {
         "choose": choose,
@@ -84,7 +82,11 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
 
     inputs = {"take": chosen, **context.inputs}
     Panel(context.page, "takes", render, actions, [chosen, player, reused], inputs, DOWNLOAD)
-    chosen.change(show_sound, [context.page.project, chosen], player, **RAW_INPUTS, **PRIVATE_EVENT)
+
+
+def sound_of(project: Project, name: str) -> str | None:
+    """Return the path of the sound of a take, if there is one of this name."""
+    return str(takes.take_folder(project, name) / takes.AUDIO) if name in takes.names(project) else None
 
 
 def convert(request: PanelRequest) -> dict[Any, Any]:
@@ -237,8 +239,8 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
         for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
                 path.unlink(missing_ok=True)
-        sound = str(takes.take_folder(request.project, take.name) / takes.AUDIO)
-        return {player: sound, "said": t("inference.sentence_replaced", request.language)}
+        said = t("inference.sentence_replaced", request.language)
+        return {player: sound_of(request.project, take.name), "said": said}
 
     return {"again": again, "stop": stop, "accept": accept}
 
