@@ -49,7 +49,7 @@ def form(**changes: object) -> dict[str, object]:
 
 
 def test_problems_come_together_and_nothing_starts(client: Client, output: Path) -> None:
-    *_, problems = client.predict(**form(num_epochs=0, batch_size=None, learning_rate="fast"), api_name="/train")
+    problems = client.predict(**form(num_epochs=0, batch_size=None, learning_rate="fast"), api_name="/train")
     assert all(name in problems for name in ("(num_epochs)", "(batch_size)", "(learning_rate)"))
     assert runs.list_runs(Project(output / "default")) == []
 
