@@ -86,7 +86,7 @@ def test_sentences_that_join_leave_and_grow_at_random_meet_no_fault(
     recorder: Recorder, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
-    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem, **_: pytest.fail(problem))
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
     chance, speaker = random.Random(seed), decoder(recorder)
     opened: list[Any] = []  # each request with what it generates
     for _ in range(4):
@@ -150,7 +150,7 @@ def test_a_planted_fault_of_streams_and_graphs_is_found(
     recorder: Recorder, plant: Any, error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
-    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem, **_: pytest.fail(problem))
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
     plant(monkeypatch)
     with pytest.raises((DeviceError, ValueError), match=error):
         waits_of(recorder, 5, then=90)

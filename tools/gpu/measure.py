@@ -431,7 +431,10 @@ def resume() -> None:
         worst = max(float((one[k].float() - other[k].float()).abs().max()) for k in one)
         return all(torch.equal(one[k], other[k]) for k in one), worst
 
-    for mark, more in [("", {}), (" deterministic", {"DETERMINISTIC": "1"})][: 1 if ARGS.toy else 2]:
+    variants = [("", dict[str, str]())]
+    if not ARGS.toy:
+        variants.append((" deterministic", {"DETERMINISTIC": "1"}))
+    for mark, more in variants:
 
         def row() -> None:
             codes = [

@@ -100,7 +100,7 @@ def make_clips(
     """Write the clips of one recording; runs in a worker."""
 
     def should_stop() -> Stop:
-        report(0.0)  # raises where the work is to end
+        report(0.0)  # raises in this process if the work is to end; the parent ends its workers
         return Stop.NO
 
     source, processed = process_recording(*task, settings, *recognisers, check, should_stop)

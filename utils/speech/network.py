@@ -71,10 +71,10 @@ class DecoderNetwork:
         self.head = linear(gpt.mel_head.weight.to(self.device), gpt.mel_head.bias.to(self.device), precision)
         self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
 
-    def stop_graphs(self, problem: str, *, for_now: bool = False) -> None:
-        """Compute each step kernel by kernel, for now or from now on, and say why."""
-        logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS_NOW if for_now else Hindrance.NO_GRAPHS, problem))
-        self.uses_graphs = for_now
+    def stop_graphs(self, problem: str) -> None:
+        """Compute each step kernel by kernel from now on, and say why."""
+        logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS, problem))
+        self.uses_graphs = False
 
     def _table(self, embedding: nn.Embedding) -> Tensor:
         return embedding.weight.detach().to(self.device, torch.float32, copy=True)

@@ -5,6 +5,7 @@ the shape is exact. For graphs it is rounded up, so few of them serve all senten
 to the next: all read the same memory, which only grows. What a free row computes is never read.
 """
 
+import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -14,10 +15,13 @@ import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
+from utils.speech.facts import Hindrance, SpeechHindered
 from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose, random_numbers, row_settings
 from utils.speech.types import Sentence
 from utils.xtts.device import Arrival, is_out_of_memory, to_device, to_host, trim_memory
+
+logger = logging.getLogger(__name__)
 
 COLUMNS = 256  # a graph covers a multiple of these columns of the cache
 TOP_K = 64  # and any top k up to a multiple of this
@@ -66,6 +70,10 @@ class DecodingStep:
         self.pool: Any = None  # memory that the graphs share, since only one runs at a time
         self.is_full = False  # memory ran out in a capture: no graphs until all rows have ended
 
+    @property
+    def uses_graphs(self) -> bool:
+        return self.decoder.uses_graphs and not self.is_full
+
     def reserve(self, rows: int, columns: int = 0) -> None:
         """Make room for this many rows and columns."""
         self.cache.reserve(*self._rounded(rows, columns))
@@ -78,8 +86,9 @@ class DecodingStep:
         self.reserve(rows, LOADED_COLUMNS)
         for columns in range(COLUMNS, LOADED_COLUMNS + 1, COLUMNS):
             for size in range(rows.bit_length()):
-                if self.decoder.uses_graphs:
+                if self.uses_graphs:
                     self._graph(Shape(1 << size, columns, (0, TOP_K), is_even=False))
+        self.is_full = False
 
     def add(self, joining: Sequence[Joining]) -> None:
         """Add rows and read the prompts and the texts of their sentences."""
@@ -88,7 +97,7 @@ class DecodingStep:
         limits = [decoder.limit(sentence) for sentence in sentences]
         sizes = (len(s.tokenized.ids) + limit for s, limit in zip(sentences, limits, strict=True))
         columns = prompts[0].shape[-2] + max(sizes) + 3  # an ended row does one step more
-        self.reserve(first + len(joining), columns if decoder.uses_graphs else 0)
+        self.reserve(first + len(joining), columns if self.uses_graphs else 0)
         decoder.read(sentences, prompts, self.cache)
         numbers, used = (torch.zeros(len(joining), each.shape[1], dtype=each.dtype) for each in self.state[1::2])
         for row, sentence, limit in zip(numbers, sentences, limits, strict=True):
@@ -112,9 +121,9 @@ class DecodingStep:
 
     def __call__(self) -> StepResult:
         """Start a step of all rows; it may be read when the next one has been started."""
-        count, uses_graph = len(self.top_k), self.decoder.uses_graphs
+        count = len(self.top_k)
         end, is_even = self.cache.extend()
-        if not uses_graph:
+        if not self.uses_graphs:
             chosen, latents = self.compute(Shape(count, end, (min(self.top_k), max(self.top_k)), is_even))
             return to_host(chosen), latents
         span = 0, min(math.ceil(max(self.top_k) / TOP_K) * TOP_K, self.state.used.shape[1])
@@ -124,7 +133,7 @@ class DecodingStep:
 
     def _rounded(self, rows: int, columns: int) -> tuple[int, int]:
         """Round up for graphs, of which a few then serve all sentences."""
-        if not self.decoder.uses_graphs:
+        if not self.uses_graphs:
             return rows, columns
         return 1 << (rows - 1).bit_length(), math.ceil(columns / COLUMNS) * COLUMNS
 
@@ -145,8 +154,6 @@ class DecodingStep:
     def _graph(self, shape: Shape) -> Callable[[], Outputs]:
         """Return what does the same through the graph of this shape, which is captured once."""
         compute, state = partial(self.compute, shape), (self.state.counts, self.state.used)
-        if self.is_full:
-            return compute
         has_grown = self.captured is not self.cache.layers[0]
         if has_grown or (len(self.graphs) == MAX_GRAPHS and shape not in self.graphs):
             self.graphs.clear()
@@ -159,13 +166,22 @@ class DecodingStep:
             except RuntimeError as error:  # of any kind: each step works without a graph too
                 for each, copy in zip(state, before, strict=True):
                     each.copy_(copy)
-                self.graphs.clear()
-                self.captured = None
                 self.is_full = is_out_of_memory(error)
-                self.decoder.stop_graphs(str(error), for_now=self.is_full)
-                trim_memory()
+                problem = str(error)
+            if shape not in self.graphs:  # outside of except, which holds what must be freed
+                self._give_up(problem)
                 return compute
         return self.graphs[shape]
+
+    def _give_up(self, problem: str) -> None:
+        """Free all graphs and do without, until these rows have ended or, if memory is not the problem, for good."""
+        self.graphs.clear()
+        self.captured = self.pool = None
+        if self.is_full:
+            logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS_NOW, problem))
+            trim_memory()
+        else:
+            self.decoder.stop_graphs(problem)
 
 
 def capture(compute: Callable[[], Outputs], state: Sequence[Tensor], pool: Any) -> Callable[[], Outputs]:  # noqa: ANN401  # torch's token

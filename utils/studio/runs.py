@@ -338,13 +338,14 @@ def _leave_queue(run: Run) -> bool:
 
 
 def stop_now(run: Run, *, grace: float = 10.0) -> State:
-    """Request that a run stops without saving; after ``grace`` seconds, end its processes, which have as long again."""
+    """Request that a run stops without saving; after ``grace`` seconds, end its processes, and soon kill them."""
     _leave_queue(run)
     state = run.current_state()
     if state.status not in ACTIVE:
         return state
     if state.pid and state.machine != machine():
         raise RunElsewhereError(run.name, state.machine)
+    ending = min(grace, ENDING_SECONDS)
     try:
         write_atomically(run.stop_file, "now")
     except StorageError:
@@ -356,7 +357,7 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
             break
         time.sleep(POLL_SECONDS)
     state = run.current_state()
-    end_tree(state.pid, state.identity, grace=min(grace, ENDING_SECONDS))
+    end_tree(state.pid, state.identity, grace=ending)
     state = run.current_state()  # it may have written how it ended
     if state.status in ACTIVE or state.status is Status.LOST:
         with contextlib.suppress(StorageError):  # on a full disk it stays LOST

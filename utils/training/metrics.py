@@ -112,7 +112,7 @@ class Throughput:
         """Say once that the memory of the GPU is full, where Windows moves it to RAM instead of failing."""
         if self._was_full or sys.platform != "win32" or self.device.type != "cuda" or len(self.window) <= WARM_UP:
             return None
-        *others, newest = [timing.seconds / max(1, timing.padded) for timing in self.window]
+        *others, newest = [(timing.seconds - timing.data_wait) / max(1, timing.padded) for timing in self.window]
         slower = newest / (median(others) or newest or 1)
         free, total = torch.cuda.mem_get_info(self.device)
         self._was_full = slower > SLOWER and free < FULL * total

@@ -103,7 +103,7 @@ document.addEventListener("click", (event) => {
   setTimeout(() => button.removeAttribute("aria-busy"), PRESSED_MS);
 }, true);
 
-// One player for short sounds: the reference of a voice.
+// One player for short sounds, such as the reference of a voice, a sample or a new version of a sentence.
 const hearing = new Audio();
 for (const change of ["play", "pause", "ended"]) {
   hearing.addEventListener(change, () => {
@@ -112,6 +112,7 @@ for (const change of ["play", "pause", "ended"]) {
     }
   });
 }
+hearing.addEventListener("error", () => hearing.pause());
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-hear]");
   if (!button) return;
@@ -119,7 +120,7 @@ document.addEventListener("click", (event) => {
   hearing.pause();
   if (isSame) return;
   hearing.src = button.dataset.hear;
-  hearing.play();
+  hearing.play().catch(() => {});  // the mark on the button tells
 });
 
 // A notification when the training of the open project ends; the browser asks for permission at the first start.

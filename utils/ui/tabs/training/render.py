@@ -171,7 +171,7 @@ def command(text: str, language: str) -> str:
 
 
 def amount(project: Project, seconds: float | None, language: str) -> str:
-    """Return how much there is to learn from, and how long that will take if it is known."""
+    """Return how many clips there are, also to evaluate, and how long a training takes if that is known."""
     clips = Store(project.dataset).totals()["kept"]
     text = f"{t('steps.clips', language, count=clips.clips)}, {views.duration(clips.seconds, language)}"
     took = "" if seconds is None else views.duration(seconds, language)
