@@ -37,6 +37,7 @@ class SimulatedRun:
             data_ready=lambda: None,
             metrics=lambda _: {},
             pause=lambda *_: None,
+            full_memory=lambda: None,
             updates=0,
         )
         self.stopping, self.overfitting = EarlyStopping(), OverfittingGuard()
