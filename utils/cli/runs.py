@@ -116,16 +116,25 @@ def show(run: Run) -> None:
 def start_and_follow(verb: str, config: Config, opened: Project, arguments: argparse.Namespace) -> int:
     """Start a run and follow it until it ends, or return at once."""
     start = runs.start(verb, config, opened)
-    print(json.dumps({**to_json(start.fact), "kind": "run"}) if arguments.json else describe(start.fact), flush=True)
-    return 0 if arguments.detach else follow(start.run, as_json=arguments.json)
+    began = json.dumps({**to_json(start.fact), "kind": "run"}) if arguments.json else describe(start.fact)
+    if arguments.detach:
+        print(began, flush=True)
+        return 0
+    return follow(start.run, began, as_json=arguments.json)
 
 
-def follow(run: Run, *, offset: int = 0, as_json: bool = False) -> int:
-    """Print events until the run ends; Ctrl-C saves the updates of a training and stops, a second one stops at once."""
+def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False) -> int:
+    """Print how the run began and its events until it ends.
+
+    Ctrl-C saves the updates of a training and stops, a second one stops at once.
+    """
     printer = EventPrinter(sys.stdout)
     has_unsaved = is_saving = False
     while True:
         try:
+            if began:  # here, since whoever reads it may press Ctrl-C
+                print(began, flush=True)
+                began = ""
             state = run.current_state()  # before the events, so that the last ones are printed
             batch = read_events(run.events, offset)
             for event in batch.events:
