@@ -22,6 +22,7 @@ _AFTER_VERBS = frozenset(read("ወይ እንዴ እኮ እንጂ መሰለኝ �
 _SURELY = bare(read("እንጂ"))
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE = mask("P*"), mask("M* J*"), mask("I*")
+_MY_CONVERB = mask("Gp")
 
 
 class Choice(NamedTuple):
@@ -182,8 +183,8 @@ def _possessed(reading: Reading, place: Place, _: list[Reading]) -> float:
 
 def _first_person(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for "I, having done" in a sentence about what I did: ልጄን ስሜ ሄድኩ."""
-    is_converb = reading.kinds & mask("Gp") and reading.ending.marked == "e" and not place.is_last
-    return 1.2 * bool(is_converb and place.words[-1].endswith(("ku", "alEhu", "ahu", "Ehu")))
+    is_converb = reading.kinds & _MY_CONVERB and reading.ending.marked == "e" and not place.is_last
+    return 1.2 * bool(is_converb and place.words[-1].endswith(("ku", "ahu", "Ehu")))
 
 
 def _quoted(reading: Reading, place: Place, _: list[Reading]) -> float:

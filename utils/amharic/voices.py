@@ -96,7 +96,7 @@ def _nouns(chosen: Sequence[Reading]) -> tuple[list[Reading], bool]:
     """
     heads: list[Reading] = []
     is_by_somebody = False
-    is_shown = False  # ያ ክፉ ቀን is no adverb
+    is_shown = False  # behind a demonstrative, a time is a noun like others: ያ ክፉ ቀን
     phrase = ""  # በአሥራ አንድ ሰዓት: the preposition stands before the first word, the noun is the last
     for number, word in enumerate(chosen):
         pos, before = word.entry.pos, word.prefix.marked

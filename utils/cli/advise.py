@@ -17,8 +17,7 @@ from utils.dataset.metadata import read_clips
 from utils.dataset.store import open_store
 from utils.studio.facts import InputError, Problem
 from utils.studio.paths import project
-from utils.training.advice import Advice, TrainingData, advise, training_data
-from utils.training.facts import Promise
+from utils.training.advice import Advice, Promise, TrainingData, advise, training_data
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,6 +6,7 @@ Sources are what people published, upstream's recipe, or "not measured". docs/TR
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -14,7 +15,25 @@ from utils.core import languages, wording
 from utils.core.languages import AMHARIC
 from utils.dataset.metadata import read_language
 from utils.dataset.store import Store
-from utils.training.facts import Improvement, Promise
+
+
+class Promise(StrEnum):
+    """What to expect from an amount of data."""
+
+    RESEMBLES = "resembles"
+    FEW_HOURS = "few_hours"
+    TENS_OF_HOURS = "tens_of_hours"
+    HUNDRED_HOURS = "hundred_hours"
+
+
+class Improvement(StrEnum):
+    """What would improve the result more than any setting."""
+
+    NO_GPU = "no_gpu"
+    MORE_SPEECH = "more_speech"
+    MORE_SPEAKERS = "more_speakers"
+    LONGER_CLIPS = "longer_clips"
+
 
 TIERS = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # presets by GiB
 BATCHES = ((60, 16), (600, 32), (3000, 64), (math.inf, 252))  # minutes of data, clips per step

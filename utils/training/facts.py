@@ -388,21 +388,3 @@ class CheckpointContinued(WarningFact):
     step: int
     cause: Cause
     lost: int  # updates
-
-
-class Promise(StrEnum):
-    """What to expect from an amount of data."""
-
-    RESEMBLES = "resembles"
-    FEW_HOURS = "few_hours"
-    TENS_OF_HOURS = "tens_of_hours"
-    HUNDRED_HOURS = "hundred_hours"
-
-
-class Improvement(StrEnum):
-    """What would improve the result more than any setting."""
-
-    NO_GPU = "no_gpu"
-    MORE_SPEECH = "more_speech"
-    MORE_SPEAKERS = "more_speakers"
-    LONGER_CLIPS = "longer_clips"

@@ -110,7 +110,7 @@ class Probe:
 
 @contextmanager
 def probe(config: TrainConfig, size: ModelSize, device: torch.device) -> Iterator[Probe]:
-    """Open a probe; every one starts from the same weights, and what it changes in the process is undone."""
+    """Open a probe; every one starts from the same weights, and leaves the modes of torch as they were."""
     before, is_deterministic = gpu.tf32_state(), torch.are_deterministic_algorithms_enabled()
     try:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):

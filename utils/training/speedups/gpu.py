@@ -41,9 +41,10 @@ def tf32_state() -> dict[str, bool]:
 
 
 def make_deterministic(device: torch.device | str) -> Optimization:
-    """Use kernels that give the same numbers in each run; what has none raises an error. A CPU gives them anyway.
+    """Use kernels that give the same numbers in each run, until the process ends; what has none raises an error.
 
-    Fused attention then adds its gradients in a fixed order, which it does not with ``warn_only``.
+    Fused attention then adds its gradients in a fixed order, which it does not with ``warn_only``. A CPU gives the
+    same numbers anyway.
     """
     kind = torch.device(device)
     if kind.type not in {"cpu", "cuda"}:
