@@ -133,8 +133,9 @@ class _Scan:
 
     def result(self) -> ScanResult:
         """Read all files together, because the text of a recording may be another input."""
-        first = {file: place for place, file in reversed(self.files.items())}  # of links and other ways to one file
-        files = {place: file for place, file in self.files.items() if first[file] == place}
+        real = {place: file.resolve() if file.is_symlink() else file for place, file in self.files.items()}
+        first = {file: place for place, file in reversed(real.items())}  # of links and other ways to one file
+        files = {place: file for place, file in self.files.items() if first[real[place]] == place}
         folder = Folder(files, self.nearby, language=self.language, workspace=self.workspace, columns=self.columns)
         for path in self.others:
             folder.add_media(path)

@@ -113,7 +113,6 @@ class Folder:
         self.texts = [path for path, file in files.items() if not is_media(path) and has_text(path, file)]
         others = files.keys() - {*self.media, *self.texts}
         self.packed = sorted(path for path in others if is_packed(path, files[path]))
-        self.links = {path for path, file in self.files.items() if _leads_out(path, file)}
         self.warnings: dict[Path, list[Fact]] = {}  # about the encoding of texts
         self._read: dict[Path, str] = {}
 
@@ -184,8 +183,6 @@ class Folder:
             return Missing.SEVERAL
         if "\0" in written or len(written) > 4000:
             return Missing.NO_FILE
-        if self.links and any(path.name == re.split(r"[/\\]", written)[-1] for path in self.links):
-            return Missing.OUTSIDE
         target, root = near.parent / written.replace("\\", "/"), near.parent.resolve()
         try:
             exists, is_outside = os.path.lexists(target), not target.resolve().is_relative_to(root)
@@ -203,8 +200,7 @@ class Folder:
             return []
         last = wanted[-1]
         names = (last, UPLOADED.sub("", last), Path(last).stem if is_media(Path(last)) else last)
-        known = ([path for path in self._by_name.get(each, []) if path not in self.links] for each in names)
-        found = next(filter(None, known), [])
+        found = next(filter(None, (self._by_name.get(each, []) for each in names)), [])
         if len(found) < 2:
             return found
 
@@ -248,8 +244,3 @@ class Folder:
     def partner(self, path: Path) -> Path | str:
         """Return the recording of a text, or the name that it would have."""
         return next(iter(self.partners(path)[0]), path.stem)
-
-
-def _leads_out(path: Path, file: Path) -> bool:
-    """Return whether a link in a folder leads to a file elsewhere; a list of strangers may not use those."""
-    return path.is_symlink() and not file.is_relative_to(path.parent.resolve())

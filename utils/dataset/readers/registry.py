@@ -97,10 +97,14 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
 
 
 def add_files(found: dict[Path, Path], paths: Iterable[Path], problems: list[Bad]) -> None:
-    """Add files by their places; a pipe waits for a writer, and a device may never end."""
+    """Add files by their places; a pipe waits for a writer, and a device may never end.
+
+    A link stands for its file, but keeps its own name where the file has another, such as a hash in a cache of the hub.
+    """
     for path in paths:
         if path.is_file():
-            found[path] = path.resolve()
+            file = path.resolve()
+            found[path] = file if file.name == path.name else path
         elif path.exists() and (is_media(path) or path.suffix):
             problems.append(Bad(path, AudioFileError(path, AudioProblem.PIPE)))
         elif not path.exists():
