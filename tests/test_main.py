@@ -35,13 +35,6 @@ def test_the_overview_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> No
     assert all(f"  {verb} " in text for verb in known_verbs())
 
 
-def test_an_unknown_verb_and_an_error_are_one_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["fly"]) == 2
-    assert "fly" in capsys.readouterr().err
-    assert main(["runs", "show", "none", "--output", str(tmp_path)]) == 1
-    assert "has no run named 'none'" in capsys.readouterr().err
-
-
 def test_a_relative_home_is_the_same_folder_in_child_processes(tmp_path: Path) -> None:
     script = """
 from utils.__main__ import run
@@ -53,13 +46,6 @@ run(lambda: print(query(words, str.strip, timeout=60)))
     words = [sys.executable, "-c", script]
     run = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert run.stdout.strip() == str(tmp_path / "home" / "output")
-
-
-def test_train_shows_what_it_would_do(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["train", "--config", str(ROOT / "configs/standard.yaml"), "--num-epochs", "5", "--show"]) == 0
-    text = capsys.readouterr().out
-    assert "num_epochs: 5" in text
-    assert text.startswith("# python -m utils train ")
 
 
 @pytest.mark.parametrize(

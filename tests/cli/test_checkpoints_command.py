@@ -1,6 +1,5 @@
 """`python -m utils checkpoints`, as a person types it."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +8,9 @@ import pytest
 import soundfile
 import torch
 
-from tools import random_model
 from utils.__main__ import main
 from utils.studio.loading import training_reference
 from utils.xtts.checkpoints import CheckpointInfo, find, list_checkpoints, mark_best, write
-from utils.xtts.files import ABOUT_FILE, REFERENCE_FILE
-from utils.xtts.model import fingerprint, gpt_state
-from utils.xtts.tokenizer import Tokenizer
 
 Capture = pytest.CaptureFixture[str]
 RUN = "20260101-120000-train"
@@ -103,26 +98,3 @@ def test_the_voice_is_the_longest_clip_of_the_evaluation_list(tmp_path: Path) ->
     write(folder, {}, CheckpointInfo(step=6))
     assert training_reference(find(folder, 6)) == dataset / "wavs" / "eval2.wav"
     assert training_reference(find(folder, 5)) is None  # its settings are not those of a training
-
-
-@pytest.mark.slow
-def test_the_best_becomes_the_finished_model(tmp_path: Path, capsys: Capture) -> None:
-    base = random_model.build(tmp_path / "tiny")
-    folder = make_run(tmp_path)
-    state = {name: weight + 0.5 for name, weight in gpt_state(base).items()}
-    tokenizer = Tokenizer.load(base)
-    info = CheckpointInfo(
-        step=3, base=str(base), base_fingerprint=fingerprint(base), vocabulary_hash=tokenizer.vocabulary.hash
-    )
-    write(folder, state, info, tokenizer.save)
-    mark_best(folder, 3)
-    voice = tmp_path / "voice.wav"
-    voice.write_bytes((base / REFERENCE_FILE).read_bytes())
-    assert checkpoints(tmp_path, "promote", RUN, "--reference", str(voice)) == 0
-    ready = tmp_path / "default" / "ready"
-    promoted = gpt_state(ready)
-    assert promoted.keys() == state.keys()
-    assert all(torch.allclose(promoted[name], weight.half().float()) for name, weight in state.items())
-    about = json.loads((ready / ABOUT_FILE).read_text(encoding="utf-8"))
-    assert (about["run"], about["step"]) == (RUN, 3)
-    assert str(voice) in capsys.readouterr().out

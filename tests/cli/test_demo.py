@@ -9,18 +9,9 @@ from utils.__main__ import main
 from utils.cli import demo
 from utils.cli.demo import PAGE
 from utils.config import TrainConfig
-from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.studio import projects
 from utils.studio.facts import ProjectError
-from utils.studio.sample_project import AUDIO_FILE, DATA, SUBTITLE_FILE
-
-
-def test_the_recording_is_three_minutes_of_other_sentences_than_the_demo_speaks() -> None:
-    cues = read_cues(DATA / SUBTITLE_FILE)[0]
-    assert not set(demo.SENTENCES) & {cue.text for cue in cues}
-    assert 170 < audio.duration(DATA / AUDIO_FILE) < 181
-    assert cues[-1].span.end < audio.duration(DATA / AUDIO_FILE)
 
 
 def test_a_project_of_the_same_name_that_is_no_demonstration_is_left_alone(tmp_path: Path) -> None:

@@ -70,36 +70,6 @@ def dataset(output: Path) -> Dataset:
     return lambda *words: main(["dataset", *words, "--output", str(output)])
 
 
-def test_every_second_is_accounted_for_and_only_new_recordings_are_processed(tmp_path: Path, capsys: Capture) -> None:
-    subtitled(tmp_path / "in", 2)
-    (tmp_path / "in" / "broken.wav").write_bytes(b"no sound")
-    words = (tmp_path / "out", tmp_path / "in", *PREPARE, "--recogniser", "none")
-    assert prepare(*words) == 0
-    text = capsys.readouterr().out
-    assert "step 3/3 · 100 %" in text
-    assert re.search(r"Input 0\.3 min: in use 0\.\d", text)
-    assert "broken.wav cannot be decoded" in text
-    assert "Recordings: 2 added, 0 unchanged, 1 not used" in text
-    assert prepare(*words) == 0
-    assert "Recordings: 0 added, 2 unchanged, 1 not used" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ((), "No recordings are given"),
-        (("a|b.wav",), "has a | in its name"),
-        (("a.wav", "--min-seconds", "5", "--max-seconds", "3"), "should be less than"),
-    ],
-)
-def test_invalid_input_starts_no_run(tmp_path: Path, words: tuple[str, ...], message: str, capsys: Capture) -> None:
-    assert prepare(tmp_path, *words) == 1
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "default").exists()
-    assert main(["dataset", "stats", "--output", str(tmp_path)]) == 1
-    assert "python -m utils prepare" in capsys.readouterr().err
-
-
 def test_a_dataset_is_validated_and_counted(dataset: Dataset, output: Path, tmp_path: Path, capsys: Capture) -> None:
     vocabulary = str(write_vocabulary(tmp_path))
     assert dataset("validate", "--vocab", vocabulary) == 0

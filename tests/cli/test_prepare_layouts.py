@@ -22,15 +22,6 @@ def prepare(output: Path, *words: object) -> int:
     return main(["prepare", *map(str, words), *QUICK, "--output", str(output)])
 
 
-@pytest.mark.parametrize("name", ["nemo_offsets", "save_to_disk", "webdataset"])
-def test_the_clips_of_a_layout_have_its_texts(tmp_path: Path, name: str) -> None:
-    (tmp_path / "in").mkdir()
-    BY_NAME[name].build(tmp_path / "in")
-    assert prepare(tmp_path, tmp_path / "in") == 0
-    texts = " ".join(clip.text for clip in load_dataset(Project(tmp_path / "default").dataset).clips.values())
-    assert [text for text in TEXTS.values() if text not in texts] == []
-
-
 def test_each_clip_has_the_speaker_of_its_turn(tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     BY_NAME["kaldi_segments"].build(tmp_path / "in")

@@ -3,13 +3,12 @@
 import json
 import subprocess
 import sys
-import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from utils.core.errors import StorageError
-from utils.core.events import BLOCK, EventLog, as_integer, as_number, iter_events, read_events, read_tail, tail_offset
+from utils.core.events import BLOCK, EventLog, iter_events, read_events, read_tail, tail_offset
 from utils.core.facts import LineDamaged, to_json
 from utils.core.paths import ROOT
 
@@ -87,17 +86,6 @@ def test_a_log_of_version_1_1_is_continued(path: Path) -> None:
     assert [event["step"] for event in iter_events(path)] == [1, 2]
 
 
-@pytest.mark.parametrize(
-    ("value", "number", "integer"),
-    [
-        (-3, -3.0, -3), (0.5, 0.5, None), (True, None, None), ("3", None, None),
-        (float("nan"), None, None), (10**400, None, None), (2**53, None, None),
-    ],
-)  # fmt: skip
-def test_only_finite_numbers_are_numbers(value: object, number: float | None, integer: int | None) -> None:
-    assert (as_number(value), as_integer(value)) == (number, integer)
-
-
 def test_a_half_written_last_line_waits(path: Path) -> None:
     line = json.dumps({"kind": "whole"}).encode() + b"\n"
     path.write_bytes(line + line[:5])
@@ -160,12 +148,3 @@ def test_a_watcher_of_a_log_of_a_gigabyte_stays_small(path: Path) -> None:
     words = [sys.executable, "-c", WATCHER, str(path)]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(run.stdout) < 40
-
-
-def test_a_large_limit_takes_no_more_memory_than_the_file_needs(path: Path) -> None:
-    with EventLog(path) as log:
-        log.emit("progress", step=1)
-    tracemalloc.start()
-    assert len(read_events(path, 0, 1 << 30).events) == 1
-    assert tracemalloc.get_traced_memory()[1] < 1 << 20
-    tracemalloc.stop()

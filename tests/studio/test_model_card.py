@@ -65,6 +65,11 @@ def test_the_embedded_voice_has_our_licence(tiny_folder: Path, amharic: Tokenize
     assert "license: apache-2.0" in write_card(opened_model(TINY_MODEL, amharic), "voice")
 
 
+def test_the_card_has_the_error_rates_of_a_report(model: Any, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text('{"summary": {"mine": {"cer": 0.125}}}')
+    assert "0.125" in write_card(model, "voice", report=tmp_path / "report.json")
+
+
 @pytest.mark.parametrize("content", ["", "{}", '{"summary": [1]}', '{"summary": {"a": 5}}'])
 def test_a_file_that_is_no_report_is_refused(model: Any, tmp_path: Path, content: str) -> None:
     (tmp_path / "report.json").write_text(content)
