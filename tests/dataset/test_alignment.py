@@ -18,7 +18,7 @@ from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media.audio import Samples
-from utils.recognition.aligner import Rows, SpokenWord, align, score
+from utils.recognition.aligner import Rows, SpokenWord, align
 from utils.recognition.spans import Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
 from utils.recognition.thresholds import WORDS, Limits, limit_between
@@ -77,16 +77,6 @@ def test_words_that_are_read_differently_on_their_own_stay_together(text: str, t
     assert whole == re.sub("[ ʔː.]", "", pack.phonemize(pack.normalize(text)))
 
 
-def test_words_get_times_and_a_wrong_text_a_low_score() -> None:
-    rows = heard("abc defg")
-    aligned = align(rows, LETTERS.words("abc defg"))
-    assert aligned
-    assert aligned.score == pytest.approx(0, abs=0.01)
-    assert [word.span.start for word in aligned.words] == pytest.approx([0.16, 0.56], abs=0.05)
-    assert score(rows, [unit for word in LETTERS.words("hij klmn") for unit in word.units]) < -5
-    assert align(rows, LETTERS.words("abc defg" * 20)) is None
-
-
 def test_a_word_too_many_and_a_word_left_out_are_found_where_they_are() -> None:
     extra = align(heard("abc defg"), LETTERS.words("abc xyz defg"))
     assert extra
@@ -123,14 +113,6 @@ def test_in_a_small_project_the_gap_between_right_and_wrong_words_decides() -> N
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
     return [SpokenWord(text, Span(start, end), 0.0, 3) for text, start, end in words]
-
-
-def test_a_recording_is_cut_in_pauses_between_words_wherever_a_subtitle_ends() -> None:
-    """Each subtitle ends within speech: its words go where they are said."""
-    speech = [Span(0, 5), Span(5.8, 11), Span(12, 17), Span(20, 22)]
-    groups = [said(("a", 0, 2.5), ("b", 3, 5), ("c", 6, 8)), said(("d", 8, 11), ("e", 12, 14.5)), said(("f", 15, 17))]
-    clips = cut_words(groups, speech, 23, SETTINGS)
-    assert [cue.text for cue in clips] == ["a b", "c d", "e f", ""]
 
 
 def test_speech_that_is_too_long_is_cut_between_words() -> None:

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.building import SETTINGS, built, die_on_talk1, recordings
-from utils.config import DatasetConfig
-from utils.core.facts import Progress, Stop, StopRequested
+from utils.core.facts import Progress
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
 from utils.studio.paths import Project
@@ -41,21 +40,6 @@ def test_processes_make_the_same_dataset_and_report_progress(project: Project, t
     assert len(report.contents.kept) >= 4
     assert (report.prepared.added, report.bad) == (4, local.bad)
     assert [fact.percent for fact in report.facts if isinstance(fact, Progress)][-1] == 100.0
-
-
-@pytest.mark.parametrize("settings", [SETTINGS, PROCESSES], ids=["serial", "processes"])
-def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: DatasetConfig) -> None:
-    scan = recordings(tmp_path / "in", 4)
-
-    def stop_after_the_first() -> Stop:
-        return Stop.SAVE if Store(project.dataset).read().recordings else Stop.NO
-
-    with pytest.raises(StopRequested):
-        built(scan, project, settings, should_stop=stop_after_the_first)
-    finished = len(Store(project.dataset).read().recordings)
-    assert 0 < finished < 4
-    report = built(scan, project, settings)
-    assert (report.prepared.added, report.prepared.known) == (4 - finished, finished)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

@@ -5,7 +5,7 @@ import json
 import re
 import zipfile
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -181,19 +181,6 @@ def test_parquet_holds_the_audio_and_says_so(folder: Path, tmp_path: Path) -> No
     first = table.to_pylist()[0]
     assert first["audio"]["bytes"] == (folder / "wavs" / "r0-0.wav").read_bytes()
     assert (first["text"], first["speaker_name"], first["end"]) == ("ሰላም r0 0", "speaker", 4.0)
-
-
-@pytest.mark.parametrize("shape", ["zip", "parquet"])
-def test_an_export_names_no_folder_of_this_machine(
-    folder: Path, tmp_path: Path, shape: Literal["zip", "parquet"]
-) -> None:
-    made = export(folder, tmp_path / "out.zip", shape)
-    if made.is_file():
-        with zipfile.ZipFile(made) as archive:
-            archive.extractall(tmp_path / "b")
-    files = [path for path in (made, *(tmp_path / "b").rglob("*"), *made.rglob("*")) if path.is_file()]
-    assert files
-    assert not [path for path in files if b"/in/" in path.read_bytes()]
 
 
 def test_each_problem_is_named_with_its_line(folder: Path) -> None:

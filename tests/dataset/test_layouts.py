@@ -139,17 +139,6 @@ def lose_a_recording(folder: Path) -> None:
         media[0].unlink()
 
 
-def write_stray(folder: Path) -> None:
-    write(folder, "more/stray.txt", "ይህ ጽሑፍ የማንም አይደለም")
-
-
-def mix_in_another_layout(folder: Path) -> None:
-    (folder / "mixed").mkdir()
-    for name in ("m1", "m2"):
-        audio(folder, f"mixed/{name}.wav")
-        write(folder, f"mixed/{name}.txt", "ሌላ አቀማመጥ ነው")
-
-
 def recode(encoding: str, newline: str = "\n") -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         for path in sorted(folder.rglob("*")):
@@ -166,15 +155,3 @@ def recode(encoding: str, newline: str = "\n") -> Callable[[Path], None]:
 def name_in_ethiopic(folder: Path) -> None:
     for path in sorted(folder.rglob("*"), key=lambda path: -len(path.parts)):
         path.rename(path.with_name(path.name.replace("s1", "ሰላም").replace("talk", "ንግግር").replace("film", "ፊልም")))
-
-
-CHANGES = {
-    "renamed columns": rename_column,
-    "a recording is missing": lose_a_recording,
-    "a stray text": write_stray,
-    "two layouts": mix_in_another_layout,
-    "BOM": recode("utf-8-sig"),
-    "CRLF": recode("utf-8", "\r\n"),
-    "UTF-16": recode("utf-16"),
-    "Ethiopic names": name_in_ethiopic,
-}

@@ -9,7 +9,6 @@ from utils.config import DatasetConfig
 from utils.dataset.clip import Clip
 from utils.dataset.filters import judge
 from utils.media.audio import Samples
-from utils.media.loudness import loudness
 from utils.recognition.levels import ClipScores, measure, signal_to_noise
 from utils.recognition.spans import Span
 
@@ -30,14 +29,6 @@ def test_the_noise_is_estimated_from_the_pauses(snr_db: float) -> None:
     without_pauses = signal_to_noise(noisy(snr_db)[RATE // 2 : 7 * RATE // 2], RATE, [Span(0, 3)])
     assert without_pauses is not None
     assert min(snr_db, 18) - 6 < without_pauses < snr_db + 4  # a lower bound: speech is never silent for long
-
-
-def test_loudness_is_that_of_bs_1770() -> None:
-    tone = np.sin(np.arange(5 * 48_000, dtype=np.float64) * 2 * np.pi * 997 / 48_000).astype(np.float32)
-    assert loudness(tone, 48_000) == pytest.approx(-3.01, abs=0.05)  # the reference tone of the standard, one channel
-    assert loudness(tone * np.float32(0.1), 48_000) == pytest.approx(-23.01, abs=0.05)
-    assert loudness(np.zeros(RATE, np.float32), RATE) is None
-    assert loudness(np.ones(100, np.float32), RATE) is None
 
 
 def test_a_clip_is_measured_as_a_whole() -> None:

@@ -90,15 +90,6 @@ def test_a_database_that_another_program_has_changed_is_read(tmp_path: Path) -> 
     assert store.read().clips["r0-0"].text == "ሰላም"
 
 
-def test_an_edit_is_sealed_when_the_lists_are_written(tmp_path: Path) -> None:
-    two_recordings(tmp_path)
-    write_lists(tmp_path)
-    editor.set_text(tmp_path, "r0-0", "ሰላም")
-    assert not (tmp_path / SEAL).exists()
-    write_lists(tmp_path)
-    assert (tmp_path / SEAL).exists()
-
-
 def test_what_version_1_1_stored_as_sentences_is_read(tmp_path: Path) -> None:
     store = two_recordings(tmp_path)
     with store.transaction() as db:
@@ -303,23 +294,6 @@ def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: p
     while (counts := background.latest(store)) is None:
         time.sleep(0.01)
     assert counts.revision < store.meta("revision")  # so they are counted again
-
-
-def test_edits_that_follow_each_other_are_counted_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clips = [example_clip(number) for number in (1, 2, 3)]
-    store, background, revisions = stored(tmp_path, clips), background_counts.BackgroundCounts(), set[int]()
-    monkeypatch.setattr(background_counts, "PAUSE", 0.5)
-    while (counts := background.latest(store)) is None:
-        time.sleep(0.01)
-    for each in clips:
-        editor.exclude(store.folder, [each.id], "a cough")
-        background.latest(store)
-        time.sleep(0.05)
-    while counts.revision < store.meta("revision"):
-        counts = background.latest(store) or counts
-        revisions.add(counts.revision)
-        time.sleep(0.01)
-    assert len(revisions) == 2  # the one from before the edits, and the one after them
 
 
 @pytest.mark.slow

@@ -65,15 +65,6 @@ def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> 
     ] == []
 
 
-def test_the_shipped_sentences_have_every_sound_and_so_do_the_first_ten_chosen() -> None:
-    shipped, first = prompts.shipped(), prompts.choose(20)
-    assert len(shipped) == len(set(shipped)) == 250
-    assert all(text == text.strip() for text in shipped)
-    assert prompts.missing_sounds(shipped) == prompts.missing_sounds(first[:10]) == ()
-    assert first == prompts.choose(20)
-    assert set(prompts.choose(300, read=first)) == set(shipped) - set(first)
-
-
 @pytest.mark.parametrize(("text", "sounds"), [("ሰላም", set("səlam")), ("…", set()), ("3", set("sost"))])
 def test_the_sounds_of_a_text_are_known(text: str, sounds: set[str]) -> None:
     assert set(PHONES) - set(prompts.missing_sounds([text])) == sounds
