@@ -2,21 +2,19 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
 import pytest
 import torch
 
-from tests.training.running import events, figures, resume, same, settings, trained, weights
+from tests.training.running import events, figures, resume, settings, trained
 from tests.training.trainable import write_dataset
 from tools import random_model
 from utils.core.errors import AmharicTtsError
 from utils.studio.paths import Project
-from utils.studio.runs import Run, Status, create
+from utils.studio.runs import Run
 from utils.training.errors import TrainingError
-from utils.training.step import TrainStep
 from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
@@ -60,29 +58,6 @@ def test_batch_size_times_accumulation_is_what_counts(tmp_path: Path, dataset: P
     for name, kind in (("loss", "train"), ("grad_norm", "train"), ("loss", "evaluation")):
         first, second = (figures(run, name, kind) for run in runs)
         assert first == pytest.approx(second, rel=1e-5)
-
-
-@pytest.mark.parametrize("at", [2, 4])  # before the first save, so from the start with the same seed, and after it
-def test_an_interrupted_run_continues_to_the_same_weights(
-    whole: Run, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch, at: int
-) -> None:
-    config = settings(tmp_path, dataset)
-    run = create("train", config, Project(tmp_path))
-    original = TrainStep.run
-
-    def breaking(self: TrainStep, update: Any) -> Any:
-        if update.number == at:
-            raise RuntimeError("broken")
-        return original(self, update)
-
-    monkeypatch.setattr(TrainStep, "run", breaking)
-    with pytest.raises(RuntimeError, match="broken"):
-        resume(run, config)
-    assert run.read_state().status is Status.FAILED
-    monkeypatch.undo()
-    resume(run, config)
-    assert same(weights(run), weights(whole))
-    assert figures(run, "step")[-1] == 6
 
 
 @pytest.mark.parametrize(

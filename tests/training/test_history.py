@@ -9,7 +9,7 @@ import pytest
 from utils.core.events import EventLog
 from utils.core.facts import LinesMissing, Optimization, Progress, to_json
 from utils.core.wording import describe
-from utils.studio.run_history import MAX_POINTS, EventReader, HistoryCache, RunHistory
+from utils.studio.run_history import EventReader, HistoryCache, RunHistory
 from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
 from utils.training.facts import MemoryPlan
@@ -95,21 +95,6 @@ def test_every_kind_of_event_is_read() -> None:
     assert history.samples[0].text == "ሰላም"
 
 
-def test_damaged_lines_are_skipped_and_a_half_written_one_waits(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    write(path, train(1))
-    with path.open("ab") as file:
-        file.write(b'{"kind": "train", "step\n\xff\xfe\x00\n[1]\n"x"\n\n{"kind": "train", "step": 2, "loss_audio": 1.0')
-    reader = EventReader(path)
-    assert steps(reader.read()) == [1]
-    with path.open("ab") as file:
-        file.write(b"}\n")
-    assert steps(reader.read()) == [1, 2]
-    path.unlink()
-    write(path, train(1))
-    assert steps(reader.read()) == [1]  # the file was replaced
-
-
 @pytest.mark.parametrize("value", ["1" + "0" * 400, "NaN", "[1]", "null", '"five"'])
 def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> None:
     run = Run(tmp_path)
@@ -136,23 +121,6 @@ def test_a_snapshot_does_not_change(tmp_path: Path) -> None:
     write(run.events, train(2), {"kind": "warning", "message": "b"})
     assert steps(cache.read(run)) == [1, 2]
     assert (steps(shown), [describe(warning) for warning in shown.warnings]) == ([1], ["a"])
-
-
-@pytest.mark.alone
-def test_a_large_log_is_read_in_short_calls_and_its_curve_is_thinned(tmp_path: Path) -> None:
-    path, count = tmp_path / "events.jsonl", 200_000
-    write(path, *(train(step, step / count) for step in range(1, count + 1)))
-    reader = EventReader(path)
-    durations: list[float] = []
-    while not durations or reader.history.read < 1:
-        began = time.perf_counter()
-        reader.read(0.05)
-        durations.append(time.perf_counter() - began)
-    assert min(durations) < 0.3
-    assert reader.history.step > count - 1000
-    points = reader.history.points("loss_audio")
-    assert MAX_POINTS <= len(points) < 2 * MAX_POINTS
-    assert all(abs(value - step / count) < 1e-6 for step, value in points)
 
 
 def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> None:

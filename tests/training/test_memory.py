@@ -111,27 +111,6 @@ def test_each_setting_changes_its_part_at_full_size(settings: dict[str, Any], ex
     assert {part: parts[part] / GIB for part in expected} == pytest.approx(expected, rel=0.1, abs=0.03)
 
 
-def gpu_for(**settings: Any) -> Device:
-    """A GPU on which an update of the small model with these settings just fits."""
-    return Device("cuda", memory.estimate(TrainConfig(**settings), GPU, SMALL).needed, "", half=True)
-
-
-@pytest.mark.parametrize(
-    ("name", "size", "grad_acumm", "fitting", "split_size", "split_grad_acumm"),
-    [
-        pytest.param("batch_size", 3, 5, 15, 15, 1, marks=pytest.mark.long),
-        ("batch_size", 3, 5, 7, 5, 3),
-        pytest.param("batch_tokens", 4000, 2, 2500, 2000, 4, marks=pytest.mark.long),
-    ],
-)
-def test_the_same_effective_batch_is_split(
-    name: str, size: int, grad_acumm: int, fitting: int, split_size: int, split_grad_acumm: int
-) -> None:
-    config = TrainConfig.parse({name: size, "grad_acumm": grad_acumm})
-    fitted, _ = memory.fit_batch(config, gpu_for(**{name: fitting, "grad_acumm": 2}), SMALL)
-    assert fitted == memory.changed(config, {name: split_size, "grad_acumm": split_grad_acumm})
-
-
 def test_where_nothing_fits_the_setting_that_helps_is_named() -> None:
     config = TrainConfig(enable_sdpa=False, batch_size=1, grad_acumm=1)
     needed = memory.estimate(config, GPU, SMALL).needed

@@ -45,25 +45,6 @@ def assert_same(actual: Tensor, expected: Tensor) -> None:
     assert float((actual - expected).norm() / expected.norm()) < 1e-5
 
 
-def test_a_clip_is_spelled_out_as_coqui_does_it() -> None:
-    clip = Example(np.array([7, 8]), np.array([500, 600, 700], np.int16), np.ones((43, 80), np.float16))
-    batch = pack([clip, clip], TOKENS, masked=np.array([[0, 0], [1, 3]]))
-    parts = {name: part.tolist() for name, part in batch.parts._asdict().items()}
-    assert parts["text_ids"] == [99, 7, 8] * 2
-    assert parts["text_targets"] == [7, 8, 0] * 2
-    assert parts["text_positions"] == [0, 1, 2] * 2
-    assert parts["text_index"] == [32, 33, 34, 42 + 32, 42 + 33, 42 + 34]
-    assert parts["audio_ids"] == [1024, 500, 600, 700, 1025, 1025, 1025] * 2
-    assert parts["audio_positions"] == [0, 1, 2, 3, 4, 5, 6] * 2
-    assert parts["audio_index"] == [*range(35, 42), *range(42 + 35, 42 + 42)]
-    assert parts["counted_targets"] == [500, 600, 700, 1025, 1025, 1025, 1025, 500, 1025, 1025, 1025, 1025]
-    assert parts["counted_index"] == [*range(35, 42), 77, 80, 81, 82, 83]
-    assert (batch.length, batch.clips, batch.text_count, batch.audio_count) == (42, 2, 6, 12)
-    assert (batch.positions, batch.padded) == (84, 84)
-    assert batch.mel.shape == (2, 80, 43)
-    assert batch.mel.dtype == torch.float16
-
-
 def test_a_batch_is_the_sum_of_its_clips_and_of_its_halves(model: PackedGpt) -> None:
     whole = pack(examples(), TOKENS, masked=MASKED)
     expected = learned(model, [whole])

@@ -4,19 +4,17 @@ import dataclasses
 from collections import Counter
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.building import clip as made_clip
-from tests.training.made_clips import MadeClips, made_lengths
+from tests.training.made_clips import made_lengths
 from tests.training.running import events, figures, resume, same, trained, weights
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
 from utils.training.batches import ReplayClips, UpdatePlan
-from utils.training.clips import JoinedSource
 from utils.xtts import checkpoints
 from utils.xtts.vocabulary import Vocabulary
 
@@ -57,17 +55,6 @@ def test_every_update_has_the_share_and_every_clip_comes_equally_often(
     for part in (range(OWN, OWN + 30), range(OWN + 30, OWN + 39)):
         times = [drawn[clip] for clip in part]
         assert max(times) - min(times) <= 1
-
-
-def test_joined_sources_read_the_clips_of_each() -> None:
-    first, second = made_lengths(4), made_lengths(3, seed=1)
-    parts = MadeClips(first), MadeClips(second)
-    for part, clips in zip(parts, (CLIPS[:4], CLIPS[4:7]), strict=True):
-        part.clips = clips
-    joined = JoinedSource(parts)
-    assert np.array_equal(joined.lengths.ids, [*first.ids, *second.ids])
-    assert np.array_equal(joined.read(5, 6, 0, 9).mel, parts[1].read(1, 2, 0, 9).mel)
-    assert parts[1].read_clips == [1, 1]
 
 
 @pytest.mark.parametrize(("data", "message"), [("a=0", "positive"), ("a|b=-1", "positive"), ("a=much", "much")])

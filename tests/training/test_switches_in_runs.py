@@ -10,13 +10,11 @@ from torch._dynamo.utils import counters
 
 from tests.training.running import events, figures, trained, weights
 from tools import random_model
-from utils.config import TrainConfig
 from utils.studio.paths import Project
 from utils.training.data_loader import Update
 from utils.training.errors import ClipsDoNotFitError, NotFiniteError
-from utils.training.facts import BatchesHalved, RolledBack, TextRead, TrackerFailed, UpdateSkipped
+from utils.training.facts import BatchesHalved, RolledBack, TrackerFailed, UpdateSkipped
 from utils.training.packing import PackedBatch, PackedGpt
-from utils.training.preparation import text_change
 from utils.training.step import TrainStep
 from utils.xtts import checkpoints, device, model
 from utils.xtts.adapters import add_lora, load_adapter, merged_state
@@ -69,21 +67,6 @@ def test_switches_act_and_the_run_learns(
     assert losses[-1] < losses[0]
     state = checkpoints.read_state(checkpoints.find(run.folder, "newest").folder)
     assert {"gpt.h.0.attn.c_attn.weight", "mel_head.weight"} <= state.keys()
-
-
-@pytest.mark.parametrize(
-    ("changes", "changed", "mode"),
-    [
-        ({}, 3, "latin"),
-        ({"text_mode": "ipa"}, 3, "ipa"),
-        ({"use_amharic_g2p": False}, 0, "fidel"),
-        ({"language": "sw"}, 0, "fidel"),
-    ],
-)
-def test_what_the_model_reads_is_reported(changes: dict[str, Any], changed: int, mode: str) -> None:
-    clips: list[Any] = [None] * 3
-    change = text_change(TrainConfig.parse(changes), clips)
-    assert (change.changed, change.detail) == (changed, TextRead(mode))
 
 
 def test_mixed_precision_is_read_from_the_first_batch(

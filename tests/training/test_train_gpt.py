@@ -18,7 +18,6 @@ from utils.gpt_train import train_gpt
 from utils.studio import paths
 from utils.studio.paths import Project, list_projects
 from utils.studio.runs import list_runs, project_of
-from utils.training.errors import TrainingError
 from utils.xtts import hub
 
 Capture = pytest.CaptureFixture[str]
@@ -64,13 +63,6 @@ def test_a_resumed_call_gives_the_weights_of_one_call_and_of_the_command(
     assert capsys.readouterr().err == ""
     assert result.updates == 6
     assert same(weights(list_runs(project)[0]), weights(trained(tmp_path / "other", dataset, **constant)))
-
-
-@pytest.mark.slow
-def test_what_a_resumed_call_may_not_change_is_refused(project: Project) -> None:
-    train_gpt(**{**QUICK, "custom_model": random_base(), "output_path": str(project.root), "progress": False})
-    with pytest.raises(TrainingError, match="settings"):
-        train_gpt(output_path=str(project.root), resume="latest", learning_rate=1e-2, progress=False)
 
 
 def test_without_a_run_there_is_nothing_to_resume(tmp_path: Path) -> None:

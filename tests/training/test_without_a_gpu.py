@@ -115,14 +115,6 @@ def test_scaled_losses_change_no_number_and_every_step_is_the_scalers(monkeypatc
 
 
 @pytest.mark.usefixtures("scaled")
-def test_a_step_that_leaves_the_scaler_out_is_found() -> None:
-    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
-        probed.step.optimizer = unwrap_optimizer(probed.step.optimizer)
-        with pytest.raises(RuntimeError, match="unscale_"):
-            probed.run([random_batch(probed.tokens, CLIP, 2)], 2)
-
-
-@pytest.mark.usefixtures("scaled")
 def test_the_scaler_goes_on_after_an_update_that_did_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def fill_memory(_gradients: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
