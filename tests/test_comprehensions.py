@@ -7,8 +7,6 @@ reads is then taken for the variable of the other (python/cpython#118513).
 import ast
 from collections.abc import Iterator
 
-import pytest
-
 from utils.core.paths import ROOT
 
 INLINED = ast.ListComp | ast.SetComp | ast.DictComp
@@ -61,17 +59,3 @@ def test_no_two_comprehensions_mean_different_things_by_one_name() -> None:
         if (mixed := mixed_names(function))
     ]
     assert found == []
-
-
-@pytest.mark.parametrize(
-    ("body", "mixed"),
-    [
-        ("[sys for sys in []]\n    [sys.path for _ in [1]]", {"sys"}),
-        ("[sys for sys in []]\n    [sys.path for sys in [1]]", set()),
-        ("sys = 1\n    [sys for sys in []]\n    [sys for _ in [1]]", set()),
-        ("[sys for sys in [[sys for _ in [1]] for sys in [2]]]", set()),
-    ],
-)
-def test_a_name_of_two_meanings_is_found(body: str, mixed: set[str]) -> None:
-    (function,) = functions(f"def f():\n    {body}\n")
-    assert mixed_names(function) == mixed

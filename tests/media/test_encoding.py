@@ -1,4 +1,3 @@
-import io
 import operator
 from pathlib import Path
 
@@ -7,11 +6,10 @@ import numpy as np
 import pytest
 import soundfile
 
-from tests.speech.made_speech import tone
 from utils.core.errors import StorageError
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.encoding import AUDIO_FORMATS, Chapter, Tags, encode_stream, to_pcm16, wav_header, write_audio
+from utils.media.encoding import AUDIO_FORMATS, Chapter, Tags, encode_stream, to_pcm16, write_audio
 from utils.media.facts import AudioFileError, AudioProblem
 
 RATE = 24_000
@@ -117,12 +115,3 @@ def test_loud_samples_are_held_and_do_not_wrap(suffix: str, tmp_path: Path) -> N
     assert np.frombuffer(to_pcm16(loud), "<i2").tolist() == stored
     write_audio(tmp_path / f"a{suffix}", loud, RATE)
     assert soundfile.read(tmp_path / f"a{suffix}", dtype="int16")[0].tolist() == stored
-
-
-def test_a_wav_of_unknown_length_is_read_to_its_end(tmp_path: Path) -> None:
-    path = tmp_path / "a.wav"
-    path.write_bytes(wav_header() + to_pcm16(tone(0.5)))
-    assert len(wav_header()) == 44
-    assert np.abs(audio.load(path, RATE) - tone(0.5)).max() < 2e-5
-    with av.open(io.BytesIO(path.read_bytes())) as container:
-        assert container.streams.audio[0].rate == RATE

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from tests.speech import amharic_model
-from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
+from tests.speech.small_decoder import SAMPLED, prompt, sentences, talking_gpt
 from utils.config import SpeechConfig
 from utils.speech import tasks
-from utils.speech.batching import MAX_ROWS, Batch
+from utils.speech.batching import Batch
 from utils.speech.decoder import Decoder
 from utils.speech.session import Check, SpeechSession
 from utils.speech.synthesizer import Synthesizer, open_voice
@@ -74,48 +74,8 @@ def test_a_sentence_is_the_same_whoever_joins_and_leaves(decoder: Decoder) -> No
     assert (decoder.batch.rows, decoder.batch.requests) == ([], [])
 
 
-def test_a_short_sentence_joins_a_full_batch_at_the_next_step(decoder: Decoder) -> None:
-    steps: list[int] = []
-    endless = sentence(limit=500)
-    decoder.on_step = lambda: steps.append(len(decoder.batch.rows))
-    with closing(decoder.request(prompt(), SpeechConfig(batch_size=MAX_ROWS))) as book:
-        read = [book.add(endless) for _ in range(2 * MAX_ROWS)]
-        book.wait(lambda: len(read[0].codes) > 2)
-        assert len(decoder.batch.rows) == MAX_ROWS
-        with closing(decoder.request(prompt(), SpeechConfig())) as short:
-            steps.clear()
-            generation = short.add(sentence(limit=1))
-            short.wait(lambda: generation.finished)
-            assert len(steps) == 2  # one step, in which each request is checked once
-            assert not read[0].finished
-
-
-def test_free_rows_go_to_the_request_that_has_the_fewest(decoder: Decoder) -> None:
-    with closing(decoder.request(prompt(), SAMPLED)) as first, closing(decoder.request(prompt(), SAMPLED)) as second:
-        for request in (first, second):
-            made = [request.add(sentence(limit=40)) for _ in range(2 * MAX_ROWS)]
-        second.wait(lambda: bool(made[0].codes))
-        counts = [sum(row.request is request for row in decoder.batch.rows) for request in (first, second)]
-        assert counts == [MAX_ROWS // 2] * 2
-
-
 def fail(*_: object) -> None:
     raise ZeroDivisionError
-
-
-@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "cancelled"])
-def test_rows_of_a_cancelled_request_are_free_after_one_step(decoder: Decoder, is_closed: bool) -> None:
-    with closing(decoder.request(prompt(), SAMPLED)) as request:
-        made = [request.add(sentence(limit=400)) for _ in range(4)]
-        request.wait(lambda: len(made[0].codes) == 3)
-        if is_closed:
-            request.close()
-        else:
-            decoder.on_step = fail
-            with pytest.raises(ZeroDivisionError):
-                request.wait(lambda: made[0].finished)
-        assert decoder.batch.rows == []
-        assert len(made[0].codes) <= 4
 
 
 def test_an_error_of_one_request_is_not_that_of_another(decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:

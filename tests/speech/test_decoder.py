@@ -12,7 +12,7 @@ from tests.rehearsal import Tape
 from tests.speech.small_decoder import GREEDY, SAMPLED, TEXTS, coqui_codes, prompt, sentence, sentences, talking_gpt
 from tests.training.small_gpt import START_AUDIO
 from utils.config import SpeechConfig
-from utils.core.errors import SpeedupError, TextError
+from utils.core.errors import TextError
 from utils.speech import steps
 from utils.speech.decoder import Decoder
 from utils.speech.precision import computes_bf16
@@ -108,33 +108,6 @@ def test_a_cache_that_grows_and_shrinks_changes_nothing(gpt: Any, monkeypatch: p
     assert [each.codes for each in Decoder(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
 
 
-@pytest.mark.parametrize(
-    ("precision", "near"), [("fp32", 1e-4), ("int8", 0.5), pytest.param("bf16", 0.1, marks=needs_bf16)]
-)
-def test_the_scores_of_given_codes_are_those_of_coqui(gpt: Any, precision: Any, near: float) -> None:
-    codes = [3, 141, 59, 26, 535, 897]
-    scores, _ = Decoder(gpt, precision).score(sentence(), prompt(), torch.tensor(codes))
-    with torch.no_grad():
-        wanted = gpt.mel_head(second_pass(gpt, TEXTS[0], [*codes, 7]))
-    torch.testing.assert_close(scores, wanted, atol=near, rtol=0)
-    assert scores.std() > 1  # the tolerances are small beside it
-
-
-def test_the_gpt_is_unchanged_and_may_be_changed_or_consumed(gpt: Any) -> None:
-    before = {name: weight.clone() for name, weight in gpt.state_dict().items()}
-    wanted = generate_alone(Decoder(gpt)).codes
-    assert all(torch.equal(weight, before[name]) for name, weight in gpt.state_dict().items())
-    for consume in (False, True):
-        given = talking_gpt(3, end=3.0)
-        layers = [weakref.ref(weight) for weight in given.gpt.h.parameters()]
-        decoder = Decoder(given, consume=consume)
-        assert {layer() is None for layer in layers} == {consume}
-        with torch.no_grad():
-            for weight in given.parameters():
-                weight.zero_()
-        assert generate_alone(decoder).codes == wanted
-
-
 class TapeRecorder:
     """Records steps as on a GPU, and counts."""
 
@@ -186,18 +159,6 @@ def test_replayed_steps_are_the_steps_bit_for_bit(precision: Any, monkeypatch: p
     assert captures == recorder.captures < 30  # the second time, all graphs are there
 
 
-def test_the_number_of_graphs_is_limited(gpt: Any, decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    graphed = Decoder(gpt)
-    graphed.uses_graphs = True
-    monkeypatch.setattr(steps, "MAX_GRAPHS", 2)
-    monkeypatch.setattr(steps, "capture", recorder := TapeRecorder())
-    for top_k in (50, 100, 200, 50):  # each a multiple of 64
-        config = SpeechConfig(top_k=top_k)
-        assert generate_alone(graphed, config=config).codes == generate_alone(decoder, config=config).codes
-    assert recorder.captures == 4
-    assert len(recorder.tapes) == 2
-
-
 def test_a_text_that_is_too_long_is_refused_before_the_first_step(decoder: Decoder) -> None:
     with pytest.raises(TextError, match="403"):
         decoder.generate([sentence(), sentence([5] * 403)], prompt(), GREEDY)
@@ -208,13 +169,6 @@ def test_a_limit_beyond_the_model_is_the_models() -> None:
     generation = generate_alone(Decoder(short), sentence(limit=10_000))
     assert len(generation.codes) == short.max_gen_mel_tokens
     assert not generation.ended
-
-
-def test_a_gpt_with_adapters_is_refused() -> None:
-    gpt = talking_gpt()
-    gpt.gpt.h[1].attn.c_attn = torch.nn.Linear(64, 192)
-    with pytest.raises(SpeedupError, match="Linear"):
-        Decoder(gpt)
 
 
 @pytest.mark.gpu

@@ -76,10 +76,3 @@ def test_codes_come_as_often_as_they_are_likely(generator: Any) -> None:
     shares = torch.bincount(codes, minlength=CODES) / rows
     wanted = transformers_probabilities(generator, scores()[0], [], config)
     torch.testing.assert_close(shares, wanted, atol=0.03, rtol=0)
-
-
-def test_rows_of_different_settings_are_sampled_as_alone() -> None:
-    numbers = torch.full((len(SETTINGS),), 0.7)
-    together = choose(scores().expand(len(SETTINGS), -1), numbers, *rows_of([3], *SETTINGS))[0]
-    alone = [choose(scores(), numbers[:1], *rows_of([3], config))[0] for config in SETTINGS]
-    assert together.tolist() == torch.cat(alone).tolist()

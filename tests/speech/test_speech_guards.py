@@ -93,11 +93,6 @@ def test_audio_is_judged(make: Callable[[], Samples], kind: FlagKind | None, sec
     assert all(flag.seconds == pytest.approx(seconds, abs=0.15) for flag in flags)
 
 
-def test_a_flag_says_its_figures() -> None:
-    assert str(Flag(FlagKind.SHORT, 0.5, 21)).startswith("Too short for its text: 0.5 s for 21 sounds.")
-    assert "21" in Flag(FlagKind.SHORT, 0.5, 21).text("am")
-
-
 @pytest.mark.parametrize("stored", ["1: short: 0.3 s for 12 sounds", "short: 0.3 s for 12 sounds", {"kind": "short"}])
 def test_a_stored_flag_is_read(stored: str | dict[str, str]) -> None:
     assert Flag.read(stored) == Flag(FlagKind.SHORT)

@@ -14,10 +14,8 @@ from tools.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
 from utils.core.facts import Fact, Stop, StopRequested
-from utils.integrations.dubbing import dub
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
-from utils.recognition.spans import Cue, Span
 from utils.speech import synthesizer as module
 from utils.speech.attempts import best_takes
 from utils.speech.facts import FlagKind, SentenceSpoken
@@ -119,15 +117,6 @@ def test_each_sentence_is_reported(model: Synthesizer) -> None:
     reported = [(fact.number, fact.total, fact.text) for fact in facts if isinstance(fact, SentenceSpoken)]
     assert reported == [(1, 2, "ሰላም ለዓለም።"), (2, 2, "እንዴት ነህ?")]
     assert np.array_equal(speech.samples, model.speak(TEXT, PLAIN).samples)
-
-
-def test_subtitles_are_spoken_in_their_time(model: Synthesizer) -> None:
-    cues = [Cue(Span(1.0, 1.6), "ሰላም"), Cue(Span(2.0, 2.5), "♪"), Cue(Span(3.0, 4.0), "እንዴት ነህ?")]
-    timeline = dub(model, cues, PLAIN)
-    assert len(timeline.samples) == 4 * OUTPUT_RATE
-    assert not timeline.samples[:OUTPUT_RATE].any()
-    assert timeline.samples[round(1.1 * OUTPUT_RATE) : round(1.4 * OUTPUT_RATE)].any()
-    assert timeline.cues[1].flag
 
 
 PHONES = "sɛlamnɛwtenastɨllɨɲ"

@@ -177,15 +177,6 @@ def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, t
 
 
 @pytest.mark.slow
-def test_an_export_is_replaced_and_other_files_stay(ready: LoadedModel, tmp_path: Path) -> None:
-    publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
-    (tmp_path / "voice" / "mine.txt").write_text("mine")
-    publish(ready, tmp_path / "voice", PublishOptions(), "new")
-    assert {path.name for path in (tmp_path / "voice").iterdir()} == PUBLISHED_FILES | {"mine.txt"}
-    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
-
-
-@pytest.mark.slow
 def test_a_full_disk_is_refused_before_writing(
     ready: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

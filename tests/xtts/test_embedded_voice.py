@@ -1,14 +1,11 @@
 """The voice that comes with the program: what it is, what it says, and what plain coqui-tts makes of it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import soundfile
 import torch
 
 from tests.xtts.exporting import plain_model
@@ -64,12 +61,3 @@ def test_plain_coqui_speaks_with_every_stored_voice() -> None:
         sound = model.synthesize("selam", speaker=speaker, language="en", max_new_tokens=40)["wav"]
         assert np.isfinite(sound).all()
         assert len(sound) > 4_000
-
-
-@pytest.mark.long
-def test_the_command_of_coqui_speaks_with_a_stored_voice(tmp_path: Path) -> None:
-    program, config, sound = Path(sys.executable).parent / "tts", TINY_MODEL / "config.json", tmp_path / "selam.wav"
-    voice = ("--speaker_idx", "Genet", "--language_idx", "en")
-    model = ("--model_path", str(TINY_MODEL), "--config_path", str(config))
-    subprocess.run([program, "--text", "selam", *voice, *model, "--out_path", str(sound)], check=True)
-    assert soundfile.info(sound).duration > 0.2

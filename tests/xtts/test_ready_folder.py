@@ -15,7 +15,7 @@ from utils.xtts import export
 from utils.xtts.codec import AudioEncoder
 from utils.xtts.export import write_ready
 from utils.xtts.facts import ModelFileError, ModelProblem
-from utils.xtts.model import load_gpt, match_gpt
+from utils.xtts.model import load_gpt
 from utils.xtts.tokenizer import Tokenizer
 
 State = dict[str, torch.Tensor]
@@ -71,26 +71,6 @@ def test_plain_coqui_speaks_with_voices_that_the_base_stored_in_half_precision(
     model = plain_model(write_ready(tmp_path / "ready", base, trained, amharic, None, {}))
     for speaker in stored:
         assert len(model.synthesize("hello", speaker=speaker, language="en", max_new_tokens=8)["wav"])
-
-
-def test_half_precision_halves_the_gpt_and_loads_in_full(
-    ready: Path, tiny_folder: Path, amharic: Tokenizer, trained: State, tmp_path: Path
-) -> None:
-    folder = write_ready(tmp_path / "half", tiny_folder, trained, amharic, None, {}, half=True)
-    gpt = load_gpt(folder)
-    assert gpt.mel_head.weight.dtype == torch.float32
-    assert torch.allclose(gpt.mel_head.weight, trained["mel_head.weight"], rtol=1e-3)
-    saved = (ready / "model.pth").stat().st_size - (folder / "model.pth").stat().st_size
-    assert saved > 0.9 * 2 * sum(weight.numel() for weight in trained.values())
-
-
-def test_duplicates_that_generating_adds_to_the_gpt_are_left_out(
-    tiny_folder: Path, amharic: Tokenizer, tmp_path: Path
-) -> None:
-    gpt = load_gpt(tiny_folder, amharic)
-    gpt.init_gpt_for_inference()
-    assert any(name.startswith(export.DUPLICATES) for name in gpt.state_dict())
-    assert match_gpt(write_ready(tmp_path / "ready", tiny_folder, gpt.state_dict(), amharic, None, {})).complete
 
 
 def test_other_weights_are_refused_and_nothing_changes(

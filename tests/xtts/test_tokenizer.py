@@ -3,8 +3,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.xtts.small_vocabulary import write_vocabulary
 from utils.core.errors import VocabularyError
@@ -137,27 +135,8 @@ def test_tokens_typed_as_text_do_not_act_as_tokens(latin: Tokenizer) -> None:
     assert set(tokens[1:]) & latin.vocabulary.special <= {"[SPACE]", "[UNK]"}
 
 
-@given(text=st.text(max_size=60))
-def test_any_string_is_either_read_whole_or_refused_by_name(latin: Tokenizer, text: str) -> None:
-    reading = latin.tokenize(text, "am")
-    assert ("[UNK]" in reading.tokens) == bool(reading.unknown)
-    if reading.unknown:
-        with pytest.raises(VocabularyError, match="no symbol for"):
-            latin.encode(text, "am")
-    else:
-        assert latin.decode(latin.encode(text, "am")) == reading.model_text
-
-
 @pytest.mark.parametrize("mode", TEXT_MODES)
 def test_any_other_script_can_be_read(base: Vocabulary, mode: TextMode) -> None:
     texts = ["ሰላም ንዓለም።", "ಕನ್ನಡ ಭಾಷೆ", "Waa caadi!"]
     tokenizer = prepare_tokenizer(base, "ti", mode=mode, texts=texts)
     assert all(len(tokenizer.encode(text, "ti")) > 3 for text in texts)
-
-
-def test_long_sentences_are_cut_at_clauses_to_fit_the_model(latin: Tokenizer) -> None:
-    text = "ልጆቹ ሜዳ ላይ ኳስ ይጫወታሉ፣ " * 30 + "በሰላም ግቡ። ደህና እደሩ።"
-    pieces = latin.split(text, "am")
-    assert max(len(latin.encode(piece, "am")) for piece in pieces) <= AmharicPack().token_limit
-    assert " ".join(pieces).split() == text.split()
-    assert all(piece[-1] in "፣።" for piece in pieces)
