@@ -1,7 +1,6 @@
 """Behind the Data tab: the inputs of a project, why something is disabled, and what is shown of clips."""
 
 import errno
-import json
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +17,9 @@ from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
 from utils.core.errors import DataError, FileDamagedError
 from utils.core.events import EventLog
-from utils.core.facts import to_json
-from utils.dataset import editor
 from utils.dataset.editor import available_actions
-from utils.dataset.facts import ListPattern, Reason, TextsFitOtherClips
-from utils.dataset.list_check import as_listed
-from utils.dataset.store import FINDING, ClipPage, Store
+from utils.dataset.facts import Reason
+from utils.dataset.store import ClipPage
 from utils.recognition.spans import Span
 from utils.studio import uploads
 from utils.studio.paths import Project
@@ -260,21 +256,3 @@ def test_the_list_of_sources_says_what_each_file_is(tmp_path: Path) -> None:
     assert "1.5 min · 18 subtitle lines from talk0.am.srt" in shown
     assert "subtitles of talk0.wav" in shown
     assert t("data.downloaded_by_step_1", "en") in shown
-
-
-def test_ten_clips_are_shown_with_the_text_that_fits_until_the_list_is_repaired(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    clips = [replace(example_clip(number * 10), text=f"fits {number}") for number in range(12)]
-    pairs = [as_listed(clip, f"listed {number}") for number, clip in enumerate(clips)]
-    found = TextsFitOtherClips(12, 12, ListPattern.SHIFTED, 0, 0, 0, tmp_path / "list_check.tsv")
-    store.set_meta(FINDING, json.dumps(to_json(found)))
-    store.put(clip for clip, _ in pairs)
-    store.propose({clip.id: change for clip, change in pairs})
-    shown = clip_render.repair(store, "en")
-    assert (shown.count("<td>listed"), shown.count("<td>fits")) == (10, 10)
-    assert "12 of 12 texts fit other clips: shifted by one" in shown
-    editor.repair_list(tmp_path)
-    assert clip_render.repair(store, "en") == ""
-    assert [clip.text for clip in store.clips(status="kept")] == [clip.text for clip in clips]
-    editor.undo(tmp_path)
-    assert clip_render.repair(store, "en") == shown

@@ -8,7 +8,6 @@ from typing import Any
 import gradio as gr
 import pytest
 from gradio.block_function import BlockFunction
-from gradio.blocks import Block
 from gradio.state_holder import SessionState
 
 from tests.ui import auditing, inside
@@ -236,21 +235,3 @@ def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blo
     )
     assert "ɡənːa" in str(shown)
     assert overrides(project.pronunciations) == {word: "ɡənːa"}
-
-
-@pytest.mark.parametrize(
-    ("project", "empty"), [("../../etc", False), ("", False), (None, True), ("voice", True), ("not there yet", True)]
-)
-def test_every_event_returns_a_result_or_a_readable_error(
-    blocks: gr.Blocks, project: str | None, *, empty: bool
-) -> None:
-    def value(block: Block) -> Any:
-        if block.elem_id == "project":
-            return project
-        return None if isinstance(block, gr.State) or empty else auditing.value_of(block)
-
-    errors = {
-        auditing.name_of(event): send(blocks, event, [value(block) for block in event.inputs])
-        for event in auditing.handlers(blocks)
-    }
-    assert {name: error for name, error in errors.items() if error} == {}

@@ -2,7 +2,6 @@
 
 import re
 import string
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -11,16 +10,11 @@ import pytest
 from tests.run_kinds.count import CountConfig
 from tests.worded import worded
 from utils.core.errors import AmharicTtsError, DataError, RunBusyError
-from utils.core.paths import ROOT, validate_name
-from utils.core.storage import write_atomically
+from utils.core.paths import ROOT
 from utils.core.wording import TABLES, read_table
 from utils.core.wording import rows as phrases
-from utils.studio import comparisons, downloads, reference_clips, takes
 from utils.studio.facts import RunActiveError
-from utils.studio.models import tokenizer_of
-from utils.studio.paths import Project, project
-from utils.studio.runs import find_run
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe_error
 from utils.ui.page import show_errors
 
 ROWS = [row for table in (TABLES / "page").glob("*.tsv") for row in read_table(table)]
@@ -46,26 +40,6 @@ def raised(action: Any) -> AmharicTtsError:
     with pytest.raises(AmharicTtsError) as caught:
         action()
     return caught.value
-
-
-def test_the_commonest_errors_are_shown_in_amharic_with_their_cure(tmp_path: Path) -> None:
-    empty = Project(tmp_path)
-    for action in (
-        lambda: validate_name("../up"),
-        lambda: find_run(empty, "r1"),
-        lambda: tokenizer_of(""),
-        lambda: tokenizer_of(str(tmp_path)),
-        lambda: reference_clips.candidates(empty),
-        lambda: takes.load(empty, "gone"),
-        lambda: takes.restore(empty),
-        lambda: comparisons.create_comparison(empty, ["a", "b"], ""),
-        lambda: downloads.pause(tmp_path),
-        lambda: project("a/../../b", tmp_path),
-        lambda: write_atomically(tmp_path, "text"),
-    ):
-        shown = describe_error(raised(action), "am")
-        assert "በእንግሊዝኛ" not in shown
-        assert CURE in shown, shown
 
 
 def test_the_problems_of_a_form_are_translated_one_by_one() -> None:
@@ -97,10 +71,3 @@ def test_a_handler_fails_in_the_language_of_the_page_without_a_traceback(
         act(language)
     assert caplog.records == []  # an expected error needs no traceback in the log, from us or from gradio
     assert not raised.value.print_exception
-
-
-def test_one_thing_is_not_counted_in_the_plural() -> None:
-    assert t("steps.clips", "en", count=1) == "1 clip"
-    assert t("steps.clips", "en", count=2) == "2 clips"
-    assert t("steps.clips", "am", count=1) == "1 ቅንጥብ"
-    assert t("steps.clips", "am", count=2) == "2 ቅንጥቦች"

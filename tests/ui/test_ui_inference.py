@@ -6,15 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
 
 from tests.studio.test_takes import make_take, spoken
 from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
 from utils.core.paths import TINY_MODEL
-from utils.core.wording import describe
-from utils.speech import precision
 from utils.speech.facts import Flag, FlagKind
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import SpeechStart
@@ -85,12 +82,6 @@ def test_texts_do_not_become_html() -> None:
         "speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(Flag(FlagKind.SHORT),)),), (HTML,)
     )
     assert "<img" not in preview_html(TextPreview((reading,)), "en") + facts_html(take, "en")
-
-
-def test_the_reason_for_a_precision_is_said_in_amharic(tmp_path: Path) -> None:
-    requested, measured = precision.choose("cpu", "fp32"), precision.choose("cpu", path=tmp_path / "precision.json")
-    for choice in (requested, requested.for_model(torch.nn.Linear(1, 1)), measured):
-        assert describe(choice.gpt_reason, "am") != describe(choice.gpt_reason)
 
 
 @pytest.mark.slow

@@ -22,7 +22,6 @@ from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.studio.run_state import State
 from utils.training.model_size import ModelSize, random_gpt
-from utils.training_optimizations import TrainingOptimizer
 from utils.ui.i18n import t
 from utils.ui.settings_form import SettingsForm
 from utils.ui.tabs.training import render, settings
@@ -170,13 +169,6 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     assert training_checks.differences([first, second, third]) == {"num_epochs": ["", 5, 3]}
 
 
-def test_compared_runs_are_called_by_their_day_and_time(tmp_path: Path) -> None:
-    runs = [make_run(Project(tmp_path), f"20261128-14{minute}00-train", num_epochs=minute) for minute in (20, 30)]
-    shown = render.comparison_table(runs, [RunHistory()] * 2, "en")
-    assert "Saturday 28/11 14:20:00" in shown
-    assert "20261128" not in shown
-
-
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     run = make_run(Project(tmp_path), "a")
     history = RunHistory(switches={HTML: Optimization(HTML, 1, HTML)}, active={HTML: HTML}, phase=Progress(1, 2, HTML))
@@ -188,19 +180,6 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
     shown += render.switch_hint("enable_sdpa", None, Optimization("enable_sdpa", 30, HTML), "en")
     assert "<img" not in shown
-
-
-@pytest.mark.parametrize("is_on", [True, False])
-def test_what_the_boxes_did_is_said_in_amharic(*, is_on: bool) -> None:
-    boxes = ("enable_grad_checkpoint", "enable_sdpa", "enable_mixed_precision")
-    config = TrainConfig.parse(dict.fromkeys(boxes, is_on))
-    with torch.device("meta"):
-        gpt = random_gpt(ModelSize(layers=2, dim=64, heads=4, text_rows=100))
-    for name, change in TrainingOptimizer(config, "cpu").apply(gpt).items():
-        english, amharic = (render.effect_of(change, language) for language in ("en", "am"))
-        assert english in render.switch_hint(name, None, change, "en")
-        assert amharic in render.switch_hint(name, None, change, "am")
-        assert english != amharic, name
 
 
 def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:

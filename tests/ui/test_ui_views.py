@@ -76,18 +76,6 @@ def test_no_text_becomes_html(run: Run) -> None:
     assert "<img" not in pronunciation.show(explain(f"{HTML} ሰላም"), "en")
 
 
-def test_progress_comes_from_the_last_event_of_a_large_log(run: Run) -> None:
-    with run.events.open("wb") as file:
-        file.truncate(1 << 30)  # a sparse gigabyte
-        file.seek(0, 2)
-        file.write(b'\n{"kind": "progress", "step": 3, "total": 9}\n{"kind": "progr')
-    began = time.perf_counter()
-    shown = views.run_facts(run, run.current_state(), "en")
-    assert time.perf_counter() - began < 2  # a poll comes every two seconds
-    assert '<progress max="9" value="3"' in shown
-    assert "Last event: Step 3 of 9" in shown
-
-
 def test_the_log_is_written_in_sentences(run: Run) -> None:
     events = [
         {"kind": "started", "pid": 1},
