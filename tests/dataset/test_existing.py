@@ -94,6 +94,14 @@ def test_a_list_names_links_as_a_snapshot_of_the_hub_has_them(folder: Path) -> N
     assert [(recording.path.name, recording.text) for recording in scan.recordings] == [("a.wav", "ሰላም ነው")]
 
 
+def test_a_linked_folder_belongs_to_the_folder_and_a_circle_ends(folder: Path) -> None:
+    (folder / "wavs").rename(folder.parent / "disk")
+    (folder / "wavs").symlink_to(folder.parent / "disk")
+    (folder.parent / "disk" / "again").symlink_to(folder)
+    scan = listed(folder, "file_name,transcription\nwavs/a.wav,ሰላም ነው\n")
+    assert [(recording.path.name, recording.text) for recording in scan.recordings] == [("a.wav", "ሰላም ነው")]
+
+
 def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> None:
     scan = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n")
     assert TextRepaired("metadata.csv", TextRepair.LOST, 1, "UTF-8") in scan.notes  # it is used all the same

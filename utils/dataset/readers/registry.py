@@ -77,12 +77,15 @@ def read_table(path: Path, workspace: Path, speaker: str) -> Iterator[ScanResult
 
 
 def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: int = DEPTH) -> dict[Path, Path]:
-    """Return the files below a folder by their places, and those in its archives."""
+    """Return the files below a folder by their places, and those in its archives; linked folders belong to it."""
     found: dict[Path, Path] = {}
     unreadable: list[OSError] = []
-    for walked, folders, names in os.walk(root, onerror=unreadable.append):
+    seen = {root.resolve(), *root.resolve().parents}
+    for walked, folders, names in os.walk(root, onerror=unreadable.append, followlinks=True):
         folder = Path(walked)
-        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__MACOSX")
+        folders[:] = sorted(
+            name for name in folders if not name.startswith(".") and name != "__MACOSX" and _is_new(folder / name, seen)
+        )
         files = sorted(folder / name for name in names if not name.startswith("."))
         if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
             problems.append(Bad(folder, InputUnusable(FolderFault.NAMED_AS_AUDIO)))
@@ -94,6 +97,16 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
     for path in [path for path in found if is_archive(path)]:
         found |= find_in_archive(path, found.pop(path), workspace, problems, depth)
     return found
+
+
+def _is_new(folder: Path, seen: set[Path]) -> bool:
+    """Return whether a folder was not walked yet: links may lead back to one that was."""
+    if folder.is_symlink():
+        folder = folder.resolve()
+        if folder in seen:
+            return False
+        seen.add(folder)
+    return True
 
 
 def add_files(found: dict[Path, Path], paths: Iterable[Path], problems: list[Bad]) -> None:
