@@ -6,13 +6,15 @@ Three kinds of list, tab-separated, with `#` comments and `|` between accepted v
     sentences    register, written sentence, phones of its words separated by spaces
     homographs   sentence, the word in question as it stands there, its phones
 
-The kind is recognised by the columns that hold Ethiopic letters. An initial glottal stop does not count.
+The kind is recognised by the columns that hold Ethiopic letters. An initial glottal stop does not count. The last
+lines count the words that differ only in a habit on which the authors of our lists disagree, see HABITS, and give the
+figures with these habits taken as one.
 """
 
 import argparse
 import difflib
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -26,6 +28,12 @@ WORD_MARKS = ".,;:?!\"'()"
 ALTERNATIVES = re.compile(r"\s*\|\s*")
 PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
 Pairs = list[tuple[str, str]]
+# Both forms are said, and each author keeps to one (docs/decisions/0016): what is left out on both sides to compare.
+HABITS = {
+    "length of -m": re.compile("(?<=m)ː$"),
+    "ɨ in -wɨn": re.compile("(?<=w)ɨ(?=n(?:ɨ|$))"),
+    "ɨ in ajɨCː": re.compile("(?<=aj)ɨ(?=(?:[td]͡[ʃʒ]|[^ː])ʼ?ː)"),
+}
 
 
 @dataclass
@@ -60,6 +68,13 @@ class Result:
             self.short += 1
             self.right_short += right
         return right
+
+    def add_item(self, pairs: Pairs) -> bool:
+        """Count one item with its words and return whether all of them are right."""
+        mistakes = sum(not self.add_word(expected, said) for expected, said in pairs)
+        self.items += 1
+        self.right += not mistakes
+        return not mistakes
 
     def line(self, name: str) -> str:
         precision, recall = self.found / max(self.found + self.spurious, 1), self.found / max(self.long, 1)
@@ -97,24 +112,49 @@ def spoken_words(text: str) -> list[str]:
     return [word for word in said if word]
 
 
-def score(path: Path, kind: str | None = None) -> tuple[str, dict[str, Result], list[str]]:
-    """Score a list; return its kind, the results by class (`all` last), and the items that are wrong."""
+@dataclass
+class Score:
+    """What a list gives: its kind, the results by class, and the items that are wrong."""
+
+    kind: str
+    results: dict[str, Result]
+    everything: Result
+    alike: Result  # everything with the habits taken as one
+    habits: Counter[str]  # words that differ in one of them alone
+    wrong: list[str]
+
+
+def score(path: Path, kind: str | None = None) -> Score:
     rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
     rows = [[cell.strip() for cell in row] for row in rows if len(row) >= 2 and not row[0].startswith("#")]
     kind = kind or _kind(rows[0])
     results: dict[str, Result] = defaultdict(Result)
-    wrong = []
-    everything = Result()
+    done = Score(kind, results, Result(), Result(), Counter(), [])
     for row in rows:
         group, item, pairs = _pairs(row, kind)
-        for result in (results[group], everything):
-            mistakes = sum(not result.add_word(expected, said) for expected, said in pairs)
-            result.items += 1
-            result.right += not mistakes
-        if mistakes:
+        done.alike.add_item([(_alike(expected), _alike(said)) for expected, said in pairs])
+        results[group].add_item(pairs)
+        if not done.everything.add_item(pairs):
+            done.habits.update(filter(None, (_habit(expected, said) for expected, said in pairs)))
             said = " ".join(said if _is_right(expected, said) else f"[{said} ≠ {expected}]" for expected, said in pairs)
-            wrong.append(f"{group}\t{item}\t{said}")
-    return kind, {**dict(sorted(results.items())), "all": everything}, wrong
+            done.wrong.append(f"{group}\t{item}\t{said}")
+    return done
+
+
+def _alike(phones: str, *habits: str) -> str:
+    """Return phones without what only a habit adds."""
+    variants = ALTERNATIVES.split(phones)
+    for habit in habits or HABITS:
+        variants = [HABITS[habit].sub("", variant.strip()) for variant in variants]
+    return "|".join(variants)
+
+
+def _habit(expected: str, said: str) -> str | None:
+    """Return the habit in which a word differs, if it differs in nothing else."""
+    if _is_right(expected, said) or not _is_right(_alike(expected), _alike(said)):
+        return None
+    alone = (name for name in HABITS if _is_right(_alike(expected, name), _alike(said, name)))
+    return next(alone, "several")
 
 
 def _is_right(expected: str, said: str) -> bool:
@@ -164,11 +204,15 @@ def main() -> None:
     parser.add_argument("--kind", choices=("words", "sentences", "homographs"), help="default: by the columns")
     parser.add_argument("--wrong", type=int, default=0, help="how many wrong items to print")
     arguments = parser.parse_args()
-    kind, results, wrong = score(arguments.file, arguments.kind)
-    print(f"{arguments.file.name}: {kind}")
-    for name, result in results.items():
+    done = score(arguments.file, arguments.kind)
+    print(f"{arguments.file.name}: {done.kind}")
+    for name, result in sorted(done.results.items()):
         print(result.line(name))
-    print(*wrong[: arguments.wrong], sep="\n")
+    print(done.everything.line("all"))
+    counts = ", ".join(f"{name} {done.habits[name]}" for name in (*HABITS, "several"))
+    print(f"words that differ only in a habit: {counts}")
+    print(done.alike.line("all, habits as one"))
+    print(*done.wrong[: arguments.wrong], sep="\n")
 
 
 if __name__ == "__main__":

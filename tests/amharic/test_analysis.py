@@ -36,6 +36,8 @@ def test_listed_stems_take_their_affixes(written: str, phones: str) -> None:
         ("ጎረመ ጠረመሰች አስጠረመ", "ɡorːəmə tʼərəmːəsət͡ʃː astʼərːəmə"),
         ("ጎራኝ ጎረኛ ጉጉነት ጉላዎቻቸው አልጎረደም", "ɡoraɲ ɡorəɲːa ɡuɡunːət ɡulawot͡ʃːat͡ʃːəw alɡorːədəmː"),
         ("አጠናቋል አስጨንቋል", "atʼːənakʼːwal ast͡ʃʼənːɨkʼwal"),
+        # no template, but affixes that only verbs have
+        ("ያጌብላሉ የሚጌብ", "jaɡeblalːu jəmːiɡeb"),
         # no template
         ("ጉልባ ሰሀረ ጎመ", "ɡulba səharə ɡomə"),
     ],

@@ -27,7 +27,13 @@ from utils.amharic.explanation import explain_words
         ("በጨረታ የሚሸጥ ቤት", "jəmːiʃːətʼ"),
         ("ፖሊሱ ያለ ፈቃድ ቤቱን ፈተሸ።", "jalə"),  # without
         ("ጠረጴዛው ላይ ያለ መጽሐፍ", "jalːə"),
+        ("ትናንት ስሜ ሰማሁ።", "sɨmːe"),  # having kissed, in a sentence about me
+        ("በዚህ ስሜ ያለበት ታንኩ", "sɨme"),
         ("ባቡሩ ወደ ጣቢያው ይገባል።", "jɨɡəbal"),  # enters
+        ("ሲሾም ያልበላ ሲሻር ይቆጨዋል።", "siʃːom"),  # a verb that is mostly passive begins the sentence
+        ("ምስሩ ከመቀቀሉ በፊት ይታጠባል።", "kəməkʼːəkʼːəlu"),  # a thing with its article is no object
+        ("ልጁ ከመብላቱ በፊት ታጠበ።", "kəməblatu"),
+        ("ዋጋው መቀነሱን ሰማን።", "məkʼənːəsun"),  # things may do this by themselves
         ("ታላላቆችን ማክበር ይገባል።", "jɨɡːəbːal"),  # ought to
         ("ሰነድ ያጭበረበረ ሰው በእስራት ይቀጣል።", "jɨkʼːətʼːal"),  # the object belongs to the relative clause
         ("ዛፉ ለሰው ጥላ ይሰጣል።", "jɨsətʼal"),  # a subject and an object

@@ -97,7 +97,8 @@ def _persons() -> Iterator[tuple[Ending, str]]:
 
 
 def _person(kinds: str, phones: str, cost: int) -> tuple[Ending, str]:
-    ending = Ending(encode(phones.strip("∅")), mask(kinds), cost / 2, certain=0)
+    marked = encode(phones.strip("∅"))
+    ending = Ending(marked, mask(kinds), cost / 2, certain=int("al:" in marked))
     return ending, _context(ending.marked)
 
 
@@ -131,9 +132,7 @@ def _joined(ending: Ending, context: str, after: str, single: Ending) -> tuple[E
             return None
     elif after != context:
         return None
-    # ɨ is not heard between ው and -ን: ቤታቸውን betat͡ʃːəwn
-    added = single.marked.removeprefix("I") if marked.endswith("w") and single.marked == "In" else single.marked
-    joined = Ending(marked + added, kinds, ending.cost + single.cost, ending.certain + single.certain)
+    joined = Ending(marked + single.marked, kinds, ending.cost + single.cost, ending.certain + single.certain)
     return joined, _context(joined.marked)
 
 

@@ -18,8 +18,11 @@ from utils.amharic.lexicon import Entry, Stems, bare
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
 _NEGATIVE = frozenset({"Hal", "Hay", "Hat:", "Han:"})
-_JUSSIVE, _FIRM = mask("J*"), mask("Iy* P* N")
+_NEGATIVE_VERBS = frozenset({"የለም", "አይደለም"})
+_JUSSIVE = mask("J*")
 _UNLISTED_VERB, _UNLISTED_NOUN, _NOUN_PATTERN = 9.0, 13.0, 11.0
+# A verb without a template, ያፌዛሉ, keeps the length of affixes that only verbs have; names as in በሚላኖ have an i or o.
+_PLAIN_VERB, _PLAIN_KINDS, _RARE_IN_VERBS = 14.0, mask("I Ia P Pa G Gp"), frozenset("io")
 _CERTAIN, _LEAST_CONSONANTS = 4.0, 2
 
 
@@ -118,7 +121,7 @@ def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
     if codes[0] == "=":  # what is complete stays so, but for its joints
         stem = _CLUSTER.sub(r"\1|", codes.lstrip("="))
     stem = stem[len(prefix.swallowed) :]
-    if before in _NEGATIVE and end.endswith("m"):
+    if end.endswith("m") and (before in _NEGATIVE or entry.word in _NEGATIVE_VERBS):
         end += ":"
     if before:
         if prefix.kinds & entry.kinds & ending.kinds & NOUN:
@@ -154,7 +157,7 @@ def _weighed(prefix: Prefix, entries: Iterable[Entry], after: tuple[Ending, ...]
     paths = []
     for cost, _, entry, ending in _agreeing(prefix, entries, after):
         extra = cost - entry.cost  # unlikely persons and rare affixes count twice where the stem is a guess
-        certain = max(prefix.certain and entry.source == "template", ending.certain)
+        certain = max(prefix.certain and entry.source in {"template", "affixes"}, ending.certain)
         if ending.certain and templates.is_vowelless(stem) and len(stem) <= _LEAST_CONSONANTS:
             certain = 0  # ፍጥነት and እምነት are no *ፍጥ-ነት, *እም-ነት
         paths.append((cost + extra - _CERTAIN * certain, prefix, entry, ending))
@@ -168,7 +171,8 @@ def _noun_entries(stem: str) -> list[Entry]:
 
 
 def _verb_entries(stem: str) -> list[Entry]:
-    return _filled(stem, templates.of_verbs(), _UNLISTED_VERB, "template")
+    plain = [] if _RARE_IN_VERBS & set(stem) else [_entry(stem, _PLAIN_KINDS, _PLAIN_VERB, "affixes")]
+    return [*plain, *_filled(stem, templates.of_verbs(), _UNLISTED_VERB, "template")]
 
 
 def _filled(stem: str, known: Mapping[str, tuple[templates.Template, ...]], cost: float, source: str) -> list[Entry]:

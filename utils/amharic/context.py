@@ -23,6 +23,7 @@ _SURELY = bare(read("እንጂ"))
 _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", "HnantE", "HantE", "Hanci", "lJoc"})
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE = mask("P*"), mask("M* J*"), mask("I*")
 _MY_CONVERB = mask("Gp")
+_OF_ME = re.compile("(^|[Ea])[kh]u")  # the person of what I did: ሄድኩ, ሰማሁ, እሰማለሁ
 
 
 class Choice(NamedTuple):
@@ -183,8 +184,10 @@ def _possessed(reading: Reading, place: Place, _: list[Reading]) -> float:
 
 def _first_person(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for "I, having done" in a sentence about what I did: ልጄን ስሜ ሄድኩ."""
-    is_converb = reading.kinds & _MY_CONVERB and reading.ending.marked == "e" and not place.is_last
-    return 1.2 * bool(is_converb and place.words[-1].endswith(("ku", "ahu", "Ehu")))
+    if place.is_last or not reading.kinds & _MY_CONVERB or reading.ending.marked != "e":
+        return 0
+    last = readings(place.words[-1], place.stems)[0]  # ታንኩ "the tank" is no "I"
+    return 1.2 * bool(not last.kinds & NOUN and _OF_ME.search(last.ending.marked))
 
 
 def _quoted(reading: Reading, place: Place, _: list[Reading]) -> float:

@@ -85,6 +85,7 @@ def reason(reading: Reading) -> str:
     stem = entry.codes.lstrip("=")
     names = {
         "none": "not listed",
+        "affixes": "not listed",
         "override": "override",
         "template": f"template {decode(entry.word)}",
         "pattern": f"pattern of nouns {decode(entry.word)}",

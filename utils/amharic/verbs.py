@@ -27,12 +27,14 @@ from utils.amharic.tables import DATA, TableError, numbered_rows, rows
 
 TABLE = "lexicon/verbs.tsv"
 PERFECTIVE, IMPERFECTIVE, JUSSIVE, GERUND, INFINITIVE, AGENT, IMPERATIVE = range(7)
+_FINITE = ((IMPERFECTIVE, "I"), (JUSSIVE, "J"), (IMPERATIVE, "M"))
 # The tenses in which a person or መ- stands before the stem, so that the ተ- of the passive melts into its first radical.
 _PREFIXED = {IMPERFECTIVE, JUSSIVE, INFINITIVE}
 _PASSIVE = {"t", "T", "tn"}
 # How rare a verb is beside others: a derived voice is rarer than the verb itself or, marked `+`, likelier.
 _RARE, _DERIVED, _FREQUENT = 1.0, 0.5, -0.5
 _PALATALS = dict(zip("dtTszSnl", "JcCXZCNy", strict=True))
+_PALATAL = frozenset(_PALATALS.values())
 _NEVER_LONG = "hH"
 _LABIAL_VOWELS = {"E": "o", "": "u", "I": "u", "a": "Wa"}
 
@@ -168,10 +170,15 @@ def stems(root: Root) -> Iterator[Stem]:
     weak = {"a": "a", "E": "ə"}.get(root.weak, "")
     a = "a" * (weak == "a")
     yield Stem(_stem(root, PERFECTIVE), mask("P" + weak), 0)
-    for tense, kind in ((IMPERFECTIVE, "I"), (JUSSIVE, "J"), (IMPERATIVE, "M")):
+    for tense, kind in _FINITE:
         stem = "H" * (root.group == "VA" and kind == "M") + _stem(root, tense)
         yield Stem(stem, mask(kind + a), 0)
         yield Stem(_softened(stem), mask(kind + "p"), 0)
+    if root.weak and root.radicals[-1].labial:  # before -u it is a plain consonant: አታንኳኩ
+        plain = root._replace(radicals=(*root.radicals[:-1], root.radicals[-1]._replace(labial=False)))
+        yield Stem(_stem(plain, PERFECTIVE), mask("P" + weak), 0.5)
+        for tense, kind in _FINITE:
+            yield Stem(_stem(plain, tense), mask(kind + a), 0.5)
     whole = root if not root.weak else root._replace(radicals=(*root.radicals, Radical("t")), weak="")
     yield from _gerunds(_stem(whole, GERUND))
     if root.group == "Mə" and root.radicals[0].labial:  # ቁሞ beside ቆሞ
@@ -180,7 +187,8 @@ def stems(root: Root) -> Iterator[Stem]:
     infinitive = ("m" if infinitive[0] == "a" else "mE") + infinitive
     soft = _softened(infinitive)
     yield Stem(infinitive + (root.weak and root.weak + "t"), mask("N C"), 0)
-    yield Stem(soft + ("a" if soft != infinitive else "iya"), mask("V"), 0.5)
+    is_palatal = soft.rstrip(":")[-1] in _PALATAL  # መቆያ and ማከማቻ have no -ia
+    yield Stem(soft + ("a" if is_palatal else "iya"), mask("V"), 0.5)
     yield from _agents(root, _stem(root, AGENT))
     if root.voice in {"", "t", "a"} and (manner := _patterns().get(("manner", root.group))):
         plain = root._replace(voice="", prefix="")

@@ -19,6 +19,7 @@ _ANIMATE = frozenset({"person", "animal"})
 _NOUNS, _MODIFIERS = frozenset({"n", "time", "name", "group", *_ANIMATE}), frozenset({"adj", "num", "pron"})
 _THIRD, _SHE_OR_YOU = mask("Iy* Jy* P* G*"), mask("It Iat Jt Jat")
 _IMPERFECTIVE, _INFINITIVE = mask("I*"), mask("N")
+_DEFAULT: tuple[str, frozenset[str]] = ("aapp", frozenset())
 
 
 def weigh_voice(reading: Reading, place: Place, found: list[Reading]) -> float:
@@ -26,7 +27,9 @@ def weigh_voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     pos = reading.entry.pos
     others = {other.entry.pos for other in found}
     is_relative = reading.prefix.marked.startswith(_RELATIVE)
-    if pos not in {"active", "passive"} or not {"active", "passive"} <= others or not (place.chosen or is_relative):
+    if pos not in {"active", "passive"} or not {"active", "passive"} <= others:
+        return 0
+    if not (place.chosen or is_relative or _is_mostly_passive(reading)):
         return 0
     if reading.entry.word in {"ገባː", "ወጣː"}:  # ይገባል ought to; ኃላፊነቱን ይወጣል fulfils
         is_derived = any(map(_is_duty, place.chosen[-1:])) if reading.entry.word == "ገባː" else has_object(place)
@@ -35,9 +38,14 @@ def weigh_voice(reading: Reading, place: Place, found: list[Reading]) -> float:
     return -2.5 * (pos != _meant(reading, place)) if is_paired else -1
 
 
+def _is_mostly_passive(reading: Reading) -> bool:
+    """Return whether a verb that begins a clause is passive behind any subject: ሲሾም ያልበላ."""
+    return reading.prefix.marked not in MAIN and _voices().get(reading.entry.word, _DEFAULT)[0].endswith("ppp")
+
+
 def _meant(reading: Reading, place: Place) -> str:
     """Return the voice of a verb that the table asks for behind these nouns."""
-    voices, exceptions = _voices().get(reading.entry.word, ("aapp", frozenset()))
+    voices, exceptions = _voices().get(reading.entry.word, _DEFAULT)
     heads, is_by_somebody = _nouns(place.chosen)
     end = reading.ending.marked
     after = _head_after(place) if reading.prefix.marked.startswith(_RELATIVE) and not place.is_last else None
@@ -51,7 +59,7 @@ def _meant(reading: Reading, place: Place) -> str:
     if is_object and (after or any(map(actors, heads[:-1]))):  # ዛፉ ለሰው ጥላ ይሰጣል, ዳቦ የሚሸጥ ሱቅ
         return "active"
     if reading.kinds & _INFINITIVE:
-        return _voice_of_infinitive(place, heads)
+        return _voice_of_infinitive(place, heads, voices[2])
     subject = after or next(filter(_is_subject, reversed(heads)), heads[-1] if heads else None)
     if not _is_third(reading, subject):
         voice = voices[0]
@@ -155,8 +163,10 @@ def _is_actor(reading: Reading) -> bool:
     return reading.ending.marked in {"u", "w", "wa"} or reading.entry.pos in {"name", "group"} or is_animate(reading)
 
 
-def _voice_of_infinitive(place: Place, heads: Sequence[Reading]) -> str:
+def _voice_of_infinitive(place: Place, heads: Sequence[Reading], of_things: str) -> str:
     is_object = bool(heads) and heads[-1] is place.last and heads[-1].entry.pos != "name"
+    if is_object and _is_definite(heads[-1]) and not is_animate(heads[-1]):  # ምስሩ ከመቀቀሉ በፊት
+        return "active" if of_things == "a" else "passive"
     is_goal = len(place.chosen) > 1 and place.chosen[-2].entry.pos == "prep"  # ወደ ቤት መመለስ
     is_due = place.neighbour(1) in _DUE and not any(map(is_animate, heads[:-1]))  # መድኃኒት መሸጥ የለበትም
     return "active" if is_object and not is_goal and not is_due else "passive"

@@ -96,7 +96,7 @@ class AmharicPack(LanguagePack):
     """Amharic, with the front end of ``utils.amharic`` and custom pronunciations by word."""
 
     name = "amharic"
-    version = 5  # 2: all readings; 3: voice by subject and object; 4: verbs at the end, አሥራ; 5: class C, commands
+    version = 6  # 2: all readings; 3: voice by subject, object; 4: verbs at the end; 5: class C; 6: -wɨn, yelemm
     character_limit = 110  # 200 tokens at 1.7 per letter, measured on 40 sentences
     samples = (
         "ሰላም፣ እንደምን አደራችሁ?",
