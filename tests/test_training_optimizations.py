@@ -18,7 +18,7 @@ from utils.training.speedups import blocks, gpu
 from utils.training.speedups.gpu import cap_memory, make_deterministic, tf32_state, use_tf32
 from utils.training_optimizations import TrainingOptimizer, UnslothStyleOptimizations, coqui_gpt
 from utils.xtts import device
-from utils.xtts.facts import PrecisionReason, PrecisionWhy
+from utils.xtts.facts import PrecisionReason
 
 PLAIN = {"enable_sdpa": False, "enable_mixed_precision": False, "dropout": 0.0}
 
@@ -101,7 +101,7 @@ def test_the_number_format_comes_with_a_reason(monkeypatch: pytest.MonkeyPatch) 
     switches = optimizer(enable_mixed_precision=True)
     assert switches.get_mixed_precision_config().dtype == "bf16"
     change = switches.apply(small_gpt())["enable_mixed_precision"]
-    assert (change.changed, change.detail) == (1, PrecisionReason(PrecisionWhy.CPU_BF16, "avx512_bf16"))
+    assert (change.changed, change.detail) == (1, PrecisionReason("cpu_bf16", "avx512_bf16"))
     assert optimizer().apply(small_gpt())["enable_mixed_precision"].changed == 0
 
 

@@ -10,7 +10,7 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum, StrEnum
-from typing import Any
+from typing import Any, get_args
 
 import utils
 from utils.config import Config, DatasetConfig, DownloadConfig, SpeechConfig, TrainConfig
@@ -91,6 +91,7 @@ def _wordings() -> Iterator[str]:
         if kind.__subclasses__() or kind is Unrecognised:
             continue
         yield kind.__name__
+        yield from (f"{owner}.{value}" for name, owner in kind.reasons.items() for value in get_args(kind.fields[name]))
         enums = (each for each in kind.fields.values() if isinstance(each, type) and issubclass(each, Enum))
         yield from (f"{enum.__name__}.{member.value}" for enum in enums for member in enum)
 

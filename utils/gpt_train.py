@@ -40,7 +40,7 @@ from utils.training.certificate import safe_config
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.distribution import Ranks, from_first, make_accelerator
-from utils.training.errors import RunProblem, TrainingError
+from utils.training.errors import TrainingError
 from utils.training.fit import TrainResult, fit
 from utils.training.launcher import is_member
 from utils.training.model_size import ClipSize, ModelSize
@@ -77,7 +77,7 @@ def train_gpt(
     """
     config = TrainConfig.parse(settings, source="train_gpt")
     if config.num_processes > 1 and not is_member():
-        raise TrainingError(RunProblem.ONE_PROCESS)
+        raise TrainingError("one_process")
     if accept_licence:
         give_consent()
     project = project_of(config)
@@ -101,7 +101,7 @@ def find_training(project: Project, name: str) -> Run:
     if name != "latest":
         return runs.find_run(project, name)
     if not (trainings := runs.list_runs(project, "train")):
-        raise TrainingError(RunProblem.NO_RUN, project.root)
+        raise TrainingError("no_run", project.root)
     return trainings[0]
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from utils.__main__ import main
 from utils.studio import paths, runs
-from utils.studio.facts import Outcome
 from utils.xtts.facts import LicenceError
 from utils.xtts.hub import VARIABLE, licence_accepted, require_licence
 
@@ -25,7 +24,7 @@ def test_consent_is_there_when_the_run_begins(
 
     def start(*_: object) -> runs.Start:
         consent_at_start.append(licence_accepted(consent))
-        return runs.Start(runs.Run(tmp_path / "run"), Outcome.STARTED)
+        return runs.Start(runs.Run(tmp_path / "run"), "started")
 
     monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setattr(paths, "LICENCE_CONSENT", consent)

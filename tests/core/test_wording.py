@@ -4,9 +4,9 @@ import importlib
 import pkgutil
 import string
 from collections.abc import Iterator
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,11 +15,8 @@ from tools import translations
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Progress, Unrecognised, WarningFact
-from utils.media.facts import AudioFileError, AudioProblem
-
-
-class Why(StrEnum):
-    LOST = "lost"
+from utils.media.facts import AudioFileError
+from utils.xtts.facts import ModelFileError
 
 
 def import_everything() -> None:
@@ -55,18 +52,22 @@ def test_every_fact_has_a_text_in_every_language() -> None:
 def test_every_reason_has_a_text_in_every_language() -> None:
     reasons = {kind for each in typed() for kind in each.fields.values() if isinstance(kind, type)}
     ids = [f"{kind.__name__}.{member.value}" for kind in reasons if issubclass(kind, Enum) for member in kind]
+    ids += [
+        f"{owner}.{value}"
+        for each in typed()
+        for name, owner in each.reasons.items()
+        for value in get_args(each.fields[name])
+    ]
     assert ids
     assert [name for name in ids if name not in wording.rows() or not all(wording.rows()[name][1:])] == []
 
 
-def test_a_reason_brings_its_own_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = {"Why.lost": wording.Wording("Why.lost", "lost on {day}", "በ{day} ጠፍቷል")}
-    monkeypatch.setattr(wording, "rows", lambda: rows | {"x": wording.Wording("x", "It is {why}.", "{why}።")})
-    assert wording.text("x", "en", {"why": Why.LOST, "day": "Monday"}) == "It is lost on Monday."
+def test_the_text_of_a_reason_has_the_gaps_of_the_whole() -> None:
+    assert wording.describe(ModelFileError(Path("model"), "lacks", "a vocabulary")) == "model has no a vocabulary."
 
 
 def test_a_reason_brings_its_own_cure() -> None:
-    error = AudioFileError(Path("a.wav"), AudioProblem.EMPTY)
+    error = AudioFileError(Path("a.wav"), "empty")
     assert str(error) == "a.wav is empty (0 bytes). Copy or download it again."
 
 

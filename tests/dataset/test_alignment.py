@@ -13,7 +13,7 @@ from tests.dataset.building import Built, built
 from tests.dataset.recordings import RATE, sentences
 from utils.config import DatasetConfig
 from utils.core.facts import Fact, Stop, StopRequested
-from utils.dataset.facts import Reason, RecordingWarning, SentencesMissing, TextsNotChecked, Unchecked
+from utils.dataset.facts import Reason, RecordingWarning, SentencesMissing, TextsNotChecked
 from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
@@ -273,7 +273,7 @@ def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: 
         (tmp_path / f"{number}.txt").write_text(TEXTS[1 - number], encoding="utf-8")
     report, messages = prepared(tmp_path)
     assert len(report.contents.kept) == 2
-    assert messages == [TextsNotChecked(Unchecked.TOO_FEW, 2)]
+    assert messages == [TextsNotChecked("too_few", 2)]
 
 
 def test_noise_with_texts_is_not_judged(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_noise_with_texts_is_not_judged(tmp_path: Path) -> None:
     settings = SETTINGS.model_copy(update={"segmenter": "energy", "min_snr_db": -20.0})
     report, messages = prepared(tmp_path, settings)
     assert len(report.contents.kept) == len(TEXTS)
-    assert [fact.why for fact in messages if isinstance(fact, TextsNotChecked)] == [Unchecked.NO_BETTER]
+    assert [fact.why for fact in messages if isinstance(fact, TextsNotChecked)] == ["no_better"]
     unchecked = settings.model_copy(update={"check_texts": False})
     scan = find_recordings([tmp_path / f"{number}.wav" for number in range(3)], language="am")
     assert built(scan, Project(tmp_path / "other"), unchecked).contents.kept

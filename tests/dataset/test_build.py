@@ -16,13 +16,13 @@ from tests.dataset.building import SETTINGS, SaysTheSame, built, recordings
 from tests.dataset.recordings import generated, recording
 from utils.core.errors import StorageError
 from utils.dataset.clip import Recording, ScanResult
-from utils.dataset.errors import DatasetError, DatasetProblem, NothingTranscribedError
+from utils.dataset.errors import DatasetError, NothingTranscribedError
 from utils.dataset.facts import Bad, Reason, TextsDiffer
 from utils.dataset.metadata import HEADER
 from utils.dataset.statistics import account
 from utils.dataset.store import Store
-from utils.media.facts import AudioFileError, AudioProblem
-from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.media.facts import AudioFileError
+from utils.recognition.facts import RecogniserError
 from utils.studio.paths import Project
 
 
@@ -83,7 +83,7 @@ def test_adding_a_recording_again_or_in_another_language_changes_nothing(done: B
     report = built(done.scan, done.project)
     with pytest.raises(DatasetError) as caught:
         built(done.scan, done.project, SETTINGS.model_copy(update={"language": "om"}))
-    assert (caught.value.problem, caught.value.detail) == (DatasetProblem.LANGUAGE, "am")
+    assert (caught.value.problem, caught.value.detail) == ("language", "am")
     assert (report.prepared.added, report.prepared.known, files()) == (0, 3, before)
 
 
@@ -125,7 +125,7 @@ def test_without_its_recogniser_a_build_keeps_the_recordings_that_have_text(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
-        raise RecogniserError("large-v3", RecogniserProblem.MISSING, "offline")
+        raise RecogniserError("large-v3", "missing", "offline")
 
     missing = SaysTheSame()
     monkeypatch.setattr(missing, "transcribe", fail)
@@ -136,9 +136,7 @@ def test_without_its_recogniser_a_build_keeps_the_recordings_that_have_text(
     contents = built(scan, project, SETTINGS, missing).contents
     assert contents.kept
     assert {source.path for source in contents.failed} == {str(recording.path) for recording in bare}
-    assert contents.failed[0].bad == Bad(
-        bare[0].path, RecogniserError("large-v3", RecogniserProblem.MISSING, "offline")
-    )
+    assert contents.failed[0].bad == Bad(bare[0].path, RecogniserError("large-v3", "missing", "offline"))
     contents = built(scan, project, SETTINGS, SaysTheSame()).contents
     assert contents.failed == []
 
@@ -201,7 +199,7 @@ def test_bad_files_are_in_the_ledger_with_their_reason_and_the_others_are_finish
     ledger = account(built(scan, project).contents)
     reasons = {bad.path.name: bad.reason for bad in ledger.failed}
     assert set(reasons) == {"empty.wav", "invalid.wav", "text.mp3"}
-    assert reasons["empty.wav"] == AudioFileError(tmp_path / "empty.wav", AudioProblem.EMPTY)
+    assert reasons["empty.wav"] == AudioFileError(tmp_path / "empty.wav", "empty")
     finished = {Path(entry.source).name: entry for entry in ledger.recordings}
     assert set(finished) == {"a cut.wav", "8 channels.wav"}
     for name, seconds in (("a cut.wav", 4.0), ("8 channels.wav", 8.0)):

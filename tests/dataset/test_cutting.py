@@ -8,7 +8,6 @@ import pytest
 
 from utils.config import DatasetConfig
 from utils.dataset.cutting import cut_cues, cut_speech
-from utils.dataset.facts import CueIssue
 from utils.recognition.spans import Cue, Span
 
 SETTINGS = DatasetConfig()
@@ -100,7 +99,7 @@ def test_subtitles_that_cannot_be_parted_and_are_too_long_leave_their_speech_wit
     clips, (warning,) = cut_cues(subtitles, spans("0-6 | 6.2-12 | 12.2-18"), 18, SETTINGS)
     assert {clip.text for clip in clips} == {""}
     assert all(clip.span.seconds <= 11.6 for clip in clips)
-    assert (warning.issue, warning.text) == (CueIssue.NO_PAUSE, "a b c d")
+    assert (warning.issue, warning.text) == ("no_pause", "a b c d")
 
 
 def random_cues(speech: list[Span], chance: random.Random) -> Iterator[Cue]:

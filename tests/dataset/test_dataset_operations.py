@@ -21,7 +21,7 @@ from utils.dataset.bulk_edits import LIMITS, merge, refilter
 from utils.dataset.clip import Clip, Source
 from utils.dataset.errors import DatasetError
 from utils.dataset.export import export
-from utils.dataset.facts import LineIssue, Reason
+from utils.dataset.facts import Reason
 from utils.dataset.metadata import check, read_list, write_lists
 from utils.dataset.store import Dataset, Store, load_dataset
 from utils.recognition.levels import ClipScores
@@ -213,10 +213,10 @@ def test_a_cut_off_file_an_empty_list_and_what_a_vocabulary_cannot_hold_are_prob
     tokenizer = prepare_tokenizer(Vocabulary.load(write_vocabulary(tmp_path)), "am")
     found = {(problem.path.name, problem.line, problem.issue) for problem in check(folder, 11.6, "am", tokenizer)}
     assert found == {
-        ("metadata_eval.csv", 1, LineIssue.EMPTY_LIST),
-        ("metadata_train.csv", 2, LineIssue.NO_SYMBOL),
-        ("metadata_train.csv", 3, LineIssue.MANY_TOKENS),
-        ("metadata_train.csv", 4, LineIssue.CHANGED),
+        ("metadata_eval.csv", 1, "empty_list"),
+        ("metadata_train.csv", 2, "no_symbol"),
+        ("metadata_train.csv", 3, "many_tokens"),
+        ("metadata_train.csv", 4, "changed"),
     }
 
 

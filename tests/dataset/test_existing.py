@@ -8,7 +8,7 @@ import pytest
 from pyarrow import ipc, parquet
 
 from utils.dataset.clip import ScanResult
-from utils.dataset.readers.facts import TextRepair, TextRepaired
+from utils.dataset.readers.facts import TextRepaired
 from utils.dataset.sources import find_recordings
 from utils.media import audio
 
@@ -104,7 +104,7 @@ def test_a_linked_folder_belongs_to_the_folder_and_a_circle_ends(folder: Path) -
 
 def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> None:
     scan = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n")
-    assert TextRepaired("metadata.csv", TextRepair.LOST, 1, "UTF-8") in scan.notes  # it is used all the same
+    assert TextRepaired("metadata.csv", "lost", 1, "UTF-8") in scan.notes  # it is used all the same
     scan = listed(folder, 'path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n')
     assert [recording.path.name for recording in scan.recordings] == ["a.wav", "c.wav"]
     assert [str(problem.reason) for problem in scan.problems] == ["line 3: a quotation mark is not closed."]

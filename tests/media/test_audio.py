@@ -249,17 +249,17 @@ def write_film_without_index(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
-        (lambda path: path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8"), AudioProblem.UNDECODABLE),
-        (Path.touch, AudioProblem.EMPTY),
-        (lambda path: path.write_bytes(np.random.default_rng(0).bytes(20000)), AudioProblem.UNDECODABLE),
-        (partial(write, []), AudioProblem.NO_AUDIO),
-        (partial(write, [0.0] * 4000 + [float("nan")]), AudioProblem.INVALID_SAMPLE),
-        (partial(write, [0.0] * 4000 + [float("inf")]), AudioProblem.INVALID_SAMPLE),
-        (partial(write, [0.0] * 4000 + [3e38]), AudioProblem.INVALID_SAMPLE),  # infinite once it is resampled
-        (write_film_without_sound, AudioProblem.NO_AUDIO), (write_film_without_index, AudioProblem.UNDECODABLE),
-        (partial(write_playlist, HLS), AudioProblem.UNDECODABLE),
-        (partial(write_playlist, "ffconcat version 1.0\nfile secret.wav\n"), AudioProblem.UNDECODABLE),
-        (Path.mkdir, AudioProblem.FOLDER), (lambda path: path, AudioProblem.MISSING),
+        (lambda path: path.write_text("ይህ ድምፅ አይደለም።\n" * 50, encoding="utf-8"), "undecodable"),
+        (Path.touch, "empty"),
+        (lambda path: path.write_bytes(np.random.default_rng(0).bytes(20000)), "undecodable"),
+        (partial(write, []), "no_audio"),
+        (partial(write, [0.0] * 4000 + [float("nan")]), "invalid_sample"),
+        (partial(write, [0.0] * 4000 + [float("inf")]), "invalid_sample"),
+        (partial(write, [0.0] * 4000 + [3e38]), "invalid_sample"),  # infinite once it is resampled
+        (write_film_without_sound, "no_audio"), (write_film_without_index, "undecodable"),
+        (partial(write_playlist, HLS), "undecodable"),
+        (partial(write_playlist, "ffconcat version 1.0\nfile secret.wav\n"), "undecodable"),
+        (Path.mkdir, "folder"), (lambda path: path, "missing"),
     ],
 )  # fmt: skip
 def test_an_unreadable_file_is_reported_with_a_hint(
@@ -278,7 +278,7 @@ def test_an_unreadable_file_is_reported_with_a_hint(
 def test_an_impossible_part_is_refused(start: float | None, end: float | None, media: Path) -> None:
     with pytest.raises(AudioFileError) as caught:
         audio.load(media / "a.flac", 24000, start, end)
-    assert caught.value.problem is AudioProblem.OUT_OF_RANGE
+    assert caught.value.problem == "out_of_range"
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])

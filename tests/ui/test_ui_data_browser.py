@@ -14,7 +14,7 @@ from tests.ui.data_folders import many_clips, talks
 from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, late_answers, opened, serving, settle
 from utils.core.facts import to_json
 from utils.dataset import voice_recordings
-from utils.dataset.facts import ListPattern, TextsFitOtherClips
+from utils.dataset.facts import TextsFitOtherClips
 from utils.dataset.list_check import as_listed
 from utils.dataset.sources import find_recordings
 from utils.dataset.store import FINDING, Store, load_dataset
@@ -237,7 +237,7 @@ def test_examples_of_a_list_to_repair_are_heard_beside_the_clips(seen: Seen, ser
     built(recordings(tmp_path / "in", 1, seconds=16.0), project)
     store, fitting = Store(project.dataset), next(iter(load_dataset(project.dataset).kept))
     doubted, change = as_listed(fitting, "ሌላ")
-    store.set_meta(FINDING, json.dumps(to_json(TextsFitOtherClips(1, 1, ListPattern.SHIFTED, 0, 0, 0, tmp_path))))
+    store.set_meta(FINDING, json.dumps(to_json(TextsFitOtherClips(1, 1, "shifted", 0, 0, 0, tmp_path))))
     store.put([doubted])
     store.propose({doubted.id: change})
     page.locator("#data-review-button").click()

@@ -15,7 +15,7 @@ from tests.ui.data_folders import add_run, many_clips
 from utils.core.facts import to_json
 from utils.dataset import editor
 from utils.dataset.clip import Clip
-from utils.dataset.facts import ListPattern, TextsFitOtherClips
+from utils.dataset.facts import TextsFitOtherClips
 from utils.dataset.list_check import as_listed
 from utils.dataset.store import FINDING, Store, View, load_dataset
 from utils.studio import projects
@@ -78,7 +78,7 @@ def test_a_list_is_repaired_with_one_click_until_it_is_undone(blocks: gr.Blocks,
     store = Store(Project(output / "voice").dataset)
     fitting = store.read().kept
     pairs = [as_listed(clip, "ሌላ ጽሑፍ") for clip in fitting]
-    found = TextsFitOtherClips(len(pairs), len(pairs), ListPattern.MIXED, 0, 0, 0, store.folder / "list_check.tsv")
+    found = TextsFitOtherClips(len(pairs), len(pairs), "mixed", 0, 0, 0, store.folder / "list_check.tsv")
     store.set_meta(FINDING, json.dumps(to_json(found)))
     store.put(clip for clip, _ in pairs)
     store.propose({clip.id: change for clip, change in pairs})

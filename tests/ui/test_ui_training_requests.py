@@ -71,7 +71,7 @@ def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(
 def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> None:
     findings = check(blocks, "check_dataset", max_text_length=10)
     assert all(
-        shown in findings for shown in (text("DatasetCheck.training.cure"), text("DatasetCheck.long_texts.cure"))
+        shown in findings for shown in (text("DatasetFinding.training.cure"), text("DatasetFinding.long_texts.cure"))
     )
     assert t("training.it_fits", "en") in check(blocks, "estimate_memory")
 

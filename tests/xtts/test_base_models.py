@@ -16,7 +16,7 @@ from utils.core.errors import DownloadError
 from utils.core.facts import Progress
 from utils.xtts import base_models
 from utils.xtts.base_models import ModelSource, base_folder
-from utils.xtts.facts import LicenceError, ModelFileError, ModelProblem, UnreachableError
+from utils.xtts.facts import LicenceError, ModelFileError, UnreachableError
 from utils.xtts.files import HUB_FILES, TINY
 from utils.xtts.hub import LICENCE, VARIABLE, accept_licence, licence_accepted
 from utils.xtts.model import match_gpt, read_state_dict, require_match
@@ -216,7 +216,7 @@ def test_a_gpt_without_a_vocoder_is_refused(tmp_path: Path, offline: ModelSource
     torch.save({name: weight.clone() for name, weight in weights if "gpt." in name}, folder / "model.pth")
     with pytest.raises(ModelFileError) as raised:
         base_folder("v2.0.2", offline, str(folder))
-    assert raised.value.problem is ModelProblem.NO_VOCODER
+    assert raised.value.problem == "no_vocoder"
 
 
 def test_a_folder_without_needed_files_is_refused(tmp_path: Path, offline: ModelSource, tiny_folder: Path) -> None:

@@ -15,7 +15,7 @@ from utils.core.storage import write_atomically
 from utils.core.wording import describe, text
 from utils.dataset.metadata import read_clips
 from utils.dataset.store import open_store
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import project
 from utils.training.advice import Advice, Promise, TrainingData, advise, training_data
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     gib = monitor.read_once(dataset).gpu_memory_total_gib if arguments.gpu_gib is None else arguments.gpu_gib
     data = training_data(open_store(dataset).folder, gib or None, arguments.version)
     if not data.clips:
-        raise InputError(Problem.NO_TRAINING_CLIPS, str(dataset))
+        raise InputError("no_training_clips", str(dataset))
     advice = advise(data)
     if arguments.out:
         write_atomically(arguments.out, advice.config.to_yaml())

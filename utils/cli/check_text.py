@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.dataset.metadata import header_seconds
-from utils.dataset.readers.facts import LineFault, LineUnreadable
+from utils.dataset.readers.facts import LineUnreadable
 from utils.dataset.text_files import find_columns, read_any_encoding, read_listing
 from utils.studio import paths
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.models import pronunciations_of
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import UNKNOWN, Vocabulary
@@ -97,9 +97,9 @@ def read_rows(path: Path) -> list[TextRow]:
     if not find_columns(lines[0].split("|")):
         return [TextRow(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     clips, problems = read_listing(path)
-    problems += [LineUnreadable(clip.line, LineFault.NO_TEXT, clip.audio) for clip in clips if not clip.text]
+    problems += [LineUnreadable(clip.line, "no_text", clip.audio) for clip in clips if not clip.text]
     if problems:
-        raise InputError(Problem.BAD_LIST, str(path), str(problems[0]).rstrip("."))
+        raise InputError("bad_list", str(path), str(problems[0]).rstrip("."))
     return [TextRow(clip.line, clip.text, header_seconds(path.parent / clip.audio)) for clip in clips]
 
 
@@ -116,7 +116,7 @@ def published_vocabulary() -> Path:
     """Return the vocab.json of a downloaded base model."""
     files = sorted(paths.MODELS.glob("*/vocab.json"))
     if not files:
-        raise InputError(Problem.NO_VOCABULARY, str(paths.MODELS))
+        raise InputError("no_vocabulary", str(paths.MODELS))
     return files[-1]
 
 

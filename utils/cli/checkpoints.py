@@ -12,7 +12,7 @@ from typing import Any, cast
 from utils.cli.runs import add_project
 from utils.core.errors import PathMissingError
 from utils.studio import runs
-from utils.studio.facts import Problem, RunNameMissingError, UsageError
+from utils.studio.facts import RunNameMissingError, UsageError
 from utils.studio.paths import Project, project
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, SavedCheckpoint, Which
@@ -60,7 +60,7 @@ def show_list(opened: Project, name: str) -> int:
 def compare(opened: Project, arguments: argparse.Namespace) -> int:
     """Print the differences of two checkpoints."""
     if len(arguments.steps) != 2:
-        raise UsageError(Problem.TWO_STEPS)
+        raise UsageError("two_steps")
     first = _find(opened, arguments.name, arguments.steps[0])
     second = _find(opened, arguments.with_run or arguments.name, arguments.steps[1])
     found = difference(first, second)
@@ -82,7 +82,7 @@ def delete(opened: Project, arguments: argparse.Namespace) -> int:
     known = {checkpoint.step: checkpoint for checkpoint in checkpoints.list_checkpoints(folder)}
     wanted = [_which(step) for step in arguments.steps]
     if not wanted:
-        raise UsageError(Problem.NO_STEP, arguments.name)
+        raise UsageError("no_step", arguments.name)
     for which in wanted:
         checkpoint = known.get(cast("int", which)) or checkpoints.find(folder, which)
         checkpoints.delete(checkpoint)
@@ -95,7 +95,7 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     from utils.studio.loading import make_ready, training_reference
 
     if len(arguments.steps) > 1:
-        raise UsageError(Problem.ONE_STEP)
+        raise UsageError("one_step")
     chosen = _find(opened, arguments.name, arguments.steps[0] if arguments.steps else "best")
     if arguments.reference and not arguments.reference.is_file():
         raise PathMissingError(arguments.reference)
@@ -115,7 +115,7 @@ def _which(step: str) -> Which:
         return int(step)
     if step in {"best", "newest"}:
         return cast("Which", step)
-    raise UsageError(Problem.NOT_A_STEP, step)
+    raise UsageError("not_a_step", step)
 
 
 def _row(name: str, checkpoint: SavedCheckpoint) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
 from utils.dataset.facts import Reason
 from utils.dataset.store import load_dataset, open_store
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.paths import project
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
@@ -247,7 +247,7 @@ def rename(folder: Path, arguments: argparse.Namespace) -> int:
         return 0
     names = dict(arguments.speaker)
     if len(names) < len(arguments.speaker):
-        raise UsageError(Problem.RENAMED_TWICE)
+        raise UsageError("renamed_twice")
     for old, count in editor.rename_speakers(folder, names).items():
         print(f"{old} renamed to {names[old]}: {count} clips.")
     return 0

@@ -29,7 +29,7 @@ from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import projects, runs, sample_project
-from utils.studio.facts import Problem, ProjectError
+from utils.studio.facts import ProjectError
 from utils.studio.loading import chosen_voice
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.templates import render
@@ -78,7 +78,7 @@ def new_project(output: Path) -> Project:
     """Create the project with its recording; an earlier demo goes to the trash."""
     if (earlier := output / NAME).exists():
         if not (Project(earlier).dataset / sample_project.UPLOADS / sample_project.AUDIO_FILE).is_file():
-            raise ProjectError(Problem.OWN_PROJECT, str(earlier))
+            raise ProjectError("own_project", str(earlier))
         projects.delete(projects.find(NAME, output), output)
     return sample_project.create(output, NAME)
 

@@ -21,7 +21,7 @@ from utils.core.facts import Fact, Report, ShouldStop, never_stop
 from utils.dataset.metadata import FILES, read_language, write_lists
 from utils.recognition.recognisers.choice import CTC_PREFIX
 from utils.recognition.recognisers.isolated import open_recogniser
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.loading import chosen_voice
 from utils.studio.models import find_model
 from utils.studio.paths import project
@@ -54,9 +54,9 @@ def run(arguments: argparse.Namespace) -> int:
 def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldStop) -> int:
     config = read_flags(arguments, SpeechConfig)
     if arguments.checkpoints and config.model:
-        raise UsageError(Problem.TWO_FLAGS, "--model", "--checkpoints")
+        raise UsageError("two_flags", "--model", "--checkpoints")
     if arguments.count < 1:
-        raise UsageError(Problem.NO_COUNT, str(arguments.count))
+        raise UsageError("no_count", str(arguments.count))
     sentences = select_sentences(arguments, config)
     folder = arguments.out  # the same by default, so that nothing is measured twice
     if folder is None and arguments.project:

@@ -10,7 +10,7 @@ from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import FeaturesConfig
 from utils.config.flags import read_flags
 from utils.studio import projects
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.job import Job
 
 CONFIG = FeaturesConfig
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, CONFIG)
     if not config.model:
-        raise UsageError(Problem.NO_MODEL)
+        raise UsageError("no_model")
     model = str(Path(config.model).resolve())  # the run works in another directory
     opened = projects.find(arguments.project, arguments.output)
     return start_and_follow("features", config.model_copy(update={"model": model}), opened, arguments)

@@ -23,7 +23,7 @@ from utils.dataset.readers.collection import hold_back
 from utils.dataset.readers.facts import NoClipsError
 from utils.dataset.sources import Access, is_corpus
 from utils.dataset.statistics import account
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.job import Job
 from utils.studio.paths import project
 from utils.system import packages
@@ -41,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     config = read_flags(arguments, CONFIG)
     recordings = list(dict.fromkeys([*arguments.recordings, *config.input_list()]))
     if not recordings:
-        raise UsageError(Problem.NO_RECORDINGS)
+        raise UsageError("no_recordings")
     if invalid := [name for name in recordings if SEPARATOR in name]:
-        raise UsageError(Problem.SEPARATOR_IN_NAME, invalid[0])
+        raise UsageError("separator_in_name", invalid[0])
     if any(map(is_url, recordings)):
         _offer_package("yt_dlp", "yt-dlp")
     cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
@@ -57,7 +57,7 @@ def _offer_package(module: str, package: str) -> None:
         return
     question = f"Links need the package {package}, which is not installed. Install it now? [y/N] "
     if not sys.stdin.isatty() or input(question).strip().lower() not in {"y", "yes"}:
-        raise UsageError(Problem.NO_PACKAGE, package)
+        raise UsageError("no_package", package)
     packages.install(package)
 
 

@@ -34,7 +34,7 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag, WordsFound
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import Sentence, Speech, Utterance
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.loading import chosen_voice
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def read_input(arguments: argparse.Namespace) -> str:
         return read_document(arguments.file)
     text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
-        raise InputError(Problem.EMPTY_TEXT)
+        raise InputError("empty_text")
     return text
 
 

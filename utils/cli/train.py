@@ -13,11 +13,11 @@ from utils.config.flags import command_line, read_flags
 from utils.core.events import read_events
 from utils.core.facts import StopRequested, from_json
 from utils.studio import projects, runs
-from utils.studio.facts import Failed, Problem, UsageError
+from utils.studio.facts import Failed, UsageError
 from utils.studio.job import GroupJob, Job
 from utils.studio.paths import OUTPUT, Project, project
 from utils.studio.runs import Run
-from utils.training.errors import RunProblem, TrainingError
+from utils.training.errors import TrainingError
 from utils.training.launcher import is_member, launch
 
 CONFIG = TrainConfig
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Start the run and follow it; under torchrun, join the other processes."""
     is_named = arguments.project or arguments.output != OUTPUT
     if is_named and hasattr(arguments, "output_path"):
-        raise UsageError(Problem.TWO_FLAGS, "--output-path", "--project/--output")
+        raise UsageError("two_flags", "--output-path", "--project/--output")
     config = read_flags(arguments, CONFIG)
     is_new = bool(config.train_csv) or arguments.show  # shown settings need no project
     find = projects.find if arguments.project and not is_new else project
@@ -85,7 +85,7 @@ def work(job: Job, config: TrainConfig) -> None:
         if code := launch(["utils", "work", str(job.run.folder), "--member"], config.num_processes, job.should_stop):
             facts = map(from_json, read_events(job.run.events, offset).events)
             causes = [fact.error for fact in facts if isinstance(fact, Failed)]
-            raise causes[0] if causes else TrainingError(RunProblem.PROCESS_ENDED, code)
+            raise causes[0] if causes else TrainingError("process_ended", code)
         return
     from utils import gpt_train
     from utils.training.speedups.gpu import allocator_environment

@@ -5,7 +5,7 @@ import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack
+from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack, get_args
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
@@ -20,7 +20,7 @@ from utils.core.storage import sign, verify_signed
 def printable(text: str) -> str:
     """Refuse control characters, which YAML cannot hold."""
     if any(unicodedata.category(letter) in {"Cc", "Cs"} for letter in text):
-        raise broken(Rule.PRINTABLE)
+        raise broken("printable")
     return text
 
 
@@ -61,7 +61,7 @@ class Config(BaseModel):
         """Refuse ``num_epochs: yes``, which pydantic would take for 1."""
         field = cls.model_fields[info.field_name or ""]
         if isinstance(value, bool) and field.annotation in {int, float}:
-            raise broken(Rule.NUMBER)
+            raise broken("float")
         return value
 
     @classmethod
@@ -162,11 +162,12 @@ def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProbl
             SettingProblem(each.rule, each.setting or name, each.value or value, each.bound) for each in error.problems
         )
     if isinstance(error, UnknownLanguageError):
-        return (SettingProblem(Rule.LANGUAGE, name, value, " / ".join(error.suggestions)),)
-    if kind == Rule.UNKNOWN and (near := difflib.get_close_matches(name, known, n=1)):
-        return (SettingProblem(Rule.SIMILAR, name, value, near[0]),)
-    rule = next((Rule(each) for each in (kind, kind.partition("_")[0]) if each in set(Rule)), Rule.OTHER)
-    bound = problem["msg"].removeprefix("Value error, ") if rule is Rule.OTHER else next(iter(context.values()), "")
+        return (SettingProblem("language", name, value, " / ".join(error.suggestions)),)
+    if kind == "extra_forbidden" and (near := difflib.get_close_matches(name, known, n=1)):
+        return (SettingProblem("similar", name, value, near[0]),)
+    kinds = (kind, kind.partition("_")[0])
+    rule: Rule = next((known for each in kinds for known in get_args(Rule) if known == each), "other")
+    bound = problem["msg"].removeprefix("Value error, ") if rule == "other" else next(iter(context.values()), "")
     return (SettingProblem(rule, name, value, str(bound)),)
 
 

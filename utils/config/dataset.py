@@ -6,16 +6,16 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, model_validator
 
 from utils.config.base import MODEL_SECONDS, SEPARATOR, Config, Language, Text, setting
-from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, broken
+from utils.config.facts import InvalidSettingsError, SettingProblem, broken
 
 
 def proxy_without_password(url: str) -> str:
     """Refuse what yt-dlp cannot use, and a password, which settings and logs would store."""
     parts = urlsplit(url)
     if url and (parts.scheme not in {"http", "https", "socks4", "socks5", "socks5h"} or not parts.hostname):
-        raise broken(Rule.PROXY)
+        raise broken("proxy")
     if parts.password:
-        raise broken(Rule.PASSWORD)
+        raise broken("password")
     return url
 
 
@@ -160,7 +160,7 @@ class DatasetConfig(Config):
         """Refuse limits that no clip can meet."""
         if self.min_seconds >= self.max_seconds:
             bound = f"max_seconds ({self.max_seconds})"
-            raise InvalidSettingsError((SettingProblem(Rule.BELOW, "min_seconds", str(self.min_seconds), bound),))
+            raise InvalidSettingsError((SettingProblem("less_than", "min_seconds", str(self.min_seconds), bound),))
         return self
 
     def input_list(self) -> list[str]:

@@ -2,34 +2,34 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import ConfigError
 from utils.core.facts import Fact
 
-
-class Rule(StrEnum):
-    """What a setting breaks; most are types of pydantic's errors, or their first word."""
-
-    AT_LEAST = "greater_than_equal"
-    ABOVE = "greater_than"
-    AT_MOST = "less_than_equal"
-    BELOW = "less_than"
-    NUMBER = "float"
-    FINITE = "finite"
-    INTEGER = "int"
-    SWITCH = "bool"
-    TEXT = "string"
-    CHOICE = "literal"
-    EMPTY = "string_too_short"
-    LANGUAGE = "language"
-    PRINTABLE = "printable"
-    WEIGHT = "weight"
-    PROXY = "proxy"
-    PASSWORD = "password"  # noqa: S105
-    UNKNOWN = "extra_forbidden"
-    SIMILAR = "similar"
-    NEEDS = "needs"
-    OTHER = "other"
+# What a setting breaks; most are types of pydantic's errors, or their first word.
+Rule = Literal[
+    "greater_than_equal",
+    "greater_than",
+    "less_than_equal",
+    "less_than",
+    "float",
+    "finite",
+    "int",
+    "bool",
+    "string",
+    "literal",
+    "string_too_short",
+    "language",
+    "printable",
+    "weight",
+    "proxy",
+    "password",
+    "extra_forbidden",
+    "similar",
+    "needs",
+    "other",
+]
 
 
 class SettingProblem(Fact):

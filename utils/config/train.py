@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import field_validator, model_validator
 
 from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARATOR, Config, Language, Text, setting
-from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, broken
+from utils.config.facts import InvalidSettingsError, SettingProblem, broken
 
 Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
 
@@ -22,7 +22,7 @@ def parse_weights(text: str) -> dict[Path, float]:
         except ValueError:
             found[Path(folder.strip())] = 0.0
     if not all(0 < weight < math.inf for weight in found.values()):
-        raise broken(Rule.WEIGHT)
+        raise broken("weight")
     return found
 
 
@@ -284,7 +284,7 @@ class TrainConfig(Config):
             (self.use_compile and self.enable_grad_checkpoint, "use_compile", "enable_grad_checkpoint off"),
         ]
         if found := [(name, need) for is_conflict, name, need in conflicts if is_conflict]:
-            raise InvalidSettingsError(tuple(SettingProblem(Rule.NEEDS, name, bound=need) for name, need in found))
+            raise InvalidSettingsError(tuple(SettingProblem("needs", name, bound=need) for name, need in found))
         return self
 
 

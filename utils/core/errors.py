@@ -28,9 +28,9 @@ shown as an internal error.
 """
 
 import re
-from enum import Enum, StrEnum
+from enum import Enum
 from pathlib import Path
-from typing import dataclass_transform
+from typing import Literal, dataclass_transform
 
 from utils.core import wording
 from utils.core.fields import Fields, field_values, set_fields
@@ -39,20 +39,14 @@ EXIT_INTERRUPTED = 130  # exit code that shells use for a program stopped with C
 FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  # in a sentence; nobody else's business
 
 
-class Resource(StrEnum):
-    """What the system can be short of."""
-
-    MEMORY = "memory"
-    FILES = "files"
-    THREADS = "threads"
-    DISK = "disk"
-
-
-SHORTAGES = {  # by what Python, torch and the loader of libraries say when the system refuses them something
-    "MemoryError|allocate memory|map segment|out of memory|create a primitive": Resource.MEMORY,
-    "Too many open files": Resource.FILES,
-    "start new thread": Resource.THREADS,
-    "No space left on device|Disk quota exceeded": Resource.DISK,
+Resource = Literal["memory", "files", "threads", "disk"]
+SHORTAGES: dict[
+    str, Resource
+] = {  # by what Python, torch and the loader of libraries say when the system refuses them something
+    "MemoryError|allocate memory|map segment|out of memory|create a primitive": "memory",
+    "Too many open files": "files",
+    "start new thread": "threads",
+    "No space left on device|Disk quota exceeded": "disk",
 }
 
 
@@ -210,21 +204,11 @@ class OutsideFolderError(StorageError):
     folder: Path
 
 
-class Damage(StrEnum):
-    """What is wrong with a file."""
-
-    UNREADABLE = "unreadable"
-    FORMAT = "format"
-    CHANGED = "changed"
-    MISSING = "missing"
-    SIZE = "size"
-
-
 class FileDamagedError(DamagedError):
     """A file does not contain what was written to it."""
 
     path: Path
-    damage: Damage = Damage.CHANGED
+    damage: Literal["unreadable", "format", "changed", "missing", "size"] = "changed"
 
 
 class ProcessNotStartedError(RunError):

@@ -21,7 +21,7 @@ import types
 from collections.abc import Callable, Mapping
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Union, dataclass_transform, get_args, get_origin
+from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin
 
 from utils.core import wording
 from utils.core.errors import ERRORS, AmharicTtsError, RecordedError, as_typed
@@ -215,7 +215,8 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
         return next((typed for part in parts if (typed := _typed(value, part)) is not _MISMATCH), _MISMATCH)
     if kind is int and type(value) is int:
         return value if abs(value) < MAX_INTEGER else _MISMATCH
-    if kind is Any or kind is type(value) or (kind is types.NoneType and value is None):
+    is_one_of = origin is Literal and value in parts
+    if kind is Any or kind is type(value) or (kind is types.NoneType and value is None) or is_one_of:
         return value
     if kind is float:
         return _number(value)

@@ -2,17 +2,22 @@
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_origin
 
 
 class Fields:
     """Base of facts and errors: the annotated names of a subclass are its fields, except those with ``ClassVar``."""
 
     fields: ClassVar[dict[str, Any]] = {}  # the types by name, also those of the bases
+    reasons: ClassVar[dict[str, str]] = {}  # those with one of a few values: the class that declares it, by name
 
     def __init_subclass__(cls) -> None:
         own = {name: kind for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
         cls.fields = {**cls.fields, **own}
+        cls.reasons = {
+            **cls.reasons,
+            **{name: cls.__name__ for name, kind in own.items() if get_origin(kind) is Literal},
+        }
 
 
 def set_fields(thing: Fields, values: Sequence[object], named: dict[str, object]) -> None:
@@ -28,3 +33,8 @@ def set_fields(thing: Fields, values: Sequence[object], named: dict[str, object]
 def field_values(thing: Fields) -> dict[str, Any]:
     """Return the fields of a fact or an error, in the order of their declaration."""
     return {name: getattr(thing, name) for name in type(thing).fields}
+
+
+def reason_ids(thing: Fields) -> dict[str, str]:
+    """Return the ids of the texts of its reasons, by the names of their fields."""
+    return {name: f"{owner}.{getattr(thing, name)}" for name, owner in type(thing).reasons.items()}

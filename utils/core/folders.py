@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from utils.core.errors import Damage, DamagedError, FileDamagedError, UndeletableError
+from utils.core.errors import DamagedError, FileDamagedError, UndeletableError
 from utils.core.storage import (
     PARTIAL,
     cached_while_unchanged,
@@ -157,9 +157,9 @@ def read_manifest(folder: Path, manifest: str) -> dict[str, Any]:
         try:
             actual = (folder / name).stat().st_size
         except OSError as error:
-            raise FileDamagedError(folder / name, Damage.MISSING) from error
+            raise FileDamagedError(folder / name, "missing") from error
         if actual != file["size"]:
-            raise FileDamagedError(folder / name, Damage.SIZE)
+            raise FileDamagedError(folder / name, "size")
     return about
 
 
@@ -173,9 +173,9 @@ def read_signed_manifest(path: Path) -> dict[str, Any]:
         digest = about.pop(DIGEST, None)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         is_missing = isinstance(error, FileNotFoundError)
-        raise FileDamagedError(path, Damage.MISSING if is_missing else Damage.UNREADABLE) from error
+        raise FileDamagedError(path, "missing" if is_missing else "unreadable") from error
     if version != FORMAT:
-        raise FileDamagedError(path, Damage.FORMAT)
+        raise FileDamagedError(path, "format")
     if not is_complete or digest != hash_json(about):
         raise FileDamagedError(path)
     return dict(about)
@@ -194,7 +194,7 @@ def hash_file(path: Path) -> str:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise FileDamagedError(path, Damage.UNREADABLE) from error
+        raise FileDamagedError(path, "unreadable") from error
 
 
 @cached_while_unchanged(1024)

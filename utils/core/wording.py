@@ -3,8 +3,8 @@
 The tables in ``utils/wording`` hold a name, the English and the Amharic text, one a line. A fact or an error stands
 there under its class name, its cure under ``<class name>.cure``, a member of an enumeration under ``<class
 name>.<value>``, a phrase of the page under an id such as ``data.tab``. To add a language, add a column. One class of
-errors can have many reasons: the members of an enumeration in one of its fields, each with a cure of its own under
-``<enum name>.<value>.cure``. Their texts have the gaps of the whole.
+errors can have many reasons: the values of a field that is a ``Literal``, each with its text under ``<class
+name>.<value>`` and a cure of its own under ``<class name>.<value>.cure``. Their texts have the gaps of the whole.
 
 A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{seconds:time}``, ``{share:percent}``,
 ``{start:clock}``, ``{size:bytes}``, ``{part:phase}``, ``{names:; }`` (what is between two), ``{loss:.3f}``,
@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from utils.core.fields import Fields, field_values
+from utils.core.fields import Fields, field_values, reason_ids
 
 TABLES = Path(__file__).parent.parent / "wording"
 UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -61,7 +61,9 @@ def describe(
         return text(f"{type(thing).__name__}.{thing.value}", language, values)
     name = type(thing).__name__
     if isinstance(thing, Fields) and name in rows():
-        return text(name, language, field_values(thing))
+        plain = field_values(thing)
+        reasons = {field: text(key, language, plain) for field, key in reason_ids(thing).items() if key in rows()}
+        return text(name, language, plain | reasons)
     return repr(thing) if isinstance(thing, Fields) else f"{name}: {thing}"
 
 
@@ -76,8 +78,8 @@ def cure(error: BaseException, language: str = "en") -> str:
     if not isinstance(error, Fields):
         return ""
     values = field_values(error)
-    reasons = (f"{type(value).__name__}.{value.value}.cure" for value in values.values() if isinstance(value, Enum))
-    key = next((name for name in (*reasons, f"{type(error).__name__}.cure") if name in rows()), "")
+    ids = (*reason_ids(error).values(), type(error).__name__)
+    key = next((f"{each}.cure" for each in ids if f"{each}.cure" in rows()), "")
     if key:
         return text(key, language, values)
     inner = next((value for value in values.values() if isinstance(value, BaseException)), None)

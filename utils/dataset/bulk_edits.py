@@ -16,7 +16,7 @@ from utils.core.storage import file_lock, replacing, storage_errors
 from utils.dataset.clip import Clip, Source
 from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
-from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.errors import DatasetError
 from utils.dataset.facts import MergeTotal, Reason
 from utils.dataset.filters import RULES, judge
 from utils.dataset.metadata import WAVS, read_language, write_lists
@@ -124,10 +124,10 @@ class MergePlan:
 def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
     """Add the recordings of another dataset with their clips and their split; a dry run only plans it."""
     if target.resolve() == other.resolve():
-        raise DatasetError(target, DatasetProblem.ITSELF)
+        raise DatasetError(target, "itself")
     mine, theirs = read_language(target), read_language(other)
     if mine != theirs:
-        raise DatasetError(other, DatasetProblem.LANGUAGE, theirs)
+        raise DatasetError(other, "language", theirs)
     if dry_run:
         return _plan_merge(load_dataset(target), other)
     store = open_store(target)

@@ -11,7 +11,7 @@ from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Unrecognised, from_json, to_json
 from utils.core.storage import parse_json
-from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.errors import DatasetError
 from utils.dataset.facts import Bad, Reason
 from utils.recognition.levels import NOT_MEASURED, ClipScores
 from utils.recognition.spans import Cue, Span
@@ -131,7 +131,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
         raise _damaged(name, "a text is missing or a number")
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
     if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
-        raise DatasetError(Path(name), DatasetProblem.OUTSIDE, audio)
+        raise DatasetError(Path(name), "outside", audio)
     reason = Reason(written) if written in REASONS else Reason.OTHER if written else None
     note = written if reason is Reason.OTHER and not note else note  # version 1.1 stored a person's words as the reason
     state = (split, status, reason, note, words, *other_text)
@@ -139,7 +139,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
 
 
 def _damaged(name: object, detail: object) -> DatasetError:
-    return DatasetError(Path(str(name)), DatasetProblem.DAMAGED, str(detail))
+    return DatasetError(Path(str(name)), "damaged", str(detail))
 
 
 def changed_fields(old: Clip | None, new: Clip) -> tuple[str | None, str]:
@@ -159,7 +159,7 @@ def with_fields(clip: Clip | None, written: str) -> Clip:
         row = columns_of(clip or Clip("", "", "", Span(0, 0), "", "")) | parse_json(written)
         return clip_of_row([row[name] for name in COLUMNS])
     except (ValueError, TypeError, KeyError, AmharicTtsError) as error:
-        raise DatasetError(Path(clip.id if clip else "clip"), DatasetProblem.HISTORY) from error
+        raise DatasetError(Path(clip.id if clip else "clip"), "history") from error
 
 
 def row_of_source(source: Source) -> list[Any]:

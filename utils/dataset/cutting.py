@@ -107,11 +107,11 @@ def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[CueDif
     for cue in sorted(cues, key=lambda cue: (cue.span.start, cue.span.end)):
         span = Span(max(0.0, cue.span.start), min(seconds, cue.span.end))
         if not cue.text.strip():
-            warnings.append(_differs(cue, CueIssue.EMPTY))
+            warnings.append(_differs(cue, "empty"))
         elif cue.span.start >= seconds:
-            warnings.append(_differs(cue, CueIssue.AFTER_END))
+            warnings.append(_differs(cue, "after_end"))
         elif span.seconds < MIN_CUE:
-            warnings.append(_differs(cue, CueIssue.NO_TIME))
+            warnings.append(_differs(cue, "no_time"))
         else:
             usable.append(Cue(span, cue.text.strip()))
     return usable, warnings
@@ -141,7 +141,7 @@ def _align(
     segments += [Segment(span, kind="no text") for span in speech[covered:]]
     for cue, (first, end) in zip(cues, claims, strict=True):
         if first == end and not _insert_without_speech(cue, segments, settings):
-            warnings.append(_differs(cue, CueIssue.NO_SPEECH))
+            warnings.append(_differs(cue, "no_speech"))
     return segments
 
 
@@ -197,8 +197,8 @@ def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> CueI
     early = min(cue.span.start for cue in group) - span.start
     late = span.end - max(cue.span.end for cue in group)
     if max(early, late) > 2 * SLACK:
-        return CueIssue.INSIDE_SPEECH
-    return CueIssue.NO_PAUSE if len(group) > 1 and span.seconds > settings.max_seconds else None
+        return "inside_speech"
+    return "no_pause" if len(group) > 1 and span.seconds > settings.max_seconds else None
 
 
 def _insert_without_speech(cue: Cue, segments: list[Segment], settings: DatasetConfig) -> bool:

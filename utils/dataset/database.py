@@ -14,7 +14,7 @@ from utils.core.errors import AmharicTtsError, DiskFullError
 from utils.core.storage import atomic_writer, file_lock, make_folder
 from utils.dataset import seal
 from utils.dataset.clip import COLUMNS, SCORES
-from utils.dataset.errors import DatasetError, DatasetProblem, StoreError, StoreProblem
+from utils.dataset.errors import DatasetError, StoreError
 
 DATABASE, LOCK = "clips.db", ".lock"  # whoever changes clips holds the lock; readers need none
 VERSION = 1
@@ -111,7 +111,7 @@ class Database:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version != VERSION:
             db.close()
-            raise DatasetError(self.path, DatasetProblem.FORMAT, str(version))
+            raise DatasetError(self.path, "format", str(version))
         return _with_new_columns(db)
 
     def _create(self) -> None:
@@ -129,8 +129,8 @@ def _explained(path: Path, error: Exception) -> AmharicTtsError:
     if name.startswith(("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
         return DiskFullError(path, str(error))
     if name.startswith("SQLITE_BUSY"):
-        return StoreError(path, StoreProblem.BUSY)
-    return DatasetError(path, DatasetProblem.DAMAGED, str(error))
+        return StoreError(path, "busy")
+    return DatasetError(path, "damaged", str(error))
 
 
 def _with_new_columns(db: sqlite3.Connection) -> sqlite3.Connection:

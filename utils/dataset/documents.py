@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from utils.dataset.readers.archives import foreign
-from utils.dataset.readers.facts import FileFault, ForeignFileError
+from utils.dataset.readers.facts import ForeignFileError
 from utils.dataset.text_files import read_any_encoding
 
 MAX_BYTES = 10 << 20  # of what is unpacked: a text is smaller, a decompression bomb is not
@@ -32,7 +32,7 @@ def read_document(path: Path) -> str:
     with foreign(path), zipfile.ZipFile(path) as archive:
         text = "\n\n".join(filter(None, reader(archive)))
     if not text:
-        raise ForeignFileError(path, FileFault.NO_TEXT)
+        raise ForeignFileError(path, "no_text")
     return text
 
 

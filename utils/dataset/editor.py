@@ -18,7 +18,7 @@ from utils.core.storage import file_lock
 from utils.dataset import split
 from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, with_fields
 from utils.dataset.database import LOCK
-from utils.dataset.errors import EditError, EditProblem
+from utils.dataset.errors import EditError
 from utils.dataset.facts import HeldOut, Reason
 from utils.dataset.metadata import WAVS, plain, write_lists_later
 from utils.dataset.pipeline import content_hash, sound_hash
@@ -62,7 +62,7 @@ class Session:
         names = list(dict.fromkeys(names))
         clips = self.store.find(names)
         if unknown := next((name for name in names if name not in clips), None):
-            raise EditError(EditProblem.NO_CLIP, unknown)
+            raise EditError("no_clip", unknown)
         return [clips[name] for name in names]
 
     def put(self, clips: Sequence[Clip]) -> None:
@@ -121,7 +121,7 @@ def set_text(folder: Path, name: str, text: str, typed_on: Collection[str] | Non
     """Correct the transcript of a clip, if it is still one of ``typed_on``. Scores that depend on it are dropped."""
     text = " ".join(text.split())
     if not text:
-        raise EditError(EditProblem.EMPTY_TEXT)
+        raise EditError("empty_text")
 
     def change(clip: Clip) -> Clip:
         if typed_on is not None and clip.text not in typed_on:
@@ -148,7 +148,7 @@ def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
     """Leave clips out for one of the reasons that a person may hear, or in the person's own words."""
     words = reason.strip()
     if not words:
-        raise EditError(EditProblem.NO_REASON)
+        raise EditError("no_reason")
     heard = next((known for known in HEARD if known == words), None)
     change = (lambda clip: clip.excluded(heard)) if heard else (lambda clip: clip.excluded(Reason.OTHER, words))
     return _change_each(folder, "exclude", names, change)
@@ -162,13 +162,13 @@ def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable
 
 def _kept(clip: Clip, reason: Reason | None) -> Clip:
     if not clip.text.strip():
-        raise EditError(EditProblem.NO_TEXT, clip.id)
+        raise EditError("no_text", clip.id)
     return dataclasses.replace(_with_audio(clip), status="kept", reason=reason, note="")
 
 
 def _with_audio(clip: Clip) -> Clip:
     if not clip.audio:
-        raise EditError(EditProblem.NO_AUDIO, clip.id)
+        raise EditError("no_audio", clip.id)
     return clip
 
 
@@ -179,9 +179,9 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
         seconds = clip.span.seconds
         start, end = max(0.0, start), min(seconds, end)
         if end - start < SHORTEST:
-            raise EditError(EditProblem.TOO_SHORT, limit=SHORTEST)
+            raise EditError("too_short", limit=SHORTEST)
         if end - start > seconds - 0.005:
-            raise EditError(EditProblem.UNCHANGED)
+            raise EditError("unchanged")
         part = part_of(folder, clip, start, end, clip.text)
         session.put([clip.excluded(Reason.TRIMMED), part])
     return Edit("trim", (session.after[part.id],))
@@ -193,7 +193,7 @@ def split_clip(folder: Path, name: str, at: float) -> Edit:
         clip = _with_audio(*session.clips([name]))
         seconds = clip.span.seconds
         if not SHORTEST <= at <= seconds - SHORTEST:
-            raise EditError(EditProblem.TOO_SHORT, limit=SHORTEST)
+            raise EditError("too_short", limit=SHORTEST)
         first, second = divide(clip.text, at / seconds)
         parts = [part_of(folder, clip, 0.0, at, first), part_of(folder, clip, at, seconds, second)]
         session.put([clip.excluded(Reason.SPLIT), *parts])
@@ -216,12 +216,12 @@ def merge_next(folder: Path, name: str) -> Edit:
         clip = _with_audio(*session.clips([name]))
         other = session.store.following(clip)
         if other is None:
-            raise EditError(EditProblem.NOTHING_FOLLOWS)
+            raise EditError("nothing_follows")
         span = Span(clip.span.start, max(clip.span.end, other.span.end))
         if span.seconds > MAX_SECONDS:
-            raise EditError(EditProblem.TOO_LONG, f"{span.seconds:.1f}", MAX_SECONDS)
+            raise EditError("too_long", f"{span.seconds:.1f}", MAX_SECONDS)
         if not has_recording(clip):
-            raise EditError(EditProblem.NO_RECORDING, clip.source)
+            raise EditError("no_recording", clip.source)
         merged = clip_of(folder, clip, span, f"{clip.text} {other.text}".strip())
         session.put([clip.excluded(Reason.MERGED), other.excluded(Reason.MERGED), merged])
     return Edit("merge", (session.after[merged.id],))
@@ -279,12 +279,12 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
     """Rename speakers, all at once, and count their clips by old name; two that get the same name become one."""
     for new in names.values():
         if not new or plain(new) != new:
-            raise EditError(EditProblem.SPEAKER_NAME, new)
+            raise EditError("speaker_name", new)
     with editing(folder, "speaker") as session:
         clips = session.store.clips()
         known = sorted({clip.speaker for clip in clips})
         if not names.keys() <= set(known):
-            raise EditError(EditProblem.NO_SPEAKER, ", ".join(known))
+            raise EditError("no_speaker", ", ".join(known))
         renamed = [clip for clip in clips if names.get(clip.speaker, clip.speaker) != clip.speaker]
         session.put([dataclasses.replace(clip, speaker=names[clip.speaker]) for clip in renamed])
     return {old: sum(clip.speaker == old for clip in renamed) for old in names}
@@ -305,9 +305,9 @@ def revert(folder: Path, name: str) -> Edit:
         (clip,) = session.clips([name])
         change = session.store.last_change(name)
         if change is None:
-            raise EditError(EditProblem.NOT_CHANGED, name)
+            raise EditError("not_changed", name)
         if change[0] is None:
-            raise EditError(EditProblem.MADE_BY_EDIT, name)
+            raise EditError("made_by_edit", name)
         session.put([with_fields(clip, change[0])])
     return Edit("revert", (session.after[name],))
 
@@ -326,7 +326,7 @@ def _step(folder: Path, *, undo: bool) -> Edit:
     with file_lock(folder / LOCK), store.transaction():
         step = store.step(undo=undo)
         if step is None:
-            raise EditError(EditProblem.NOTHING_TO_UNDO if undo else EditProblem.NOTHING_TO_REDO)
+            raise EditError("nothing_to_undo" if undo else "nothing_to_redo")
         clips = store.find(step.clips)
         changed = [with_fields(clips.get(clip), fields) for clip, fields in step.clips.items() if fields]
         store.put(changed)

@@ -1,50 +1,27 @@
 """Why recordings, lists, datasets and edits are refused."""
 
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import AmharicTtsError, AudioError, DataError, DownloadError, StorageError
 from utils.dataset.facts import Bad
 from utils.recognition.facts import RecognitionError
 
 
-class FetchProblem(StrEnum):
-    """Why a corpus or a recording cannot be downloaded."""
-
-    UNKNOWN = "unknown"
-    NO_FILES = "no_files"
-    GATED = "gated"
-    FAILED = "failed"
-    PARTIAL = "partial"
-    NESTED = "nested"
-    LIVE = "live"
-    NO_PACKAGE = "no_package"
-    NO_FFMPEG = "no_ffmpeg"
-    COOKIES = "cookies"
-
-
 class FetchError(DownloadError):
     """A corpus or a recording cannot be downloaded."""
 
     name: str
-    problem: FetchProblem
+    problem: Literal[
+        "unknown", "no_files", "gated", "failed", "partial", "nested", "live", "no_package", "no_ffmpeg", "cookies"
+    ]
     detail: str = ""
-
-
-class TakeProblem(StrEnum):
-    """Why a take is refused."""
-
-    NO_SENTENCE = "no_sentence"
-    NO_TAKE = "no_take"
-    SILENT = "silent"
-    TOO_SHORT = "too_short"
-    TOO_LONG = "too_long"
 
 
 class TakeError(AudioError):
     """A take cannot become a clip."""
 
-    problem: TakeProblem
+    problem: Literal["no_sentence", "no_take", "silent", "too_short", "too_long"]
     seconds: float = 0.0
     limit: float = 0.0
 
@@ -62,32 +39,28 @@ class NothingTranscribedError(RecognitionError):
     recommended: tuple[str, ...]
 
 
-class DatasetProblem(StrEnum):
-    """Why a dataset, one of its lists or what was computed of it cannot be used."""
-
-    MISSING = "missing"
-    DAMAGED = "damaged"
-    CHANGED = "changed"
-    FORMAT = "format"
-    LANGUAGE = "language"
-    OUTSIDE = "outside"
-    HISTORY = "history"
-    EMPTY = "empty"
-    ITSELF = "itself"
-    NO_LIST = "no_list"
-    NO_ROWS = "no_rows"
-    APART = "apart"
-    OVERLAP = "overlap"
-    RUN_CLIPS = "run_clips"
-    NO_HASH = "no_hash"
-    NO_FEATURES = "no_features"
-
-
 class DatasetError(DataError):
     """A dataset, one of its lists or what was computed of it cannot be used."""
 
     path: Path
-    problem: DatasetProblem
+    problem: Literal[
+        "missing",
+        "damaged",
+        "changed",
+        "format",
+        "language",
+        "outside",
+        "history",
+        "empty",
+        "itself",
+        "no_list",
+        "no_rows",
+        "apart",
+        "overlap",
+        "run_clips",
+        "no_hash",
+        "no_features",
+    ]
     detail: str = ""
 
 
@@ -98,46 +71,35 @@ class DamagedFeaturesError(DataError):
     detail: str = ""
 
 
-class StoreProblem(StrEnum):
-    """Why a dataset cannot be written."""
-
-    BUSY = "busy"
-    EXISTS = "exists"
-
-
 class StoreError(StorageError):
     """A dataset cannot be written."""
 
     path: Path
-    problem: StoreProblem
+    problem: Literal["busy", "exists"]
     detail: str = ""
-
-
-class EditProblem(StrEnum):
-    """Why clips cannot be edited like this."""
-
-    NO_CLIP = "no_clip"
-    EMPTY_TEXT = "empty_text"
-    NO_TEXT = "no_text"
-    NO_AUDIO = "no_audio"
-    NO_REASON = "no_reason"
-    TOO_SHORT = "too_short"
-    TOO_LONG = "too_long"
-    UNCHANGED = "unchanged"
-    NOTHING_FOLLOWS = "nothing_follows"
-    NO_RECORDING = "no_recording"
-    SPEAKER_NAME = "speaker_name"
-    NO_SPEAKER = "no_speaker"
-    NOT_CHANGED = "not_changed"
-    MADE_BY_EDIT = "made_by_edit"
-    NOTHING_TO_UNDO = "nothing_to_undo"
-    NOTHING_TO_REDO = "nothing_to_redo"
-    LENGTHS = "lengths"
 
 
 class EditError(DataError):
     """Clips cannot be edited like this."""
 
-    problem: EditProblem
+    problem: Literal[
+        "no_clip",
+        "empty_text",
+        "no_text",
+        "no_audio",
+        "no_reason",
+        "too_short",
+        "too_long",
+        "unchanged",
+        "nothing_follows",
+        "no_recording",
+        "speaker_name",
+        "no_speaker",
+        "not_changed",
+        "made_by_edit",
+        "nothing_to_undo",
+        "nothing_to_redo",
+        "lengths",
+    ]
     what: str = ""
     limit: float = 0.0

@@ -15,7 +15,7 @@ from utils.core.folders import replace_folder
 from utils.core.storage import replacing, storage_errors, write_atomically
 from utils.dataset.clip import COLUMNS, Clip
 from utils.dataset.database import DATABASE
-from utils.dataset.errors import DatasetError, DatasetProblem, StoreError, StoreProblem
+from utils.dataset.errors import DatasetError, StoreError
 from utils.dataset.metadata import FILES, LANGUAGE_FILE, WAVS, plain, write_lists
 from utils.dataset.store import Store, load_dataset, open_store
 
@@ -33,9 +33,9 @@ def export(folder: Path, target: Path, shape: Shape) -> Path:
     """Write the kept clips of a dataset to a new .zip or folder; return it."""
     kept = load_dataset(folder).kept
     if not kept:
-        raise DatasetError(folder, DatasetProblem.EMPTY)
+        raise DatasetError(folder, "empty")
     if target.exists():
-        raise StoreError(target, StoreProblem.EXISTS)
+        raise StoreError(target, "exists")
     if shape == "zip":
         with storage_errors(target), replacing(target) as partial:
             _write_zip(folder, kept, partial)

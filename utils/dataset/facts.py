@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, WarningFact
@@ -83,18 +84,10 @@ class Checking(Fact):
     recordings: int
 
 
-class Unchecked(StrEnum):
-    """Which texts are not checked, and why."""
-
-    TOO_FEW = "too_few"
-    NO_BETTER = "no_better"
-    WORDS = "words"
-
-
 class TextsNotChecked(WarningFact):
     """Some errors in texts are not found."""
 
-    why: Unchecked
+    why: Literal["too_few", "no_better", "words"]
     clips: int
 
 
@@ -106,12 +99,8 @@ class TextsDiffer(WarningFact):
     other: str
 
 
-class ListPattern(StrEnum):
-    """How the texts of a list were mixed up."""
-
-    SHIFTED = "shifted"
-    GROUPS = "groups"
-    MIXED = "mixed"
+# How the texts of a list were mixed up.
+ListPattern = Literal["shifted", "groups", "mixed"]
 
 
 class TextsFitOtherClips(WarningFact):
@@ -140,15 +129,8 @@ class SentencesMissing(WarningFact):
     first: tuple[UnsaidSentence, ...]
 
 
-class CueIssue(StrEnum):
-    """What is wrong with the times of a subtitle."""
-
-    EMPTY = "empty"
-    AFTER_END = "after_end"
-    NO_TIME = "no_time"
-    NO_SPEECH = "no_speech"
-    INSIDE_SPEECH = "inside_speech"
-    NO_PAUSE = "no_pause"
+# What is wrong with the times of a subtitle.
+CueIssue = Literal["empty", "after_end", "no_time", "no_speech", "inside_speech", "no_pause"]
 
 
 class CueDiffers(WarningFact):
@@ -174,17 +156,10 @@ class Split(Fact):
     eval: SideTotal | str
 
 
-class SplitCompromise(StrEnum):
-    """How the held-out clips were chosen instead."""
-
-    ONE_RECORDING = "one_recording"
-    ONE_SPEAKER = "one_speaker"
-
-
 class HeldOut(WarningFact):
     """The held-out clips were chosen otherwise than was asked."""
 
-    how: SplitCompromise
+    how: Literal["one_recording", "one_speaker"]
 
 
 class ReasonTotal(Fact):
@@ -237,18 +212,10 @@ class FeaturesRemoved(WarningFact):
     cause: AmharicTtsError
 
 
-class MissingLength(StrEnum):
-    """Which lengths of clips are missing."""
-
-    SHORT = "short"
-    LONG = "long"
-    BETWEEN = "between"
-
-
 class LengthGap(WarningFact):
     """Few clips have a length, so a model trained on them will speak such texts badly."""
 
-    gap: MissingLength
+    gap: Literal["short", "long", "between"]
     what: str
 
 
@@ -279,21 +246,21 @@ class SpeakersConcerned(WarningFact):
     about: Fact
 
 
-class LineIssue(StrEnum):
-    """What is wrong with a line of a metadata list."""
-
-    UNREADABLE_LIST = "unreadable_list"
-    EMPTY_LIST = "empty_list"
-    NO_TEXT = "no_text"
-    REPEATED_FILE = "repeated_file"
-    REPEATED_TEXT = "repeated_text"
-    NO_FILE = "no_file"
-    OUTSIDE = "outside"
-    UNREADABLE = "unreadable"
-    TOO_LONG = "too_long"
-    CHANGED = "changed"
-    NO_SYMBOL = "no_symbol"
-    MANY_TOKENS = "many_tokens"
+# What is wrong with a line of a metadata list.
+LineIssue = Literal[
+    "unreadable_list",
+    "empty_list",
+    "no_text",
+    "repeated_file",
+    "repeated_text",
+    "no_file",
+    "outside",
+    "unreadable",
+    "too_long",
+    "changed",
+    "no_symbol",
+    "many_tokens",
+]
 
 
 class LineProblem(WarningFact):

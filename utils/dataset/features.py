@@ -26,11 +26,11 @@ from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, r
 from utils.core.paths import resolve_inside
 from utils.core.storage import PARTIAL, atomic_writer, file_lock, file_version, make_folder, read_object, write_document
 from utils.dataset.clip import Clip
-from utils.dataset.errors import DamagedFeaturesError, DatasetError, DatasetProblem
+from utils.dataset.errors import DamagedFeaturesError, DatasetError
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 
 if TYPE_CHECKING:
     from utils.xtts.codec import AudioEncoder
@@ -134,7 +134,7 @@ def build(  # noqa: PLR0913  # data, models, and the two calls back
     A thorough build verifies stored mel frames too, which means reading all of them.
     """
     if nameless := next((clip.id for clip in clips if not clip.content), ""):
-        raise DatasetError(dataset, DatasetProblem.NO_HASH, nameless)
+        raise DatasetError(dataset, "no_hash", nameless)
     features = FeatureStore(dataset, encoder.fingerprint, text_fingerprint(tokenizer, language))
     make_folder(features.folder)
     with file_lock(features.folder / ".lock"):
@@ -209,9 +209,9 @@ def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[di
         try:
             wave = audio.load(path, encoder.rate)
             if wave.size < encoder.min_samples:
-                raise AudioFileError(path, AudioProblem.TOO_SHORT, f"{wave.size / encoder.rate:.2f}")
+                raise AudioFileError(path, "too_short", f"{wave.size / encoder.rate:.2f}")
             if not np.isfinite(wave).all():
-                raise AudioFileError(path, AudioProblem.INVALID_SAMPLE, "?")
+                raise AudioFileError(path, "invalid_sample", "?")
             waves[clip.content] = wave
         except AmharicTtsError as error:
             problems.append(ClipNotEncoded(clip.id, error))
@@ -271,7 +271,7 @@ class Shards:
 
     def _find(self, key: str, name: str) -> pa.Scalar:
         if (position := self._positions.get(key)) is None:
-            raise DatasetError(self.folder, DatasetProblem.NO_FEATURES, key)
+            raise DatasetError(self.folder, "no_features", key)
         shard, number = divmod(position, 1 << 32)
         return self._shards[shard].column(name)[number]
 

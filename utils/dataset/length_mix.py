@@ -13,7 +13,7 @@ from pathlib import Path
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.dataset.clip import Clip
 from utils.dataset.editor import Edit, clip_of, editing, has_recording, part_of
-from utils.dataset.errors import EditError, EditProblem
+from utils.dataset.errors import EditError
 from utils.recognition import vad
 from utils.recognition.spans import Span
 
@@ -28,7 +28,7 @@ PHRASE = re.compile(r"[^.!?;:,።፧፣፤፥፦]+[.!?;:,።፧፣፤፥፦]*\s*
 def add_lengths(folder: Path, *, share: float = 0.2, max_seconds: float = AUTO_SECONDS) -> Edit:
     """Add up to this share of the training clips as joined clips, and as many as short ones."""
     if not 0 < share <= 1 or not 1 <= max_seconds <= MODEL_SECONDS:
-        raise EditError(EditProblem.LENGTHS, limit=MODEL_SECONDS)
+        raise EditError("lengths", limit=MODEL_SECONDS)
     with editing(folder, "lengths") as session:
         chosen = filter(attrgetter("audio"), session.store.clips(status="kept", split="train"))
         clips = _as_cut(sorted(chosen, key=lambda clip: (clip.recording, clip.span.start, -clip.span.end)))

@@ -104,10 +104,10 @@ def _described(
 def _pattern(recordings: Sequence[Recording], moved: Mapping[int, int]) -> ListPattern:
     steps = [at - clip for clip, at in moved.items()]
     if max(steps.count(1), steps.count(-1)) >= MOSTLY * len(steps):
-        return ListPattern.SHIFTED
+        return "shifted"
     groups = [re.sub(r"\d+$", "", str(recording.path.with_suffix(""))) for recording in recordings]
     within = sum(groups[clip] == groups[at] for clip, at in moved.items())
-    return ListPattern.GROUPS if len(set(groups)) > 1 and within >= MOSTLY * len(moved) else ListPattern.MIXED
+    return "groups" if len(set(groups)) > 1 and within >= MOSTLY * len(moved) else "mixed"
 
 
 def _write(recordings: Sequence[Recording], pairs: Mapping[int, int], path: Path) -> Path:

@@ -20,7 +20,7 @@ from utils.core.facts import Fact, NotStored, from_json, to_json
 from utils.core.paths import resolve_inside
 from utils.core.storage import file_lock, read_document, read_text, write_atomically, write_document
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
-from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.errors import DatasetError
 from utils.dataset.facts import LineIssue, LineProblem
 from utils.dataset.store import Store
 from utils.dataset.text_files import read_listing
@@ -122,7 +122,7 @@ def list_files(path: Path) -> list[Path]:
     write_lists(path)
     lists = [path / name for name in FILES.values() if (path / name).is_file()]
     if not lists:
-        raise DatasetError(path, DatasetProblem.NO_LIST)
+        raise DatasetError(path, "no_list")
     return lists
 
 
@@ -185,10 +185,10 @@ def read_clips(config: TrainConfig, dataset: Path) -> ClipLists:
     write_lists(dataset)
     for path in paths.values():
         if not path.is_file():
-            raise DatasetError(path, DatasetProblem.NO_LIST)
+            raise DatasetError(path, "no_list")
     folder = paths["train"].resolve().parent
     if paths["eval"].resolve().parent != folder:
-        raise DatasetError(paths["eval"], DatasetProblem.APART, str(paths["train"]))
+        raise DatasetError(paths["eval"], "apart", str(paths["train"]))
     problems: list[Fact] = []
     clips = {side: tuple(_listed_clips(path, side, problems)) for side, path in paths.items()}
     return _checked(ClipLists(folder, clips["train"], clips["eval"], tuple(problems)), paths["eval"])
@@ -203,11 +203,11 @@ def _clips_of(dataset: Path) -> ClipLists:
 def _checked(clips: ClipLists, source: Path) -> ClipLists:
     """Refuse clips that cannot be trained on: none on one side, or the same ones on both."""
     if not clips.train or not clips.eval:
-        raise DatasetError(source, DatasetProblem.NO_ROWS, " ".join(map(str, clips.problems[:3])))
+        raise DatasetError(source, "no_rows", " ".join(map(str, clips.problems[:3])))
     both = {clip.content for clip in clips.train} & {clip.content for clip in clips.eval}
     if both:  # the evaluation would reward what was memorised
         name = next(clip.audio for clip in clips.eval if clip.content in both)
-        raise DatasetError(source, DatasetProblem.OVERLAP, name)
+        raise DatasetError(source, "overlap", name)
     return clips
 
 
@@ -249,7 +249,7 @@ def _stored_clips(path: Path, folder: Path) -> ClipLists:
         stored = read_document(path)
         clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(_problem, stored["problems"]))
     except (LookupError, TypeError, ValueError) as error:
-        raise DatasetError(path, DatasetProblem.RUN_CLIPS) from error
+        raise DatasetError(path, "run_clips") from error
     train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)
     return ClipLists(folder, train, evaluation, problems)
 
@@ -276,14 +276,14 @@ def _problem(stored: object) -> Fact:
 
 def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Clip]:
     listing = read_listing(path)
-    problems += [LineProblem(path, 0, LineIssue.UNREADABLE_LIST, str(problem)) for problem in listing.problems]
+    problems += [LineProblem(path, 0, "unreadable_list", str(problem)) for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
         clip = _listed_clip(path.parent, name)
         if clip is None:
-            problems.append(LineProblem(path, row.line, LineIssue.UNREADABLE, name))
+            problems.append(LineProblem(path, row.line, "unreadable", name))
         elif not row.text:
-            problems.append(LineProblem(path, row.line, LineIssue.NO_TEXT, name))
+            problems.append(LineProblem(path, row.line, "no_text", name))
         else:
             yield dataclasses.replace(clip, text=row.text, speaker=row.speaker or clip.speaker, split=split)
 
@@ -308,9 +308,9 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
     texts: dict[tuple[str, str], MetadataRow] = {}
     for file in list_files(path):
         listing = read_listing(file)
-        yield from (LineProblem(file, 0, LineIssue.UNREADABLE_LIST, str(problem)) for problem in listing.problems)
+        yield from (LineProblem(file, 0, "unreadable_list", str(problem)) for problem in listing.problems)
         if not listing.clips:
-            yield LineProblem(file, 1, LineIssue.EMPTY_LIST)
+            yield LineProblem(file, 1, "empty_list")
         for row in (MetadataRow(file, *clip) for clip in listing.clips):
             findings = [
                 *_line_problems(row, files, texts),
@@ -325,34 +325,34 @@ def _line_problems(
 ) -> Iterator[Finding]:
     """Find repeated lines, and texts of a speaker in both lists, which make the evaluation unfair."""
     if not row.text:
-        yield LineIssue.NO_TEXT, row.audio, ""
+        yield "no_text", row.audio, ""
     first = files.setdefault(row.audio, row)
     if first is not row:
-        yield LineIssue.REPEATED_FILE, row.audio, f"{first.list.name}:{first.line}"
+        yield "repeated_file", row.audio, f"{first.list.name}:{first.line}"
     same = texts.setdefault((row.speaker, row.text), row)
     if same.list != row.list and row.text and first is row:
-        yield LineIssue.REPEATED_TEXT, row.audio, f"{same.list.name}:{same.line}"
+        yield "repeated_text", row.audio, f"{same.list.name}:{same.line}"
 
 
 def _audio_problems(row: MetadataRow, max_seconds: float, expected: float | None) -> Iterator[Finding]:
     folder = row.list.parent.resolve()
     if not row.audio or not row.path.is_file():
-        yield LineIssue.NO_FILE, row.audio or "–", ""
+        yield "no_file", row.audio or "–", ""
         return
     if not row.path.resolve().is_relative_to(folder):
-        yield LineIssue.OUTSIDE, row.audio, str(folder)
+        yield "outside", row.audio, str(folder)
     seconds = header_seconds(row.path)
     if not seconds:
-        yield LineIssue.UNREADABLE, row.audio, ""
+        yield "unreadable", row.audio, ""
     elif seconds > max_seconds + ROUNDING:
-        yield LineIssue.TOO_LONG, f"{row.audio} ({seconds:.2f} s)", f"{max_seconds:g} s"
+        yield "too_long", f"{row.audio} ({seconds:.2f} s)", f"{max_seconds:g} s"
     elif expected is not None and abs(seconds - expected) > ROUNDING:
-        yield LineIssue.CHANGED, f"{row.audio} ({seconds:.2f} s)", f"{expected:.2f} s"
+        yield "changed", f"{row.audio} ({seconds:.2f} s)", f"{expected:.2f} s"
 
 
 def _token_problems(row: MetadataRow, tokenizer: "Tokenizer", language: str) -> Iterator[Finding]:
     reading = tokenizer.tokenize(row.text, language)
     if reading.unknown:
-        yield LineIssue.NO_SYMBOL, " ".join(reading.unknown), ""
+        yield "no_symbol", " ".join(reading.unknown), ""
     if len(reading.ids) > MODEL_TOKENS:
-        yield LineIssue.MANY_TOKENS, str(len(reading.ids)), str(MODEL_TOKENS)
+        yield "many_tokens", str(len(reading.ids)), str(MODEL_TOKENS)

@@ -21,7 +21,7 @@ from utils.media.audio import Samples
 from utils.media.loudness import levelled
 from utils.media.rates import RATE
 from utils.recognition import levels, rumble, signal_checks, vad
-from utils.recognition.facts import RecogniserChange, RecogniserChanged, RecognitionError
+from utils.recognition.facts import RecogniserChanged, RecognitionError
 from utils.recognition.levels import ClipScores
 from utils.recognition.recognisers import RATE as ASR_RATE
 from utils.recognition.recognisers import Recogniser, Transcript, second_cer
@@ -174,7 +174,7 @@ def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], languag
         try:
             return second.transcribe(clips, language)
         except RecognitionError as error:
-            logger.warning("%s", RecogniserChanged(second.name, RecogniserChange.NOT_USED, str(error)))
+            logger.warning("%s", RecogniserChanged(second.name, "not_used", str(error)))
     return [None] * len(clips)
 
 

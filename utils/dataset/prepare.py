@@ -33,13 +33,13 @@ from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
-from utils.dataset.errors import DatasetError, DatasetProblem, NothingTranscribedError
+from utils.dataset.errors import DatasetError, NothingTranscribedError
 from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, Reason, RecordingWarning, TextsDiffer
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
 from utils.dataset.store import FINDING, Dataset, Store
 from utils.media import audio
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 from utils.media.rates import RATE
 from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import Recogniser
@@ -77,7 +77,7 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
     """
     make_folder(folder / WAVS)
     if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
-        raise DatasetError(folder, DatasetProblem.LANGUAGE, known)
+        raise DatasetError(folder, "language", known)
     with file_lock(folder / LOCK), _opened(recognisers, recordings, settings, report) as opened:
         preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
         preparation.process(recordings, problems, opened)
@@ -251,7 +251,7 @@ class _Preparation:
                     continue
                 source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
             except OSError as error:
-                unreadable = AudioFileError(recording.path, AudioProblem.UNREADABLE, str(error.strerror))
+                unreadable = AudioFileError(recording.path, "unreadable", str(error.strerror))
                 self._refuse(Bad(recording.path, unreadable))
                 continue
             if known := self.contents.recordings.get(source.recording):

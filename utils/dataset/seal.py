@@ -9,7 +9,7 @@ import sqlite3
 from pathlib import Path
 
 from utils.core.storage import file_version, read_document, retry_while_in_use, write_document
-from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.errors import DatasetError
 
 SEAL = "clips.digest.json"
 CHANGES, VALID = slice(24, 28), slice(92, 96)  # of the file: two copies of the number of its changes
@@ -44,7 +44,7 @@ def verify(path: Path, db: sqlite3.Connection) -> None:
     is_same_state = changes.hex() == sealed["changes"] or changes != content[VALID]
     if is_same_state and _digest(content) != sealed["sha256"]:
         db.close()
-        raise DatasetError(path, DatasetProblem.CHANGED, SEAL)
+        raise DatasetError(path, "changed", SEAL)
     _verified[path] = version
 
 

@@ -17,13 +17,13 @@ from utils.core.storage import read_document
 from utils.dataset.clip import ScanResult
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import parse_columns
-from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
+from utils.dataset.readers.facts import InputUnusable, NotOnDisk
 from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media, possible_names
 from utils.dataset.readers.registry import add_files, find_files, find_in_archive, read_files
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.text_files import name_key
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 
 HUB, CORPUS = "hf:", "corpus:"
 USED_CORPORA = "corpora.json"  # in the dataset folder: what a model card has to name
@@ -125,9 +125,9 @@ class _Scan:
         elif path.is_dir():
             self._add_folder(path)
         elif not path.exists():
-            self.problems.append(Bad(path, InputUnusable(FolderFault.MISSING)))
+            self.problems.append(Bad(path, InputUnusable("missing")))
         elif not path.is_file():
-            self.problems.append(Bad(path, AudioFileError(path, AudioProblem.PIPE)))
+            self.problems.append(Bad(path, AudioFileError(path, "pipe")))
         else:
             self._add_file(path.absolute())  # with the links in it, unlike resolve
 
@@ -160,7 +160,7 @@ class _Scan:
         self.files |= found
         has_sound = any(is_media(path) or path.suffix.lower() in {".parquet", ".arrow"} for path in found)
         if not has_sound and before == len(self.problems):
-            self.problems.append(Bad(root, InputUnusable(FolderFault.EMPTY)))
+            self.problems.append(Bad(root, InputUnusable("empty")))
 
     def _add_file(self, path: Path) -> None:
         if is_archive(path):

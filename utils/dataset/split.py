@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Literal, NamedTuple
 
 from utils.dataset.clip import Clip, Split
-from utils.dataset.facts import HeldOut, SplitCompromise
+from utils.dataset.facts import HeldOut
 
 By = Literal["recording", "speaker", "time"]
 
@@ -44,8 +44,8 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
     if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
         return SplitChoice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")))
     if len({clip.recording for clip in kept}) == 1:
-        return SplitChoice(splits | _split_by_time(new, share), HeldOut(SplitCompromise.ONE_RECORDING))
-    note = HeldOut(SplitCompromise.ONE_SPEAKER) if by == "speaker" else None
+        return SplitChoice(splits | _split_by_time(new, share), HeldOut("one_recording"))
+    note = HeldOut("one_speaker") if by == "speaker" else None
     return SplitChoice(splits | _split_by_group(new, assigned, share, attrgetter("recording")), note)
 
 

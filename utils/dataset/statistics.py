@@ -17,8 +17,8 @@ from utils.config import MODEL_TOKENS
 from utils.core import wording
 from utils.core.languages import AMHARIC, canonical
 from utils.dataset.clip import MAX_SECONDS, Clip, Source
-from utils.dataset.errors import DatasetError, DatasetProblem
-from utils.dataset.facts import Bad, Ledger, LengthGap, MissingLength, Reason, ReasonTotal, SideTotal, Split
+from utils.dataset.errors import DatasetError
+from utils.dataset.facts import Bad, Ledger, LengthGap, Reason, ReasonTotal, SideTotal, Split
 from utils.dataset.metadata import MetadataRow, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 from utils.recognition.spans import Span
@@ -190,20 +190,20 @@ class DatasetLengths:
         short = sum(value < SHORT_SECONDS for value in self.seconds)
         found = []
         if short < SHORT_SHARE * count:
-            found.append(LengthGap(MissingLength.SHORT, f"{short} / {count}"))
+            found.append(LengthGap("short", f"{short} / {count}"))
         if longest < LONG_SECONDS:
-            found.append(LengthGap(MissingLength.LONG, f"{longest:.1f}"))
+            found.append(LengthGap("long", f"{longest:.1f}"))
         counts = self.counts()["seconds"].items()
         edges = [(name, low) for (name, number), low in zip(counts, SECONDS, strict=True) if not number]
         inner = [name for name, low in edges if min(self.seconds) < low < longest and low >= SHORT_SECONDS]
-        return [*found, *(LengthGap(MissingLength.BETWEEN, name) for name in inner)]
+        return [*found, *(LengthGap("between", name) for name in inner)]
 
 
 def measure_lengths(path: Path) -> tuple[list[MetadataRow], DatasetLengths]:
     """Read the headers of all clips of a dataset folder or of one list."""
     rows = [row for file in list_files(path) for row in read_list(file)]
     if not rows:
-        raise DatasetError(path, DatasetProblem.NO_ROWS)
+        raise DatasetError(path, "no_rows")
     seconds = [header_seconds(row.path) for row in rows]
     unreadable = tuple(row for row, value in zip(rows, seconds, strict=True) if value is None)
     return rows, DatasetLengths(tuple(value for value in seconds if value is not None), unreadable)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from utils.dataset.clip import COLUMNS, REPLACED, Clip, Source, clip_of_row, columns_of, row_of_source, source_of_row
 from utils.dataset.database import Database
-from utils.dataset.errors import DatasetError, DatasetProblem
+from utils.dataset.errors import DatasetError
 from utils.dataset.facts import Reason
 
 if TYPE_CHECKING:
@@ -299,7 +299,7 @@ def open_store(folder: Path) -> Store:
     """Return the store of a dataset that must exist."""
     store = Store(folder)
     if not store.exists:
-        raise DatasetError(folder, DatasetProblem.MISSING)
+        raise DatasetError(folder, "missing")
     return store
 
 

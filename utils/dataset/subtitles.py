@@ -18,7 +18,7 @@ from pathlib import Path
 from utils.core import wording
 from utils.core.facts import Fact
 from utils.dataset.clip import abbreviate
-from utils.dataset.readers.facts import FileFault, ForeignFileError, TextRepair, TextRepaired
+from utils.dataset.readers.facts import ForeignFileError, TextRepair, TextRepaired
 from utils.dataset.text_files import is_garbled, read_any_encoding
 from utils.recognition.spans import Cue, Span
 
@@ -67,13 +67,13 @@ def read_cues(path: Path) -> tuple[list[Cue], list[Fact]]:
     repairs = Repairs(path.name, facts)
     cues, unreadable = _parse(text, path)
     if not cues:
-        raise ForeignFileError(path, FileFault.NO_CUES)
+        raise ForeignFileError(path, "no_cues")
     for line, content in unreadable:
-        repairs.add(TextRepair.NO_TIMES, line, content[:80])
+        repairs.add("no_times", line, content[:80])
     cues = _sort(_clean_text(cues, repairs), repairs)
     cues = _drop_unusable(cues, repairs)
     cues = _drop_repeated(cues, repairs)
-    cues = _drop(cues, lambda cue: is_garbled(cue.text), TextRepair.GARBLED, repairs)
+    cues = _drop(cues, lambda cue: is_garbled(cue.text), "garbled", repairs)
     return _end_overlaps([Cue(cue.span, cue.text.replace("\n", " ")) for cue in cues], repairs), repairs.facts
 
 
@@ -86,9 +86,9 @@ def fit_cues(cues: Sequence[Cue], seconds: float, name: str) -> tuple[list[Cue],
 def fit_to_recording(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue]:
     """Shift cues by whole hours where that fits, and drop those after the end of the recording, with a warning."""
     cues = _remove_hours(cues, seconds, repairs)
-    repairs.note(TextRepair.LATE, [cue for cue in cues if cue.span.start >= seconds])
+    repairs.note("late", [cue for cue in cues if cue.span.start >= seconds])
     inside = [cue for cue in cues if cue.span.start < seconds]
-    repairs.note(TextRepair.LONG, [cue for cue in inside if seconds < cue.span.end - SLACK])
+    repairs.note("long", [cue for cue in inside if seconds < cue.span.end - SLACK])
     return [Cue(Span(cue.span.start, min(cue.span.end, seconds)), cue.text) for cue in inside]
 
 
@@ -156,7 +156,7 @@ def _parse_with_pysubs2(text: str, path: Path, name: str) -> Parsed:
             warnings.simplefilter("ignore", RuntimeWarning)  # about margins and layers
             events = pysubs2.SSAFile.from_string(text, format_=name)
     except (pysubs2.Pysubs2Error, ValueError, LookupError, SyntaxError, NotImplementedError) as error:
-        raise ForeignFileError(path, FileFault.NO_SUBTITLES, f"{name.upper()}: {error}") from error
+        raise ForeignFileError(path, "no_subtitles", f"{name.upper()}: {error}") from error
     cues = [
         Cue(Span(event.start / 1000, event.end / 1000), _strip(event.plaintext.split("\n")))
         for event in events
@@ -170,14 +170,14 @@ def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     plain = [(cue.span, [_remove_tags(line) for line in cue.text.split("\n")]) for cue in cues]
     lines = [line for _, of_cue in plain for line in of_cue]
     if notes := Counter(note.strip() for line in lines for note in NOTE.findall(line)):
-        repairs.add(TextRepair.NOTES, len(notes), _counts(notes))
+        repairs.add("notes", len(notes), _counts(notes))
     names = Counter(label for line in lines if (label := _label(NOTE.sub(" ", line))))
     # a name in Latin capitals counts from its first time
     labels = Counter({name: n for name, n in names.items() if n >= MIN_LABELS or (name.isupper() and len(name) > 1)})
     if labels:
-        repairs.add(TextRepair.SPEAKERS, len(labels), _counts(labels))
+        repairs.add("speakers", len(labels), _counts(labels))
     if len(labels) > 1:
-        repairs.add(TextRepair.TURNS, len(labels))
+        repairs.add("turns", len(labels))
     return [Cue(span, _speech(of_cue, labels)) for span, of_cue in plain]
 
 
@@ -198,29 +198,29 @@ def _label(line: str) -> str:
 
 
 def _sort(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
-    repairs.note(TextRepair.SORTED, (b for a, b in pairwise(cues) if b.span.start < a.span.start))
+    repairs.note("sorted", (b for a, b in pairwise(cues) if b.span.start < a.span.start))
     return sorted(cues, key=attrgetter("span.start", "span.end"))
 
 
 def _drop_unusable(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     """Drop cues without text, and those that end before they start: then the start is not reliable either."""
-    with_text = _drop(cues, lambda cue: not cue.text, TextRepair.EMPTY, repairs)
-    return _drop(with_text, lambda cue: cue.span.seconds <= 0, TextRepair.REVERSED, repairs)
+    with_text = _drop(cues, lambda cue: not cue.text, "empty", repairs)
+    return _drop(with_text, lambda cue: cue.span.seconds <= 0, "reversed", repairs)
 
 
 def _drop(cues: Sequence[Cue], is_bad: Callable[[Cue], bool], repair: TextRepair, repairs: Repairs) -> list[Cue]:
-    repairs.note(repair, filter(is_bad, cues), show_text=repair is TextRepair.REVERSED)
+    repairs.note(repair, filter(is_bad, cues), show_text=repair == "reversed")
     return [cue for cue in cues if not is_bad(cue)]
 
 
 def _drop_repeated(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     """Drop duplicates, and the lines that each cue of rolling captions repeats from the one before."""
     unique = list(dict.fromkeys(cues))
-    repairs.note(TextRepair.REPEATED, (Counter(cues) - Counter(unique)).elements())
+    repairs.note("repeated", (Counter(cues) - Counter(unique)).elements())
     repeated = [_count_repeated(earlier, later) for earlier, later in pairwise(unique)]
     if sum(map(bool, repeated)) < max(2, len(repeated) / 2):
         return unique
-    repairs.add(TextRepair.ROLLING)
+    repairs.add("rolling")
     rest = ((cue.span, cue.text.split()[count:]) for cue, count in zip(unique, [0, *repeated], strict=True))
     return [Cue(span, " ".join(words)) for span, words in rest if words]
 
@@ -252,8 +252,8 @@ def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
         else:
             separate[-1] = Cue(Span(last.span.start, max(last.span.end, cue.span.end)), f"{last.text} {cue.text}")
             joined.append(cue)
-    repairs.note(TextRepair.ENDED, ended)
-    repairs.note(TextRepair.JOINED, joined)
+    repairs.note("ended", ended)
+    repairs.note("joined", joined)
     return separate
 
 
@@ -263,7 +263,7 @@ def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue
         return cues
     hours = int(cues[0].span.start // HOUR)
     if hours and cues[-1].span.end - hours * HOUR <= seconds + SLACK:
-        repairs.add(TextRepair.HOURS, hours)
+        repairs.add("hours", hours)
         return [_shifted(cue, hours) for cue in cues]
     placed = [cue for cue in cues if cue.span.start < seconds]
     moved: list[Cue] = []
@@ -272,7 +272,7 @@ def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue
         fitting = [candidate for candidate in shifted if _fits(candidate, placed, seconds)]
         insort(placed, fitting[0] if len(fitting) == 1 else cue, key=START)
         moved += [cue] if len(fitting) == 1 else []
-    repairs.note(TextRepair.MOVED, moved)
+    repairs.note("moved", moved)
     return placed
 
 

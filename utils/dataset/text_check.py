@@ -21,7 +21,7 @@ from utils.core.facts import Progress, Report, ShouldStop, WarningFact, ignore, 
 from utils.core.folders import seal, verify_hashes
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.clip import Clip, Recording
-from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, Unchecked, UnsaidSentence
+from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, UnsaidSentence
 from utils.dataset.transcript import Group, words_of_cues, words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media import audio
@@ -227,9 +227,9 @@ def learn(
     if limits and limits.usable:
         check = _save(TextCheck(folder / FOLDER, settings.language, limits, pronunciations), models)
     if not check:
-        report(TextsNotChecked(Unchecked.NO_BETTER if limits else Unchecked.TOO_FEW, len(lessons)))
+        report(TextsNotChecked("no_better" if limits else "too_few", len(lessons)))
     elif not check.limits.checks_words:
-        report(TextsNotChecked(Unchecked.WORDS, len(lessons)))
+        report(TextsNotChecked("words", len(lessons)))
     return check
 
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from utils.core.facts import Fact
 from utils.core.storage import parse_json
-from utils.dataset.readers.facts import FileFault, ForeignFileError, LineFault, LineUnreadable, TextRepair, TextRepaired
+from utils.dataset.readers.facts import ForeignFileError, LineUnreadable, TextRepaired
 
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -55,17 +55,17 @@ def read_any_encoding(path: Path) -> tuple[str, list[Fact]]:
     """Read a text file with newlines as line ends, and repair wrongly decoded text; also return the repairs."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise ForeignFileError(path, FileFault.TOO_LARGE, f"{MAX_BYTES // 1_000_000} MB")
+            raise ForeignFileError(path, "too_large", f"{MAX_BYTES // 1_000_000} MB")
         raw = path.read_bytes()
     except OSError as error:
-        raise ForeignFileError(path, FileFault.UNREADABLE, str(error.strerror)) from error
+        raise ForeignFileError(path, "unreadable", str(error.strerror)) from error
     decoded, *repair = _decode(raw)
     repairs: list[Fact] = [TextRepaired(path.name, *repair)] if repair else []
     text = decoded
     for _ in range(3):  # text can be decoded wrongly several times in a row
         text = CP1252_RUN.sub(_repair_run, text)
     if text != decoded:
-        repairs.append(TextRepaired(path.name, TextRepair.DECODED))
+        repairs.append(TextRepaired(path.name, "decoded"))
     return text.replace("\r\n", "\n").replace("\r", "\n"), repairs
 
 
@@ -99,13 +99,13 @@ def _decode(raw: bytes) -> tuple[Any, ...]:
     # apart from a few damaged bytes
     if text.encode() == raw or text.count(REPLACEMENT) < len(UTF8_CHARACTER.findall(raw)):
         return text, *repair
-    return "".join(CP1252.get(byte, chr(byte)) for byte in raw), TextRepair.WINDOWS
+    return "".join(CP1252.get(byte, chr(byte)) for byte in raw), "windows"
 
 
 def _decode_lossy(raw: bytes, encoding: str) -> tuple[Any, ...]:
     text = raw.decode(encoding, "replace").removeprefix("\ufeff")
     lost = text.count(REPLACEMENT)
-    return (text, TextRepair.LOST, lost, encoding.upper()) if lost else (text,)
+    return (text, "lost", lost, encoding.upper()) if lost else (text,)
 
 
 def _repair_run(run: re.Match[str]) -> str:
@@ -167,7 +167,7 @@ def read_listing(path: Path) -> Listing:
     table = parse_table(text, path)
     columns = find_columns(table.names) if table.is_named else guess_columns([cells for _, cells in table.lines])
     if columns is None or columns.audio is None:
-        raise ForeignFileError(path, FileFault.NO_COLUMNS, ", ".join(table.names))
+        raise ForeignFileError(path, "no_columns", ", ".join(table.names))
     clips = [
         ListedClip(line, cells[columns.audio].strip(), text_of(cells, columns), cell_of(cells, columns.speaker))
         for line, cells in table.lines
@@ -187,19 +187,17 @@ def cell_of(cells: Sequence[str], column: int | None) -> str:
 def parse_table(text: str, path: Path) -> Table:
     """Parse a list of objects or of lines with cells."""
     if text.count("\n") > MAX_LINES:
-        raise ForeignFileError(path, FileFault.MANY_LINES, f"{MAX_LINES:,}")
+        raise ForeignFileError(path, "many_lines", f"{MAX_LINES:,}")
     if path.suffix.lower() in JSON_LINES:
         return _parse_objects(text)
     lines, problems = _split_cells(text)
     if max((len(cells) for _, cells in lines), default=0) < 2:
-        raise ForeignFileError(path, FileFault.NO_COLUMNS)
+        raise ForeignFileError(path, "no_columns")
     names = lines[0][1]
     is_named = find_columns(names) is not None
     width = len(names) if is_named else Counter(len(c) for _, c in lines if len(c) > 1).most_common(1)[0][0]
     lines = lines[1:] if is_named else lines
-    problems += [
-        LineUnreadable(line, LineFault.CELLS, f"{len(cells)}/{width}") for line, cells in lines if len(cells) != width
-    ]
+    problems += [LineUnreadable(line, "cells", f"{len(cells)}/{width}") for line, cells in lines if len(cells) != width]
     return Table(names, [(line, cells) for line, cells in lines if len(cells) == width], problems, is_named)
 
 
@@ -211,7 +209,7 @@ def _parse_objects(text: str) -> Table:
         if isinstance(value, dict) and value:
             rows.append((number, {str(key): _plain_cell(cell) for key, cell in value.items()}))
         else:
-            problems.append(LineUnreadable(number, LineFault.OBJECT))
+            problems.append(LineUnreadable(number, "object"))
     names = list(dict.fromkeys(name for _, row in rows for name in row))
     return Table(
         names, [(number, [row.get(name, "") for name in names]) for number, row in rows], problems, is_named=True
@@ -292,7 +290,7 @@ def _split_cells(text: str) -> tuple[list[Line], list[Fact]]:
             try:
                 good += [(number, cells) for _, cells in _read_csv([line], separator)]
             except csv.Error:
-                problems.append(LineUnreadable(number, LineFault.QUOTE))
+                problems.append(LineUnreadable(number, "quote"))
         return good, problems
 
 

@@ -15,7 +15,7 @@ from utils.amharic.alphabet import PHONES
 from utils.config import DatasetConfig
 from utils.core.storage import file_lock, make_folder, read_text, storage_errors, write_atomically
 from utils.dataset import prompts
-from utils.dataset.errors import TakeError, TakeProblem
+from utils.dataset.errors import TakeError
 from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.audio import Samples
@@ -55,7 +55,7 @@ def save_take(recordings: Path, sentence: str, samples: Samples, rate: int) -> R
     """Save a take; one that is silent, or too long for a clip, is refused."""
     text = " ".join(sentence.split())
     if not text:
-        raise TakeError(TakeProblem.NO_SENTENCE)
+        raise TakeError("no_sentence")
     is_too_loud = _examine(samples, rate)
     parent = recordings / FOLDER
     make_folder(parent)
@@ -78,7 +78,7 @@ def takes(recordings: Path) -> list[RecordedTake]:
 def undo_last(recordings: Path) -> RecordedTake:
     """Delete the newest take; clips that were made of it stay in the dataset."""
     if not (saved := takes(recordings)):
-        raise TakeError(TakeProblem.NO_TAKE)
+        raise TakeError("no_take")
     last = saved[-1]
     with storage_errors(last.path), file_lock(last.path.parent / ".lock"):
         last.path.unlink()  # first: sound without text would be transcribed
@@ -104,16 +104,16 @@ def next_sentence(read: Iterable[str], skipped: Collection[str] = ()) -> str:
 def _examine(samples: Samples, rate: int) -> bool:
     """Refuse a take that would not become a clip; return whether it is too loud."""
     if float(np.abs(samples).max(initial=0.0)) < MIN_PEAK:
-        raise TakeError(TakeProblem.SILENT)
+        raise TakeError("silent")
     size = max(1, round(FRAME_SECONDS * rate))
     frames = samples[: samples.size - samples.size % size].reshape(-1, size)
     levels = np.sqrt(np.einsum("ij,ij->i", frames, frames) / size)
     loud = np.flatnonzero(levels > SOUND * levels.max(initial=0.0))
     seconds = float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0
     if seconds < MIN_SECONDS:
-        raise TakeError(TakeProblem.TOO_SHORT)
+        raise TakeError("too_short")
     if seconds > (longest := DatasetConfig().max_seconds):  # it would be split
-        raise TakeError(TakeProblem.TOO_LONG, seconds, longest)
+        raise TakeError("too_long", seconds, longest)
     return float(np.mean(np.abs(samples) >= FULL_SCALE)) > DatasetConfig().max_clipping
 
 

@@ -24,7 +24,7 @@ from utils.core.errors import AudioError, TextError, for_others
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.storage import make_folder
 from utils.evaluation import report as reports
-from utils.evaluation.facts import NoteReason, ReportNote
+from utils.evaluation.facts import ReportNote
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
 from utils.evaluation.report import EvaluationReport
 from utils.evaluation.results import EvaluatedUtterance, ResultsLog, digest, file_digest
@@ -156,7 +156,7 @@ def evaluate(
         for candidate in models
         for sentence in sentences
     ]
-    missing: ReportNote | None = ReportNote(NoteReason.NO_RECOGNISER)  # why there are no transcripts
+    missing: ReportNote | None = ReportNote("no_recogniser")  # why there are no transcripts
     with closing(ResultsLog(folder)) as log:
         try:
             _speak_all(log, tasks, config, report, should_stop)
@@ -274,7 +274,7 @@ def _transcribe(
                 for (_, key, _), transcript in zip(batch, recogniser.transcribe(samples, language), strict=True):
                     log.add_transcript(key, name, transcript.text)
     except RecognitionError as error:
-        return ReportNote(NoteReason.NOT_TRANSCRIBED, detail=f"{name}: {for_others(error)}")
+        return ReportNote("not_transcribed", detail=f"{name}: {for_others(error)}")
     return None
 
 
@@ -329,15 +329,15 @@ def _notes(
 ) -> Iterator[ReportNote]:
     """Say what is missing from the report and why."""
     if missing:
-        yield ReportNote(NoteReason.UNFINISHED, missing)
+        yield ReportNote("unfinished", missing)
     if unheard:
         yield unheard
     if results and not any(result.recording for result in results):
-        yield ReportNote(NoteReason.NO_RECORDINGS)
+        yield ReportNote("no_recordings")
     if any(result.flags for result in results):
-        yield ReportNote(NoteReason.FLAGS)
+        yield ReportNote("flags")
     if len(encoders) > 1:
-        yield ReportNote(NoteReason.OTHER_ENCODERS)
+        yield ReportNote("other_encoders")
 
 
 def _identity(sentence: EvaluationSentence) -> str:

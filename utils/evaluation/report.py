@@ -11,7 +11,7 @@ from typing import Any
 from utils.core import wording
 from utils.core.facts import Fact, from_json, to_json
 from utils.core.storage import hash_json, read_document, write_atomically
-from utils.evaluation.facts import EvaluationError, SentencesProblem
+from utils.evaluation.facts import EvaluationError
 from utils.evaluation.metrics import compare
 from utils.evaluation.results import METRICS, EvaluatedUtterance
 
@@ -102,7 +102,7 @@ def load(folder: Path) -> EvaluationReport:
             data["missing"],
         )
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise EvaluationError(str(path), SentencesProblem.NO_REPORT, repr(error)) from error
+        raise EvaluationError(str(path), "no_report", repr(error)) from error
 
 
 def text(report: EvaluationReport) -> str:

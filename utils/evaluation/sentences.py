@@ -10,7 +10,7 @@ from utils.core.batching import evenly_spaced
 from utils.dataset.metadata import FILES, HEADER, MetadataRow, header_seconds, read_list
 from utils.dataset.prompts import choose
 from utils.dataset.text_files import read_any_encoding
-from utils.evaluation.facts import EvaluationError, SentencesProblem
+from utils.evaluation.facts import EvaluationError
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for
 
@@ -44,7 +44,7 @@ def built_in_sentences(language: str) -> list[EvaluationSentence]:
     if code == languages.AMHARIC.code:
         texts = (*SHORT, *LONG, *texts, *choose(PROMPTS))
     if not texts:
-        raise EvaluationError(languages.find(code).name, SentencesProblem.NO_BUILT_IN)
+        raise EvaluationError(languages.find(code).name, "no_built_in")
     return [EvaluationSentence(text, code) for text in dict.fromkeys(texts)]
 
 
@@ -52,13 +52,13 @@ def sentences_from_file(path: Path, language: str) -> list[EvaluationSentence]:
     """Read a text file with one sentence per line, or a metadata list with its recordings."""
     code = languages.canonical(language)
     if not path.is_file():
-        raise EvaluationError(str(path), SentencesProblem.MISSING)
+        raise EvaluationError(str(path), "missing")
     lines = [line.strip() for line in read_any_encoding(path)[0].split("\n")]
     if lines[0] == HEADER:
         return sentences_from_clips(path, code)
     texts = dict.fromkeys(line for line in lines if line and not line.startswith("#"))
     if not texts:
-        raise EvaluationError(str(path), SentencesProblem.EMPTY)
+        raise EvaluationError(str(path), "empty")
     return [EvaluationSentence(text, code) for text in texts]
 
 
@@ -68,10 +68,10 @@ def sentences_from_clips(path: Path, language: str, count: int = 10_000) -> list
     At most ``count`` clips are read, spread evenly over the list.
     """
     if not path.is_file():
-        raise EvaluationError(str(path), SentencesProblem.NO_DATASET)
+        raise EvaluationError(str(path), "no_dataset")
     rows = evenly_spaced([row for row in read_list(path) if row.text and row.path.is_file()], count)
     if not rows:
-        raise EvaluationError(str(path), SentencesProblem.NO_CLIPS)
+        raise EvaluationError(str(path), "no_clips")
     train = path.parent / FILES["train"]
     others = read_list(train) if train.is_file() and train != path else []
     references = {speaker: _references(speaker, [*others, *rows]) for speaker in {row.speaker for row in rows}}

@@ -20,7 +20,7 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DownloadError
 from utils.core.storage import make_folder, write_document
 from utils.dataset.clip import Recording, ScanResult
-from utils.dataset.errors import FetchError, FetchProblem
+from utils.dataset.errors import FetchError
 from utils.dataset.readers.archives import unpack_into
 from utils.dataset.readers.folder import ARCHIVES, TABLES
 from utils.dataset.readers.registry import read_folder, read_table
@@ -65,7 +65,7 @@ def find_corpus(name: str) -> Corpus:
         return published_corpora()[name.removeprefix(CORPUS)]
     except KeyError:
         known = ", ".join(published_corpora())
-        raise FetchError(name.removeprefix(CORPUS), FetchProblem.UNKNOWN, known) from None
+        raise FetchError(name.removeprefix(CORPUS), "unknown", known) from None
 
 
 def read_corpus(
@@ -127,7 +127,7 @@ def _read_hub(name: str, workspace: Path, speaker: str, on_progress: OnProgress)
         with _hub_errors(repository):
             revision, files = _useful_files(api, repository, configuration)
         if not files:
-            raise FetchError(HUB + name, FetchProblem.NO_FILES)
+            raise FetchError(HUB + name, "no_files")
         has_tables = files[0].endswith(tuple(TABLES))
         folder = workspace / re.sub(r"\W+", "-", f"{repository}-{configuration}")
         for file in files:
@@ -183,10 +183,10 @@ def _hub_errors(name: str) -> Iterator[None]:
     try:
         yield
     except GatedRepoError as error:
-        raise FetchError(HUB + name, FetchProblem.GATED) from error
+        raise FetchError(HUB + name, "gated") from error
     except (OSError, HfHubHTTPError, HFValidationError, httpx2.HTTPError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise FetchError(HUB + name, FetchProblem.FAILED, reason) from error
+        raise FetchError(HUB + name, "failed", reason) from error
 
 
 def _licence(source: str) -> str:
@@ -253,9 +253,9 @@ def _fetch(url: str, target: Path, on_progress: OnProgress) -> None:
                     file.write(block)
                     on_progress(target.name, min(1.0, file.tell() / total) if total else 0.0)
     except OSError as error:
-        raise FetchError(url, FetchProblem.FAILED, str(error)) from error
+        raise FetchError(url, "failed", str(error)) from error
     if total and part.stat().st_size < total:
-        raise FetchError(url, FetchProblem.PARTIAL)
+        raise FetchError(url, "partial")
     part.replace(target)
 
 

@@ -4,7 +4,7 @@ import os
 import re
 from pathlib import Path
 
-from utils.studio.facts import Problem, UploadError, UsageError
+from utils.studio.facts import UploadError, UsageError
 from utils.studio.publishing import ALL_FILES
 
 TOKEN_VARIABLE = "HF_TOKEN"  # noqa: S105
@@ -14,10 +14,10 @@ REPOSITORY = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}")
 def require_token(repository: str) -> str:
     """Return the token to upload with; check it and the repository name before any work is done."""
     if not REPOSITORY.fullmatch(repository):
-        raise UsageError(Problem.NOT_A_REPOSITORY, repository)
+        raise UsageError("not_a_repository", repository)
     token = os.environ.get(TOKEN_VARIABLE, "").strip()
     if not token:
-        raise UsageError(Problem.NO_TOKEN, TOKEN_VARIABLE)
+        raise UsageError("no_token", TOKEN_VARIABLE)
     return token
 
 
@@ -39,5 +39,5 @@ def push(folder: Path, repository: str, *, public: bool = False, endpoint: str |
     except (HTTPError, InvalidURL, OSError, ValueError) as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
         told = reason.replace(token, "…")
-        raise UploadError(Problem.UPLOAD_FAILED, repository, told) from None  # the cause may hold the token
+        raise UploadError("upload_failed", repository, told) from None  # the cause may hold the token
     return str(commit.commit_url)

@@ -20,7 +20,7 @@ from utils.core.paths import resolve_inside
 from utils.core.storage import make_folder
 from utils.core.wording import describe
 from utils.studio import runs
-from utils.studio.facts import InputError, Problem, UsageError
+from utils.studio.facts import InputError, UsageError
 from utils.studio.loading import chosen_voice
 from utils.studio.paths import project
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         import mcp  # noqa: F401  # only to see whether it is there
     except ImportError as error:
-        raise UsageError(Problem.NO_PACKAGE, "mcp") from error
+        raise UsageError("no_package", "mcp") from error
     from utils.speech.session import SpeechSession
 
     config = SpeechConfig.parse(read_flags(arguments, CONFIG).model_dump())
@@ -95,7 +95,7 @@ class Tools:
         """Turn a recording, or a folder of recordings, into clips with text. Returns at once; see the tool status."""
         path = resolve_inside(self.folder, recordings)
         if not path.exists() or SEPARATOR in str(path):
-            raise InputError(Problem.NO_RECORDING, recordings, str(self.folder))
+            raise InputError("no_recording", recordings, str(self.folder))
         start = runs.start("prepare", DatasetConfig(inputs=str(path)), project(project_name, self.output))
         return describe(start.fact)
 
@@ -112,7 +112,7 @@ class Tools:
     def _reference(self, voice: str) -> str:
         """Return the voice itself, or the path of the audio file in the folder that it names."""
         if SEPARATOR in voice:
-            raise UsageError(Problem.ONE_VOICE)
+            raise UsageError("one_voice")
         path = resolve_inside(self.folder, voice or ".")
         return str(path) if path.is_file() else voice
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from utils.core import VERSION
 from utils.media.rates import OUTPUT_RATE
-from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
+from utils.server.facts import RequestError, ServerSettingError
 from utils.server.schema import request_error
 from utils.server.service import SpeechService
 
@@ -29,14 +29,14 @@ class Listener:
 
     def __init__(self, address: str, service: SpeechService) -> None:
         if importlib.util.find_spec("wyoming") is None:
-            raise ServerSettingError(ServerProblem.NO_WYOMING)
+            raise ServerSettingError("no_wyoming")
         from wyoming.server import AsyncServer
 
         self.service = service
         try:
             self.server = AsyncServer.from_uri(address)
         except ValueError as error:
-            raise ServerSettingError(ServerProblem.WYOMING_ADDRESS, address, str(error)) from error
+            raise ServerSettingError("wyoming_address", address, str(error)) from error
 
     async def start(self) -> None:
         """Accept connections until the server is stopped."""
@@ -57,13 +57,13 @@ class Listener:
                 except Exception as error:  # noqa: BLE001  # sent to the client
                     self.conversation = None
                     problem = request_error(error)
-                    await self.write_event(Error(str(problem), problem.fault.value).event())
+                    await self.write_event(Error(str(problem), problem.fault).event())
                 return True
 
         try:
             await self.server.start(Handler)
         except OSError as error:
-            raise ServerSettingError(ServerProblem.WYOMING_PORT, reason=str(error.strerror)) from error
+            raise ServerSettingError("wyoming_port", reason=str(error.strerror)) from error
 
     async def stop(self) -> None:
         await self.server.stop()
@@ -95,7 +95,7 @@ class Conversation:
         elif SynthesizeChunk.is_type(event.type):  # a Synthesize meanwhile is the same text once more, for old servers
             sentences, self.text = complete_sentences(self.text + SynthesizeChunk.from_event(event).text)
             if len(self.text) > self.service.config.longest_text:
-                raise RequestError(Fault.TEXT_TOO_LONG, count=len(self.text), limit=self.service.config.longest_text)
+                raise RequestError("text_too_long", count=len(self.text), limit=self.service.config.longest_text)
             await self._speak(sentences)
         elif SynthesizeStop.is_type(event.type):
             text, self.text = self.text, None

@@ -10,7 +10,7 @@ from fastapi.responses import Response
 from utils.amharic.alphabet import ETHIOPIC
 from utils.config import SpeechConfig
 from utils.core.languages import AMHARIC, find
-from utils.server.facts import Fault, RequestError
+from utils.server.facts import RequestError
 from utils.server.schema import json_object
 from utils.server.service import SpeechService
 from utils.server.stream import respond
@@ -97,7 +97,7 @@ def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
     async def switch_model(request: Request) -> dict[str, str]:
         name = str(json_object(await request.body()).get("model_name", ""))
         if name != service.config.name:
-            raise RequestError(Fault.MODEL_NOT_FOUND, service.config.name, param="model_name")
+            raise RequestError("model_not_found", service.config.name, param="model_name")
         return {"message": "Model is loaded"}
 
     @app.post("/set_output")
@@ -105,7 +105,7 @@ def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
     @app.post("/tts_to_file")
     async def refuse_folders() -> None:
         """Clients choose no folders and files of the computer of the server."""
-        raise RequestError(Fault.NOT_ALLOWED)
+        raise RequestError("not_allowed")
 
 
 def _number(name: str, value: object) -> float:
@@ -113,5 +113,5 @@ def _number(name: str, value: object) -> float:
     try:
         number = float(str(value))
     except ValueError as error:
-        raise RequestError(Fault.INVALID_VALUE, f"{name} must be a number.", param=name) from error
+        raise RequestError("invalid_value", f"{name} must be a number.", param=name) from error
     return int(number) if name == "top_k" and number.is_integer() else number

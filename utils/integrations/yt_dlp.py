@@ -17,7 +17,7 @@ from utils.core.addresses import check_public, public_connections_only
 from utils.core.errors import AmharicTtsError, DownloadError, UnknownLanguageError
 from utils.core.facts import Fact
 from utils.core.languages import canonical
-from utils.dataset.errors import FetchError, FetchProblem
+from utils.dataset.errors import FetchError
 from utils.dataset.facts import NoCaptions
 from utils.dataset.sources import DIRECT, Access
 
@@ -72,14 +72,14 @@ class _Downloader:
                 else:
                     parts.append(_attempt(self._download_one, loader, entry))
         if links and not depth:
-            raise FetchError(url, FetchProblem.NESTED)
+            raise FetchError(url, "nested")
         parts += [_attempt(self.download, link, depth - 1) for link in links]
         return DownloadedFiles(*(sum(files, ()) for files in zip(*parts, strict=True))) if parts else DownloadedFiles()
 
     def _download_one(self, loader: Any, info: Info) -> DownloadedFiles:  # noqa: ANN401 - the package is optional
         title = str(info.get("title") or info.get("id"))
         if info.get("is_live"):
-            raise FetchError(title, FetchProblem.LIVE)
+            raise FetchError(title, "live")
         name = choose_captions(info, self.language)
         formats = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}.get(name, [])
         known = [file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted]
@@ -87,7 +87,7 @@ class _Downloader:
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
-            raise FetchError(title, FetchProblem.PARTIAL)
+            raise FetchError(title, "partial")
         files = (Path(str(file["filepath"])) for file in info["requested_subtitles"].values() if file.get("filepath"))
         warnings = () if name else (NoCaptions(title, self.language),)
         return DownloadedFiles((media,), tuple(file for file in files if file.is_file()), warnings)
@@ -97,7 +97,7 @@ class _Downloader:
         try:
             yt_dlp = importlib.import_module("yt_dlp")
         except ModuleNotFoundError as error:
-            raise FetchError(url, FetchProblem.NO_PACKAGE) from error
+            raise FetchError(url, "no_package") from error
         prefix = hashlib.sha256(url.encode()).hexdigest()[:10]  # two sites may have files of the same name
         options = {
             "format": "bestaudio/best",
@@ -126,14 +126,13 @@ class _Downloader:
                     yield loader
             except yt_dlp.utils.YoutubeDLError as error:
                 reason = str(error).removeprefix("ERROR: ").rstrip(".")
-                problem = FetchProblem.NO_FFMPEG if "ffmpeg" in reason else FetchProblem.FAILED
-                raise FetchError(url, problem, reason) from error
+                raise FetchError(url, "no_ffmpeg" if "ffmpeg" in reason else "failed", reason) from error
 
     def _cookies(self) -> str:
         try:
             return Path(self.access.cookies).read_text(encoding="utf-8")
         except (OSError, UnicodeError) as error:
-            raise FetchError(self.access.cookies, FetchProblem.COOKIES, str(error)) from error
+            raise FetchError(self.access.cookies, "cookies", str(error)) from error
 
     def _report(self, status: Mapping[str, Any]) -> None:
         if total := status.get("total_bytes") or status.get("total_bytes_estimate"):

@@ -78,10 +78,10 @@ def load(path: Path | str, rate: int, start: float | None = None, end: float | N
     path, first = Path(path), round((start or 0.0) * rate)
     stop = None if end is None else round(end * rate)
     if first < 0 or (stop is not None and stop <= first):
-        raise AudioFileError(path, AudioProblem.OUT_OF_RANGE, f"{start}-{end} s")
+        raise AudioFileError(path, "out_of_range", f"{start}-{end} s")
     parts = list(_resampled(path, rate, first, stop))
     if not parts:
-        raise AudioFileError(path, AudioProblem.OUT_OF_RANGE, f"{start} s")
+        raise AudioFileError(path, "out_of_range", f"{start} s")
     return np.concatenate(parts)
 
 
@@ -115,9 +115,9 @@ def save(path: Path | str, samples: Samples, rate: int) -> None:
     """Write mono samples as a WAV or FLAC of 16 bits; the file appears under its name only when it is complete."""
     path = Path(path)
     if path.suffix.lower() not in SAVED:
-        raise AudioFileError(path, AudioProblem.EXTENSION, ", ".join(SAVED))
+        raise AudioFileError(path, "extension", ", ".join(SAVED))
     if samples.ndim != 1:
-        raise AudioFileError(path, AudioProblem.SEVERAL_CHANNELS, str(samples.shape))
+        raise AudioFileError(path, "several_channels", str(samples.shape))
     require_finite(samples, 0, rate, path)
     with (
         storage_errors(path),
@@ -137,14 +137,14 @@ def _write(path: Path, samples: Samples, rate: int) -> None:
         complete = False
     except (soundfile.LibsndfileError, ValueError) as error:
         if getattr(error, "code", None) != SYSTEM_ERROR:
-            raise AudioFileError(Path(path.name), AudioProblem.NOT_ENCODABLE, f"{rate} Hz, {error}") from error
+            raise AudioFileError(Path(path.name), "not_encodable", f"{rate} Hz, {error}") from error
         complete = False
     if not complete:
         raise OSError("it was written only in part")
 
 
 def require_finite(
-    samples: Samples, position: int, rate: int, path: Path, problem: AudioProblem = AudioProblem.INVALID_SAMPLE
+    samples: Samples, position: int, rate: int, path: Path, problem: AudioProblem = "invalid_sample"
 ) -> None:
     """Raise if a sample is infinite, NaN or impossibly large; ``position`` is that of the first sample."""
     valid = np.abs(samples) <= LARGEST_SAMPLE
@@ -218,10 +218,9 @@ def _opened(path: Path) -> Iterator["_Reader"]:
     """
     try:
         if not path.is_file():
-            other = AudioProblem.PIPE if path.exists() else AudioProblem.MISSING
-            raise AudioFileError(path, AudioProblem.FOLDER if path.is_dir() else other)
+            raise AudioFileError(path, "folder" if path.is_dir() else "pipe" if path.exists() else "missing")
         if not path.stat().st_size:
-            raise AudioFileError(path, AudioProblem.EMPTY)
+            raise AudioFileError(path, "empty")
         with path.open("rb") as file:
             options = {"protocol_whitelist": ""}
             start = file.read(24)
@@ -231,9 +230,9 @@ def _opened(path: Path) -> Iterator["_Reader"]:
             with av.open(file, "r", metadata_errors="replace", options=options) as container:
                 yield _Reader(path, container)
     except av.error.FFmpegError as error:
-        raise AudioFileError(path, AudioProblem.UNDECODABLE, str(error.strerror)) from error
+        raise AudioFileError(path, "undecodable", str(error.strerror)) from error
     except OSError as error:
-        raise AudioFileError(path, AudioProblem.UNREADABLE, str(error.strerror)) from error
+        raise AudioFileError(path, "unreadable", str(error.strerror)) from error
 
 
 class _Reader:
@@ -241,7 +240,7 @@ class _Reader:
 
     def __init__(self, path: Path, container: av.container.InputContainer) -> None:
         if not container.streams.audio:
-            raise AudioFileError(path, AudioProblem.NO_AUDIO)
+            raise AudioFileError(path, "no_audio")
         self.path = path
         self.container = container
         self.stream = container.streams.audio[0]
@@ -250,7 +249,7 @@ class _Reader:
         self.frames = self._decoded()
         self.head = list(islice(self.frames, 2))
         if not self.head:
-            raise AudioFileError(path, AudioProblem.NO_AUDIO)
+            raise AudioFileError(path, "no_audio")
 
     def samples(self, first: int, stop: int | None) -> Iterator[Samples]:
         """Yield the samples [first, stop), counted at the file's own rate."""
@@ -315,7 +314,7 @@ class _Reader:
             for frame in frames:
                 self.rate = self.rate or frame.sample_rate
                 if frame.sample_rate != self.rate:
-                    raise AudioFileError(self.path, AudioProblem.RATE_CHANGES)
+                    raise AudioFileError(self.path, "rate_changes")
                 yield frame
         if damaged:
             logger.warning("%s", AudioDamaged(self.path, packets=damaged))

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from utils.core.storage import atomic_writer
 from utils.media.audio import Samples, require_finite
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 from utils.media.rates import OUTPUT_RATE
 
 BLOCK = 10 * OUTPUT_RATE  # samples encoded at a time, so that a book needs no second copy in memory
@@ -95,12 +95,12 @@ def write_audio(
     audio_format = format_of(path)
     if isinstance(sound, np.ndarray):
         if sound.ndim != 1:
-            raise AudioFileError(path, AudioProblem.SEVERAL_CHANNELS, str(sound.shape))
+            raise AudioFileError(path, "several_channels", str(sound.shape))
         sound = [sound[begin : begin + BLOCK] for begin in range(0, sound.size, BLOCK)]
     with atomic_writer(path) as file:
         count = sum(_encode(file, sound, audio_format, rate, tags or Tags(), chapters, whole=True))
         if not count:
-            raise AudioFileError(path, AudioProblem.NO_AUDIO)
+            raise AudioFileError(path, "no_audio")
 
 
 def encode_stream(
@@ -110,7 +110,7 @@ def encode_stream(
     audio_format = format_of(f"speech{extension}")
     if not audio_format.streams:
         streamable = ", ".join(name for name, known in AUDIO_FORMATS.items() if known.streams)
-        raise AudioFileError(Path(extension), AudioProblem.NOT_STREAMABLE, streamable)
+        raise AudioFileError(Path(extension), "not_streamable", streamable)
     written: list[bytes] = []
     file = SimpleNamespace(write=written.append)  # without seek, so FFmpeg never goes back
     with closing(_encode(file, sound, audio_format, rate, tags or Tags(), (), whole=False)) as blocks:
@@ -123,7 +123,7 @@ def encode_stream(
 def format_of(path: Path | str) -> AudioFormat:
     extension = Path(path).suffix.lower()
     if extension not in AUDIO_FORMATS:
-        raise AudioFileError(Path(path), AudioProblem.EXTENSION, ", ".join(AUDIO_FORMATS))
+        raise AudioFileError(Path(path), "extension", ", ".join(AUDIO_FORMATS))
     return AUDIO_FORMATS[extension]
 
 
@@ -178,7 +178,7 @@ def _encode(
         if isinstance(error, OSError):
             raise
         reason = f"{rate} Hz, {error.strerror}"
-        raise AudioFileError(Path(audio_format.encoder), AudioProblem.NOT_ENCODABLE, reason) from error
+        raise AudioFileError(Path(audio_format.encoder), "not_encodable", reason) from error
 
 
 def _frame(samples: Samples, position: int, rate: int) -> av.AudioFrame:
@@ -190,7 +190,7 @@ def _frame(samples: Samples, position: int, rate: int) -> av.AudioFrame:
 
 
 def _check(samples: Samples, position: int, rate: int) -> None:
-    require_finite(samples, position, rate, Path("Audio"), AudioProblem.OVERFLOW)
+    require_finite(samples, position, rate, Path("Audio"), "overflow")
 
 
 def _set_chapters(container: av.container.OutputContainer, chapters: Sequence[Chapter]) -> None:

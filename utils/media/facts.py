@@ -1,32 +1,31 @@
 """What can be wrong with audio, as typed errors."""
 
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import AudioError
 from utils.core.facts import WarningFact
 
-
-class AudioProblem(StrEnum):
-    """Why a file cannot be read, written or used."""
-
-    MISSING = "missing"
-    FOLDER = "folder"
-    PIPE = "pipe"
-    EMPTY = "empty"
-    UNREADABLE = "unreadable"
-    UNDECODABLE = "undecodable"
-    NO_AUDIO = "no_audio"
-    RATE_CHANGES = "rate_changes"
-    OUT_OF_RANGE = "out_of_range"
-    INVALID_SAMPLE = "invalid_sample"
-    OVERFLOW = "overflow"
-    SEVERAL_CHANNELS = "several_channels"
-    EXTENSION = "extension"
-    NOT_STREAMABLE = "not_streamable"
-    NOT_ENCODABLE = "not_encodable"
-    TOO_SHORT = "too_short"
-    SILENT = "silent"
+# Why a file cannot be read, written or used.
+AudioProblem = Literal[
+    "missing",
+    "folder",
+    "pipe",
+    "empty",
+    "unreadable",
+    "undecodable",
+    "no_audio",
+    "rate_changes",
+    "out_of_range",
+    "invalid_sample",
+    "overflow",
+    "several_channels",
+    "extension",
+    "not_streamable",
+    "not_encodable",
+    "too_short",
+    "silent",
+]
 
 
 class AudioFileError(AudioError):

@@ -1,6 +1,6 @@
 """What happens while sound is measured and recognised, as typed facts and errors."""
 
-from enum import StrEnum
+from typing import Literal
 
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import WarningFact
@@ -44,21 +44,11 @@ class Offset(WarningFact):
     deviations: float
 
 
-class RecogniserChange(StrEnum):
-    """What runs a recogniser instead."""
-
-    NO_GPU = "no_gpu"
-    TRANSFORMERS = "transformers"
-    FELL_BACK = "fell_back"
-    RESTARTED = "restarted"
-    NOT_USED = "not_used"
-
-
 class RecogniserChanged(WarningFact):
     """A recogniser runs otherwise than was asked."""
 
     model: str
-    change: RecogniserChange
+    change: Literal["no_gpu", "transformers", "fell_back", "restarted", "not_used"]
     detail: str = ""
 
 
@@ -66,25 +56,21 @@ class RecognitionError(AmharicTtsError):
     """A recogniser cannot be loaded, or it failed."""
 
 
-class RecogniserProblem(StrEnum):
-    """Why a recogniser cannot be used."""
-
-    MISSING = "missing"
-    UNKNOWN = "unknown"
-    INCOMPLETE = "incomplete"
-    MEL_BANDS = "mel_bands"
-    NUMBER_FORMAT = "number_format"
-    ENGLISH_ONLY = "english_only"
-    NO_ADAPTER = "no_adapter"
-    TOO_LONG = "too_long"
-    FAILED = "failed"
-    FAILED_TWICE = "failed_twice"
-    NO_SILERO = "no_silero"
-
-
 class RecogniserError(RecognitionError):
     """A recogniser cannot be loaded, or it failed."""
 
     model: str
-    problem: RecogniserProblem
+    problem: Literal[
+        "missing",
+        "unknown",
+        "incomplete",
+        "mel_bands",
+        "number_format",
+        "english_only",
+        "no_adapter",
+        "too_long",
+        "failed",
+        "failed_twice",
+        "no_silero",
+    ]
     detail: str = ""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from utils.config import DatasetConfig
 from utils.media.audio import Samples, stream
-from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.facts import RecogniserError
 from utils.recognition.spans import Span
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _silero() -> "InferenceSession":
     folders = (package.submodule_search_locations if package else None) or []
     models = [model for folder in folders for model in sorted(Path(folder, "assets").glob("silero_vad*.onnx"))]
     if not models:
-        raise RecogniserError("Silero", RecogniserProblem.NO_SILERO)
+        raise RecogniserError("Silero", "no_silero")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1  # two are slower, because windows are sequential
     return onnxruntime.InferenceSession(models[-1], options, providers=["CPUExecutionProvider"])

@@ -21,7 +21,7 @@ from utils.core.addresses import is_loopback
 from utils.core.errors import AmharicTtsError
 from utils.server.auth import AuthMiddleware, api_key
 from utils.server.connections import Server, bind, server_config, url
-from utils.server.facts import Fault, RequestError
+from utils.server.facts import RequestError
 from utils.server.origins import Site, trusted_networks
 from utils.server.schema import SpeechBody, error_response, request_error
 from utils.server.service import SpeechService
@@ -128,7 +128,7 @@ def _add_speech(app: FastAPI, service: SpeechService) -> None:
         """Speak a text."""
         media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if media_type != "application/json":  # a form on any web site could send other types
-            raise RequestError(Fault.NOT_JSON)
+            raise RequestError("not_json")
         strict = request.headers.get(STRICT, "").lower() in {"1", "true"}
         return await respond(service.open(await request.body(), strict=strict), request)
 
@@ -187,7 +187,7 @@ def _documentation(schema: type[SpeechBody]) -> dict[str, Any]:
 
 async def _not_found(_request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    return error_response(RequestError(Fault.NOT_FOUND if status < 500 else Fault.SERVER_ERROR), status)
+    return error_response(RequestError("not_found" if status < 500 else "server_error"), status)
 
 
 async def _failed(_request: Request, error: Exception) -> Response:

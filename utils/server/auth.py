@@ -14,7 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import is_loopback
-from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
+from utils.server.facts import RequestError, ServerSettingError
 from utils.server.origins import Site
 from utils.server.schema import error_response
 
@@ -34,9 +34,9 @@ def api_key(file: str, host: str, *, proxies: bool = False) -> str:
     """Return the API key; empty when none is set and none is needed, as other computers cannot send requests."""
     key = _read(Path(file)) if file else os.environ.get(KEY_VARIABLE, "").strip()
     if not key and (proxies or not is_loopback(host)):
-        raise ServerSettingError(ServerProblem.NO_KEY, host)
+        raise ServerSettingError("no_key", host)
     if key and (len(key) < MIN_KEY_LENGTH or not key.isascii() or not key.isprintable() or " " in key):
-        raise ServerSettingError(ServerProblem.WEAK_KEY)
+        raise ServerSettingError("weak_key")
     return key
 
 
@@ -44,9 +44,9 @@ def _read(path: Path) -> str:
     try:
         key = path.read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise ServerSettingError(ServerProblem.UNREADABLE_KEY, str(path), str(error)) from error
+        raise ServerSettingError("unreadable_key", str(path), str(error)) from error
     if not key:
-        raise ServerSettingError(ServerProblem.EMPTY_KEY, str(path))
+        raise ServerSettingError("empty_key", str(path))
     return key
 
 
@@ -80,13 +80,13 @@ class AuthMiddleware:
         """Refuse requests of other web sites, and those without the key."""
         foreign = self.site.foreign(scope)
         if foreign == "host":
-            raise RequestError(Fault.WRONG_HOST)
+            raise RequestError("wrong_host")
         if foreign == "origin":
-            raise RequestError(Fault.WRONG_ORIGIN)
+            raise RequestError("wrong_origin")
         is_preflight = headers.get("origin") in self.site.origins and scope["method"] == "OPTIONS"
         is_public = not self.key or is_preflight or scope["path"] in PUBLIC_PATHS
         if not is_public and not hmac.compare_digest(digest(bearer(headers)), self.key):
-            raise RequestError(Fault.INVALID_API_KEY)
+            raise RequestError("invalid_api_key")
 
 
 async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> Receive | None:
@@ -104,9 +104,9 @@ async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> Receive |
                 body += message.get("body", b"")
                 if is_too_large or len(body) > max_bytes:
                     await _drain(receive, more=more)
-                    raise RequestError(Fault.TOO_LARGE, limit=max_bytes)
+                    raise RequestError("too_large", limit=max_bytes)
     except TimeoutError as error:
-        raise RequestError(Fault.TOO_SLOW, limit=BODY_SECONDS) from error
+        raise RequestError("too_slow", limit=BODY_SECONDS) from error
     return _replay(bytes(body), receive)
 
 

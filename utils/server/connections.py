@@ -12,7 +12,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from utils.server.facts import ServerProblem, ServerSettingError
+from utils.server.facts import ServerSettingError
 
 GRACE_SECONDS = 3  # for open responses when the server is stopped
 HEADER_SECONDS = 10.0  # in which the headers of a request must arrive
@@ -104,7 +104,7 @@ def bind(host: str, port: int, tries: int = 1) -> socket.socket:
             return socket.create_server((host.strip("[]"), each), family=family, backlog=BACKLOG, reuse_port=False)
         except OSError as error:
             if error.errno not in TAKEN or each == last:
-                raise ServerSettingError(ServerProblem.PORT, f"{host} port {each}", str(error.strerror)) from error
+                raise ServerSettingError("port", f"{host} port {each}", str(error.strerror)) from error
     raise AssertionError("there is a first port")
 
 

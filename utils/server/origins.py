@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import Scope
 
 from utils.core.addresses import is_loopback
-from utils.server.facts import ServerProblem, ServerSettingError
+from utils.server.facts import ServerSettingError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -31,7 +31,7 @@ def trusted_networks(names: Iterable[str]) -> tuple[Network, ...]:
     try:
         return tuple(ipaddress.ip_network(name) for name in names)
     except ValueError as error:
-        raise ServerSettingError(ServerProblem.PROXY, reason=str(error)) from error
+        raise ServerSettingError("proxy", reason=str(error)) from error
 
 
 @dataclass

@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.server.auth import LoginThrottle, bearer, digest, read_body
-from utils.server.facts import RequestError, ServerProblem, ServerSettingError
+from utils.server.facts import RequestError, ServerSettingError
 from utils.server.origins import Site
 from utils.server.schema import error_response
 
@@ -56,7 +56,7 @@ def credentials(auth: str, *, exposed: bool) -> Credentials | None:
         return Credentials("amharic", secrets.token_urlsafe(12), generated=True) if exposed else None
     user, _, password = auth.partition(":")
     if not user or not password:
-        raise ServerSettingError(ServerProblem.LOGIN)
+        raise ServerSettingError("login")
     return Credentials(user, password)
 
 

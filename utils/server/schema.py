@@ -11,11 +11,11 @@ from pydantic import Field, create_model, field_validator
 
 from utils.config import DEFAULT_VOICE, SpeechConfig
 from utils.config.base import Config
-from utils.config.facts import InvalidSettingsError, Rule, broken
+from utils.config.facts import InvalidSettingsError, broken
 from utils.core.errors import FOLDERS, AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError, explain
 from utils.core.storage import parse_json
 from utils.media.rates import OUTPUT_RATE
-from utils.server.facts import Fault, RequestError, ServerProblem, ServerSettingError
+from utils.server.facts import Fault, RequestError, ServerSettingError
 from utils.speech.facts import QueueFullError, SessionClosedError
 from utils.studio.reference_clips import named_voices
 
@@ -35,36 +35,37 @@ logger = logging.getLogger(__name__)
 def error_body(error: RequestError) -> dict[str, Mapping[str, str | None]]:
     """Return the JSON of a response."""
     kind = "server_error" if error.status >= 500 else "invalid_request_error"
-    return {"error": {"message": str(error), "type": kind, "param": error.param or None, "code": error.fault.value}}
+    return {"error": {"message": str(error), "type": kind, "param": error.param or None, "code": error.fault}}
 
 
 def error_response(error: RequestError, status: int = 0) -> JSONResponse:
     headers = {"Retry-After": str(error.retry_after)} if error.retry_after else {}
-    if error.fault is Fault.INVALID_API_KEY:
+    if error.fault == "invalid_api_key":
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse(error_body(error), status or error.status, headers)
 
 
 def request_error(error: Exception) -> RequestError:
     """Turn any error into one for the client; the details of internal errors go to the log only."""
+    fault: Fault
     match error:
         case RequestError():
             return error
         case TimeoutError():
-            fault = Fault.TIMEOUT
+            fault = "timeout"
         case QueueFullError():
-            return RequestError(Fault.RATE_LIMIT, retry_after=error.retry_after)
+            return RequestError("rate_limit_exceeded", retry_after=error.retry_after)
         case SessionClosedError():
-            fault = Fault.STOPPING
+            fault = "stopping"
         case DiskFullError() | NoSpaceError() | OSError(errno=errno.ENOSPC | errno.EDQUOT):
-            fault = Fault.DISK_FULL
+            fault = "disk_full"
         case InvalidSettingsError(problems=problems):
-            return RequestError(Fault.INVALID_VALUE, _without_folders(str(error)), param=problems[0].setting)
+            return RequestError("invalid_value", _without_folders(str(error)), param=problems[0].setting)
         case TextError() | ConfigError():
-            fault = Fault.INVALID_VALUE
+            fault = "invalid_value"
         case _:
             logger.error("%s", explain(error), exc_info=error)
-            fault = Fault.SPEECH_FAILED if isinstance(error, AmharicTtsError) else Fault.SERVER_ERROR
+            fault = "speech_failed" if isinstance(error, AmharicTtsError) else "server_error"
     return RequestError(fault, detail=_without_folders(str(error)) if isinstance(error, AmharicTtsError) else "")
 
 
@@ -102,7 +103,7 @@ class SpeechBody(Config):
     @classmethod
     def is_not_blank(cls, text: str) -> str:
         if not text.strip():
-            raise broken(Rule.EMPTY)
+            raise broken("string_too_short")
         return text
 
     @field_validator("voice", mode="before")
@@ -133,9 +134,9 @@ def json_object(content: bytes) -> dict[str, object]:
     try:
         values = parse_json(content)
     except ValueError as error:
-        raise RequestError(Fault.INVALID_JSON) from error
+        raise RequestError("invalid_json") from error
     if not isinstance(values, dict):
-        raise RequestError(Fault.INVALID_JSON)
+        raise RequestError("invalid_json")
     return values
 
 
@@ -150,10 +151,10 @@ def read_body(
     known = {name: value for name, value in sent.items() if name in model.model_fields}
     body = model.parse(sent if strict else known, source="the request")
     if len(body.input) > max_characters:
-        raise RequestError(Fault.TEXT_TOO_LONG, count=len(body.input), limit=max_characters, param="input")
+        raise RequestError("text_too_long", count=len(body.input), limit=max_characters, param="input")
     if body.response_format == "opus" and body.sample_rate not in OPUS_RATES:
         detail = f"opus has no sample rate of {body.sample_rate}; use one of {', '.join(map(str, OPUS_RATES))}."
-        raise RequestError(Fault.INVALID_VALUE, detail, param="sample_rate")
+        raise RequestError("invalid_value", detail, param="sample_rate")
     return body, sorted(sent.keys() - known.keys())
 
 
@@ -166,7 +167,7 @@ class VoiceFolder:
 
     def __init__(self, folder: Path | None) -> None:
         if folder is not None and not folder.is_dir():
-            raise ServerSettingError(ServerProblem.VOICES, str(folder))
+            raise ServerSettingError("voices", str(folder))
         self.folder = folder
 
     def references(self, model_voices: Sequence[str]) -> dict[str, str]:
@@ -181,5 +182,5 @@ class VoiceFolder:
         if name not in references:
             first = ", ".join(list(references)[:8])
             detail = f"{name[:60]!r}. Voices: {first}{', …' if len(references) > 8 else ''}."
-            raise RequestError(Fault.UNKNOWN_VOICE, detail, param="voice")
+            raise RequestError("unknown_voice", detail, param="voice")
         return references[name]

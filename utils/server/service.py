@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from utils.config import ServeConfig, SpeechConfig
-from utils.server.facts import Fault, RequestError
+from utils.server.facts import RequestError
 from utils.server.metrics import Counters
 from utils.server.schema import VoiceFolder, body_model, read_body
 from utils.server.stream import AudioStream
@@ -45,7 +45,7 @@ class SpeechService:
         body, ignored = read_body(content, self.schema, self.config.longest_text, strict=strict)
         known_voices = self._model_voices()
         if len(self.open_streams) >= self.config.clients:
-            raise RequestError(Fault.RATE_LIMIT, retry_after=1)
+            raise RequestError("rate_limit_exceeded", retry_after=1)
         speech = body.speech_config(self.defaults, self._voices.reference(body.voice, known_voices))
         stream = AudioStream(self.session, body, speech, self.config.seconds, self.open_streams, self.counters)
         stream.ignored = ignored
@@ -53,5 +53,5 @@ class SpeechService:
 
     def _model_voices(self) -> tuple[str, ...]:
         if self.session.loaded is None:
-            raise RequestError(Fault.LOADING, retry_after=LOADING_RETRY_SECONDS)
+            raise RequestError("loading", retry_after=LOADING_RETRY_SECONDS)
         return self.session.loaded.synthesizer.voices()

@@ -21,7 +21,7 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
-from utils.server.facts import Fault, RequestError
+from utils.server.facts import RequestError
 from utils.server.metrics import Counters
 from utils.server.schema import SpeechBody, error_body, error_response, request_error
 from utils.speech.session import SpeechSession
@@ -189,7 +189,7 @@ async def _first_chunk(stream: AudioStream, request: Request) -> bytes:
         if not chunk.done():
             chunk.cancel()
     if not chunk.done():
-        raise RequestError(Fault.GONE)
+        raise RequestError("gone")
     return chunk.result()
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError, RunError, SpeedupError, TextError
@@ -69,19 +69,10 @@ class SentenceCheck(Protocol):
     def flags(self) -> tuple[Flag, ...]: ...
 
 
-class Hindrance(StrEnum):
-    """What is not as it should be."""
-
-    NO_GRAPHS = "no_graphs"
-    NO_GRAPHS_NOW = "no_graphs_now"
-    OVERFLOW = "overflow"
-    STAYS_LOADED = "stays_loaded"
-
-
 class SpeechHindered(WarningFact):
     """Speech works, but slower or with more memory than it could."""
 
-    what: Hindrance
+    what: Literal["no_graphs", "no_graphs_now", "overflow", "stays_loaded"]
     reason: str
 
 
@@ -110,22 +101,8 @@ class WordsFound(Fact):
         return cls(total - sum(len(flag.words) for flag in unheard), total)
 
 
-class NoiseLevel(StrEnum):
-    """How clean the speech of a clip is."""
-
-    CLEAN = "clean"
-    SOME = "some"
-    NOISY = "noisy"
-    NO_SPEECH = "no_speech"
-
-
-class Melody(StrEnum):
-    """How much the pitch of a clip moves."""
-
-    LIVELY = "lively"
-    EVEN = "even"
-    FLAT = "flat"
-    UNKNOWN = "unknown"
+NoiseLevel = Literal["clean", "some", "noisy", "no_speech"]
+Melody = Literal["lively", "even", "flat", "unknown"]
 
 
 class ReferenceQuality(Fact):
@@ -181,23 +158,11 @@ class SentenceTooLongError(TextError):
     limit: int
 
 
-class PrecisionProblem(StrEnum):
-    """Why a precision cannot be used."""
-
-    UNKNOWN = "unknown"
-    NOISY_VOCODER = "noisy_vocoder"
-    CPU_ONLY = "cpu_only"
-    GPU_LACKS = "gpu_lacks"
-    SLOW = "slow"
-    EMULATED = "emulated"
-    TORCH_LACKS = "torch_lacks"
-
-
 class PrecisionError(SpeedupError):
     """A precision that this device does not support, or not well."""
 
     precision: str
-    problem: PrecisionProblem
+    problem: Literal["unknown", "noisy_vocoder", "cpu_only", "gpu_lacks", "slow", "emulated", "torch_lacks"]
     detail: str = ""
 
 
@@ -208,20 +173,11 @@ class ModelLayerError(SpeedupError):
     found: str
 
 
-class VoiceProblem(StrEnum):
-    """Why there is no such voice."""
-
-    UNKNOWN = "unknown"
-    SIMILAR = "similar"
-    NO_OWN = "no_own"
-    NO_DEFAULT = "no_default"
-
-
 class VoiceNotFoundError(ConfigError):
     """A name is neither a voice of the model nor an audio file."""
 
     name: str
-    problem: VoiceProblem
+    problem: Literal["unknown", "similar", "no_own", "no_default"]
     names: tuple[str, ...] = ()  # of voices that the model has
 
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from utils.speech.facts import ModelLayerError, PrecisionError, PrecisionProblem
+from utils.speech.facts import ModelLayerError, PrecisionError
 from utils.xtts.device import to_device
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class Int8Linear:
 def _packed_int8(weight: Tensor) -> Any:  # noqa: ANN401  # an object of torch's engine
     name, before = int8_engine(), torch.backends.quantized.engine
     if not name:
-        raise PrecisionError("int8", PrecisionProblem.TORCH_LACKS)
+        raise PrecisionError("int8", "torch_lacks")
     weight = weight.float().contiguous()
     scales = weight.abs().amax(1).clamp_min(SMALLEST).double() / 127
     zeros = torch.zeros(len(scales), dtype=torch.long)

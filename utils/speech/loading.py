@@ -26,14 +26,7 @@ from utils.speech.facts import WeightsMissing
 from utils.xtts import checkpoints, files
 from utils.xtts.base_models import find_files, link_files
 from utils.xtts.checkpoints import CheckpointInfo, SavedCheckpoint
-from utils.xtts.facts import (
-    CheckpointError,
-    CheckpointProblem,
-    ModelFileError,
-    ModelProblem,
-    VocabularyFileError,
-    VocabularyProblem,
-)
+from utils.xtts.facts import CheckpointError, ModelFileError, VocabularyFileError
 from utils.xtts.model import (
     GPT_PREFIX,
     compare,
@@ -108,7 +101,7 @@ def open_model(
     """
     companions = companions or Companions()
     if not path.exists():
-        raise ModelFileError(path, ModelProblem.NOT_FOUND)
+        raise ModelFileError(path, "not_found")
     named = (path / name for name in checkpoints.TRAINED_FILES)
     is_trained = path.name.startswith(checkpoints.PREFIX) or any(file.exists() for file in named)
     # A checkpoint or adapter, even a damaged one.
@@ -148,7 +141,7 @@ def _check_rows(weights: Mapping[str, Tensor], tokenizer: Tokenizer, folder: Pat
     rows, tokens = weights.get(TEXT_ROWS), tokenizer.vocabulary.size
     if rows is not None and rows.shape[0] != tokens:
         source = str(folder / files.VOCABULARY_FILE)
-        raise VocabularyFileError(source, VocabularyProblem.OTHER_SIZE, f"{tokens}, {rows.shape[0]}")
+        raise VocabularyFileError(source, "other_size", f"{tokens}, {rows.shape[0]}")
 
 
 def _fill(gpt: nn.Module, read: ReadWeights, *, as_stored: bool) -> None:
@@ -211,7 +204,7 @@ def _with_usual_names(path: Path, models: Path) -> Path:
     """Return a folder with a model.pth; where coqui's Trainer named the weights, one that links to them."""
     folder = path if path.is_dir() else path.parent
     if missing := files.missing_files(folder, path if path.is_file() else None):
-        raise ModelFileError(folder, ModelProblem.LACKS, ", ".join(missing))
+        raise ModelFileError(folder, "lacks", ", ".join(missing))
     found = find_files(path)
     if found[files.MODEL_FILE].name == files.MODEL_FILE:
         return folder
@@ -227,13 +220,13 @@ def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_st
     info, hashes = _read_info(folder)
     file = checkpoints.ADAPTER if merge or checkpoints.MODEL not in hashes else checkpoints.MODEL
     if file not in hashes:
-        raise CheckpointError(folder, CheckpointProblem.NO_WEIGHTS, file)
+        raise CheckpointError(folder, "no_weights", file)
     origin = _find_base(folder, info, companions, needs_gpt=file != checkpoints.MODEL)
     # An adapter alone may use the vocabulary of its base.
     has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
     tokenizer = Tokenizer.load(folder if has_vocabulary else origin, companions.pronunciations)
     if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
-        raise CheckpointError(folder, CheckpointProblem.OTHER_VOCABULARY)
+        raise CheckpointError(folder, "other_vocabulary")
     if (folder / checkpoints.MANIFEST).is_file():
         checkpoints.verify(folder, file)
     state = read_tensors(folder / file)
@@ -271,12 +264,12 @@ def _find_base(folder: Path, info: CheckpointInfo, companions: Companions, *, ne
     """
     path, models = companions.base, companions.models
     if path is None and not info.base:
-        raise CheckpointError(folder, CheckpointProblem.BASE_UNKNOWN)
+        raise CheckpointError(folder, "base_unknown")
     path, models = (Path(info.base), models) if path is None else (path, path.parent)
     exported = None if needs_gpt else companions.exported
     if found := find_parts(path, info.base_fingerprint, models, exported):
         return found
-    raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, str(path))
+    raise CheckpointError(folder, "base_changed", str(path))
 
 
 def _merged(
@@ -290,7 +283,7 @@ def _merged(
         try:
             settings = dict(read_json(path))
         except (OSError, ValueError, TypeError) as error:
-            raise CheckpointError(path, CheckpointProblem.ADAPTER, str(error)) from error
+            raise CheckpointError(path, "adapter", str(error)) from error
     gpt: nn.Module = load_gpt(origin, tokenizer)
     try:
         with torch.random.fork_rng(devices=[]):  # the adapter is initialized with random numbers
@@ -303,7 +296,7 @@ def _merged(
             )
         load_adapter(gpt, state, {"lora_scale": settings["lora_scale"]} if "lora_scale" in settings else None)
     except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(path, CheckpointProblem.ADAPTER, repr(error)) from error
+        raise CheckpointError(path, "adapter", repr(error)) from error
     for name, layer in list(adapted_layers(gpt)):
         layer.merge(safe_merge=True)
         gpt.set_submodule(name, layer.get_base_layer())

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from utils.speech.facts import Hindrance, SentenceTooLongError, SpeechHindered
+from utils.speech.facts import SentenceTooLongError, SpeechHindered
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.types import Sentence
@@ -73,7 +73,7 @@ class DecoderNetwork:
 
     def stop_graphs(self, problem: str) -> None:
         """Compute each step kernel by kernel from now on, and say why."""
-        logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS, problem))
+        logger.warning("%s", SpeechHindered("no_graphs", problem))
         self.uses_graphs = False
 
     def _table(self, embedding: nn.Embedding) -> Tensor:

@@ -24,10 +24,10 @@ from utils.core.errors import StorageError
 from utils.core.facts import FileIgnored, NotStored
 from utils.core.storage import file_lock, make_folder, read_document, write_document
 from utils.core.wording import describe
-from utils.speech.facts import PrecisionError, PrecisionProblem
+from utils.speech.facts import PrecisionError
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
-from utils.xtts.facts import PrecisionReason, PrecisionWhy
+from utils.xtts.facts import PrecisionReason
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class PrecisionChoice:
         size = sum(4 * weight.numel() for weight in gpt.parameters())
         if self.device != "cpu" or size > SMALL_BYTES:
             return self
-        reason = PrecisionReason(PrecisionWhy.SMALL_MODEL, f"{size >> 20} MB")
+        reason = PrecisionReason("small_model", f"{size >> 20} MB")
         return PrecisionChoice(self.device, "fp32", "fp32", reason, reason)
 
 
@@ -85,11 +85,11 @@ def choose(
     """
     device = choose_device(device)
     if precision not in ("auto", *DTYPES):
-        raise PrecisionError(precision, PrecisionProblem.UNKNOWN, ", ".join(DTYPES))
+        raise PrecisionError(precision, "unknown", ", ".join(DTYPES))
     if precision != "auto":
         require("gpt", precision, device, capability)
     requested = cast("Precision", precision)
-    asked = PrecisionReason(PrecisionWhy.REQUESTED)
+    asked = PrecisionReason("requested")
     if precision not in ("auto", "int8"):
         return PrecisionChoice(device, requested, requested, asked, asked)
     if torch.device(device).type == "cuda":
@@ -105,18 +105,18 @@ def choose(
 def require(part: Part, precision: str, device: str, capability: tuple[int, int] | None = None) -> None:
     """Refuse a precision that a device does not support, or not well, and name the alternatives."""
     if part == "vocoder" and precision == "int8":
-        raise PrecisionError(precision, PrecisionProblem.NOISY_VOCODER)
+        raise PrecisionError(precision, "noisy_vocoder")
     if torch.device(device).type == "cuda":
         if precision == "int8":
-            raise PrecisionError(precision, PrecisionProblem.CPU_ONLY)
+            raise PrecisionError(precision, "cpu_only")
         if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
-            raise PrecisionError(precision, PrecisionProblem.GPU_LACKS, describe(best.reason))
+            raise PrecisionError(precision, "gpu_lacks", describe(best.reason))
     elif precision == "fp16":
-        raise PrecisionError(precision, PrecisionProblem.SLOW)
+        raise PrecisionError(precision, "slow")
     elif precision == "bf16" and not computes_bf16(part):
-        raise PrecisionError(precision, PrecisionProblem.EMULATED)
+        raise PrecisionError(precision, "emulated")
     elif precision == "int8" and not int8_engine():
-        raise PrecisionError(precision, PrecisionProblem.TORCH_LACKS)
+        raise PrecisionError(precision, "torch_lacks")
 
 
 def measurement(path: Path | None) -> Measurement:
@@ -176,9 +176,9 @@ def _fastest(seconds: Seconds, date: str) -> tuple[Precision, PrecisionReason]:
     gains = {name: seconds["fp32"] / each for name, each in seconds.items() if name != "fp32"}
     best = max(gains, key=lambda name: gains[name], default=None)
     if best and gains[best] >= MIN_GAIN:
-        return best, PrecisionReason(PrecisionWhy.FASTER, f"{gains[best]:.1f}", date)
+        return best, PrecisionReason("faster", f"{gains[best]:.1f}", date)
     others = ", ".join(f"{name} {gain:.1f}x" for name, gain in gains.items()) or "–"
-    return "fp32", PrecisionReason(PrecisionWhy.NOTHING_FASTER, others, date)
+    return "fp32", PrecisionReason("nothing_faster", others, date)
 
 
 def _products(precision: Precision) -> Callable[[], object]:

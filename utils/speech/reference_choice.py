@@ -12,7 +12,7 @@ from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.media import audio
 from utils.media.audio import Samples
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 from utils.recognition.levels import ClipScores, measure
 from utils.recognition.vad import RATE as SPEECH_RATE
 from utils.recognition.vad import segments_from, track_speech
@@ -59,9 +59,9 @@ def score(path: Path) -> ReferenceScore:
         seconds, rate = (info := audio.probe(path)).seconds, info.rate
         samples = audio.load(path, rate, end=MAX_SECONDS)
         if samples.size < MIN_SECONDS * rate:
-            raise AudioFileError(path, AudioProblem.TOO_SHORT, f"{samples.size / rate:.2f}")
+            raise AudioFileError(path, "too_short", f"{samples.size / rate:.2f}")
         if np.abs(samples).max() < SILENT:
-            raise AudioFileError(path, AudioProblem.SILENT)
+            raise AudioFileError(path, "silent")
     except AmharicTtsError as error:
         return ReferenceScore(path, error=error)
     speech = segments_from(track_speech(iter([audio.resample(samples, rate, SPEECH_RATE)])), DatasetConfig())
@@ -121,10 +121,11 @@ def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
 
 
 def _quality(seconds: float, measured: ClipScores, spread: float | None) -> ReferenceQuality:
-    noise, melody = NoiseLevel.NO_SPEECH, Melody.UNKNOWN
+    noise: NoiseLevel = "no_speech"
+    melody: Melody = "unknown"
     if (snr := measured.snr_db) is not None:
-        noise = NoiseLevel.CLEAN if snr >= 25 else NoiseLevel.SOME if snr >= 15 else NoiseLevel.NOISY
+        noise = "clean" if snr >= 25 else "some" if snr >= 15 else "noisy"
     if spread is not None:
-        melody = Melody.LIVELY if spread >= 2 else Melody.EVEN if spread >= 0.8 else Melody.FLAT
+        melody = "lively" if spread >= 2 else "even" if spread >= 0.8 else "flat"
     silent = 1 - (measured.speech_ratio or 0.0)
     return ReferenceQuality(seconds, noise, measured.snr_db, melody, measured.clipping or 0.0, silent)

@@ -19,7 +19,6 @@ import psutil
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, explain
 from utils.speech.facts import (
-    Hindrance,
     ModelInUseError,
     ModelLoadingError,
     QueueFullError,
@@ -214,7 +213,7 @@ class SpeechSession:
             try:
                 self.unload()
             except RunBusyError as error:
-                logger.warning("%s", SpeechHindered(Hindrance.STAYS_LOADED, str(error)))
+                logger.warning("%s", SpeechHindered("stays_loaded", str(error)))
 
     def close(self) -> None:
         with self._changed:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
-from utils.speech.facts import Hindrance, SpeechHindered
+from utils.speech.facts import SpeechHindered
 from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose, random_numbers, row_settings
 from utils.speech.types import Sentence
@@ -178,7 +178,7 @@ class DecodingStep:
         self.graphs.clear()
         self.captured = self.pool = None
         if self.is_full:
-            logger.warning("%s", SpeechHindered(Hindrance.NO_GRAPHS_NOW, problem))
+            logger.warning("%s", SpeechHindered("no_graphs_now", problem))
             trim_memory()
         else:
             self.decoder.stop_graphs(problem)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from utils.core.batching import batched
 from utils.core.storage import write_atomically
 from utils.media.encoding import Chapter
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 from utils.recognition.spans import Cue, Span
 from utils.speech.types import Speech
 
@@ -81,5 +81,5 @@ def write_chapters(path: Path | str, chapters: Sequence[Chapter]) -> None:
 
 def _write(path: Path, items: Sequence[T], formats: dict[str, Callable[[Iterable[T]], str]]) -> None:
     if path.suffix.lower() not in formats:
-        raise AudioFileError(path, AudioProblem.EXTENSION, ", ".join(formats))
+        raise AudioFileError(path, "extension", ", ".join(formats))
     write_atomically(path, formats[path.suffix.lower()](items))

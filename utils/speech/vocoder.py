@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.facts import Hindrance, SpeechHindered
+from utils.speech.facts import SpeechHindered
 from utils.speech.hifigan import HifiGan
 from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
@@ -144,7 +144,7 @@ class Vocoder:
         """Return the audio of frames; where half precision overflows, in fp32, as all that follows."""
         sound = self._audio(frames, embedding)
         if self.network.dtype != torch.float32 and not np.isfinite(sound).all():
-            logger.warning("%s", SpeechHindered(Hindrance.OVERFLOW, str(self.network.dtype).removeprefix("torch.")))
+            logger.warning("%s", SpeechHindered("overflow", str(self.network.dtype).removeprefix("torch.")))
             self.network = self._prepared(torch.float32)
             sound = self._audio(frames, embedding)
         return sound

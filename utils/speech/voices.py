@@ -24,13 +24,13 @@ from utils.core.errors import StorageError
 from utils.core.facts import FileIgnored, NotStored
 from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
 from utils.media import audio
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 from utils.media.rates import RATE
-from utils.speech.facts import VoiceNotFoundError, VoiceProblem
+from utils.speech.facts import VoiceNotFoundError
 from utils.speech.loading import LoadedModel
 from utils.speech.types import Voice
 from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram, read_tensors_only
-from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.facts import ModelFileError
 from utils.xtts.files import CONFIG_FILE, SPEAKERS_FILE
 from utils.xtts.model import read_config
 
@@ -99,7 +99,7 @@ def _default(model: LoadedModel, cache: Path | None) -> Voice:
         return replace(voice_from(model, [model.reference], cache), name=DEFAULT_VOICE)
     for name, latents in _speakers(model).items():
         return _own_voice(model, name, latents)
-    raise VoiceNotFoundError(model.name, VoiceProblem.NO_DEFAULT)
+    raise VoiceNotFoundError(model.name, "no_default")
 
 
 def _own_voice(model: LoadedModel, name: str, latents: tuple[Tensor, Tensor]) -> Voice:
@@ -111,12 +111,12 @@ def _key(model: LoadedModel, settings: "ConditioningSettings", paths: Sequence[P
     digest = hashlib.blake2b(f"1 {model.fingerprint} {asdict(settings)}".encode(), digest_size=16)
     for path in paths:
         if path.is_dir():
-            raise AudioFileError(path, AudioProblem.FOLDER)
+            raise AudioFileError(path, "folder")
         try:
             with path.open("rb") as file:
                 digest.update(hashlib.file_digest(file, "blake2b").digest())
         except OSError as error:
-            raise AudioFileError(path, AudioProblem.UNREADABLE, str(error.strerror)) from error
+            raise AudioFileError(path, "unreadable", str(error.strerror)) from error
     return digest.hexdigest()
 
 
@@ -129,11 +129,11 @@ def _speakers(model: LoadedModel) -> dict[str, tuple[Tensor, Tensor]]:
     try:
         speakers = {str(name): (each["gpt_cond_latent"], each["speaker_embedding"]) for name, each in stored.items()}
     except (AttributeError, KeyError, TypeError, IndexError) as error:
-        raise ModelFileError(path, ModelProblem.UNREADABLE, repr(error)) from error
+        raise ModelFileError(path, "unreadable", repr(error)) from error
     wanted = tuple(_shapes(model).values())
     for name, latents in speakers.items():
         if tuple(tuple(latent.shape) for latent in latents) != wanted:
-            raise ModelFileError(path, ModelProblem.OTHER_MODEL, name)
+            raise ModelFileError(path, "other_model", name)
     return speakers
 
 
@@ -146,9 +146,9 @@ def _unknown(name: str, own: Mapping[str, object]) -> VoiceNotFoundError:
     lower = {speaker.casefold(): speaker for speaker in own}
     near = [lower[match] for match in difflib.get_close_matches(name.casefold(), lower, n=3, cutoff=0.5)]
     if near:
-        return VoiceNotFoundError(name, VoiceProblem.SIMILAR, tuple(near))
+        return VoiceNotFoundError(name, "similar", tuple(near))
     shown = (*list(own)[:MAX_SHOWN], *["..."] * (len(own) > MAX_SHOWN))
-    return VoiceNotFoundError(name, VoiceProblem.UNKNOWN if own else VoiceProblem.NO_OWN, shown)
+    return VoiceNotFoundError(name, "unknown" if own else "no_own", shown)
 
 
 # --- the encoders ---
@@ -171,7 +171,7 @@ class ConditioningSettings:
         values = {name: config.get(name, defaults[name]) for name in cls.__dataclass_fields__}
         lengths = [values[name] for name in ("gpt_cond_chunk_len", "max_ref_len")]
         if not all(isinstance(value, int) for value in values.values()) or min(lengths) < 1:
-            raise ModelFileError(folder / CONFIG_FILE, ModelProblem.UNREADABLE, str(values))
+            raise ModelFileError(folder / CONFIG_FILE, "unreadable", str(values))
         return cls(**values)
 
 
@@ -189,10 +189,10 @@ def _load_clip(path: Path, settings: ConditioningSettings) -> Tensor:
     samples = torch.from_numpy(audio.load(path, rate, end=settings.max_ref_len + TAIL))[None]
     clip: Tensor = resample(samples, rate, RATE).clip(-1, 1)[:, : RATE * settings.max_ref_len]
     if clip.shape[1] < MIN_SECONDS * RATE:
-        raise AudioFileError(path, AudioProblem.TOO_SHORT, f"{clip.shape[1] / RATE:.2f}")
+        raise AudioFileError(path, "too_short", f"{clip.shape[1] / RATE:.2f}")
     peak = float(clip.abs().max())
     if peak < SILENT:
-        raise AudioFileError(path, AudioProblem.SILENT)
+        raise AudioFileError(path, "silent")
     return clip / peak * 0.75 if settings.sound_norm_refs else clip
 
 

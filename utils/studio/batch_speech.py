@@ -19,7 +19,7 @@ from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import takes
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.studio.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
@@ -80,9 +80,9 @@ def read_lines(path: Path) -> list[str]:
     """Read a text file with one text per line."""
     lines = [line.strip() for line in read_any_encoding(path)[0].splitlines() if line.strip()]
     if not lines:
-        raise InputError(Problem.NO_TEXT, path.name)
+        raise InputError("no_text", path.name)
     if len(lines) > MAX_LINES:
-        raise InputError(Problem.MANY_LINES, path.name, str(len(lines)))
+        raise InputError("many_lines", path.name, str(len(lines)))
     return lines
 
 

@@ -10,7 +10,7 @@ from utils.config.flags import command_line
 from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import Project
 
 FOLDER, SENTENCES = "comparisons", "sentences.txt"
@@ -21,12 +21,12 @@ MAX_SENTENCES = 50
 def create_comparison(project: Project, models: Sequence[str], text: str) -> Path:
     """Create the folder of a comparison and write its sentences."""
     if not MIN_MODELS <= len(set(models)) <= MAX_MODELS:
-        raise InputError(Problem.NUMBER_OF_MODELS, str(len(set(models))), f"{MIN_MODELS}-{MAX_MODELS}")
+        raise InputError("number_of_models", str(len(set(models))), f"{MIN_MODELS}-{MAX_MODELS}")
     lines = list(dict.fromkeys(line.strip().lstrip("#") for line in text.splitlines() if line.strip(" #")))
     if not lines:
-        raise InputError(Problem.NO_SENTENCES)
+        raise InputError("no_sentences")
     if len(lines) > MAX_SENTENCES:
-        raise InputError(Problem.MANY_SENTENCES, str(len(lines)), str(MAX_SENTENCES))
+        raise InputError("many_sentences", str(len(lines)), str(MAX_SENTENCES))
     folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
     write_atomically(folder / SENTENCES, "\n".join(lines) + "\n")
     return folder
@@ -51,5 +51,5 @@ def load_report(project: Project, name: object) -> EvaluationReport:
 def _folder(project: Project, name: object) -> Path:
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / JSON).is_file():
-        raise InputError(Problem.NO_COMPARISON, folder.name)
+        raise InputError("no_comparison", folder.name)
     return folder

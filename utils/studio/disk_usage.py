@@ -9,7 +9,7 @@ from pathlib import Path
 from utils.core.folders import remove_folder
 from utils.dataset.features import FOLDER as FEATURES
 from utils.studio import runs
-from utils.studio.facts import Problem, RunActiveError, UsageError
+from utils.studio.facts import RunActiveError, UsageError
 from utils.studio.paths import Project
 from utils.xtts import checkpoints
 
@@ -85,7 +85,7 @@ def reclaimable(project: Project) -> dict[str, int]:
 def reclaim(project: Project, kind: str) -> int:
     """Delete files of one kind and return their bytes; raise while a run is active."""
     if kind not in RECLAIMABLE:
-        raise UsageError(Problem.NOT_RECLAIMABLE, kind, ", ".join(RECLAIMABLE))
+        raise UsageError("not_reclaimable", kind, ", ".join(RECLAIMABLE))
     if run := runs.active_run(project):
         raise RunActiveError(run.name, project.root.name)
     freed = 0

@@ -12,7 +12,7 @@ from utils.core.paths import TINY_MODEL, resolve_inside, validate_name
 from utils.core.storage import PARTIAL, make_folder, read_text, storage_errors
 from utils.studio import paths, runs
 from utils.studio.disk_usage import size_of
-from utils.studio.facts import InputError, Problem, RunActiveError
+from utils.studio.facts import InputError, RunActiveError
 from utils.studio.projects import downloads_project
 from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES, TINY
@@ -71,7 +71,7 @@ def licence_text() -> str:
         make_folder(paths.MODELS)
         found = file_info(LICENCE_FILE, "main")
         if found is None:
-            raise InputError(Problem.NO_LICENCE_TEXT, LICENCE_FILE)
+            raise InputError("no_licence_text", LICENCE_FILE)
         download(found, paths.MODELS, lambda _: None)
     return read_text(path)
 
@@ -137,14 +137,14 @@ def cancel(output: Path) -> None:
 
 def _require(run: runs.Run | None) -> runs.Run:
     if run is None:
-        raise InputError(Problem.NO_DOWNLOAD)
+        raise InputError("no_download")
     return run
 
 
 def delete(version: str, output: Path) -> int:
     """Delete a base model and return its size; refused while any run is active, which may need it."""
     if version == TINY:
-        raise InputError(Problem.BUILT_IN, version)
+        raise InputError("built_in", version)
     folder = resolve_inside(paths.MODELS, validate_name(version))
     for name in paths.list_projects(output):
         if busy := runs.active_run(paths.project(name, output)):

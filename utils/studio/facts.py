@@ -2,6 +2,7 @@
 
 from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 # What runs have stored is read back as what it was only where its class is known.
 import utils.dataset.errors
@@ -36,12 +37,8 @@ class Status(StrEnum):
     UNREADABLE = "unreadable"
 
 
-class Outcome(StrEnum):
-    """What became of the request to start a run."""
-
-    STARTED = "started"
-    JOINED = "joined"  # one with the same settings is there already
-    QUEUED = "queued"  # it waits for one with other settings
+# A run with the same settings is there already, or it waits for one with other settings.
+Outcome = Literal["started", "joined", "queued"]  # it waits for one with other settings
 
 
 class RunStarted(Fact):
@@ -135,124 +132,112 @@ class CommandFailedError(RunError):
     log: Path
 
 
-class Problem(StrEnum):
-    """Why something that was asked of the studio is refused."""
+class StudioError(AmharicTtsError):
+    """Something that was asked of the studio is refused."""
 
-    NOT_A_REPORT = "not_a_report"
-    NO_LICENCE_TEXT = "no_licence_text"
-    NUMBER_OF_MODELS = "number_of_models"
-    NO_SENTENCES = "no_sentences"
-    MANY_SENTENCES = "many_sentences"
-    NO_COMPARISON = "no_comparison"
-    NO_ADAPTER = "no_adapter"
-    NOT_A_REPOSITORY = "not_a_repository"
-    NO_TOKEN = "no_token"  # noqa: S105
-    UPLOAD_FAILED = "upload_failed"
-    HOLDS_THE_MODEL = "holds_the_model"
-    NOT_A_FOLDER = "not_a_folder"
-    OTHER_FILES = "other_files"
-    NO_REFERENCE = "no_reference"
-    NO_SOUND = "no_sound"
-    NO_CLIPS_OF_VOICE = "no_clips_of_voice"
-    NO_DATASET = "no_dataset"
-    NO_READABLE_CLIP = "no_readable_clip"
-    EMPTY_FILE = "empty_file"
-    NOT_MEDIA = "not_media"
-    TOO_LARGE = "too_large"
-    LIST_ALONE = "list_alone"
-    NO_PACKAGE = "no_package"
-    SEPARATOR_IN_NAME = "separator_in_name"
-    NO_MEDIA = "no_media"
-    NO_TEXT = "no_text"
-    MANY_LINES = "many_lines"
-    NO_PROJECT = "no_project"
-    PROJECT_EXISTS = "project_exists"
-    OTHER_CASE = "other_case"
-    NOT_IN_TRASH = "not_in_trash"
-    NOT_MOVABLE = "not_movable"
-    NOT_RECLAIMABLE = "not_reclaimable"
-    NOTHING_SPOKEN = "nothing_spoken"
-    NO_TAKE = "no_take"
-    NO_DELETED_TAKE = "no_deleted_take"
-    DAMAGED_TAKE = "damaged_take"
-    NO_DOWNLOAD = "no_download"
-    BUILT_IN = "built_in"
-    RENAMED_TWICE = "renamed_twice"
-    NO_TRAINING_CLIPS = "no_training_clips"
-    NO_RECORDING = "no_recording"
-    ONE_VOICE = "one_voice"
-    BAD_LIST = "bad_list"
-    NO_VOCABULARY = "no_vocabulary"
-    EMPTY_TEXT = "empty_text"
-    OWN_PROJECT = "own_project"
-    TWO_FLAGS = "two_flags"
-    NO_COUNT = "no_count"
-    NO_MODEL = "no_model"
-    NO_RECORDINGS = "no_recordings"
-    NOT_SETTINGS = "not_settings"
-    NOT_A_NUMBER = "not_a_number"
-    MALFORMED = "malformed"
-    NO_PRESET = "no_preset"
-    UNKNOWN_FORMAT = "unknown_format"
-    NO_FILE = "no_file"
-    NOT_UPLOADED = "not_uploaded"
-    NO_NEW_SENTENCE = "no_new_sentence"
-    NO_SENTENCE = "no_sentence"
-    NO_CLIP = "no_clip"
-    NOTHING_ENTERED = "nothing_entered"
-    NO_WORD = "no_word"
-    TWO_STEPS = "two_steps"
-    NO_STEP = "no_step"
-    ONE_STEP = "one_step"
-    NOT_A_STEP = "not_a_step"
-    NOT_LOADED = "not_loaded"
-    NO_TUNNEL = "no_tunnel"
+    problem: Literal[
+        "not_a_report",
+        "no_licence_text",
+        "number_of_models",
+        "no_sentences",
+        "many_sentences",
+        "no_comparison",
+        "no_adapter",
+        "not_a_repository",
+        "no_token",
+        "upload_failed",
+        "holds_the_model",
+        "not_a_folder",
+        "other_files",
+        "no_reference",
+        "no_sound",
+        "no_clips_of_voice",
+        "no_dataset",
+        "no_readable_clip",
+        "empty_file",
+        "not_media",
+        "too_large",
+        "list_alone",
+        "no_package",
+        "separator_in_name",
+        "no_media",
+        "no_text",
+        "many_lines",
+        "no_project",
+        "project_exists",
+        "other_case",
+        "not_in_trash",
+        "not_movable",
+        "not_reclaimable",
+        "nothing_spoken",
+        "no_take",
+        "no_deleted_take",
+        "damaged_take",
+        "no_download",
+        "built_in",
+        "renamed_twice",
+        "no_training_clips",
+        "no_recording",
+        "one_voice",
+        "bad_list",
+        "no_vocabulary",
+        "empty_text",
+        "own_project",
+        "two_flags",
+        "no_count",
+        "no_model",
+        "no_recordings",
+        "not_settings",
+        "not_a_number",
+        "malformed",
+        "no_preset",
+        "unknown_format",
+        "no_file",
+        "not_uploaded",
+        "no_new_sentence",
+        "no_sentence",
+        "no_clip",
+        "nothing_entered",
+        "no_word",
+        "two_steps",
+        "no_step",
+        "one_step",
+        "not_a_step",
+        "not_loaded",
+        "no_tunnel",
+    ]
+    name: str = ""
+    detail: str = ""
 
 
-class InputError(DataError):
+class InputError(StudioError, DataError):
     """A file, a text or a choice cannot be used."""
 
-    problem: Problem
-    name: str = ""
-    detail: str = ""
 
-
-class ProjectError(StorageError):
+class ProjectError(StudioError, StorageError):
     """A project or a folder cannot be used."""
 
-    problem: Problem
-    name: str = ""
-    detail: str = ""
 
-
-class UsageError(ConfigError):
+class UsageError(StudioError, ConfigError):
     """A command or the page was used wrongly."""
 
-    problem: Problem
-    name: str = ""
-    detail: str = ""
 
-
-class UploadError(DownloadError):
+class UploadError(StudioError, DownloadError):
     """A service of the internet could not be used."""
 
-    problem: Problem
-    name: str = ""
-    detail: str = ""
 
-
-class DatasetCheck(StrEnum):
-    """What is checked of a dataset before it is trained on."""
-
-    TRAINING = "training"
-    EVALUATION = "evaluation"
-    LONG_CLIPS = "long_clips"
-    LONG_TEXTS = "long_texts"
-    UNKNOWN_SYMBOLS = "unknown_symbols"
-    KNOWN_SYMBOLS = "known_symbols"
-    NO_VOCABULARY = "no_vocabulary"
-    INVALID_LINES = "invalid_lines"
-    LANGUAGE = "language"
+# What is checked of a dataset before it is trained on.
+DatasetCheck = Literal[
+    "training",
+    "evaluation",
+    "long_clips",
+    "long_texts",
+    "unknown_symbols",
+    "known_symbols",
+    "no_vocabulary",
+    "invalid_lines",
+    "language",
+]
 
 
 class DatasetFinding(Fact):

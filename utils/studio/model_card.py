@@ -15,7 +15,7 @@ from utils.dataset import metadata
 from utils.dataset.sources import used_corpora
 from utils.evaluation.results import METRICS
 from utils.studio.amharic_wheel import wheel_name
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.models import pronunciations_of
 from utils.studio.paths import Project
 from utils.studio.runs import Run
@@ -131,7 +131,7 @@ def _evaluation(path: Path) -> dict[str, object]:
         rows = {str(name): dict(row) for name, row in report["summary"].items()}
         notes = [wording.describe(from_json(note)) for note in report.get("notes", [])]
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(Problem.NOT_A_REPORT, str(path)) from error
+        raise InputError("not_a_report", str(path)) from error
     columns = [metric for metric in METRICS if any(row.get(metric.name) is not None for row in rows.values())]
     cells = {
         name: [f"{value:.3f}" if isinstance(value := row.get(column.name), int | float) else "" for column in columns]

@@ -15,12 +15,12 @@ from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import cached_while_unchanged
 from utils.studio import paths
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.paths import OUTPUT, Project, list_projects
 from utils.studio.runs import list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import TRAINED_FILES, SavedCheckpoint
-from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.facts import ModelFileError
 from utils.xtts.files import (
     MODEL_FILE,
     MODEL_FILE_NAMES,
@@ -90,7 +90,7 @@ def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | 
     if not name:
         finished = [model for model in list_models(output) if model.kind == "ready"]
         if not finished:
-            raise ModelFileError(output, ModelProblem.NOTHING_FINISHED)
+            raise ModelFileError(output, "nothing_finished")
         return max(finished, key=lambda model: model.when).path
     if name in VERSIONS:
         from utils.xtts.base_models import base_folder
@@ -99,7 +99,7 @@ def find_model(model: str | Path, output: Path = OUTPUT, source: "ModelSource | 
     try:
         return _weights_in(_existing(name, output))
     except OSError as error:  # a name that is too long, a folder without permissions
-        raise ModelFileError(Path(name[:200]), ModelProblem.UNREADABLE, str(error.strerror)) from error
+        raise ModelFileError(Path(name[:200]), "unreadable", str(error.strerror)) from error
 
 
 def _list_project(project: Project) -> Iterator[ListedModel]:
@@ -141,14 +141,14 @@ def _existing(name: str, output: Path) -> Path:
     if name in projects:
         return output / name
     near = difflib.get_close_matches(name, [*projects, *VERSIONS], n=2)
-    raise ModelFileError(path, ModelProblem.SIMILAR if near else ModelProblem.NOT_FOUND, ", ".join(near))
+    raise ModelFileError(path, "similar" if near else "not_found", ", ".join(near))
 
 
 def _weights_in(path: Path) -> Path:
     if path.is_file():
         if path.suffix == ".pth":
             return path
-        raise ModelFileError(path, ModelProblem.NOT_A_FOLDER, str(path.parent))
+        raise ModelFileError(path, "not_a_folder", str(path.parent))
     if _is_model(path) or path.name.startswith(checkpoints.PREFIX):
         return path
     if path.name == checkpoints.FOLDER:
@@ -158,8 +158,8 @@ def _weights_in(path: Path) -> Path:
     if (project := Project(path)).ready.is_dir() or project.runs.is_dir():
         return _model_of(project)
     if not any(path.iterdir()):
-        raise ModelFileError(path, ModelProblem.EMPTY)
-    raise ModelFileError(path, ModelProblem.LACKS, ", ".join(missing_files(path)))
+        raise ModelFileError(path, "empty")
+    raise ModelFileError(path, "lacks", ", ".join(missing_files(path)))
 
 
 def _is_model(folder: Path) -> bool:
@@ -173,7 +173,7 @@ def _model_of(project: Project) -> Path:
     for run in list_runs(project):
         if any(not each.error for each in checkpoints.list_checkpoints(run.folder)):
             return _best_checkpoint(run.folder).folder
-    raise ModelFileError(project.root, ModelProblem.UNTRAINED)
+    raise ModelFileError(project.root, "untrained")
 
 
 def _best_checkpoint(run: Path) -> SavedCheckpoint:
@@ -182,7 +182,7 @@ def _best_checkpoint(run: Path) -> SavedCheckpoint:
     if not complete and listed:
         listed[0].require_info()  # raises what is wrong with it
     if not complete:
-        raise ModelFileError(run, ModelProblem.NO_CHECKPOINT)
+        raise ModelFileError(run, "no_checkpoint")
     return next((each for each in complete if each.is_best), complete[0])
 
 
@@ -210,10 +210,10 @@ def pronunciations_of(model: Path) -> Path | None:
 def tokenizer_of(model: str) -> Tokenizer:
     """Open the vocabulary of a model by its folder, without loading the model."""
     if not model.strip():
-        raise UsageError(Problem.NO_MODEL)
+        raise UsageError("no_model")
     folder = Path(model).expanduser()
     if not (folder / VOCABULARY_FILE).is_file():
-        raise UsageError(Problem.NOT_LOADED)
+        raise UsageError("not_loaded")
     return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)
 
 

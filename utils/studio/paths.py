@@ -7,7 +7,7 @@ from pathlib import Path
 
 from utils.core.errors import NameNotAllowedError, StorageError
 from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, ROOT, resolve_inside, validate_name
-from utils.studio.facts import Problem, ProjectError
+from utils.studio.facts import ProjectError
 
 
 def home() -> Path:
@@ -76,7 +76,7 @@ def project(name: str, output: Path = OUTPUT) -> Project:
     """Return a project in the output folder; it need not exist yet."""
     root = resolve_inside(output, validate_name(name))
     if not root.exists() and (other := same_folder(root.name, output)):
-        raise ProjectError(Problem.OTHER_CASE, root.name, other)
+        raise ProjectError("other_case", root.name, other)
     return Project(root)
 
 

@@ -27,7 +27,7 @@ from utils.dataset.database import DATABASE
 from utils.dataset.seal import SEAL
 from utils.dataset.store import Store
 from utils.studio import runs
-from utils.studio.facts import Problem, ProjectError, RunActiveError
+from utils.studio.facts import ProjectError, RunActiveError
 from utils.studio.paths import OUTPUT, Project, list_projects, project, same_folder
 
 TRASH, DOWNLOADS = ".trash", ".downloads"
@@ -81,7 +81,7 @@ def find(name: str, output: Path = OUTPUT) -> Project:
     """Return an existing project."""
     match = project(name, output)
     if not match.root.is_dir():
-        raise ProjectError(Problem.NO_PROJECT, match.root.name, ", ".join(list_projects(output)) or "–")
+        raise ProjectError("no_project", match.root.name, ", ".join(list_projects(output)) or "–")
     return match
 
 
@@ -91,7 +91,7 @@ def _unused(name: str, output: Path, renamed: str = "") -> Project:
     resolve_inside(output, name)
     taken = same_folder(name, output)
     if taken and (taken != renamed or taken == name):
-        raise ProjectError(Problem.PROJECT_EXISTS if taken == name else Problem.OTHER_CASE, name, taken)
+        raise ProjectError("project_exists" if taken == name else "other_case", name, taken)
     return Project(output.resolve() / name)  # resolving the name too would give its old capital letters on Windows
 
 
@@ -148,7 +148,7 @@ def restore(identifier: str, output: Path = OUTPUT) -> Project:
     """Restore a deleted project, with a number in its name when the name is taken."""
     deleted = {project.id: project for project in list_deleted(output)}
     if identifier not in deleted:
-        raise ProjectError(Problem.NOT_IN_TRASH)
+        raise ProjectError("not_in_trash")
     name, number = deleted[identifier].name, 2
     while same_folder(name, output):
         name, number = f"{deleted[identifier].name}-{number}", number + 1
@@ -189,7 +189,7 @@ def _move(source: Path, target: Path) -> None:
     try:
         retry_while_in_use(lambda: source.rename(target))
     except OSError as error:
-        raise ProjectError(Problem.NOT_MOVABLE, str(source), str(error.strerror)) from error
+        raise ProjectError("not_movable", str(source), str(error.strerror)) from error
 
 
 def _files(root: Path) -> Iterator[Path]:

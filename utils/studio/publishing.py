@@ -13,10 +13,10 @@ from utils.core import integrations
 from utils.core.folders import replace_folder, seal
 from utils.core.storage import atomic_writer, make_folder, require_space
 from utils.studio import amharic_wheel
-from utils.studio.facts import InputError, Problem, ProjectError
+from utils.studio.facts import InputError, ProjectError
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG
 from utils.xtts.export import EXPORTED_FILES, write_ready
-from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.facts import ModelFileError
 from utils.xtts.files import DIGESTS_FILE, DVAE_FILE, MEL_FILE, MODEL_FILE
 from utils.xtts.model import GPT_PREFIX, read_state_dict
 from utils.xtts.portable import alias_of, portable, with_alias
@@ -95,7 +95,7 @@ def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions
     """Write only the adapter of a checkpoint with its vocabulary; the base model is needed to use it."""
     checkpoint = opened.checkpoint.folder if opened.checkpoint else None
     if checkpoint is None or not (checkpoint / ADAPTER).is_file():
-        raise InputError(Problem.NO_ADAPTER, opened.name)
+        raise InputError("no_adapter", opened.name)
     _check_target(opened, folder)
     state = read_tensors(checkpoint / ADAPTER)
     _require_space(folder, sum(weight.nbytes for weight in state.values()), options)
@@ -123,12 +123,12 @@ def _check_target(opened: "LoadedModel", folder: Path) -> None:
     target = folder.resolve()
     sources = [opened.folder, *([opened.checkpoint.folder] if opened.checkpoint else [])]
     if any(source.resolve().is_relative_to(target) for source in sources):
-        raise ProjectError(Problem.HOLDS_THE_MODEL, str(folder))
+        raise ProjectError("holds_the_model", str(folder))
     if target.exists() and not target.is_dir():
-        raise ProjectError(Problem.NOT_A_FOLDER, str(folder))
+        raise ProjectError("not_a_folder", str(folder))
     is_export = any((target / name).exists() for name in (MODEL_FILE, ADAPTER))
     if target.exists() and any(target.iterdir()) and not is_export:
-        raise ProjectError(Problem.OTHER_FILES, str(folder))
+        raise ProjectError("other_files", str(folder))
     make_folder(target.parent)
 
 
@@ -136,7 +136,7 @@ def _check_half_precision(opened: "LoadedModel") -> None:
     """Refuse half precision where a weight would become infinite."""
     for name, weight in opened.gpt.state_dict().items():
         if weight.is_floating_point() and half_dtype(weight) != torch.float16:
-            raise ModelFileError(opened.folder, ModelProblem.TOO_LARGE_FOR_HALF, name)
+            raise ModelFileError(opened.folder, "too_large_for_half", name)
 
 
 def _weights_size(opened: "LoadedModel", *, half: bool) -> int:

@@ -14,7 +14,7 @@ from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import cached_while_unchanged, link_or_copy_atomically, make_folder
 from utils.dataset.metadata import FILES, header_seconds, read_list, write_lists
 from utils.media import audio
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import Project
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class ScoredClip(NamedTuple):
 def add(project: Project, path: Path) -> Path:
     """Copy an audio file into the project; the same content is stored once."""
     if audio.duration(path) <= 0:
-        raise InputError(Problem.NO_SOUND, path.name)
+        raise InputError("no_sound", path.name)
     folder = project.root / FOLDER
     make_folder(folder)
     stem = re.sub(r"[^\w-]+", "_", path.stem).strip("_")[:40] or "voice"
@@ -71,7 +71,7 @@ def save_voice(project: Project, name: str, reference: str) -> str:
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     if not paths or not all(path.is_file() for path in paths):
-        raise InputError(Problem.NO_CLIPS_OF_VOICE)
+        raise InputError("no_clips_of_voice")
     make_folder(folder)
     for number, path in enumerate(paths, 1):
         link_or_copy_atomically(path, folder / f"{number}{path.suffix.lower()}")
@@ -93,13 +93,13 @@ def candidates(project: Project) -> list[tuple[Path, str]]:
     path = project.dataset / FILES["train"]
     write_lists(project.dataset)
     if not path.is_file():
-        raise InputError(Problem.NO_DATASET)
+        raise InputError("no_dataset")
     rows = evenly_spaced(read_list(path), MAX_MEASURED)
     durations = [(row, header_seconds(row.path) or 0.0) for row in rows]
     suitable = [row for row, seconds in durations if MIN_SECONDS <= seconds <= MAX_SECONDS]
     readable = suitable or [row for row, seconds in durations if seconds]
     if not readable:
-        raise InputError(Problem.NO_READABLE_CLIP)
+        raise InputError("no_readable_clip")
     return [(row.path.resolve(), row.text) for row in evenly_spaced(readable, MAX_SCORED)]
 
 

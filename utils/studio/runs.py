@@ -212,14 +212,14 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
         active = active_run(project, verb)
         ahead = [*([active] if active else []), *queued_runs(project, verb)]
         if same := next((run for run in ahead if read_text(run.config) == config.to_signed_yaml()), None):
-            return Start(same, Outcome.JOINED)
+            return Start(same, "joined")
         run = _create(verb, config, project, Status.QUEUED if ahead else Status.STARTING)
         if not ahead:
             before()
             launch(run)
-            return Start(run, Outcome.STARTED)
+            return Start(run, "started")
     watch_queue(project)
-    return Start(run, Outcome.QUEUED, ahead[-1].name)
+    return Start(run, "queued", ahead[-1].name)
 
 
 def queued_runs(project: Project, *verbs: str) -> list[Run]:

@@ -41,7 +41,7 @@ from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import SpeechStart, speak_each
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.xtts.tokenizer import TokenizedText
 
@@ -159,7 +159,7 @@ class TakeRecorder:
 def save(project: Project, take: Take, samples: Samples) -> Take:
     """Write a take under a new name."""
     if not samples.size:
-        raise InputError(Problem.NOTHING_SPOKEN)
+        raise InputError("nothing_spoken")
     return _write(project, replace(take, name=f"{timestamp_name(take.made)}-{secrets.token_hex(2)}"), samples)
 
 
@@ -167,7 +167,7 @@ def take_folder(project: Project, name: object) -> Path:
     """Return the folder of an existing take."""
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / METADATA).is_file():
-        raise InputError(Problem.NO_TAKE, folder.name)
+        raise InputError("no_take", folder.name)
     return folder
 
 
@@ -298,7 +298,7 @@ def deleted(project: Project) -> list[Path]:
 def restore(project: Project) -> str:
     """Restore the take that was deleted last; return its name."""
     if not (folders := deleted(project)):
-        raise InputError(Problem.NO_DELETED_TAKE)
+        raise InputError("no_deleted_take")
     name = folders[0].name.partition("~")[2]
     with storage_errors(folders[0]):
         folders[0].replace(project.root / FOLDER / name)
@@ -344,4 +344,4 @@ def _parse(path: Path) -> Take:
         data["notes"] = list(map(from_json, data.get("notes", ())))
         return TypeAdapter(Take).validate_python(data)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(Problem.DAMAGED_TAKE, str(path)) from error
+        raise InputError("damaged_take", str(path)) from error

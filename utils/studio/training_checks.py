@@ -177,17 +177,17 @@ def check(config: dict[str, object], project: str) -> Result:
     longest = max(clip.span.seconds for clip in clips.clips)
     little = "warn" if hours < LITTLE_HOURS else "pass"
     findings = [
-        DatasetFinding(DatasetCheck.TRAINING, little, len(clips.train), hours, longest),
-        DatasetFinding(DatasetCheck.EVALUATION, "pass", len(clips.eval), minutes),
-        _named(DatasetCheck.LONG_CLIPS, [x for x in clips.clips if x.span.seconds > settings.max_audio_length]),
+        DatasetFinding("training", little, len(clips.train), hours, longest),
+        DatasetFinding("evaluation", "pass", len(clips.eval), minutes),
+        _named("long_clips", [x for x in clips.clips if x.span.seconds > settings.max_audio_length]),
         *_token_findings(settings, clips.train, clips.clips, Project(Path(project))),
     ]
     if clips.problems:
         lines = tuple(map(str, clips.problems[:MAX_NAMED]))
-        findings.append(DatasetFinding(DatasetCheck.INVALID_LINES, "warn", len(clips.problems), names=lines))
+        findings.append(DatasetFinding("invalid_lines", "warn", len(clips.problems), names=lines))
     there = metadata.read_language(clips.folder)
     if canonical(there) != settings.language:
-        findings.append(DatasetFinding(DatasetCheck.LANGUAGE, "warn", 1, detail=there))
+        findings.append(DatasetFinding("language", "warn", 1, detail=there))
     return {"findings": [to_json(finding) for finding in findings]}
 
 
@@ -201,15 +201,15 @@ def _token_findings(
 ) -> list[DatasetFinding]:
     tokenizer, missing = _tokenizer(config, train, project)
     if tokenizer is None:
-        return [DatasetFinding(DatasetCheck.NO_VOCABULARY, "warn", 1, detail=missing)]
+        return [DatasetFinding("no_vocabulary", "warn", 1, detail=missing)]
     texts = [(clip, tokenizer.tokenize(clip.text, config.language)) for clip in clips]
     most = max((len(text.ids) for _, text in texts), default=0)
-    symbols = DatasetFinding(DatasetCheck.KNOWN_SYMBOLS, "pass", most)
+    symbols = DatasetFinding("known_symbols", "pass", most)
     if lacking := [clip for clip, text in texts if text.unknown]:
         unknown = " ".join(dict.fromkeys(symbol for _, text in texts for symbol in text.unknown))
-        symbols = _named(DatasetCheck.UNKNOWN_SYMBOLS, lacking, unknown, "fail")
+        symbols = _named("unknown_symbols", lacking, unknown, "fail")
     long = [clip for clip, text in texts if len(text.ids) > config.max_text_length]
-    return [symbols, _named(DatasetCheck.LONG_TEXTS, long)]
+    return [symbols, _named("long_texts", long)]
 
 
 def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -> tuple["Tokenizer | None", str]:

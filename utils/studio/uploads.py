@@ -42,7 +42,7 @@ from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import decode
 from utils.media import audio
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import RECORDINGS, Project
 
 INPUTS = "inputs.json"
@@ -196,16 +196,16 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
 def check_upload(path: Path, kind: str) -> None:
     """Refuse a file that cannot be used."""
     if not path.stat().st_size:
-        raise InputError(Problem.EMPTY_FILE, path.name)
+        raise InputError("empty_file", path.name)
     if is_media(path):
         audio.probe(path)
     elif is_subtitle(path):
         read_cues(path)
     elif is_list(path):
         if kind != LISTS and not is_archive(path):
-            raise InputError(Problem.LIST_ALONE, path.name)
+            raise InputError("list_alone", path.name)
     elif not is_transcript(path):
-        raise InputError(Problem.NOT_MEDIA, path.name)
+        raise InputError("not_media", path.name)
 
 
 def _list_problem(path: Path) -> AmharicTtsError | None:
@@ -214,7 +214,7 @@ def _list_problem(path: Path) -> AmharicTtsError | None:
         found = preview(str(path))
     except AmharicTtsError as error:
         return error
-    return None if found.clips or found.has_tables else InputError(Problem.LIST_ALONE, path.name)
+    return None if found.clips or found.has_tables else InputError("list_alone", path.name)
 
 
 def list_uploads(project: Project, kind: str = UPLOADS) -> list[Path]:
@@ -236,11 +236,11 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
     """Look at an input without decoding any audio; its problems are worded in a language."""
     if is_remote(name):
         if is_url(name) and not can_download():
-            raise InputError(Problem.NO_PACKAGE, "yt-dlp")
+            raise InputError("no_package", "yt-dlp")
         return InputPreview(is_remote=True)
     path = Path(name).expanduser()
     if SEPARATOR in name:
-        raise InputError(Problem.SEPARATOR_IN_NAME, name)
+        raise InputError("separator_in_name", name)
     if not path.exists():
         raise PathMissingError(name)
     if path.is_file() and (is_media(path) or is_subtitle(path) or is_transcript(path)):
@@ -251,7 +251,7 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
     if layouts <= {subtitle_files.NAME, transcripts.NAME} and path.is_dir() and not has_packed(scan.problems):
         content = pair_files(_files_below(path))
         if not content.pairs:
-            raise InputError(Problem.NO_MEDIA, name)
+            raise InputError("no_media", name)
         return content
     problems = [problem for problem in scan.problems if not isinstance(problem.reason, NotOnDisk)]
     notes = [describe(note, language) for note in scan.notes if not isinstance(note, LayoutFound | AudioWithoutText)]

@@ -16,7 +16,7 @@ from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
-from utils.training.errors import NoUsableClipsError, Refusal, SettingRefusedError
+from utils.training.errors import NoUsableClipsError, SettingRefusedError
 from utils.training.packing import PROMPT, TEXT_EXTRA, Integers, audio_inputs
 from utils.training.references import Partners
 
@@ -133,7 +133,7 @@ class UpdatePlan:
         """Plan a run; without the clips themselves, each is its own reference."""
         longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
         if 0 < config.batch_tokens < longest:
-            raise SettingRefusedError("batch_tokens", Refusal.LONG_CLIP, longest)
+            raise SettingRefusedError("batch_tokens", "long_clip", longest)
         return cls(
             lengths,
             config.batch_size * times,

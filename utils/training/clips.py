@@ -68,13 +68,13 @@ def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int
     """Return the clips within the limits, and for each other clip the limit that it exceeds. Clips are never cut."""
     seconds = lengths.samples / RATE
     codes = min(limits.codes or limits.model_codes, limits.model_codes)
-    problems = {
-        (Exclusion.TOO_SHORT, MIN_SECONDS): seconds < MIN_SECONDS,
-        (Exclusion.TOO_LONG, limits.seconds): seconds > limits.seconds,
-        (Exclusion.LONG_TEXT, limits.text_tokens): lengths.ids > limits.text_tokens,
-        (Exclusion.MODEL_TEXT, limits.model_text): lengths.ids > limits.model_text,
-        (Exclusion.MANY_CODES, codes): lengths.codes > codes,
-        (Exclusion.NO_TEXT, 1): lengths.ids < 1,
+    problems: dict[tuple[Exclusion, float], Any] = {
+        ("too_short", MIN_SECONDS): seconds < MIN_SECONDS,
+        ("too_long", limits.seconds): seconds > limits.seconds,
+        ("long_text", limits.text_tokens): lengths.ids > limits.text_tokens,
+        ("model_text", limits.model_text): lengths.ids > limits.model_text,
+        ("many_codes", codes): lengths.codes > codes,
+        ("no_text", 1): lengths.ids < 1,
     }
     reasons: dict[int, tuple[Exclusion, float]] = {}
     for reason, affected in problems.items():
@@ -124,7 +124,7 @@ def select_clips(
     features: FeatureStore, clips: Sequence[Clip], limits: ClipLimits
 ) -> tuple[FeatureSource, list[Aside]]:
     """Select the clips that are in the store and within the limits; return the others with their reasons."""
-    excluded = [Aside(clip.audio, Exclusion.NO_FEATURES) for clip in clips if clip not in features]
+    excluded = [Aside(clip.audio, "no_features") for clip in clips if clip not in features]
     stored = [clip for clip in clips if clip in features]
     lengths = _read_lengths(features, stored)
     numbers, reasons = usable(lengths, limits)

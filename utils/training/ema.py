@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.xtts.device import to_host
 
 UPDATES = "updates"  # name of the count in the state
@@ -27,10 +27,10 @@ class Ema:
         self.decay, self.updates = decay, 0
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
-            raise SettingRefusedError("enable_ema", Refusal.ALL_FROZEN)
+            raise SettingRefusedError("enable_ema", "all_frozen")
         for weight in self.weights.values():
             if weight.dtype != torch.float32:
-                raise SettingRefusedError("enable_ema", Refusal.NOT_FLOAT32, str(weight.dtype))
+                raise SettingRefusedError("enable_ema", "not_float32", str(weight.dtype))
         self.shadow = {
             name: weight.detach().to("cpu" if device == "cpu" else weight.device, copy=True)
             for name, weight in self.weights.items()

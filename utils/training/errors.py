@@ -1,7 +1,7 @@
 """What can go wrong while a model is trained, as typed errors."""
 
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import AmharicTtsError, DamagedError, DataError, RunError, SpeedupError
 from utils.core.facts import WarningFact
@@ -45,18 +45,11 @@ class NotFiniteError(RunError):
     last: WarningFact
 
 
-class Mismatch(StrEnum):
-    """Why a run cannot continue from a checkpoint."""
-
-    SETTINGS = "settings"
-    MODEL = "model"
-
-
 class CheckpointRefusedError(DamagedError):
     """A checkpoint does not belong to the run."""
 
     folder: Path
-    mismatch: Mismatch
+    mismatch: Literal["settings", "model"]
 
 
 class NoCheckpointError(DamagedError):
@@ -66,49 +59,41 @@ class NoCheckpointError(DamagedError):
     errors: tuple[AmharicTtsError, ...] = ()
 
 
-class RunProblem(StrEnum):
-    """Why a run cannot start or continue."""
-
-    NO_RUN = "no_run"
-    ONE_PROCESS = "one_process"
-    PROCESS_ENDED = "process_ended"
-    TOO_MANY_PROCESSES = "too_many_processes"
-    CLIPS_CHANGED = "clips_changed"
-    SETTINGS_CHANGED = "settings_changed"
-    CODEC_CHANGED = "codec_changed"
-    BASE_MISSING = "base_missing"
-
-
 class TrainingError(RunError):
     """A run cannot start or continue."""
 
-    problem: RunProblem
+    problem: Literal[
+        "no_run",
+        "one_process",
+        "process_ended",
+        "too_many_processes",
+        "clips_changed",
+        "settings_changed",
+        "codec_changed",
+        "base_missing",
+    ]
     detail: str | int | Path = ""
-
-
-class Refusal(StrEnum):
-    """Why a setting cannot act."""
-
-    NOT_FLOAT32 = "not_float32"
-    TOO_MANY_LAYERS = "too_many_layers"
-    PARTLY_FUSED = "partly_fused"
-    NOT_SWITCHED = "not_switched"
-    OTHER_ACTIVATION = "other_activation"
-    BELOW_ONE = "below_one"
-    WRAPPED = "wrapped"
-    NO_COMPILER = "no_compiler"
-    ALL_FROZEN = "all_frozen"
-    NEEDS_GPU = "needs_gpu"
-    NEEDS_BITSANDBYTES = "needs_bitsandbytes"
-    NOT_XTTS = "not_xtts"
-    NO_GPT = "no_gpt"
-    LONG_CLIP = "long_clip"
-    OTHER_MODE = "other_mode"
 
 
 class SettingRefusedError(SpeedupError):
     """A setting cannot act on this model, data or machine."""
 
     setting: str
-    problem: Refusal
+    problem: Literal[
+        "not_float32",
+        "too_many_layers",
+        "partly_fused",
+        "not_switched",
+        "other_activation",
+        "below_one",
+        "wrapped",
+        "no_compiler",
+        "all_frozen",
+        "needs_gpu",
+        "needs_bitsandbytes",
+        "not_xtts",
+        "no_gpt",
+        "long_clip",
+        "other_mode",
+    ]
     detail: str | int | Path = ""

@@ -1,29 +1,18 @@
 """What happens while a model is trained, as typed facts."""
 
-from enum import StrEnum
+from typing import Literal
 
 from utils.core.facts import Fact, WarningFact
 
 Shares = dict[str, float]
 
 
-class Exclusion(StrEnum):
-    """Why a clip is not trained on."""
-
-    NO_FEATURES = "no_features"
-    TOO_SHORT = "too_short"
-    TOO_LONG = "too_long"
-    LONG_TEXT = "long_text"
-    MODEL_TEXT = "model_text"
-    MANY_CODES = "many_codes"
-    NO_TEXT = "no_text"
+# Why a clip is not trained on.
+Exclusion = Literal["no_features", "too_short", "too_long", "long_text", "model_text", "many_codes", "no_text"]
 
 
-class Cause(StrEnum):
-    """Why a run continues from something other than its last save."""
-
-    MISSING = "missing"
-    DAMAGED = "damaged"
+# Why a run continues from something other than its last save.
+Cause = Literal["missing", "damaged"]
 
 
 # The data of a run

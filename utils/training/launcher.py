@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from utils.core.facts import ShouldStop, Stop, raise_if_stopped
 from utils.core.processes import end_tree, identity, spawn
-from utils.training.errors import RunProblem, TrainingError
+from utils.training.errors import TrainingError
 
 POLL_SECONDS = 0.5
 
@@ -23,7 +23,7 @@ def launch(arguments: Sequence[str], count: int, should_stop: ShouldStop) -> int
 
     available = torch.cuda.device_count()
     if available and count > available:
-        raise TrainingError(RunProblem.TOO_MANY_PROCESSES, available)
+        raise TrainingError("too_many_processes", available)
     torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={count}", "-m"]
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // count))
     group = spawn([*torchrun, *arguments], env={"OMP_NUM_THREADS": threads})

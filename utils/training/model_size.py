@@ -13,7 +13,7 @@ from utils.core.paths import TINY_MODEL
 from utils.core.storage import read_json
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES, RATE
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.training.packing import (
     AUDIO_EXTRA,
     AUDIO_POSITIONS,
@@ -76,7 +76,7 @@ class ModelSize:
             layers, dim, heads, rows = (int(sizes[name]) for name in names)
             audio_rows = int(sizes.get("gpt_num_audio_tokens", cls.audio_rows))
         except (OSError, ValueError, LookupError, TypeError, OverflowError) as error:
-            raise SettingRefusedError("custom_model", Refusal.NOT_XTTS, path) from error
+            raise SettingRefusedError("custom_model", "not_xtts", path) from error
         return cls(layers=layers, dim=dim, heads=heads, text_rows=rows, audio_rows=audio_rows)
 
 

@@ -12,7 +12,7 @@ from torch import nn
 
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.training.facts import ByteDropoutIdle
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training.speedups import attention, blocks, dropout, freezing, gpu
@@ -36,7 +36,7 @@ def coqui_gpt(model: nn.Module) -> nn.Module:
     parts = dict(model.named_modules(remove_duplicate=False))
     matches: list[nn.Module] = [parts[path] for path in GPT_PATHS if isinstance(parts.get(path), GPT)]
     if not matches:
-        raise SettingRefusedError("model", Refusal.NO_GPT, type(model).__name__)
+        raise SettingRefusedError("model", "no_gpt", type(model).__name__)
     return matches[0]
 
 

@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR, LRScheduler
 
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.training.facts import WeightsGrouped
 from utils.training.speedups.adamw import OffloadedAdamW
 
@@ -76,7 +76,7 @@ def parameter_groups(model: nn.Module, weight_decay: float) -> Groups:
             decays = is_matrix and not isinstance(model.get_submodule(owner), nn.Embedding)
             (decayed if decays else others).append(weight)
     if not decayed and not others:
-        raise SettingRefusedError("freeze_first_n_gpt_layers", Refusal.ALL_FROZEN)
+        raise SettingRefusedError("freeze_first_n_gpt_layers", "all_frozen")
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
 
 
@@ -92,11 +92,11 @@ def _adafactor(groups: Groups, config: TrainConfig) -> Optimizer:
 def _adamw_8bit(model: nn.Module, groups: Groups, settings: dict[str, Any], device: torch.device) -> Optimizer:
     """Create the AdamW of bitsandbytes; embeddings, whose rows are updated rarely, keep 32-bit moments."""
     if device.type != "cuda":
-        raise SettingRefusedError("optimizer", Refusal.NEEDS_GPU, device.type)
+        raise SettingRefusedError("optimizer", "needs_gpu", device.type)
     try:
         library: Any = importlib.import_module("bitsandbytes")
     except ImportError as error:
-        raise SettingRefusedError("optimizer", Refusal.NEEDS_BITSANDBYTES) from error
+        raise SettingRefusedError("optimizer", "needs_bitsandbytes") from error
     manager = library.optim.GlobalOptimManager.get_instance()
     for module in model.modules():
         if isinstance(module, nn.Embedding):

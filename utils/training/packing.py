@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 
 PROMPT = 32  # latents that the perceiver returns for any reference
 TEXT_EXTRA, AUDIO_EXTRA = 1, 4  # START; START and three STOP
@@ -237,7 +237,7 @@ class PackedGpt(nn.Module):
         prompt = gpt.get_style_emb(batch.mel.float()).mT
         rows, latents, width = prompt.shape
         if latents != PROMPT:
-            raise SettingRefusedError("custom_model", Refusal.NOT_XTTS, f"{latents} latents")
+            raise SettingRefusedError("custom_model", "not_xtts", f"{latents} latents")
         matrix = torch.zeros(rows * batch.length, width, dtype=text.dtype, device=text.device)
         matrix = matrix.index_copy(0, torch.cat([parts.text_index, parts.audio_index]), torch.cat([text, audio]))
         matrix = matrix.view(rows, batch.length, width)

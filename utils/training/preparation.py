@@ -25,7 +25,7 @@ from utils.media.rates import RATE
 from utils.training import errors, facts
 from utils.training.batches import NO_REPLAY, ReplayClips
 from utils.training.clips import ClipLimits, FeatureSource, JoinedSource, select_clips
-from utils.training.errors import Refusal, RunProblem, SettingRefusedError, TrainingError
+from utils.training.errors import SettingRefusedError, TrainingError
 from utils.xtts import model, pronunciations
 from utils.xtts.base_models import ModelSource, base_folder
 from utils.xtts.codec import AudioEncoder
@@ -73,7 +73,7 @@ def find_base(config: TrainConfig, run: Path, source: ModelSource, replaced: Pat
         raise FileDamagedError(note) from error
     if place := model.find_recorded_base(folder, fingerprint, source.models):
         return BaseModel(place, fingerprint)
-    raise TrainingError(RunProblem.BASE_MISSING, folder)
+    raise TrainingError("base_missing", folder)
 
 
 def _copy_voice(ready: Path, own: Path) -> Path:
@@ -146,7 +146,7 @@ def tokenizer_for(
             allow_missing=allow_missing,
         )
     if mode not in (None, known.settings.mode):
-        raise SettingRefusedError("text_mode", Refusal.OTHER_MODE, known.settings.mode)
+        raise SettingRefusedError("text_mode", "other_mode", known.settings.mode)
     return known.with_pronunciations(overrides)
 
 
@@ -179,7 +179,7 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
         except (ValueError, TypeError, LookupError) as reason:
             raise FileDamagedError(path) from reason
         if known != encoder.fingerprint:
-            raise TrainingError(RunProblem.CODEC_CHANGED)
+            raise TrainingError("codec_changed")
         return
     stored = [clip for clip in clips.train if clip in features]
     audited = facts.Codec(encoder.fingerprint)

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from utils.core import folders, storage
-from utils.core.errors import Damage, FileDamagedError
+from utils.core.errors import FileDamagedError
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
@@ -69,7 +69,7 @@ def save(folder: Path, snapshot: Snapshot) -> None:
 def load(folder: Path) -> Snapshot:
     """Load the newest complete state, verify every byte, and remove leftovers of an interrupted save."""
     if not can_resume(folder):
-        raise FileDamagedError(folder / RESUME_STATE, Damage.MISSING)
+        raise FileDamagedError(folder / RESUME_STATE, "missing")
     folders.repair(folder, RESUME_STATE)
     about = folders.read_manifest(folder, RESUME_STATE)
     try:

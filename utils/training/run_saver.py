@@ -21,7 +21,7 @@ from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
 from utils.training.distribution import from_first
 from utils.training.ema import UPDATES
-from utils.training.errors import RunProblem, TrainingError
+from utils.training.errors import TrainingError
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance
@@ -106,18 +106,18 @@ class RunSaver:
         """
         if not self.can_resume and not self.resume_folder.exists():
             if checkpoints.list_checkpoints(self.folder):
-                return self._recover(facts.Cause.MISSING)
+                return self._recover("missing")
             if self.reported:
                 self.report(facts.RunStartsAnew(self.reported))
             return None
         try:
             snapshot = self._load()
         except DamagedError:
-            return self._recover(facts.Cause.DAMAGED)
+            return self._recover("damaged")
         if snapshot.dataset_hash != self.dataset_hash:
-            raise TrainingError(RunProblem.CLIPS_CHANGED)
+            raise TrainingError("clips_changed")
         if changed_settings(snapshot.settings, self.config):
-            raise TrainingError(RunProblem.SETTINGS_CHANGED, ", ".join(sorted(MAY_CHANGE)))
+            raise TrainingError("settings_changed", ", ".join(sorted(MAY_CHANGE)))
         self.throughput.earlier_seconds += snapshot.seconds
         return self._apply(snapshot, self.guards)
 
@@ -281,7 +281,7 @@ def load_newest_checkpoint(run: Path, gpt: nn.Module, config: TrainConfig) -> Ch
             continue
         try:
             if changed_settings(checkpoint.info.settings, config):
-                raise errors.CheckpointRefusedError(checkpoint.folder, errors.Mismatch.SETTINGS)
+                raise errors.CheckpointRefusedError(checkpoint.folder, "settings")
             _load_weights(gpt, checkpoint.folder)
         except AmharicTtsError as error:
             refused.append(error)
@@ -299,5 +299,5 @@ def _load_weights(gpt: nn.Module, folder: Path) -> None:
     state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)
     expected = merged_state(gpt)
     if {name: part.shape for name, part in expected.items()} != {name: part.shape for name, part in state.items()}:
-        raise errors.CheckpointRefusedError(folder, errors.Mismatch.MODEL)
+        raise errors.CheckpointRefusedError(folder, "model")
     gpt.load_state_dict(state, strict=False)  # a weight with two names is stored under one of them

@@ -23,7 +23,7 @@ from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, paths, projects, runs, uploads
-from utils.studio.facts import Problem, UploadError
+from utils.studio.facts import UploadError
 from utils.ui import steps, views
 from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
@@ -299,7 +299,7 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
     try:
         address = networking.setup_tunnel(host, port, token, None, None)
     except Exception as error:
-        raise UploadError(Problem.NO_TUNNEL, detail=str(error)) from error
+        raise UploadError("no_tunnel", detail=str(error)) from error
     is_own_server = networking.GRADIO_SHARE_SERVER_ADDRESS is not None
     return urlsplit(address)._replace(scheme="http" if is_own_server else "https")
 

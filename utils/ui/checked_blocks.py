@@ -10,7 +10,7 @@ from gradio.block_function import BlockFunction
 from gradio.blocks import Block
 from gradio.processing_utils import check_all_files_in_cache
 
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 
 MAX_NAME = 255  # bytes of one name in a path, on every system
 PROJECT = "project"  # the box whose handlers check the value themselves
@@ -45,7 +45,7 @@ def refusing() -> Iterator[None]:
     try:
         yield
     except MALFORMED as error:
-        refusal = UsageError(Problem.MALFORMED)
+        refusal = UsageError("malformed")
         raise gr.Error(escape(str(refusal)), print_exception=False) from error
 
 

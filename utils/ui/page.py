@@ -15,7 +15,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError, explain
 from utils.speech.session import SpeechSession
 from utils.studio import paths
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.ui.i18n import LANGUAGES, describe_error, t
 from utils.ui.views import note
 
@@ -212,7 +212,7 @@ class PanelRequest:
         try:
             return float(self.text(name))
         except ValueError:
-            raise UsageError(Problem.NOT_A_NUMBER, self.text(name)) from None
+            raise UsageError("not_a_number", self.text(name)) from None
 
 
 class Panel:

@@ -11,7 +11,6 @@ from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.facts import Progress
 from utils.studio import runs, tasks
-from utils.studio.facts import Outcome
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.ui import views
@@ -130,7 +129,7 @@ class RunPanel:
         """Start a run, say what became of it, and return the values of ``outputs``, which select it unless it waits."""
         run, outcome, _ = start(self.page.open(project))
         notify(t(f"runs.{outcome}", language, name=views.run_title(run, language)))
-        return (gr.skip() if outcome is Outcome.QUEUED else run.name,)
+        return (gr.skip() if outcome == "queued" else run.name,)
 
 
 def _write_note(request: PanelRequest) -> None:

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from utils.config import Config
 from utils.core.languages import canonical, known_languages
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, t
@@ -31,7 +31,7 @@ EDITS, PRESET = "edits", "preset"  # of a value: how many edits the browser had 
 def values_of(value: object) -> dict[str, Any]:
     """Return the value of a form; a program may send anything."""
     if value is not None and not isinstance(value, Mapping):
-        raise UsageError(Problem.NOT_SETTINGS)
+        raise UsageError("not_settings")
     return {name: content for name, content in (value or {}).items() if name not in {EDITS, PRESET}}
 
 

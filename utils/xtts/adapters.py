@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from utils.core.facts import Optimization
 from utils.xtts.checkpoints import LORA_PREFIX
-from utils.xtts.facts import AdapterProblem, ModelSwitchError
+from utils.xtts.facts import ModelSwitchError
 
 Targets = Literal["attention", "all"]
 
@@ -35,7 +35,7 @@ def add_lora(
     Freeze layers after this, or their adapters will be trained.
     """
     if any(adapted_layers(gpt)):
-        raise ModelSwitchError(AdapterProblem.EXISTS)
+        raise ModelSwitchError("exists")
     gpt.requires_grad_(requires_grad=False)
     config = LoraConfig(
         r=rank,
@@ -50,7 +50,7 @@ def add_lora(
         gpt.get_submodule(name).requires_grad_(requires_grad=True)
     layers = sum(1 for _ in adapted_layers(gpt))
     if not layers:
-        raise ModelSwitchError(AdapterProblem.NO_LAYER)
+        raise ModelSwitchError("no_layer")
     trained = sum(weight.numel() for weight in gpt.parameters() if weight.requires_grad)
     total = sum(weight.numel() for weight in gpt.parameters())
     return Optimization(
@@ -81,9 +81,9 @@ def load_adapter(gpt: nn.Module, state: Mapping[str, Tensor], about: Mapping[str
     expected = adapter_state(gpt)
     wanted, given = ({name: weight.shape for name, weight in weights.items()} for weights in (expected, state))
     if different := sorted(name for name in wanted | given if wanted.get(name) != given.get(name)):
-        raise ModelSwitchError(AdapterProblem.MISMATCH, f"{', '.join(different[:3])} ({len(different)})")
+        raise ModelSwitchError("mismatch", f"{', '.join(different[:3])} ({len(different)})")
     if about is not None and dict(about) != adapter_settings(gpt):
-        raise ModelSwitchError(AdapterProblem.SCALE, str(about.get("lora_scale")))
+        raise ModelSwitchError("scale", str(about.get("lora_scale")))
     for name, weight in expected.items():
         weight.copy_(state[name])
     return len(expected)

@@ -13,7 +13,7 @@ from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, r
 from utils.core.folders import hash_once
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_document
-from utils.xtts.facts import ModelFileError, ModelProblem, UnreachableError
+from utils.xtts.facts import ModelFileError, UnreachableError
 from utils.xtts.files import (
     ABOUT_FILE,
     DVAE_FILE,
@@ -114,7 +114,7 @@ def _hub_file(name: str, version: str, endpoint: str | None) -> HubFile:
     for revision in [version, NEWEST] if name in ADDED_LATER else [version]:
         if file := file_info(name, revision, endpoint):
             return file
-    raise ModelFileError(Path(name), ModelProblem.NOT_PUBLISHED, version)
+    raise ModelFileError(Path(name), "not_published", version)
 
 
 class VerifiedFiles:
@@ -142,7 +142,7 @@ def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
     """Return a folder for a custom model; what it lacks comes from a published version."""
     files = find_files(path)
     if path.is_dir() and (lacking := [name for name in REQUIRED_FILES if name not in files]):
-        raise ModelFileError(path, ModelProblem.LACKS, ", ".join(lacking))
+        raise ModelFileError(path, "lacks", ", ".join(lacking))
     folder = files[MODEL_FILE].parent
     missing = [name for name in HUB_FILES if name not in files]
     if missing or files[MODEL_FILE].name != MODEL_FILE:
@@ -161,7 +161,7 @@ def find_files(path: Path) -> dict[str, Path]:
     candidates = [path] if path.is_file() else [folder / name for name in MODEL_FILE_NAMES]
     model = next((candidate for candidate in candidates if candidate.is_file()), None)
     if model is None:
-        raise ModelFileError(path, ModelProblem.LACKS, MODEL_FILE)
+        raise ModelFileError(path, "lacks", MODEL_FILE)
     return {MODEL_FILE: model, **{name: folder / name for name in OTHER_FILES if (folder / name).is_file()}}
 
 

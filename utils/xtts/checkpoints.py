@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from utils.core import folders, storage
-from utils.core.errors import Damage, DamagedError, FileDamagedError, StorageError
+from utils.core.errors import DamagedError, FileDamagedError, StorageError
 from utils.core.folders import Digests
-from utils.xtts.facts import CheckpointError, CheckpointProblem
+from utils.xtts.facts import CheckpointError
 
 if TYPE_CHECKING:
     import torch
@@ -147,7 +147,7 @@ def find(run: Path, which: Which) -> SavedCheckpoint:
         if which == checkpoint.step:
             checkpoint.require_info()
     existing = ", ".join(str(checkpoint.step) for checkpoint in intact) or "none"
-    raise CheckpointError(Path(run.name, str(which)), CheckpointProblem.NOT_FOUND, existing)
+    raise CheckpointError(Path(run.name, str(which)), "not_found", existing)
 
 
 def mark_best(run: Path, step: int) -> None:
@@ -222,7 +222,7 @@ def read_info(folder: Path) -> tuple[CheckpointInfo, dict[str, str]]:
     try:
         info = INFO.validate_python(manifest.get("about"))
     except ValidationError as error:
-        raise FileDamagedError(folder / MANIFEST, Damage.FORMAT) from error
+        raise FileDamagedError(folder / MANIFEST, "format") from error
     return info, {name: str(file["sha256"]) for name, file in manifest["files"].items()}
 
 

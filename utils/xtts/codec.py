@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from utils.core.storage import verify_archive
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
-from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.facts import ModelFileError
 from utils.xtts.files import DVAE_FILE, MEL_FILE
 from utils.xtts.model import strip_prefix
 
@@ -61,7 +61,7 @@ class AudioEncoder:
     def load(cls, folder: Path, device: str = "cpu") -> Self:
         weights, stats = (read_tensors_only(folder / name) for name in (DVAE_FILE, MEL_FILE))
         if not isinstance(stats, Tensor) or stats.numel() != BANDS:
-            raise ModelFileError(folder / MEL_FILE, ModelProblem.LACKS, f"{BANDS} numbers")
+            raise ModelFileError(folder / MEL_FILE, "lacks", f"{BANDS} numbers")
         return cls(_dvae(cast("dict[str, Tensor]", weights), folder / DVAE_FILE), stats, device)
 
     @cached_property
@@ -97,7 +97,7 @@ class AudioEncoder:
     def error_db(self, samples: Samples) -> float:
         """Return how far the decoded mel spectrum is from that of the clip, in dB: what the codec loses."""
         if self.decoder is None:
-            raise ModelFileError(Path(DVAE_FILE), ModelProblem.LACKS, "decoder")
+            raise ModelFileError(Path(DVAE_FILE), "lacks", "decoder")
         spectrum = self._spectrum(torch.from_numpy(samples).to(self.device)[None], CODE_FFT)
         _, codes, _ = self.codebook(self.encoder(spectrum).mT)
         decoded = self.decoder(self.codebook.embed_code(codes).mT)
@@ -153,10 +153,10 @@ def read_tensors_only(path: Path) -> object:
                 verify_archive(path)
             return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise ModelFileError(path, ModelProblem.MISSING) from error
+        raise ModelFileError(path, "missing") from error
     except Exception as error:  # torch raises many kinds of errors for damaged files
-        raise ModelFileError(path, ModelProblem.UNREADABLE, type(error).__name__) from error
-    raise ModelFileError(path, ModelProblem.UNREADABLE, "compressed tensors")
+        raise ModelFileError(path, "unreadable", type(error).__name__) from error
+    raise ModelFileError(path, "unreadable", "compressed tensors")
 
 
 def _is_compressed(path: Path) -> bool:
@@ -192,5 +192,5 @@ def _dvae(weights: dict[str, Tensor], path: Path) -> "DiscreteVAE":
         except RuntimeError:  # only an audit needs it
             dvae.decoder = None
     except (KeyError, AttributeError, TypeError, RuntimeError, ValueError) as error:
-        raise ModelFileError(path, ModelProblem.MISMATCH, f"DVAE, {error}") from error
+        raise ModelFileError(path, "mismatch", f"DVAE, {error}") from error
     return dvae

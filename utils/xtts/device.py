@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import torch
 from torch import Tensor
 
-from utils.xtts.facts import GpuMissingError, PrecisionReason, PrecisionWhy
+from utils.xtts.facts import GpuMissingError, PrecisionReason
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -66,24 +66,24 @@ def choose_precision(
     """
     kind = torch.device(device)
     if not wanted:
-        return Precision("no", PrecisionReason(PrecisionWhy.OFF))
+        return Precision("no", PrecisionReason("off"))
     if kind.type == "cuda":
         return _choose_on_gpu(capability or torch.cuda.get_device_capability(kind))
     if kind.type != "cpu":
-        return Precision("no", PrecisionReason(PrecisionWhy.UNTESTED, kind.type))
+        return Precision("no", PrecisionReason("untested", kind.type))
     flags = processor_flags() if processor is None else processor
     if supported := [flag for flag in BF16_FLAGS if flag in flags]:
-        return Precision("bf16", PrecisionReason(PrecisionWhy.CPU_BF16, supported[0]))
-    return Precision("no", PrecisionReason(PrecisionWhy.CPU_LACKS_BF16, " / ".join(BF16_FLAGS)))
+        return Precision("bf16", PrecisionReason("cpu_bf16", supported[0]))
+    return Precision("no", PrecisionReason("cpu_lacks_bf16", " / ".join(BF16_FLAGS)))
 
 
 def _choose_on_gpu(capability: tuple[int, int]) -> Precision:
     version = f"{capability[0]}.{capability[1]}"
     if capability >= BF16_CAPABILITY:
-        return Precision("bf16", PrecisionReason(PrecisionWhy.GPU_BF16, version))
+        return Precision("bf16", PrecisionReason("gpu_bf16", version))
     if capability >= FP16_CAPABILITY:
-        return Precision("fp16", PrecisionReason(PrecisionWhy.GPU_FP16, version))
-    return Precision("no", PrecisionReason(PrecisionWhy.GPU_LACKS_HALF, version))
+        return Precision("fp16", PrecisionReason("gpu_fp16", version))
+    return Precision("no", PrecisionReason("gpu_lacks_half", version))
 
 
 def processor_flags() -> frozenset[str]:

@@ -18,7 +18,7 @@ from utils.media import audio
 from utils.media.rates import RATE
 from utils.xtts.checkpoints import MODEL, WITHOUT_EMA, SavedCheckpoint, read_state
 from utils.xtts.codec import read_tensors_only
-from utils.xtts.facts import CheckpointError, CheckpointProblem, ModelFileError, ModelProblem
+from utils.xtts.facts import CheckpointError, ModelFileError
 from utils.xtts.files import (
     ABOUT_FILE,
     CONFIG_FILE,
@@ -70,13 +70,13 @@ def promote(
     """
     about, folder = checkpoint.require_info(), checkpoint.folder
     if not (base := find_parts(Path(about.base), about.base_fingerprint, models, ready)):
-        raise CheckpointError(folder, CheckpointProblem.BASE_CHANGED, about.base)
+        raise CheckpointError(folder, "base_changed", about.base)
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL
     if not (folder / weights).is_file():
-        raise CheckpointError(folder, CheckpointProblem.NO_WEIGHTS, weights)
+        raise CheckpointError(folder, "no_weights", weights)
     tokenizer = Tokenizer.load(folder)
     if about.vocabulary_hash and tokenizer.vocabulary.hash != about.vocabulary_hash:
-        raise CheckpointError(folder, CheckpointProblem.OTHER_VOCABULARY)
+        raise CheckpointError(folder, "other_vocabulary")
     losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
     origin = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
     if about.base_fingerprint:
@@ -104,7 +104,7 @@ def write_ready(
     gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
     match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
     if not match.complete:
-        raise ModelFileError(folder, ModelProblem.MISMATCH, str(match))
+        raise ModelFileError(folder, "mismatch", str(match))
     stored = read_state_dict(base / MODEL_FILE)
     others = deepcopy({name: stored[name] for name in stored if not name.startswith(GPT_PREFIX)})  # unmaps the file
     del stored

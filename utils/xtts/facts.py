@@ -1,7 +1,7 @@
 """What can be wrong with a model, its vocabulary, its checkpoints and its text, as typed errors."""
 
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import (
     AmharicTtsError,
@@ -16,35 +16,31 @@ from utils.core.errors import (
 from utils.core.facts import Fact, WarningFact
 
 
-class ModelProblem(StrEnum):
-    """Why the files of a model cannot be used."""
-
-    NOT_FOUND = "not_found"
-    SIMILAR = "similar"
-    NOT_A_FOLDER = "not_a_folder"
-    EMPTY = "empty"
-    NOTHING_FINISHED = "nothing_finished"
-    UNTRAINED = "untrained"
-    NO_CHECKPOINT = "no_checkpoint"
-    MISSING = "missing"
-    LACKS = "lacks"
-    UNREADABLE = "unreadable"
-    NO_MEMORY = "no_memory"
-    CONTAINS_CODE = "contains_code"
-    NO_WEIGHTS = "no_weights"
-    NO_VOCODER = "no_vocoder"
-    MISMATCH = "mismatch"
-    OTHER_MODEL = "other_model"
-    VERSION_1 = "version_1"
-    TOO_LARGE_FOR_HALF = "too_large_for_half"
-    NOT_PUBLISHED = "not_published"
-
-
 class ModelFileError(AmharicTtsError):
     """A model file is missing or damaged, or is not what its name says."""
 
     path: Path
-    problem: ModelProblem
+    problem: Literal[
+        "not_found",
+        "similar",
+        "not_a_folder",
+        "empty",
+        "nothing_finished",
+        "untrained",
+        "no_checkpoint",
+        "missing",
+        "lacks",
+        "unreadable",
+        "no_memory",
+        "contains_code",
+        "no_weights",
+        "no_vocoder",
+        "mismatch",
+        "other_model",
+        "version_1",
+        "too_large_for_half",
+        "not_published",
+    ]
     detail: str = ""
 
 
@@ -55,43 +51,21 @@ class TensorFileError(DamagedError):
     reason: str
 
 
-class CheckpointProblem(StrEnum):
-    """Why a checkpoint cannot be used."""
-
-    NOT_FOUND = "not_found"
-    OTHER_VOCABULARY = "other_vocabulary"
-    BASE_UNKNOWN = "base_unknown"
-    BASE_CHANGED = "base_changed"
-    NO_WEIGHTS = "no_weights"
-    ADAPTER = "adapter"
-
-
 class CheckpointError(RunError):
     """A checkpoint is missing or damaged, or does not fit what belongs to it."""
 
     folder: Path
-    problem: CheckpointProblem
+    problem: Literal["not_found", "other_vocabulary", "base_unknown", "base_changed", "no_weights", "adapter"]
     detail: str = ""
-
-
-class VocabularyProblem(StrEnum):
-    """Why a vocabulary cannot be used."""
-
-    UNREADABLE = "unreadable"
-    NOT_BPE = "not_bpe"
-    LACKS = "lacks"
-    OTHER_MODEL = "other_model"
-    OTHER_SIZE = "other_size"
-    NO_LANGUAGE = "no_language"
-    NO_SYMBOL = "no_symbol"
-    NO_LATIN = "no_latin"
 
 
 class VocabularyFileError(VocabularyError):
     """A vocabulary is damaged, or does not fit the text or the model."""
 
     source: str
-    problem: VocabularyProblem
+    problem: Literal[
+        "unreadable", "not_bpe", "lacks", "other_model", "other_size", "no_language", "no_symbol", "no_latin"
+    ]
     detail: str = ""
 
 
@@ -103,55 +77,26 @@ class FrontEndVersionError(RunError):
     current: int
 
 
-class FrontEndProblem(StrEnum):
-    """Why a text cannot be prepared."""
-
-    PRONUNCIATION = "pronunciation"
-    PACKAGE = "package"
-    CLEANER = "cleaner"
-
-
 class FrontEndError(TextError):
     """A text cannot be prepared for the model."""
 
     language: str
-    problem: FrontEndProblem
+    problem: Literal["pronunciation", "package", "cleaner"]
     detail: str
-
-
-class PronunciationProblem(StrEnum):
-    """Why a pronunciation cannot be used."""
-
-    UNREADABLE = "unreadable"
-    MALFORMED = "malformed"
-    EMPTY = "empty"
-    NOT_SPOKEN = "not_spoken"
-    TOO_MANY = "too_many"
 
 
 class PronunciationListError(TextError):
     """A pronunciation is not one, or their file cannot be read."""
 
     written: str  # the word, or the line of the file
-    problem: PronunciationProblem
+    problem: Literal["unreadable", "malformed", "empty", "not_spoken", "too_many"]
     detail: str = ""
-
-
-class AdapterProblem(StrEnum):
-    """Why a switch cannot act on this model."""
-
-    EXISTS = "exists"
-    NO_LAYER = "no_layer"
-    MISMATCH = "mismatch"
-    SCALE = "scale"
-    NO_ATTENTION = "no_attention"
-    WRAPPED = "wrapped"
 
 
 class ModelSwitchError(SpeedupError):
     """An adapter or a faster attention does not fit this model."""
 
-    problem: AdapterProblem
+    problem: Literal["exists", "no_layer", "mismatch", "scale", "no_attention", "wrapped"]
     detail: str = ""
 
 
@@ -202,25 +147,21 @@ class BaseModelReady(Fact):
     folder: Path
 
 
-class PrecisionWhy(StrEnum):
-    """Why a precision was chosen."""
-
-    OFF = "off"
-    UNTESTED = "untested"
-    CPU_BF16 = "cpu_bf16"
-    CPU_LACKS_BF16 = "cpu_lacks_bf16"
-    GPU_BF16 = "gpu_bf16"
-    GPU_FP16 = "gpu_fp16"
-    GPU_LACKS_HALF = "gpu_lacks_half"
-    SMALL_MODEL = "small_model"
-    REQUESTED = "requested"
-    FASTER = "faster"
-    NOTHING_FASTER = "nothing_faster"
-
-
 class PrecisionReason(Fact):
     """Why a precision was chosen; the detail is what was found of the device, or measured."""
 
-    why: PrecisionWhy
+    why: Literal[
+        "off",
+        "untested",
+        "cpu_bf16",
+        "cpu_lacks_bf16",
+        "gpu_bf16",
+        "gpu_fp16",
+        "gpu_lacks_half",
+        "small_model",
+        "requested",
+        "faster",
+        "nothing_faster",
+    ]
     detail: str = ""
     date: str = ""

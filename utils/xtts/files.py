@@ -4,7 +4,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from utils.core.errors import Damage, FileDamagedError
+from utils.core.errors import FileDamagedError
 from utils.core.folders import hash_once, read_signed_manifest
 from utils.core.storage import read_json, read_object
 
@@ -47,7 +47,7 @@ def verify_folder(folder: Path) -> None:
         if not path.is_file():  # what is needed is missed by whoever reads it
             continue
         if path.stat().st_size != file["size"]:
-            raise FileDamagedError(path, Damage.SIZE)
+            raise FileDamagedError(path, "size")
         if path.suffix != ".pth" and hash_once(path) != file["sha256"]:
             raise FileDamagedError(path)
 

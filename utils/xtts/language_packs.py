@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 from utils.core import languages
-from utils.xtts.facts import FrontEndError, FrontEndProblem
+from utils.xtts.facts import FrontEndError
 
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.tokenizer import VoiceBpeTokenizer
@@ -131,7 +131,7 @@ class AmharicPack(LanguagePack):
         try:
             return phonemize(text, backend=self.backend, overrides=self.pronounced or None)
         except ValueError as error:
-            raise FrontEndError(self.code, FrontEndProblem.PRONUNCIATION, str(error)) from error
+            raise FrontEndError(self.code, "pronunciation", str(error)) from error
 
     def render(self, normalized: str, phones: str, mode: TextMode) -> str:
         from utils.amharic import to_latin
@@ -179,9 +179,9 @@ class CoquiPack(LanguagePack):
         try:
             return str(coqui_cleaners().preprocess_text(text, self.coqui_code))
         except ImportError as error:
-            raise FrontEndError(self.code, FrontEndProblem.PACKAGE, str(error)) from error
+            raise FrontEndError(self.code, "package", str(error)) from error
         except (ArithmeticError, LookupError, TypeError, ValueError, NotImplementedError) as error:
-            raise FrontEndError(self.code, FrontEndProblem.CLEANER, f"{text[:60]!r}: {str(error)[:240]}") from error
+            raise FrontEndError(self.code, "cleaner", f"{text[:60]!r}: {str(error)[:240]}") from error
 
     def resembling(self, token: str) -> str:
         return token  # no rows are added for these languages

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from utils.core.errors import shortage
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import is_deflated, read_json, verify_archive
-from utils.xtts.facts import ModelFileError, ModelProblem
+from utils.xtts.facts import ModelFileError
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, read_about, verify_folder
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
@@ -74,7 +74,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
     content = _unpickle(path)
     weights = content.get("model", content) if isinstance(content, dict) else None
     if not isinstance(weights, dict) or not all(isinstance(weight, Tensor) for weight in weights.values()):
-        raise ModelFileError(path, ModelProblem.NO_WEIGHTS)
+        raise ModelFileError(path, "no_weights")
     renamed = {str(name).removeprefix(TRAINER_PREFIX): weight for name, weight in weights.items()}
     return {name: weight for name, weight in renamed.items() if not name.startswith(IGNORED)}
 
@@ -94,13 +94,12 @@ def _unpickle(path: Path) -> object:
             with _legacy_safe_globals():
                 return torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
     except FileNotFoundError as error:
-        raise ModelFileError(path, ModelProblem.MISSING) from error
+        raise ModelFileError(path, "missing") from error
     except pickle.UnpicklingError as error:
-        raise ModelFileError(path, ModelProblem.CONTAINS_CODE) from error
+        raise ModelFileError(path, "contains_code") from error
     except Exception as error:  # torch raises many kinds of errors for damaged files
         reason = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:160].rstrip('.')}"
-        problem = ModelProblem.NO_MEMORY if shortage(error) else ModelProblem.UNREADABLE
-        raise ModelFileError(path, problem, reason) from error
+        raise ModelFileError(path, "no_memory" if shortage(error) else "unreadable", reason) from error
 
 
 def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
@@ -124,7 +123,7 @@ def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
 def require_match(match: StateDictMatch, source: Path, *, min_share: float = MIN_SHARE) -> StateDictMatch:
     """Return the match, or raise when too many parameters are missing or any shape differs."""
     if match.share < min_share or match.misshapen:
-        raise ModelFileError(source, ModelProblem.MISMATCH, str(match))
+        raise ModelFileError(source, "mismatch", str(match))
     return match
 
 
@@ -158,7 +157,7 @@ def gpt_state(folder: Path) -> dict[str, Tensor]:
 
 def _grow_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
     if absent := [name for name in TEXT_ROWS if name not in weights]:
-        raise ModelFileError(Path(MODEL_FILE), ModelProblem.LACKS, absent[0])
+        raise ModelFileError(Path(MODEL_FILE), "lacks", absent[0])
     pack = tokenizer.pack(tokenizer.settings.language if tokenizer.settings else "en")
     return {
         name: resize_rows(weights[name], old, tokenizer.vocabulary, pack, seed=seed)
@@ -221,11 +220,11 @@ def read_config(folder: Path) -> "XttsConfig":
         config = XttsConfig(model_args=XttsArgs(**{name: args[name] for name in args if name in known}))
         config.languages = list(data.get("languages") or config.languages)
     except FileNotFoundError as error:
-        raise ModelFileError(path, ModelProblem.MISSING) from error
+        raise ModelFileError(path, "missing") from error
     except (OSError, ValueError, LookupError, TypeError) as error:
-        raise ModelFileError(path, ModelProblem.UNREADABLE, repr(error)) from error
+        raise ModelFileError(path, "unreadable", repr(error)) from error
     if not config.model_args.gpt_use_perceiver_resampler:
-        raise ModelFileError(path, ModelProblem.VERSION_1)
+        raise ModelFileError(path, "version_1")
     return config
 
 
@@ -258,16 +257,16 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
         vocoder.load_state_dict(strip_prefix(weights, VOCODER_PREFIX))  # torch itself renames the norms of older files
     except RuntimeError as error:
         reason = " ".join(str(error).splitlines()[1:2]).strip()
-        raise ModelFileError(path, ModelProblem.MISMATCH, reason) from error
+        raise ModelFileError(path, "mismatch", reason) from error
     if "mel_stats" not in weights:
-        raise ModelFileError(path, ModelProblem.LACKS, "mel_stats")
+        raise ModelFileError(path, "lacks", "mel_stats")
     return vocoder.eval(), weights["mel_stats"].float().clone()
 
 
 def require_vocoder(weights: Mapping[str, Tensor], path: Path) -> None:
     """Raise when the weights are only a GPT."""
     if not any(name.startswith(VOCODER_PREFIX) for name in weights):
-        raise ModelFileError(path, ModelProblem.NO_VOCODER)
+        raise ModelFileError(path, "no_vocoder")
 
 
 def fingerprint(folder: Path) -> str:
@@ -286,7 +285,7 @@ def fingerprint(folder: Path) -> str:
                 file.seek(start)
                 digest.update(file.read(length))
     except OSError as error:
-        raise ModelFileError(path, ModelProblem.UNREADABLE, str(error.strerror)) from error
+        raise ModelFileError(path, "unreadable", str(error.strerror)) from error
     digest.update(Vocabulary.load(folder / VOCABULARY_FILE).hash.encode())
     return digest.hexdigest()
 

@@ -15,7 +15,7 @@ from TTS.tts.layers.tortoise.arch_utils import AttentionBlock
 from TTS.tts.layers.xtts.gpt import GPT
 from TTS.tts.layers.xtts.perceiver_encoder import Attend, Attention
 
-from utils.xtts.facts import AdapterProblem, ModelSwitchError
+from utils.xtts.facts import ModelSwitchError
 
 __all__ = ["GPT", "Attend", "Attention", "AttentionBlock"]  # everything else takes coqui's classes from here
 
@@ -71,7 +71,7 @@ def _set_class(part: nn.Module, new: dict[type[nn.Module], type[nn.Module]]) -> 
     modules = [module for module in part.modules() if isinstance(module, tuple(FUSED))]
     for module in modules:
         if type(module) not in FUSED | PLAIN:
-            raise ModelSwitchError(AdapterProblem.WRAPPED, type(module).__name__)
+            raise ModelSwitchError("wrapped", type(module).__name__)
     changed = [module for module in modules if type(module) in new]
     for module in changed:
         module.__class__ = new[type(module)]
@@ -91,4 +91,4 @@ def head_width(part: nn.Module) -> int:
             return int(module.channels // module.num_heads)
         if isinstance(module, Attention):
             return int(module.to_q.out_features // module.heads)
-    raise ModelSwitchError(AdapterProblem.NO_ATTENTION, type(part).__name__)
+    raise ModelSwitchError("no_attention", type(part).__name__)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from utils.core import languages
 from utils.core.storage import cached_while_unchanged, file_lock, make_folder, write_atomically
-from utils.xtts.facts import PronunciationListError, PronunciationProblem
+from utils.xtts.facts import PronunciationListError
 from utils.xtts.language_packs import pack_for
 
 HEADER = ("written", "spoken", "note")
@@ -34,14 +34,14 @@ def read_pronunciations(path: Path) -> list[Pronunciation]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeError) as error:
-        raise PronunciationListError(str(path), PronunciationProblem.UNREADABLE, str(error)) from error
+        raise PronunciationListError(str(path), "unreadable", str(error)) from error
     found: dict[str, Pronunciation] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         cells = [" ".join(cell.split()) for cell in line.split("\t")]
         if not any(cells) or line.startswith("#") or tuple(cells[:2]) == HEADER[:2]:
             continue
         if not 2 <= len(cells) <= len(HEADER) or not all(cells[:2]):
-            raise PronunciationListError(f"{path}:{number}", PronunciationProblem.MALFORMED, repr(line[:60]))
+            raise PronunciationListError(f"{path}:{number}", "malformed", repr(line[:60]))
         found[cells[0]] = Pronunciation(*cells)
     return list(found.values())
 
@@ -54,7 +54,7 @@ def add_pronunciation(path: Path, written: str, spoken: str, note: str = "", *, 
     """
     entry = Pronunciation(*(" ".join(cell.split()) for cell in (written, spoken, note)))
     if not entry.written:
-        raise PronunciationListError(entry.written, PronunciationProblem.EMPTY)
+        raise PronunciationListError(entry.written, "empty")
     heard = check(entry, language)
     make_folder(path.parent)
     with file_lock(path.with_name(".pronunciations.lock")):
@@ -71,13 +71,13 @@ def check(entry: Pronunciation, language: str) -> str:
     pack = pack_for(language, overrides={entry.written: entry.spoken} if entry.spoken else None)
     is_amharic = languages.canonical(language) == languages.AMHARIC.code
     if is_amharic and pack.is_respelled(entry.written) and re.search("[A-Za-zɡəɨ]", entry.spoken):
-        raise PronunciationListError(entry.written, PronunciationProblem.NOT_SPOKEN, entry.spoken)
+        raise PronunciationListError(entry.written, "not_spoken", entry.spoken)
     return pack.phonemize(pack.normalize(entry.written))
 
 
 def _write(path: Path, listed: Mapping[str, Pronunciation]) -> None:
     if len(listed) > MAX_ROWS:
-        raise PronunciationListError(str(path), PronunciationProblem.TOO_MANY, str(MAX_ROWS))
+        raise PronunciationListError(str(path), "too_many", str(MAX_ROWS))
     write_atomically(path, "".join("\t".join(cells) + "\n" for cells in (HEADER, *listed.values())))
 
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from utils.core import languages
 from utils.core.storage import write_atomically
-from utils.xtts.facts import FrontEndChanged, FrontEndVersionError, VocabularyFileError, VocabularyProblem
+from utils.xtts.facts import FrontEndChanged, FrontEndVersionError, VocabularyFileError
 from utils.xtts.files import SETTINGS_FILE, VOCABULARY_FILE
 from utils.xtts.language_packs import Backend, LanguagePack, TextMode, fingerprint, pack_for
 from utils.xtts.pronunciations import NONE, overrides
@@ -88,7 +88,7 @@ class Tokenizer:
         try:
             settings = TextSettings.model_validate_json(path.read_bytes())
         except (OSError, ValidationError) as error:
-            raise VocabularyFileError(str(path), VocabularyProblem.UNREADABLE, str(error)) from error
+            raise VocabularyFileError(str(path), "unreadable", str(error)) from error
         vocabulary.verify(settings.vocabulary)
         tokenizer = cls(vocabulary, settings)
         tokenizer.pronunciations = pronunciations
@@ -141,7 +141,7 @@ class Tokenizer:
         model_text = self._supported(pack.render(normalized, phones, self.mode), pack)
         spoken = languages.find(code)
         if spoken.token not in self.vocabulary.ids:
-            raise VocabularyFileError(self.vocabulary.source, VocabularyProblem.NO_LANGUAGE, spoken.token)
+            raise VocabularyFileError(self.vocabulary.source, "no_language", spoken.token)
         full = spoken.token + model_text.replace(" ", SPACE)
         encoding = self.vocabulary.bpe.encode(full)
         spans = zip(encoding.tokens, encoding.offsets, strict=True)
@@ -155,7 +155,7 @@ class Tokenizer:
         result = self.tokenize(text, language)
         if result.unknown:
             symbols = f"{' '.join(result.unknown)} ({text[:60]!r})"
-            raise VocabularyFileError(self.vocabulary.source, VocabularyProblem.NO_SYMBOL, symbols)
+            raise VocabularyFileError(self.vocabulary.source, "no_symbol", symbols)
         return list(result.ids)
 
     def missing_letters(self, language: str) -> list[str]:
@@ -235,7 +235,7 @@ def prepare_tokenizer(
     vocabulary = base.with_language(languages.find(language).token)
     if mode == "latin":
         if not allow_missing and (missing := base.missing_symbols(pack.symbols("latin"))):
-            raise VocabularyFileError(base.source, VocabularyProblem.NO_LATIN, " ".join(missing))
+            raise VocabularyFileError(base.source, "no_latin", " ".join(missing))
     elif mode == "ipa":
         vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _symbols_in(texts, pack))
     else:

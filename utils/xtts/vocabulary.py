@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from utils.core.storage import read_json, write_atomically
-from utils.xtts.facts import VocabularyFileError, VocabularyProblem
+from utils.xtts.facts import VocabularyFileError
 from utils.xtts.files import VOCABULARY_FILE
 
 if TYPE_CHECKING:
@@ -57,18 +57,18 @@ class Vocabulary:
         try:
             data = read_json(path)
         except OSError as error:
-            raise VocabularyFileError(str(path), VocabularyProblem.UNREADABLE, str(error.strerror)) from error
+            raise VocabularyFileError(str(path), "unreadable", str(error.strerror)) from error
         except ValueError as error:
-            raise VocabularyFileError(str(path), VocabularyProblem.UNREADABLE, f"JSON, {error}") from error
+            raise VocabularyFileError(str(path), "unreadable", f"JSON, {error}") from error
         return cls(data, str(path)).checked()
 
     def checked(self) -> Self:
         data = self.data if isinstance(self.data, dict) else {}
         model, added = data.get("model"), data.get("added_tokens")
         if not isinstance(model, dict) or model.get("type") != "BPE" or not isinstance(added, list):
-            raise VocabularyFileError(self.source, VocabularyProblem.NOT_BPE)
+            raise VocabularyFileError(self.source, "not_bpe")
         if missing := [token for token in (STOP, UNKNOWN, SPACE, START) if token not in self.ids]:
-            raise VocabularyFileError(self.source, VocabularyProblem.LACKS, " ".join(missing))
+            raise VocabularyFileError(self.source, "lacks", " ".join(missing))
         return self
 
     def save(self, folder: Path) -> Path:
@@ -83,7 +83,7 @@ class Vocabulary:
         try:
             return Tokenizer.from_str(json.dumps(self.data, ensure_ascii=False))
         except Exception as error:  # the library raises nothing more precise
-            raise VocabularyFileError(self.source, VocabularyProblem.UNREADABLE, str(error)) from error
+            raise VocabularyFileError(self.source, "unreadable", str(error)) from error
 
     @cached_property
     def ids(self) -> dict[str, int]:
@@ -100,7 +100,7 @@ class Vocabulary:
 
     def verify(self, expected: str) -> None:
         if self.hash != expected:
-            raise VocabularyFileError(self.source, VocabularyProblem.OTHER_MODEL, f"{self.hash}, {expected}")
+            raise VocabularyFileError(self.source, "other_model", f"{self.hash}, {expected}")
 
     @cached_property
     def special(self) -> frozenset[str]:
@@ -163,7 +163,7 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
     import torch
 
     if weight.shape[0] != old.size:
-        raise VocabularyFileError(old.source, VocabularyProblem.OTHER_SIZE, f"{old.size}, {weight.shape[0]}")
+        raise VocabularyFileError(old.source, "other_size", f"{old.size}, {weight.shape[0]}")
     weight = weight.detach()
     resized = weight.new_zeros((new.size, *weight.shape[1:]))
     shared = [token for token in new.ids if token in old.ids]

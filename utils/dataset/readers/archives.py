@@ -12,7 +12,7 @@ from typing import IO
 
 from utils.core.errors import StorageError
 from utils.core.storage import file_version, make_folder, require_space, storage_errors
-from utils.dataset.readers.facts import FileFault, ForeignFileError
+from utils.dataset.readers.facts import ForeignFileError
 
 MAX_MEMBERS = 1_000_000
 MAX_BYTES = 1 << 40  # of all members; what fits on the disk is checked as well
@@ -37,10 +37,10 @@ def foreign(path: Path) -> Iterator[None]:
         raise
     except DAMAGE as error:
         protected = "password" in str(error) or "encrypted" in str(error)
-        fault = FileFault.PROTECTED if protected else FileFault.DAMAGED
-        raise ForeignFileError(path, fault, str(error).partition("\n")[0] or type(error).__name__) from error
+        said = str(error).partition("\n")[0] or type(error).__name__
+        raise ForeignFileError(path, "protected" if protected else "damaged", said) from error
     except MemoryError as error:
-        raise ForeignFileError(path, FileFault.TOO_LARGE) from error
+        raise ForeignFileError(path, "too_large") from error
 
 
 def unpack(path: Path, workspace: Path) -> Path:
@@ -73,12 +73,12 @@ def unpack_into(path: Path, target: Path) -> None:
             left = _allowed(packed)
             for number, member in enumerate(tar):
                 if number >= MAX_MEMBERS:
-                    raise ForeignFileError(path, FileFault.MANY_MEMBERS, f"{MAX_MEMBERS:,}")
+                    raise ForeignFileError(path, "many_members", f"{MAX_MEMBERS:,}")
                 content = tar.extractfile(member) if member.isfile() or member.islnk() else None
                 if content is not None:
                     left -= _copy(path, content, target, member.name, left)
             if tar.fileobj and tar.fileobj.read(BLOCK).strip(b"\0"):  # tarfile ends at a damaged header without a word
-                raise ForeignFileError(path, FileFault.DAMAGED, "header")
+                raise ForeignFileError(path, "damaged", "header")
 
 
 def _allowed(packed: int) -> int:
@@ -87,16 +87,16 @@ def _allowed(packed: int) -> int:
 
 def _check(path: Path, packed: int, members: list[Member]) -> None:
     if len(members) > MAX_MEMBERS:
-        raise ForeignFileError(path, FileFault.MANY_MEMBERS, f"{MAX_MEMBERS:,}")
+        raise ForeignFileError(path, "many_members", f"{MAX_MEMBERS:,}")
     if sum(size for _, size in members) > _allowed(packed):
-        raise ForeignFileError(path, FileFault.BOMB)
+        raise ForeignFileError(path, "bomb")
 
 
 def _copy(path: Path, source: IO[bytes], target: Path, name: str, limit: int) -> int:
     """Copy a member to its place below a folder; return its bytes. The sizes in an archive may lie."""
     parts = [part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in {"/", "."}]
     if not parts or ".." in parts or "\0" in name:
-        raise ForeignFileError(path, FileFault.DAMAGED, name)
+        raise ForeignFileError(path, "damaged", name)
     place = target.joinpath(*parts)
     with storage_errors(place):
         make_folder(place.parent)
@@ -106,7 +106,7 @@ def _copy(path: Path, source: IO[bytes], target: Path, name: str, limit: int) ->
         while block := source.read(BLOCK):
             count += len(block)
             if count > limit:
-                raise ForeignFileError(path, FileFault.BOMB)
+                raise ForeignFileError(path, "bomb")
             with storage_errors(place):
                 file.write(block)
     return count

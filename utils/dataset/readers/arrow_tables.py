@@ -9,7 +9,7 @@ from typing import Any
 from utils.core.storage import make_folder, replacing, storage_errors
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import columns_by_content, describe_columns, given_columns
-from utils.dataset.readers.facts import ColumnsGuessed, FileFault, ForeignFileError, NotOnDisk
+from utils.dataset.readers.facts import ColumnsGuessed, ForeignFileError, NotOnDisk
 from utils.dataset.readers.folder import TABLES, Folder
 from utils.dataset.readers.protocol import Item, Match, matched
 from utils.dataset.readers.tables import row_of
@@ -47,7 +47,7 @@ def batches(path: Path) -> Iterator[Any]:
                 found = (table.get_batch(index) for index in range(table.num_record_batches))
             yield from found
     except (pa.ArrowException, OSError) as error:
-        raise ForeignFileError(path, FileFault.NO_TABLE, str(error).partition("\n")[0]) from error
+        raise ForeignFileError(path, "no_table", str(error).partition("\n")[0]) from error
 
 
 def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[Item]:
@@ -79,7 +79,7 @@ def _columns(folder: Folder, path: Path, batch: Any) -> tuple[Columns, bool]:  #
     sample = [[_plain(batch.column(at)[row].as_py()) for at in range(len(names))] for row in range(batch.num_rows)]
     sounds = [at for at in range(len(names)) if _audio(batch.column(at)[0].as_py())[0]] if sample else []
     if not sounds or not (guessed := columns_by_content(sample, names, sounds[0], folder)):
-        raise ForeignFileError(path, FileFault.NO_COLUMNS, ", ".join(names))
+        raise ForeignFileError(path, "no_columns", ", ".join(names))
     return guessed, True
 
 

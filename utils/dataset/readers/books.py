@@ -6,7 +6,7 @@ from pathlib import Path
 
 from utils.dataset.documents import read_document
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import TextNotUsed, Unused
+from utils.dataset.readers.facts import TextNotUsed
 from utils.dataset.readers.folder import Folder, is_media
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
@@ -30,4 +30,4 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
     elif len(media) == len(chapters):
         yield from (Row(path, audio, chapter) for audio, chapter in zip(media, chapters, strict=True))
     else:
-        yield Bad(path, TextNotUsed(Unused.CHAPTERS, f"{len(chapters)}/{len(media)}"))
+        yield Bad(path, TextNotUsed("chapters", f"{len(chapters)}/{len(media)}"))

@@ -20,14 +20,12 @@ from utils.dataset.readers.facts import (
     AudioWithoutText,
     ForeignFileError,
     LayoutFound,
-    LineFault,
     LinesRepeated,
     LineUnreadable,
     ListedAudioMissing,
     TextMightExist,
     TextNotUsed,
     TextsConflict,
-    Unused,
 )
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Reader, Row, Spare
@@ -42,7 +40,7 @@ WHOLE = 0.95  # of a recording: the times of its only row are its own
 LETTERS = re.compile(r"[^\W_]+")
 NAMES = 5  # in a fact about many files
 CONTEXT = 6  # words that are shown where two texts begin to differ
-HOLDS_BACK = frozenset({Unused.UNKNOWN, Unused.NO_AUDIO, Unused.CHAPTERS, Unused.GARBLED, Unused.PACKED})
+HOLDS_BACK = frozenset({"unknown", "no_audio", "chapters", "garbled", "packed"})
 
 
 class Collection:
@@ -123,7 +121,7 @@ class Collection:
             return Recording(file, speaker, text, warnings=tuple(warnings), other=other)
         for row in rows:
             if row.text and not row.span:
-                self.add(Bad(source, LineUnreadable(row.line, LineFault.TIMES, row.text)))
+                self.add(Bad(source, LineUnreadable(row.line, "times", row.text)))
         ordered = sorted((Cue(row.span, row.text) for row in timed if row.span), key=lambda cue: cue.span.start)
         cues, repairs = fit_cues(ordered, _seconds(file), source.name)
         turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span and more]
@@ -147,7 +145,7 @@ class Collection:
         """Return the text of a whole recording, and report lines that repeat or contradict it."""
         first = next((row for row in rows if row.text), rows[0])
         if not first.text:
-            self.add(Bad(source, LineUnreadable(first.line, LineFault.NO_TEXT, path.name)))
+            self.add(Bad(source, LineUnreadable(first.line, "no_text", path.name)))
         different = [row.text for row in rows if row.text and row.text != first.text]
         if different:
             self.add(Bad(path, _conflict(source, [first], [row for row in rows if row.text in different])))
@@ -174,12 +172,11 @@ class Collection:
 
     def _name_unused(self) -> None:
         """Name every text that was not used, and what was repaired in those that were."""
-        self.problems += [Bad(path, TextNotUsed(Unused.PACKED)) for path in self.folder.packed]
+        self.problems += [Bad(path, TextNotUsed("packed")) for path in self.folder.packed]
         for path in self.folder.texts:
             if path not in self.used and path not in self.named:
                 is_known = path in self.claimed or path.suffix.lower() in {".srt", ".vtt", ".ass", ".txt", ".lab"}
-                why = Unused.NO_AUDIO if is_known else Unused.UNKNOWN
-                self.problems.append(Bad(path, TextNotUsed(why)))
+                self.problems.append(Bad(path, TextNotUsed("no_audio" if is_known else "unknown")))
             elif path in self.used:
                 self.notes += self.folder.warnings.get(path, [])
 

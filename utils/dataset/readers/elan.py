@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import TextNotUsed, Unused
+from utils.dataset.readers.facts import TextNotUsed
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.recognition.spans import Span
@@ -29,7 +29,7 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
         annotations = list(tier.iter("ALIGNABLE_ANNOTATION"))
         if tier.get("PARENT_REF") or not annotations:
             if tier.find(".//ANNOTATION_VALUE") is not None:
-                yield Bad(path, TextNotUsed(Unused.TIER, tier.get("TIER_ID", "")))
+                yield Bad(path, TextNotUsed("tier", tier.get("TIER_ID", "")))
             continue
         for annotation in annotations:
             start, end = (slots.get(annotation.get(key)) for key in ("TIME_SLOT_REF1", "TIME_SLOT_REF2"))

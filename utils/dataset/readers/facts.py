@@ -1,7 +1,7 @@
 """What reading inputs finds, and what of them is not used, as typed facts and errors."""
 
-from enum import StrEnum
 from pathlib import Path
+from typing import Literal
 
 from utils.core.errors import DataError
 from utils.core.facts import Fact, WarningFact
@@ -15,34 +15,15 @@ class LayoutFound(Fact):
     texts: int
 
 
-class Unused(StrEnum):
-    """Why a file with text is not used."""
-
-    UNKNOWN = "unknown"
-    NO_AUDIO = "no_audio"
-    GARBLED = "garbled"
-    PACKED = "packed"
-    OTHER_LIST = "other_list"
-    LANGUAGE = "language"
-    CHAPTERS = "chapters"
-    EMPTY = "empty"
-    TIER = "tier"
-
-
 class TextNotUsed(WarningFact):
     """A file with text is not used, or a part of it."""
 
-    why: Unused
+    why: Literal["unknown", "no_audio", "garbled", "packed", "other_list", "language", "chapters", "empty", "tier"]
     detail: str = ""
 
 
-class Missing(StrEnum):
-    """Why a written name leads to no recording."""
-
-    NO_FILE = "no_file"
-    OUTSIDE = "outside"
-    SEVERAL = "several"
-    NO_NAME = "no_name"
+# Why a written name leads to no recording.
+Missing = Literal["no_file", "outside", "several", "no_name"]
 
 
 class ListedAudioMissing(WarningFact):
@@ -53,14 +34,8 @@ class ListedAudioMissing(WarningFact):
     why: Missing
 
 
-class LineFault(StrEnum):
-    """What is wrong with a line."""
-
-    CELLS = "cells"
-    QUOTE = "quote"
-    OBJECT = "object"
-    TIMES = "times"
-    NO_TEXT = "no_text"
+# What is wrong with a line.
+LineFault = Literal["cells", "quote", "object", "times", "no_text"]
 
 
 class LineUnreadable(WarningFact):
@@ -71,29 +46,29 @@ class LineUnreadable(WarningFact):
     detail: str = ""
 
 
-class TextRepair(StrEnum):
-    """What was changed in a text, or left out of it."""
-
-    DECODED = "decoded"
-    LOST = "lost"
-    WINDOWS = "windows"
-    NO_TIMES = "no_times"
-    NOTES = "notes"
-    SPEAKERS = "speakers"
-    TURNS = "turns"
-    SORTED = "sorted"
-    EMPTY = "empty"
-    REVERSED = "reversed"
-    REPEATED = "repeated"
-    ROLLING = "rolling"
-    GARBLED = "garbled"
-    ENDED = "ended"
-    JOINED = "joined"
-    HOURS = "hours"
-    MOVED = "moved"
-    LATE = "late"
-    LONG = "long"
-    SCRIPT = "script"
+# What was changed in a text, or left out of it.
+TextRepair = Literal[
+    "decoded",
+    "lost",
+    "windows",
+    "no_times",
+    "notes",
+    "speakers",
+    "turns",
+    "sorted",
+    "empty",
+    "reversed",
+    "repeated",
+    "rolling",
+    "garbled",
+    "ended",
+    "joined",
+    "hours",
+    "moved",
+    "late",
+    "long",
+    "script",
+]
 
 
 class TextRepaired(WarningFact):
@@ -163,44 +138,31 @@ class NotOnDisk(WarningFact):
     """An input must be unpacked or downloaded first, and no folder for it was given."""
 
 
-class FolderFault(StrEnum):
-    """What is wrong with an input."""
-
-    MISSING = "missing"
-    EMPTY = "empty"
-    NAMED_AS_AUDIO = "named_as_audio"
-    UNREADABLE = "unreadable"
-
-
 class InputUnusable(WarningFact):
     """An input holds nothing that can be used."""
 
-    fault: FolderFault
+    fault: Literal["missing", "empty", "named_as_audio", "unreadable"]
     detail: str = ""
-
-
-class FileFault(StrEnum):
-    """Why the file of a stranger cannot be read."""
-
-    DAMAGED = "damaged"
-    TOO_LARGE = "too_large"
-    MANY_MEMBERS = "many_members"
-    MANY_LINES = "many_lines"
-    BOMB = "bomb"
-    NO_TEXT = "no_text"
-    NO_CUES = "no_cues"
-    NO_SUBTITLES = "no_subtitles"
-    NO_COLUMNS = "no_columns"
-    NO_TABLE = "no_table"
-    UNREADABLE = "unreadable"
-    PROTECTED = "protected"
 
 
 class ForeignFileError(DataError):
     """A document, archive, list or table cannot be read."""
 
     path: Path
-    fault: FileFault
+    fault: Literal[
+        "damaged",
+        "too_large",
+        "many_members",
+        "many_lines",
+        "bomb",
+        "no_text",
+        "no_cues",
+        "no_subtitles",
+        "no_columns",
+        "no_table",
+        "unreadable",
+        "protected",
+    ]
     detail: str = ""
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from utils.dataset.readers.facts import LineFault
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 
@@ -21,4 +20,4 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
         if match := LINE.fullmatch(line):
             yield Row(path, match[1], match[2].replace('\\"', '"'), number)
         else:
-            yield unreadable(path, number, line, LineFault.CELLS)
+            yield unreadable(path, number, line, "cells")

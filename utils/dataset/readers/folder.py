@@ -178,17 +178,17 @@ class Folder:
     def why_missing(self, written: str, near: Path) -> Missing:
         """Return why a written name leads to no recording."""
         if not written.strip():
-            return Missing.NO_NAME
+            return "no_name"
         if self._candidates(written, near):
-            return Missing.SEVERAL
+            return "several"
         if "\0" in written or len(written) > 4000:
-            return Missing.NO_FILE
+            return "no_file"
         target, root = near.parent / written.replace("\\", "/"), near.parent.resolve()
         try:
             exists, is_outside = os.path.lexists(target), not target.resolve().is_relative_to(root)
         except (OSError, ValueError):
-            return Missing.NO_FILE
-        return Missing.OUTSIDE if is_outside and (exists or ".." in target.parts) else Missing.NO_FILE
+            return "no_file"
+        return "outside" if is_outside and (exists or ".." in target.parts) else "no_file"
 
     def _candidates(self, written: str, near: Path) -> list[Path]:
         """Return the recordings that a written name may mean; several if none of them is nearer than the others."""

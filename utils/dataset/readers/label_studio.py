@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from utils.core.storage import parse_json
-from utils.dataset.readers.facts import LineFault
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, span_in, unreadable
 
@@ -25,7 +24,7 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
         accepted = [each for each in _mappings(task.get("annotations")) if not each.get("was_cancelled")]
         rows = list(_rows(path, number, audio, _mappings(accepted[-1].get("result")))) if accepted else []
         if not rows:
-            yield unreadable(path, number, audio, LineFault.NO_TEXT)
+            yield unreadable(path, number, audio, "no_text")
         yield from rows
 
 

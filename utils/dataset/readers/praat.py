@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import TextNotUsed, Unused
+from utils.dataset.readers.facts import TextNotUsed
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.dataset.readers.timed import join_words
@@ -39,14 +39,14 @@ def recognise(folder: Folder) -> Match | None:
 def read(folder: Folder, path: Path) -> Iterator[Item]:
     tiers = [tier for tier in parse(folder.text(path)) if tier.cues]
     if not tiers:
-        yield Bad(path, TextNotUsed(Unused.EMPTY))
+        yield Bad(path, TextNotUsed("empty"))
         return
     best = max(tiers, key=lambda tier: (bool(TEXT_TIERS.search(tier.name)), tier.name == "words", tier.words))
     cues = best.cues if best.words > 1.2 or TEXT_TIERS.search(best.name) else join_words(best.cues)
     yield from (Row(path, folder.partner(path), cue.text, span=cue.span) for cue in cues)
     for tier in tiers:
         if tier is not best and not DERIVED_TIERS.search(tier.name):
-            yield Bad(path, TextNotUsed(Unused.TIER, tier.name))
+            yield Bad(path, TextNotUsed("tier", tier.name))
 
 
 def parse(text: str) -> Iterator[Tier]:

@@ -86,5 +86,5 @@ def span_in(values: Mapping[str, object]) -> Span | None:
     return Span(float(start), float(end)) if are_times else None  # type: ignore[arg-type]  # checked above
 
 
-def unreadable(path: Path, number: int, line: str, fault: LineFault = LineFault.TIMES) -> Bad:
+def unreadable(path: Path, number: int, line: str, fault: LineFault = "times") -> Bad:
     return Bad(path, LineUnreadable(number, fault, line[:60]))

@@ -30,9 +30,9 @@ from utils.dataset.readers import (
 )
 from utils.dataset.readers.archives import unpack
 from utils.dataset.readers.collection import Collection
-from utils.dataset.readers.facts import FolderFault, InputUnusable, NotOnDisk
+from utils.dataset.readers.facts import InputUnusable, NotOnDisk
 from utils.dataset.readers.folder import Folder, has_text, is_archive, is_media
-from utils.media.facts import AudioFileError, AudioProblem
+from utils.media.facts import AudioFileError
 
 if TYPE_CHECKING:
     from utils.dataset.readers.protocol import Reader
@@ -88,11 +88,10 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
         )
         files = sorted(folder / name for name in names if not name.startswith("."))
         if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
-            problems.append(Bad(folder, InputUnusable(FolderFault.NAMED_AS_AUDIO)))
+            problems.append(Bad(folder, InputUnusable("named_as_audio")))
         add_files(found, files, problems)
     problems += [
-        Bad(Path(str(error.filename)), InputUnusable(FolderFault.UNREADABLE, str(error.strerror)))
-        for error in unreadable
+        Bad(Path(str(error.filename)), InputUnusable("unreadable", str(error.strerror))) for error in unreadable
     ]
     for path in [path for path in found if is_archive(path)]:
         found |= find_in_archive(path, found.pop(path), workspace, problems, depth)
@@ -119,9 +118,9 @@ def add_files(found: dict[Path, Path], paths: Iterable[Path], problems: list[Bad
             file = path.resolve()
             found[path] = file if file.name == path.name else path
         elif path.exists() and (is_media(path) or path.suffix):
-            problems.append(Bad(path, AudioFileError(path, AudioProblem.PIPE)))
+            problems.append(Bad(path, AudioFileError(path, "pipe")))
         elif not path.exists():
-            problems.append(Bad(path, InputUnusable(FolderFault.MISSING)))
+            problems.append(Bad(path, InputUnusable("missing")))
 
 
 def find_in_archive(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from utils.core.facts import Fact
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import TextNotUsed, TextRepair, TextRepaired, Unused
+from utils.dataset.readers.facts import TextNotUsed, TextRepaired
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Row, matched
 from utils.dataset.subtitles import SUFFIXES, read_cues
@@ -31,7 +31,7 @@ def recognise(folder: Folder) -> Match | None:
 def read(folder: Folder, path: Path) -> Iterator[Item]:
     media, language = folder.partners(path, *SUFFIXES)
     if language not in {"", folder.language}:
-        yield Bad(path, TextNotUsed(Unused.LANGUAGE, language))
+        yield Bad(path, TextNotUsed("language", language))
         return
     cues, facts = read_cues(folder.files[path])
     for audio in media:
@@ -43,4 +43,4 @@ def _check_script(folder: Folder, path: Path, cues: Sequence[Cue]) -> Iterator[F
     letters = [letter for cue in cues for letter in cue.text if letter.isalpha()]
     ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
     if folder.language == "am" and len(letters) >= MIN_LETTERS and ethiopic * 2 < len(letters):
-        yield TextRepaired(path.name, TextRepair.SCRIPT, ethiopic, str(len(letters)))
+        yield TextRepaired(path.name, "script", ethiopic, str(len(letters)))

@@ -7,7 +7,7 @@ from pathlib import Path
 from utils.core.errors import AmharicTtsError
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import choose_columns, describe_columns, without_header
-from utils.dataset.readers.facts import ColumnsGuessed, TextNotUsed, Unused
+from utils.dataset.readers.facts import ColumnsGuessed, TextNotUsed
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.dataset.text_files import LISTS, Columns, Table, cell_of, parse_table, text_of
@@ -28,7 +28,7 @@ def recognise(folder: Folder) -> Match | None:
     files = [path for path in folder.texts_with(*SUFFIXES) if _columns(folder, path)[1] is not None]
     better = {path: names for path in files if (names := _better(folder, path, files))}
     confidence = 0.7 if any(LIST_NAME.fullmatch(path.name) for path in files) else 0.6
-    unused = [Bad(path, TextNotUsed(Unused.OTHER_LIST, names)) for path, names in better.items()]
+    unused = [Bad(path, TextNotUsed("other_list", names)) for path, names in better.items()]
     return matched(confidence, [path for path in files if path not in better], unused=unused)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from utils.dataset.facts import Bad
-from utils.dataset.readers.facts import TextNotUsed, Unused
+from utils.dataset.readers.facts import TextNotUsed
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.dataset.text_files import is_garbled
@@ -21,8 +21,8 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
     media, language = folder.partners(path, *SUFFIXES)
     text = folder.text(path)
     if language not in {"", folder.language}:
-        yield Bad(path, TextNotUsed(Unused.LANGUAGE, language))
+        yield Bad(path, TextNotUsed("language", language))
     elif is_garbled(text):
-        yield Bad(path, TextNotUsed(Unused.GARBLED))
+        yield Bad(path, TextNotUsed("garbled"))
     else:
         yield from (Row(path, audio, text) for audio in media)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.facts import RecogniserError
 
 if TYPE_CHECKING:
     from utils.media.audio import Samples
@@ -72,7 +72,7 @@ def model_download(model: str) -> Iterator[None]:
         yield
     except (OSError, EntryNotFoundError, HFValidationError) as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise RecogniserError(model, RecogniserProblem.MISSING, reason) from error
+        raise RecogniserError(model, "missing", reason) from error
 
 
 def second_cer(text_a: str, text_b: str) -> float:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from utils.core import languages
 from utils.core.facts import Report, ignore
 from utils.core.storage import read_object
-from utils.recognition.facts import RecogniserChange, RecogniserChanged
+from utils.recognition.facts import RecogniserChanged
 from utils.recognition.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
 
 Kind = Literal["auto", "whisper", "ctc", "none"]
@@ -77,9 +77,9 @@ def choose(
     if not missing:
         return spec
     if Path(model).is_dir() or "/" in model:
-        report(RecogniserChanged(model, RecogniserChange.NO_GPU, missing))
+        report(RecogniserChanged(model, "no_gpu", missing))
         return dataclasses.replace(spec, device="cpu")
-    report(RecogniserChanged(model, RecogniserChange.TRANSFORMERS, missing))
+    report(RecogniserChanged(model, "transformers", missing))
     return dataclasses.replace(spec, model=f"openai/whisper-{model}", factory=TRANSFORMERS)
 
 

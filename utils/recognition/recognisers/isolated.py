@@ -21,13 +21,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Report, ignore
 from utils.core.workers import Worker
 from utils.media.audio import Samples
-from utils.recognition.facts import (
-    RecogniserChange,
-    RecogniserChanged,
-    RecogniserError,
-    RecogniserProblem,
-    RecognitionError,
-)
+from utils.recognition.facts import RecogniserChanged, RecogniserError, RecognitionError
 from utils.recognition.recognisers import RATE, Device, RecogniserSpec, Transcript
 from utils.recognition.recognisers.choice import CTC_PREFIX, Kind, choose
 
@@ -109,16 +103,16 @@ class IsolatedRecogniser:
                 on_cpu = (self._process.device if self._process else self.spec.device) == "cpu"
                 is_lost = isinstance(failure, _ProcessLostError)
                 if not is_lost and (on_cpu or not GPU_ERROR.search(str(failure))):
-                    raise RecogniserError(self.name, RecogniserProblem.FAILED, str(failure)) from failure
+                    raise RecogniserError(self.name, "failed", str(failure)) from failure
                 self.close()
                 if not on_cpu:
                     self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
-                    self._report(RecogniserChanged(self.name, RecogniserChange.FELL_BACK, str(failure)))
+                    self._report(RecogniserChanged(self.name, "fell_back", str(failure)))
                 elif restarted:
-                    raise RecogniserError(self.name, RecogniserProblem.FAILED_TWICE, str(failure)) from failure
+                    raise RecogniserError(self.name, "failed_twice", str(failure)) from failure
                 else:
                     restarted = True
-                    self._report(RecogniserChanged(self.name, RecogniserChange.RESTARTED, str(failure)))
+                    self._report(RecogniserChanged(self.name, "restarted", str(failure)))
 
     def _load(self) -> "_RecogniserProcess":
         logger.info("Loading %s.", self.name)
@@ -175,7 +169,7 @@ class _RecogniserProcess:
             raise _ProcessLostError(f"no reply within {seconds:.0f} s")
         if isinstance(error, AmharicTtsError):
             is_ours = isinstance(error, RecognitionError)
-            raise error if is_ours else RecogniserError(self.name, RecogniserProblem.FAILED, str(error)) from error
+            raise error if is_ours else RecogniserError(self.name, "failed", str(error)) from error
         if error:
             raise _RecogniserFailedError(error)
         return result

@@ -11,7 +11,7 @@ import torch
 
 from utils.core import languages
 from utils.media.audio import Samples
-from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.facts import RecogniserError
 from utils.recognition.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, Transcript, model_download
 from utils.recognition.recognisers.whisper import check_lengths
 
@@ -84,7 +84,7 @@ class Ctc(TransformersModel):
         except (OSError, ValueError) as error:
             reason = str(error).partition("\n")[0]
             told = f"{known.name} ({code}): {reason}"
-            raise RecogniserError(self.name, RecogniserProblem.NO_ADAPTER, told) from error
+            raise RecogniserError(self.name, "no_adapter", told) from error
         self._adapter = code
 
 

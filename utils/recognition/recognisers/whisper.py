@@ -11,7 +11,7 @@ import numpy as np
 
 from utils.core import languages
 from utils.media.audio import Samples
-from utils.recognition.facts import RecogniserError, RecogniserProblem
+from utils.recognition.facts import RecogniserError
 from utils.recognition.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, Transcript, model_download
 
 WINDOW_SECONDS = 30  # Whisper drops the rest
@@ -39,11 +39,11 @@ class Whisper:
             fastest = "int8" if self.device == "cpu" else "float16"
             compute_type = fastest if fastest in possible else "default"
         if compute_type not in {*possible, "default"}:
-            raise RecogniserError(self.name, RecogniserProblem.NUMBER_FORMAT, ", ".join(possible))
+            raise RecogniserError(self.name, "number_format", ", ".join(possible))
         self._model = WhisperModel(str(_model_folder(spec.model)), device=self.device, compute_type=compute_type)
         expected, actual = self._model.model.n_mels, self._model.feature_extractor.mel_filters.shape[0]
         if expected != actual:
-            raise RecogniserError(spec.model, RecogniserProblem.MEL_BANDS, f"{expected} / {actual}")
+            raise RecogniserError(spec.model, "mel_bands", f"{expected} / {actual}")
         self._pipeline = BatchedInferencePipeline(self._model)
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
@@ -51,7 +51,7 @@ class Whisper:
         check_lengths(clips, self.name)
         code = languages.find(language).whisper_code  # None makes Whisper detect a language that it does not know
         if not self._model.model.is_multilingual and code != "en":
-            raise RecogniserError(self.name, RecogniserProblem.ENGLISH_ONLY)
+            raise RecogniserError(self.name, "english_only")
         try:
             return self._batch(clips, code) if clips else []
         except RuntimeError as error:
@@ -97,7 +97,7 @@ class Whisper:
 def check_lengths(clips: Sequence[Samples], name: str) -> None:
     longest = max((clip.size for clip in clips), default=0) / RATE
     if longest > WINDOW_SECONDS:
-        raise RecogniserError(name, RecogniserProblem.TOO_LONG, f"{longest:.1f}")
+        raise RecogniserError(name, "too_long", f"{longest:.1f}")
 
 
 def _model_folder(model: str) -> Path:
@@ -108,11 +108,11 @@ def _model_folder(model: str) -> Path:
     if folder.is_dir():
         missing = [name for name in FILES if not (folder / name).is_file()]
         if missing:
-            raise RecogniserError(model, RecogniserProblem.INCOMPLETE, ", ".join(missing))
+            raise RecogniserError(model, "incomplete", ", ".join(missing))
         return folder
     sizes = available_models()
     if model not in sizes and (model.count("/") != 1 or model.startswith((".", "/", "~"))):
         near = difflib.get_close_matches(model, sizes, n=1)
-        raise RecogniserError(model, RecogniserProblem.UNKNOWN, ", ".join(near or sizes))
+        raise RecogniserError(model, "unknown", ", ".join(near or sizes))
     with model_download(model):
         return Path(download_model(model))

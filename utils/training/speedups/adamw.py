@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.optim.adamw import adamw
 
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 
 State = dict[str, Tensor]
 Group = dict[str, Any]
@@ -62,7 +62,7 @@ class OffloadedAdamW(Optimizer):
         super().__init__(params, {**DEFAULTS, **settings})
         for weight in (weight for group in self.param_groups for weight in group["params"]):
             if weight.dtype != torch.float32:
-                raise SettingRefusedError("offload_optimizer", Refusal.NOT_FLOAT32, str(weight.dtype))
+                raise SettingRefusedError("offload_optimizer", "not_float32", str(weight.dtype))
         self.staged = staged
         self._buffers: tuple[_StagingBuffer, _StagingBuffer] | None = None
 

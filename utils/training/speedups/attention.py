@@ -7,7 +7,7 @@ from torch import nn
 from torch.nn.attention import SDPBackend
 
 from utils.core.facts import Optimization
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.training.facts import LayersChanged
 from utils.xtts import modules
 
@@ -54,7 +54,7 @@ def report(
     for name, part in _conditioning_parts(gpt).items():
         layers, fused = modules.count_fused(part)
         if fused not in {0, layers}:
-            raise SettingRefusedError("enable_sdpa", Refusal.PARTLY_FUSED, f"{name} {fused}/{layers}")
+            raise SettingRefusedError("enable_sdpa", "partly_fused", f"{name} {fused}/{layers}")
         kernel = selected_kernel(device, dtype, modules.head_width(part), causal=False)
         parts[name] = AttentionReport(layers, FUSED, kernel) if fused else AttentionReport(layers, EAGER, "none")
     return parts
@@ -67,7 +67,7 @@ def _switch_gpt2(gpt: nn.Module, implementation: str) -> int:
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.set_attn_implementation(implementation)
     if (now := _gpt2_implementation(attentions)) != implementation:
-        raise SettingRefusedError("enable_sdpa", Refusal.NOT_SWITCHED, now)
+        raise SettingRefusedError("enable_sdpa", "not_switched", now)
     return 0 if before == now else len(attentions)
 
 

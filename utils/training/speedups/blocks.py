@@ -21,7 +21,7 @@ from torch.utils.checkpoint import checkpoint
 from transformers.activations import NewGELUActivation
 
 from utils.core.facts import Optimization
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.training.facts import LayersChanged
 
 ENCODER = "conditioning_encoder.attn"
@@ -37,7 +37,7 @@ def fuse_gelu(gpt: nn.Module) -> Optimization:
     """
     layers = [module for module in gpt.get_submodule("gpt.h").modules() if hasattr(module, "act")]
     if not layers or not all(isinstance(layer.act, NewGELUActivation | nn.GELU) for layer in layers):
-        raise SettingRefusedError("enable_fused_gelu", Refusal.OTHER_ACTIVATION)
+        raise SettingRefusedError("enable_fused_gelu", "other_activation")
     changed = [layer for layer in layers if isinstance(layer.act, NewGELUActivation)]
     for layer in changed:
         layer.act = nn.GELU(approximate="tanh")
@@ -59,7 +59,7 @@ class CheckpointedSequence(nn.Sequential):
 def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Optimization:
     """Checkpoint every n-th layer of the GPT-2 and of the conditioning encoder, replacing an earlier choice."""
     if every < 1:
-        raise SettingRefusedError("checkpoint_every", Refusal.BELOW_ONE, every)
+        raise SettingRefusedError("checkpoint_every", "below_one", every)
     gpt2: Any = gpt.get_submodule("gpt")
     gpt2.gradient_checkpointing = True  # disables the cache, which the recomputation would fill again
     for number, block in enumerate(gpt2.h):
@@ -67,7 +67,7 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Optimization:
         block._gradient_checkpointing_func = functools.partial(checkpoint, use_reentrant=False)  # noqa: SLF001
     encoder: Any = gpt.get_submodule(ENCODER)
     if (kind := encoder.__class__) not in {nn.Sequential, CheckpointedSequence}:
-        raise SettingRefusedError("enable_grad_checkpoint", Refusal.WRAPPED, kind.__name__)
+        raise SettingRefusedError("enable_grad_checkpoint", "wrapped", kind.__name__)
     encoder.__class__ = CheckpointedSequence
     encoder.every = every
     layers = checkpointed(gpt)
@@ -116,7 +116,7 @@ def check_compiler(device: torch.device) -> None:
     try:
         torch.compile(_add_one)(torch.ones(2, device=device))
     except Exception as error:  # torch raises whatever its compilers raise
-        raise SettingRefusedError("use_compile", Refusal.NO_COMPILER, device.type) from error
+        raise SettingRefusedError("use_compile", "no_compiler", device.type) from error
 
 
 def _add_one(numbers: torch.Tensor) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from torch import nn
 
 from utils.core.facts import Optimization
-from utils.training.errors import Refusal, SettingRefusedError
+from utils.training.errors import SettingRefusedError
 from utils.training.facts import ParametersFrozen
 from utils.xtts.adapters import TEXT_ROWS
 from utils.xtts.modules import CONDITIONING
@@ -13,7 +13,7 @@ def freeze_first_layers(gpt: nn.Module, count: int) -> Optimization:
     """Freeze the first layers of the GPT-2, including adapters in them."""
     layers = list(gpt.get_submodule("gpt.h").children())
     if count > len(layers):
-        raise SettingRefusedError("freeze_first_n_gpt_layers", Refusal.TOO_MANY_LAYERS, len(layers))
+        raise SettingRefusedError("freeze_first_n_gpt_layers", "too_many_layers", len(layers))
     frozen = sum(map(_freeze, layers[:count]))
     return Optimization("freeze_first_n_gpt_layers", count, ParametersFrozen(frozen))
 

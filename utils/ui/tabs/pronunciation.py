@@ -2,7 +2,7 @@
 
 from utils.amharic.explanation import ExplainedWord, Explanation
 from utils.dataset.metadata import read_language
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest, notify
 from utils.ui.views import button, cell, details, note, row, table, text_field
@@ -63,7 +63,7 @@ def fix(request: PanelRequest) -> None:
     """Store the correction in the project, and say how it sounds."""
     written, spoken, why = map(request.text, FIX_FIELDS)
     if not written.strip() or not spoken.strip():
-        raise InputError(Problem.NO_WORD)
+        raise InputError("no_word")
     project = request.project
     language = read_language(project.dataset)
     heard = add_pronunciation(project.pronunciations, written, spoken, why, language=language)

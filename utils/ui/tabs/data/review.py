@@ -10,7 +10,7 @@ from utils.dataset import editor
 from utils.dataset.editor import Edit
 from utils.dataset.store import ClipPage, Store, View
 from utils.studio import runs
-from utils.studio.facts import InputError, Problem, RunActiveError
+from utils.studio.facts import InputError, RunActiveError
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
@@ -106,7 +106,7 @@ def _save_text(request: PanelRequest) -> None:
 def _selected(request: PanelRequest) -> list[str]:
     ticked = request.fields.get("ticked")
     if not isinstance(ticked, list) or not ticked:
-        raise InputError(Problem.NO_CLIP)
+        raise InputError("no_clip")
     return [str(name) for name in ticked]
 
 

@@ -15,7 +15,7 @@ from utils.dataset.store import Store
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
 from utils.studio import runs, sample_project, uploads
-from utils.studio.facts import InputError, Problem
+from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
@@ -87,7 +87,7 @@ def _add(request: PanelRequest) -> Mapping[str, Any]:
     text, language = request.text("link").strip(), request.language
     try:
         if not text:
-            raise InputError(Problem.NOTHING_ENTERED)
+            raise InputError("nothing_entered")
         names = uploads.split_inputs(text)
         spoken = read_language(request.project.dataset)
         looks = (uploads.preview(name, language, spoken=spoken) for name in names)
@@ -109,7 +109,7 @@ def _remove(request: PanelRequest) -> Mapping[str, Any]:
 
 def _too_large(request: PanelRequest, limit: int) -> Mapping[str, Any]:
     """Refuse a file as the browser did, in plain words."""
-    error = InputError(Problem.TOO_LARGE, request.text("name"), views.gigabytes(limit))
+    error = InputError("too_large", request.text("name"), views.gigabytes(limit))
     return {"message": error_box(error, request.language)}
 
 

@@ -16,7 +16,7 @@ from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
 from utils.studio import batch_speech, comparisons, tasks
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import t
@@ -60,7 +60,7 @@ def build_file(context: Context) -> None:
         if path.suffix.lower() not in batch_speech.SUBTITLES:
             batch_speech.read_lines(path)  # to refuse it at once
         if suffix not in FORMATS:
-            raise UsageError(Problem.UNKNOWN_FORMAT, suffix, ", ".join(FORMATS))
+            raise UsageError("unknown_format", suffix, ", ".join(FORMATS))
         words = [str(path), "--format", suffix, *in_project(request), *shlex.split(command_line("", settings))[3:]]
         tasks.start(FILE, words, request.project, context.session.make_room)
 
@@ -158,7 +158,7 @@ def build_export(context: Context) -> None:
     def export_model(request: PanelRequest) -> None:
         model = request.text("model")
         if not model:
-            raise UsageError(Problem.NO_MODEL)
+            raise UsageError("no_model")
         half = "--half" if request.fields.get("half") else "--no-half"
         words = [model, "--out", target(request, _archive_name(Path(model))), "--zip", half]
         tasks.start(MODEL, [*words, "--output", str(page.output)], request.project)

@@ -10,7 +10,7 @@ import gradio as gr
 
 from utils.config import SpeechConfig
 from utils.speech.session import SpeechRequest, SpeechSession, Task
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.ui.page import PageContext, PanelRequest, log_internal
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.views import error_box
@@ -49,7 +49,7 @@ class Context:
     def submit(self, task: Task[Any], config: SpeechConfig, owner: str = "") -> SpeechRequest[Any]:
         """Queue a task; it cancels the one that is still running for the same owner."""
         if not config.model:
-            raise UsageError(Problem.NO_MODEL)
+            raise UsageError("no_model")
         return self.session.submit(task, config, owner=owner)
 
 
@@ -69,10 +69,10 @@ def uploaded_file(request: PanelRequest, name: str) -> Path:
     file = request.fields.get(name)
     named = file.get("path") if isinstance(file, dict) else file
     if not isinstance(named, str) or not named:
-        raise UsageError(Problem.NO_FILE)
+        raise UsageError("no_file")
     path = Path(named).resolve()
     if not path.is_relative_to(request.page.output.resolve()) or not path.is_file():
-        raise UsageError(Problem.NOT_UPLOADED, path.name)
+        raise UsageError("not_uploaded", path.name)
     return path
 
 

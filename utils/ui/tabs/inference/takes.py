@@ -12,7 +12,7 @@ from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import WordsFound
 from utils.studio import takes
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.paths import Project
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
@@ -93,7 +93,7 @@ def convert(request: PanelRequest) -> dict[Any, Any]:
     """Write the audio of a take in another format, which the browser then fetches."""
     take, suffix = takes.load(request.project, request.text("take")), request.text("format")
     if suffix not in AUDIO_FORMATS:
-        raise UsageError(Problem.UNKNOWN_FORMAT, suffix, ", ".join(FORMATS))
+        raise UsageError("unknown_format", suffix, ", ".join(FORMATS))
     path = (takes.take_folder(request.project, take.name) / takes.AUDIO).with_suffix(suffix)
     if suffix != ".wav":
         tags = Tags(take.text[:80], take.model, take.voice)
@@ -234,7 +234,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
     def accept(request: PanelRequest) -> dict[Any, Any]:
         new = _new_sentence(request, request.text("take"), request.text("sentence"))
         if new is None or new.file is None:
-            raise UsageError(Problem.NO_NEW_SENTENCE)
+            raise UsageError("no_new_sentence")
         take = takes.replace_sentence(request.project, takes.load(request.project, new.take), new.number, new.spoken)
         for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
@@ -276,5 +276,5 @@ def _new_sentence(request: PanelRequest, take: str, number: object) -> NewSenten
 
 def _sentence_number(take: Take, number: str) -> int:
     if not number.isdecimal() or int(number) >= len(take.pieces):
-        raise UsageError(Problem.NO_SENTENCE)
+        raise UsageError("no_sentence")
     return int(number)

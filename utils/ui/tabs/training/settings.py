@@ -8,14 +8,14 @@ from typing import Any
 import gradio as gr
 
 from utils.config import TrainConfig
-from utils.config.facts import InvalidSettingsError, Rule, SettingProblem
+from utils.config.facts import InvalidSettingsError, SettingProblem
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.wording import describe
 from utils.dataset import metadata
 from utils.studio import runs, training_checks
 from utils.studio.downloads import needs_consent
-from utils.studio.facts import Problem, UsageError
+from utils.studio.facts import UsageError
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_history import HistoryCache
 from utils.studio.training_checks import forecast_disk
@@ -71,7 +71,7 @@ Values = Mapping[str, object]
 
 def load_preset(name: str) -> TrainConfig:
     if name not in PRESETS:
-        raise UsageError(Problem.NO_PRESET, name, ", ".join(PRESETS))
+        raise UsageError("no_preset", name, ", ".join(PRESETS))
     return TrainConfig.load(CONFIGS / f"{name}.yaml")
 
 
@@ -96,7 +96,7 @@ def settings_error(error: AmharicTtsError, language: str) -> str:
 
 def _problem_item(problem: SettingProblem, language: str) -> tuple[str, str]:
     """Return a problem with the names of its field, which is marked, and of the one that it needs."""
-    needed = problem.bound.partition(" ")[0] if problem.rule is Rule.NEEDS else ""
+    needed = problem.bound.partition(" ")[0] if problem.rule == "needs" else ""
     names = [name for name in (problem.setting, needed) if name in TrainConfig.model_fields]
     titles = {name: f"{field_title(TrainConfig, name, language)} ({name})" for name in names}
     setting = titles.get(problem.setting, problem.setting)

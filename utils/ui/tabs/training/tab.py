@@ -136,7 +136,7 @@ def check_dataset(request: PanelRequest, config: TrainConfig) -> str:
 
 
 def dataset_finding(fact: DatasetFinding, language: str) -> Finding:
-    key = f"DatasetCheck.{fact.check}"
+    key = f"DatasetFinding.{fact.check}"
     detail = describe(fact, language) if fact.count else t("common.none", language)
     cure = "" if fact.verdict == "pass" else text(f"{key}.cure", language)
     return Finding(text(f"{key}.name", language), cast("Verdict", fact.verdict), detail, cure)
