@@ -1,4 +1,4 @@
-"""Runs the benchmarks one after another: `python -m benchmarks [--only NAME…] [--list] [--toy] [--device cuda]`.
+"""Run the benchmarks one after another: `python -m benchmarks [--only NAME…] [--list] [--toy] [--device cuda]`.
 
 Each is a program of its own. One that fails does not keep the others from running; it is named at the end.
 """
@@ -9,64 +9,61 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.programs import BENCHMARKS, Benchmark, of_device
 from benchmarks.record import RESULTS
 from utils.core.paths import ROOT
 
-
-def parser() -> argparse.ArgumentParser:
-    """Describe the command line."""
-    found = argparse.ArgumentParser(
-        prog="python -m benchmarks", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    names = [one.name for one in BENCHMARKS]
-    found.add_argument("--only", nargs="+", choices=names, metavar="NAME", help="only these; --list names them")
-    found.add_argument("--list", action="store_true", help="name them and their commands, and run nothing")
-    found.add_argument("--toy", action="store_true", help="tiny sizes: shows that all work, and measures nothing")
-    found.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="which ones to run (those for the CPU)")
-    found.add_argument("--results", type=Path, help="folder for the findings (benchmarks/results; for toys a new one)")
-    return found
-
-
-def chosen(arguments: argparse.Namespace) -> list[Benchmark]:
-    """Return the benchmarks to run: those that are named, or all for a device."""
-    return [one for one in BENCHMARKS if one.name in arguments.only] if arguments.only else of_device(arguments.device)
-
-
-def run(benchmark: Benchmark, folder: Path, *, toy: bool) -> int:
-    """Run one to its end and return its exit status."""
-    program, *words = shlex.split(benchmark.toy if toy else benchmark.words)
-    command = [sys.executable, f"benchmarks/{program}", *words, "--results", str(folder)]
-    print(f"\n=== {benchmark.name}: {shlex.join(command[1:])}", flush=True)
-    return subprocess.run(command, cwd=ROOT, check=False).returncode
+PROGRAMS = {  # by name: what is typed; those for a GPU end with -gpu
+    "training": "training.py --clips 32",
+    "training-12x768": "training.py --layers 12 --dim 768 --clips 16 --rounds 2",
+    "training-30x1024": "training.py --layers 30 --dim 1024 --batch 2 --clips 4 --rounds 2 --sequential",
+    "switches": "training.py --switches",
+    "speech": "speech.py",
+    "speech-small": "speech.py --layers 6 --dim 512",
+    "decoding": "decoding.py --layers 6 --dim 512",
+    "serving": "serving.py --seconds 600",
+    "training-gpu": "training.py --device cuda --layers 30 --dim 1024 --rounds 7",
+    "switches-gpu": "training.py --device cuda --layers 30 --dim 1024 --switches",
+    "speech-gpu": "speech.py --device cuda --precisions fp32 fp16 --sentences 32",
+    "decoding-gpu": "decoding.py --device cuda --precisions fp32 fp16",
+}
+LITTLE = "--layers 1 --dim 64 --threads 1 --rounds 1"
+TOYS = {  # the smallest sizes, given after the others: these show that something works, not how fast it is
+    "training.py": f"{LITTLE} --clips 4 --batch 2 --updates 1",
+    "speech.py": f"{LITTLE} --codes 24 --sentences 2",
+    "decoding.py": f"{LITTLE} --codes 8 --sentences 1 2",
+    "serving.py": "--seconds 5 --callers 2",
+}
 
 
-def run_all(benchmarks: Sequence[Benchmark], folder: Path, *, toy: bool) -> int:
-    """Run them, go on after one that fails, and return how many did."""
-    told, failed = [], 0
-    for one in benchmarks:
-        began = time.monotonic()
-        status = run(one, folder, toy=toy)
-        failed += status != 0
-        told.append(f"{one.name:16}{f'FAILED with {status}' if status else 'done':18}{time.monotonic() - began:8.0f} s")
-    print("\n", "\n".join(told), f"\n\nFindings: {folder}", sep="")
-    return failed
-
-
-def main(words: Sequence[str] | None = None) -> int:
+def main() -> int:
     """List or run the benchmarks; the exit status is 1 when one failed."""
-    arguments = parser().parse_args(words)
-    benchmarks = chosen(arguments)
-    if arguments.list:
-        for one in BENCHMARKS:
-            print(f"{one.name:16}{one.command}\n{'':16}{one.measures}; against {one.against}")
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=PROGRAMS, metavar="NAME", help="only these; --list names them")
+    parser.add_argument("--list", action="store_true", help="name them and their commands, and run nothing")
+    parser.add_argument("--toy", action="store_true", help="tiny sizes: shows that all work, and measures nothing")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="which to run (those for the CPU)")
+    parser.add_argument("--results", type=Path, help="folder for the findings (benchmarks/results; for toys a new one)")
+    options = parser.parse_args()
+    if options.list:
+        print(*(f"{name:20}python benchmarks/{words}" for name, words in PROGRAMS.items()), sep="\n")
         return 0
-    usual = Path(tempfile.mkdtemp(prefix="benchmarks-toy-")) if arguments.toy else RESULTS
-    failed = run_all(benchmarks, (arguments.results or usual).resolve(), toy=arguments.toy)
-    return int(failed > 0)
+    folder = options.results or (Path(tempfile.mkdtemp(prefix="benchmarks-toy-")) if options.toy else RESULTS)
+    on_gpu = options.device == "cuda"
+    told = []
+    for name in options.only or [name for name in PROGRAMS if name.endswith("-gpu") == on_gpu]:
+        program, *words = PROGRAMS[name].split()
+        if options.toy:
+            words += TOYS[program].split() + (["--switches", "baseline", "Adafactor"] if "--switches" in words else [])
+        command = [sys.executable, f"benchmarks/{program}", *words, "--results", str(folder.resolve())]
+        print(f"\n=== {name}: {shlex.join(command[1:])}", flush=True)
+        began = time.monotonic()
+        status = subprocess.run(command, cwd=ROOT, check=False).returncode
+        result = f"FAILED with {status}" if status else "done"
+        told.append(f"{name:20}{result:18}{time.monotonic() - began:8.0f} s")
+    print("", *told, f"\nFindings: {folder}", sep="\n")
+    return int(any("FAILED" in line for line in told))
 
 
 if __name__ == "__main__":

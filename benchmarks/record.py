@@ -1,5 +1,7 @@
 """How a finding is written down, so that it can be believed later: machine, versions, command, date, duration."""
 
+import argparse
+import contextlib
 import datetime as dt
 import json
 import os
@@ -8,6 +10,7 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Callable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -16,54 +19,83 @@ import psutil
 from utils.core.storage import write_atomically
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = (
-    "torch",
-    "transformers",
-    "coqui-tts",
-    "accelerate",
-    "onnxruntime",
-    "epitran",
-)  # whose versions decide about the figures
+PACKAGES = ("torch", "transformers", "coqui-tts", "accelerate", "onnxruntime", "epitran")  # that decide about figures
 
 
-def save(name: str, data: object, page: str, folder: Path = RESULTS) -> Path:
-    """Write a finding as JSON and as Markdown, and return the page's path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_atomically(folder / f"{name}.json", json.dumps(data, indent=2, ensure_ascii=False) + "\n")
-    write_atomically(folder / f"{name}.md", page)
-    return folder / f"{name}.md"
+def parser(description: str, *, layers: int, dim: int, rounds: int) -> argparse.ArgumentParser:
+    """Describe what every comparison can be asked for."""
+    found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    found.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    found.add_argument("--layers", type=int, default=layers, help=f"of the GPT ({layers})")
+    found.add_argument("--dim", type=int, default=dim, help=f"width of the GPT ({dim})")
+    found.add_argument("--threads", type=int, default=2, help="threads of each side (2)")
+    found.add_argument("--rounds", type=int, default=rounds, help=f"rounds of each side in turn ({rounds})")
+    found.add_argument("--results", type=Path, help="folder for the findings (none)")
+    return found
 
 
-def surroundings(device: str) -> dict[str, object]:
-    """Return what has to stand beside every figure; ``took`` is the seconds since this program was started."""
-    return {
+def conclude(
+    name: str, page: str, options: argparse.Namespace, head: list[str], rows: list[list[str]], **data: object
+) -> None:
+    """Show a page with its table and, where the findings shall go to a folder, save both with further data there."""
+    device = getattr(options, "device", "cpu")
+    known = {
         "device": device,
         "hardware": hardware(device),
         "software": software(),
         "command": typed(),
-        "date": today(),
-        "took": round(time.time() - psutil.Process().create_time(), 1),
+        "date": dt.datetime.now().astimezone().date().isoformat(),
+        "took": round(time.time() - psutil.Process().create_time(), 1),  # seconds since this program was started
     }
-
-
-def file_name(benchmark: str, machine: str, date: str) -> str:
-    """Return the name of a finding's files: what was measured, on which machine, when."""
-    return f"{benchmark}_{slug(machine)}_{date}"
-
-
-def save_table(benchmark: str, title: str, head: list[str], rows: list[list[str]], folder: Path) -> Path:
-    """Write a finding that is one table, measured on the processor, and return the page's path."""
-    known = surroundings("cpu")
-    name = file_name(benchmark, hardware("cpu"), today())
+    title, _, text = page.format(**{**vars(options), **data}).partition("\n")
     where = "{hardware}, {date}, {software}.\nCommand: `{command}`".format(**known)
-    page = f"# {title}\n\n{where}\n\n{table(head, rows)}"
-    return save(name, known | {"head": head, "rows": rows}, page, folder)
+    shown = f"# {title}\n\n{where}\n{text}\n{table(head, rows)}"
+    print(shown)
+    if options.results:
+        settings = {option: value for option, value in vars(options).items() if option != "results"}
+        found = json.dumps(
+            known | {"settings": settings, "head": head, "rows": rows} | data, indent=2, ensure_ascii=False
+        )
+        machine = re.sub(r"[^a-z0-9]+", "-", str(known["hardware"]).lower()).strip("-")
+        path = options.results / f"{name}_{machine}_{known['date']}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, shown)
+        write_atomically(path.with_suffix(".json"), found + "\n")
+        print(path)
 
 
 def table(head: list[str], rows: list[list[str]]) -> str:
     """Lay cells out as Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(cell.replace("|", "/") for cell in line) + " |" for line in lines) + "\n"
+
+
+def row(label: str, values: Sequence[float], form: str, ratio: Callable[[float, float], str]) -> list[str]:
+    """Write the value of coqui, then each of ours with its ratio."""
+    cells = [label, format(values[0], form)]
+    for value in values[1:]:
+        cells += [format(value, form), ratio(values[0], value)]
+    return cells
+
+
+def times(base: float, value: float) -> str:
+    """Write how many times as large a value is."""
+    return f"{value / base:.2f} x"
+
+
+def faster(base: float, value: float) -> str:
+    """Write how many times faster a time is."""
+    return times(value, base) if value else ""
+
+
+def share(base: float, value: float) -> str:
+    """Write which share of the base a value is."""
+    return f"{value / base:.0%}"
+
+
+def difference(base: float, value: float) -> str:
+    """Write by how much a value differs."""
+    return f"{value / base - 1:+.2%}"
 
 
 def hardware(device: str) -> str:
@@ -78,14 +110,13 @@ def hardware(device: str) -> str:
     return f"{name}, {os.cpu_count()} cores"
 
 
-def slug(name: str) -> str:
-    """Write a name as a part of a file name."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
-
-
-def today() -> str:
-    """Return the date here."""
-    return dt.datetime.now().astimezone().date().isoformat()
+def software() -> str:
+    """Name the versions that decide about the figures."""
+    found = [f"Python {platform.python_version()}"]
+    for name in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found.append(f"{name} {version(name)}")
+    return ", ".join(found)
 
 
 def typed() -> str:
@@ -94,14 +125,3 @@ def typed() -> str:
     if "--results" in words:
         del words[(place := words.index("--results")) : place + 2]
     return shlex.join(["python", *words])
-
-
-def software() -> str:
-    """Name the versions that decide about the figures."""
-    found = [f"Python {platform.python_version()}"]
-    for name in PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            found.append(f"no {name}")
-    return ", ".join(found)

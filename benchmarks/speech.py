@@ -1,4 +1,4 @@
-"""Compare our speech with coqui's, side by side: `python benchmarks/speech.py [--layers 6 --dim 512 --heads 8]`.
+"""Compare our speech with coqui's, side by side: `python benchmarks/speech.py [--layers 6 --dim 512]`.
 
 Both sides speak the same texts with the same random weights and the same number of codes, from the text to the samples;
 our side also runs its automatic checks on the audio. Each side is a separate process, and they take turns. The fastest
@@ -9,86 +9,113 @@ import argparse
 import sys
 import tempfile
 from contextlib import ExitStack
-from dataclasses import asdict
+from itertools import cycle, islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from benchmarks.speech_findings import FIRST, FIRST_BY_DEFAULT, MANY, ONE, STOP, SpokenSide, speech_table
-from benchmarks.speech_options import conclude, parser
-from benchmarks.speech_sides import Conditions, Side
+from benchmarks.record import conclude, faster, parser, row, share
+from benchmarks.sides import Side
 from tools import random_model
 from utils.config import SpeechConfig
 from utils.media.rates import CODE_SECONDS
 
 CHUNK = 20  # codes of a first chunk that is equal on both sides; coqui's default
+TEXT = "the birds of the lake return every year when the long rains end"  # as many letters as tokens
+TEXTS = {  # with their length as a multiple of that of TEXT; on average 1
+    "the farmers sow their fields when it rains": 0.7,
+    "in the old town the bakers light their ovens long before the sun rises over the hills": 1.4,
+    "she opened the green door": 0.4,
+    "every evening the fishermen pull their boats onto the sand and rest": 1.1,
+    "my grandmother told us stories about lions and about bees": 0.9,
+    "the teacher asked the children to write down what they had seen on their way to the school that morning": 1.6,
+    "coffee is roasted slowly over charcoal": 0.6,
+    "two brothers walked for three days to reach the market and came home with one goat": 1.3,
+}
 
 PAGE = """\
-# Speech, side by side with plain coqui-tts
+Speech, side by side with plain coqui-tts
 
-{hardware}, {date}, {software}; {threads} threads.
-Command: `{command}`
-
-GPT of {layers} layers x {dim} with random weights and the published vocoder's size. One sentence has {codes} codes
-({seconds:.1f} s); the {sentences} different texts have {shortest} to {longest} codes. Best of {rounds} rounds in turn,
-after a warm-up; all rows are from this run. coqui speaks several texts one after the other, ours speaks them together
-and also checks them. By default, coqui sends its first sound after 20 codes, ours after {first}. "Stopped after" is how
-long the model stays busy after a stream was cancelled, the slowest of the rounds; coqui can stop between two chunks
-only. Memory is that of the process as the system counts it, with the mapped model file; the peak while speaking is that
-of all rows above, {sentences} texts together in ours and one at a time in coqui.
-
-{table}
+GPT of {layers} layers x {dim} with random weights and the published vocoder's size; {threads} threads. One sentence has
+{codes} codes ({seconds:.1f} s); the {sentences} different texts have {shortest} to {longest} codes. Best of {rounds}
+rounds in turn, after a warm-up; all rows are from this run. coqui speaks several texts one after the other, ours
+speaks them together and also checks them. By default, coqui sends its first sound after 20 codes, ours after {first}.
+Memory is that of the GPU, or of the process as the system counts it, with the mapped model file; the peak while
+speaking is that of all rows above, {sentences} texts together in ours and one at a time in coqui.
 """
 
 
-def compare(arguments: argparse.Namespace, folder: Path) -> list[SpokenSide]:
-    """Let the sides speak in turn."""
-    conditions = Conditions(folder, arguments.device, arguments.codes, arguments.threads)
-    audio = sum(codes for _, codes in conditions.texts(arguments.sentences)) * CODE_SECONDS
+def compare(options: argparse.Namespace, folder: Path) -> None:
+    """Let the sides speak in turn, and conclude."""
+    texts = [(text, round(length * options.codes)) for text, length in islice(cycle(TEXTS.items()), options.sentences)]
+    seconds, lengths = options.codes * CODE_SECONDS, [codes for _, codes in texts]
     with ExitStack() as stack:
-        sides = [stack.enter_context(Side(precision, conditions)) for precision in ("", *arguments.precisions)]
-        for side in sides:
-            side.ask("one")  # warms up
+        sides = [stack.enter_context(open_side("Coqui", options, folder, ""))]
+        sides += [stack.enter_context(open_side("Ours", options, folder, kind)) for kind in options.precisions]
         rounds: list[list[dict[str, float]]] = [[] for _ in sides]
-        for number in range(arguments.rounds):
+        for side in sides:
+            side.ask("speak", [(TEXT, options.codes)])  # warms up
+        for _ in range(options.rounds):
             for side, found in zip(sides, rounds, strict=True):
                 found.append({
-                    ONE: side.ask("one"),
-                    MANY: side.ask("many", arguments.sentences) / audio,
-                    FIRST: side.ask("first", CHUNK),
-                    FIRST_BY_DEFAULT: side.ask("first", 0),
-                    STOP: side.ask("stop"),
+                    "one": side.ask("speak", [(TEXT, options.codes)]),
+                    "many": side.ask("speak", texts) / sum(lengths) / CODE_SECONDS,
+                    "first": side.ask("first", TEXT, options.codes, CHUNK),
+                    "first_by_default": side.ask("first", TEXT, options.codes, 0),
                 })  # fmt: skip
-                print(
-                    number + 1,
-                    side.side,
-                    side.gpt,
-                    {what: round(value, 3) for what, value in found[-1].items()},
-                    flush=True,
-                )
-        return [
-            SpokenSide(side.side, side.gpt, side.vocoder, found, side.memory())
-            for side, found in zip(sides, rounds, strict=True)
-        ]
+                print(side.notes, found[-1], flush=True)
+        memory = [side.memory() for side in sides]
+        names = [f"GPT {gpt}, vocoder {vocoder}" for gpt, vocoder in (side.notes for side in sides)]
+
+    def best(what: str) -> list[float]:
+        return [min(each[what] for each in found) for found in rounds]
+
+    head = ["", f"coqui: {names[0]}"]
+    for name in names[1:]:
+        head += [f"ours: {name}", "ratio"]
+    rows = [
+        row("one sentence, s", best("one"), ".2f", faster),
+        row("one sentence, real-time factor", [one / seconds for one in best("one")], ".2f", faster),
+        row(f"{options.sentences} texts, real-time factor", best("many"), ".2f", faster),
+        row("first sound, 20 codes on both sides, s", best("first"), ".2f", faster),
+        row("first sound by default, s", best("first_by_default"), ".2f", faster),
+        row("memory after loading, MiB", [each.loaded for each in memory], ".0f", share),
+        row("peak memory while loading, MiB", [each.loading for each in memory], ".0f", share),
+        row("peak memory while speaking, MiB", [each.working for each in memory], ".0f", share),
+    ]
+    others = [] if options.device == "cuda" or options.precisions == ["fp32", "int8"] else options.precisions
+    conclude(
+        "_".join([f"speech_{options.layers}x{options.dim}", *others]),
+        PAGE,
+        options,
+        head,
+        rows,
+        measured=rounds,
+        seconds=seconds,
+        shortest=min(lengths),
+        longest=max(lengths),
+        first=SpeechConfig().first_codes,
+    )
+
+
+def open_side(name: str, options: argparse.Namespace, folder: Path, precision: str) -> Side:
+    """Start a side."""
+    values = folder, options.device, precision
+    return Side(f"benchmarks.speech_sides:{name}", options.device, options.threads, *values)
 
 
 def main() -> None:
-    """Compare and show the table."""
-    options = parser(__doc__ or "", codes=129, precisions=("fp32", "int8"))
-    options.add_argument("--sentences", type=int, default=8, help="texts that ours speaks together (8)")
-    arguments = options.parse_args()
-    sizes = random_model.RandomModelSize(
-        arguments.layers, arguments.dim, arguments.heads, tokens=6681, dvae=512, codebook=512, views=True
+    """Build a random model, and compare."""
+    found = parser(__doc__ or "", layers=30, dim=1024, rounds=2)
+    found.add_argument("--codes", type=int, default=129, help="codes of a sentence (129)")
+    found.add_argument("--precisions", nargs="+", default=["fp32", "int8"], help="of ours (fp32 int8)")
+    found.add_argument("--sentences", type=int, default=8, help="texts that ours speaks together (8)")
+    options = found.parse_args()
+    size = random_model.RandomModelSize(
+        options.layers, options.dim, max(1, options.dim // 64), tokens=6681, dvae=512, codebook=512, views=True
     )
-    with tempfile.TemporaryDirectory() as place:
-        sides = compare(arguments, random_model.build(Path(place) / "model", sizes=sizes))
-    seconds = arguments.codes * CODE_SECONDS
-    lengths = [codes for _, codes in Conditions(Path(), "", arguments.codes, 0).texts(arguments.sentences)]
-    conclude(
-        "speech", PAGE, arguments, *speech_table(sides, seconds, arguments.sentences),
-        {"sides": [asdict(side) for side in sides]},
-        seconds=seconds, shortest=min(lengths), longest=max(lengths), first=SpeechConfig().first_codes,
-    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder:
+        compare(options, random_model.build(Path(folder) / "model", sizes=size))
 
 
 if __name__ == "__main__":

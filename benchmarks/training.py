@@ -1,116 +1,205 @@
 """Compare our training with plain coqui-tts: `python benchmarks/training.py [--device cuda --layers 30 --dim 1024]`.
 
 Both sides start from the same weights, draw from the same clips and make the same number of updates of the same number
-of clips, in alternating rounds; a third row is ours with references padded to 6 s, as coqui pads them. Our side reads
+of clips, in alternating rounds; a third side is ours with references padded to 6 s, as coqui pads them. Our side reads
 features that were extracted once; the extraction is timed separately and also spread over three epochs. coqui's
-evaluation judges all weights at the end. ``--switches`` measures each of our switches instead. The results are written
-to benchmarks/results as JSON and Markdown.
+evaluation judges all weights at the end. ``--switches`` measures each of our switches instead.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from statistics import median
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-import yaml
+from benchmarks.record import conclude, difference, parser, row, share, times
+from benchmarks.sides import Memory, RefusedError, Side
+from benchmarks.training_material import Round, write_material
 
-from benchmarks import record
-from benchmarks import training_report as report
-from benchmarks import training_switches as switches
-from benchmarks.training_data import Material, make
-from benchmarks.training_findings import Comparison, Measured, SwitchTable
-from benchmarks.training_plan import Memory, Plan, Round
-from benchmarks.training_sides import SIDES, Side, apart
-
-ROUNDS = {"cpu": 3, "cuda": 7}
+WORKERS = {
+    "coqui": "benchmarks.training_coqui:Coqui",
+    "ours": "benchmarks.training_ours:Ours",
+    "padded": "benchmarks.training_ours:Padded",
+}
+EPOCHS = 3  # that the one-time feature pass is spread over
 WARM_UP = 1  # updates
-BEFORE = "before"  # the name of our initial weights
-PASSES = 3  # over the feature pass; the median counts
-COQUI_WORKERS = 8  # in coqui's recipe, which is for GPUs; on a CPU they would take its cores away
-SMALL = {"layers": 2, "dim": 128, "batch": 2, "clips": 16}  # for the switches on a CPU
 ON_A_GPU: dict[str, object] = {"enable_mixed_precision": True, "enable_grad_checkpoint": True}  # compared with coqui
+SMALL = {"layers": 2, "dim": 128, "batch": 2, "clips": 16, "rounds": 4}  # for the switches on a CPU
+
+SWITCHES: dict[str, dict[str, object]] = {
+    "baseline": {},
+    "GELU written out": {"enable_fused_gelu": False},
+    "torch's dropout": {"enable_byte_dropout": False},
+    "SDPA off": {"enable_sdpa": False},
+    "gradient checkpointing, every layer": {"enable_grad_checkpoint": True},
+    "gradient checkpointing, every 2nd": {"enable_grad_checkpoint": True, "checkpoint_every": 2},
+    "mixed precision": {"enable_mixed_precision": True},
+    "TF32 off": {"enable_tf32": False},
+    "fused optimiser off": {"enable_fused_optimizer": False},
+    "8-bit optimiser": {"optimizer": "adamw_8bit"},
+    "Adafactor": {"optimizer": "adafactor"},
+    "optimiser on the CPU": {"offload_optimizer": True},
+    "torch.compile": {"use_compile": True},  # compiles for minutes on a CPU
+    "EMA": {"enable_ema": True},
+    "EMA on the CPU": {"enable_ema": True, "ema_device": "cpu"},
+    "dropout off": {"dropout": 0.0},
+    "label smoothing 0.1": {"label_smoothing": 0.1},
+    "first layer frozen": {"freeze_first_n_gpt_layers": 1},
+    "conditioning frozen": {"freeze_conditioning": True},
+    "LoRA": {"enable_lora": True},
+    "DoRA": {"enable_lora": True, "use_dora": True},
+    "LoRA, checkpointing, mixed precision": {
+        "enable_lora": True,
+        "enable_grad_checkpoint": True,
+        "enable_mixed_precision": True,
+    },
+}
+
+COMPARISON = """\
+Training, side by side with plain coqui-tts
+
+GPT of {layers} layers x {dim}, {clips} clips of 2 to 9 s, batch {batch} on both sides, {threads} threads for each.
+{rounds} rounds of {updates} updates for each side, {order}, after a warm-up; each side is a separate process. Both
+start from the same weights. Plain coqui-tts computes in fp32, as its recipe does; ours with {settings}.
+
+coqui draws clips with replacement and pads every reference to 6 s; ours reads each clip once per epoch, and its
+references are as long as the shortest clip of the batch allows, up to 6 s. "References of 6 s" pads ours too. So the
+sides see the same number of clips, but not the same seconds of audio; the table gives both. All losses are computed by
+coqui's evaluation; that of the initial weights is {loss_before:.4f}.
+
+The feature pass took {feature_seconds:.1f} s for all {clips} clips, once; it is counted over three epochs.
+
+{notes}
+"""
+SWITCH_PAGE = """\
+One row for each switch of the training
+
+GPT of {layers} layers x {dim}, {clips} clips of 2 to 9 s, batch {batch}, {threads} threads, fp32 unless the row says
+otherwise. Speed is a multiple of the speed of a baseline that works in turn with the row: the row called baseline shows
+how much of it is noise. The peak is that of the GPU as torch counts it, or that of the process since the model was
+built. The loss is that over all clips after {updates_in_all} updates, by coqui's evaluation; the weights are random, so
+that what freezes most of them learns little here.
+"""
 
 
-class Worked(NamedTuple):
-    """What a side did.
-
-    Attributes:
-        rounds: Its rounds, without the warm-up.
-        memory: What its process has needed.
-        notes: What a reader should know of it.
-    """
-
-    rounds: list[Round]
-    memory: Memory
-    notes: list[str]
+def open_side(name: str, options: argparse.Namespace, folder: Path, settings: dict[str, object]) -> Side:
+    """Start a side."""
+    return Side(WORKERS[name], options.device, options.threads, options, folder, settings)
 
 
-def compare(plan: Plan, material: Material, rounds: int, updates: int, *, sequential: bool = False) -> Comparison:
-    """Let the sides work in turn, or one after another where memory holds only one, and gather what was found."""
-    seconds, work = encoded(plan, material, PASSES)
-    tell(f"features of {plan.clips} clips: {seconds:.1f} s")
-    worked: dict[str, Worked] = {}
-    for names in [[name] for name in SIDES] if sequential else [list(SIDES)]:
-        worked |= worked_by(names, plan, material, rounds, updates)
-    first, ours_first, *after = apart("benchmarks.training_coqui:judge", plan, material, [BEFORE, *SIDES])
-    before = dict.fromkeys(SIDES, ours_first) | {"coqui": first}
-    losses = dict(zip(SIDES, after, strict=True))
-    tell(f"losses: {before}, then {losses}")
-    done = WARM_UP + rounds * updates
-    measured = {
-        name: Measured(each.rounds, each.memory, before[name], losses[name], done, each.notes)
-        for name, each in worked.items()
-    }
-    return Comparison(
-        plan, **measured, feature_seconds=seconds, feature_work=work,
-        hardware=record.hardware(plan.device), command=record.typed(), date=record.today(),
-    )  # fmt: skip
+def make_features(options: argparse.Namespace, folder: Path) -> float:
+    """Make the features twice, and return the seconds of the second time; the first one imports coqui's modules too."""
+    with Side("benchmarks.training_ours:Features", options.device, options.threads, options, folder) as side:
+        side.ask("make")
+        return float(side.ask("make"))
 
 
-def worked_by(names: list[str], plan: Plan, material: Material, rounds: int, updates: int) -> dict[str, Worked]:
-    """Let sides work in turn; each saves its weights at the end, and ours also at the start."""
-    found: dict[str, list[Round]] = {name: [] for name in names}
-    with ExitStack() as stack:
-        sides = {name: stack.enter_context(Side(name, plan, material)) for name in names}
-        if "ours" in sides:
-            sides["ours"].save(BEFORE)
-        for number in range(rounds + 1):
-            for name in alternating(names, number):
-                made = sides[name].round(updates if number else WARM_UP)
-                tell(f"round {number}: {name:6}{made.speed:8.3f} clips/s{'' if number else ' (warm-up)'}")
-                found[name] += [made] if number else []
-        worked = {}
-        for name, side in sides.items():
-            notes = coqui_notes(side, plan, found[name]) if name == "coqui" else side.changes
-            worked[name] = Worked(found[name], side.memory(), notes)
-            side.save(name)
-    return worked
+def losses(options: argparse.Namespace, folder: Path, names: list[str]) -> list[float]:
+    """Return the loss of the initial weights, for "", and of saved ones."""
+    with open_side("coqui", options, folder, {}) as judge:
+        return [judge.ask("loss", name) for name in names]
 
 
-def alternating(names: list[str], number: int) -> list[str]:
-    """Return who begins: each side as often as the other, so that neither always has the warmer machine."""
-    return names if number % 2 == 0 else names[::-1]
+def compare(options: argparse.Namespace, folder: Path) -> None:
+    """Let the sides work in turn, or one after another where memory holds only one, and conclude."""
+    feature_seconds = make_features(options, folder)
+    settings = ON_A_GPU if options.device == "cuda" else {}
+    rounds: dict[str, list[Round]] = {name: [] for name in WORKERS}
+    memory: dict[str, Memory] = {}
+    notes: list[str] = []
+    for names in [[name] for name in WORKERS] if options.sequential else [list(WORKERS)]:
+        with ExitStack() as stack:
+            sides = {name: stack.enter_context(open_side(name, options, folder, settings)) for name in names}
+            for side in sides.values():
+                side.ask("round", WARM_UP)
+            for number in range(options.rounds):
+                for name in names if number % 2 else names[::-1]:  # so that none always has the warmer machine
+                    rounds[name].append(sides[name].ask("round", options.updates))
+                    tell(f"round {number + 1}: {name:6}{rounds[name][-1].speed:8.3f} clips/s")
+            for name, side in sides.items():
+                memory[name] = side.memory()
+                notes += [f"- {name}: {note}" for note in side.notes if name != "padded"]
+                side.ask("save", name)
+    loss_before, *loss_after = losses(options, folder, ["", *WORKERS])
+    conclude(
+        f"training_{options.layers}x{options.dim}",
+        COMPARISON,
+        options,
+        ["", "plain coqui-tts", "ours", "ratio", "ours, references of 6 s", "ratio"],
+        comparison_rows(list(rounds.values()), list(memory.values()), feature_seconds / options.clips, loss_after),
+        measured=rounds,
+        memory=memory,
+        feature_seconds=feature_seconds,
+        loss_before=loss_before,
+        order="one side after another" if options.sequential else "in turn",
+        settings=", ".join(f"{name} {value}" for name, value in settings.items()) or "fp32 too",
+        notes="\n".join(notes),
+    )
 
 
-def coqui_notes(side: Side, plan: Plan, rounds: list[Round]) -> list[str]:
-    """Say what a reader should know of plain coqui here."""
-    waited = side.loading_seconds() / sum(one.seconds for one in rounds)
+def comparison_rows(
+    rounds: list[list[Round]], memory: list[Memory], feature_seconds: float, loss: list[float]
+) -> list[list[str]]:
+    """Lay the sides out beside each other."""
+    speeds = [[one.speed for one in each] for each in rounds]
+    usual = [median(each) for each in speeds]
+    with_features = [usual[0], *(1 / (1 / speed + feature_seconds / EPOCHS) for speed in usual[1:])]
+    spans = ["slowest and fastest round", f"{min(speeds[0]):.3f} to {max(speeds[0]):.3f}"]
+    for each in speeds[1:]:
+        ratios = [own / base for own, base in zip(each, speeds[0], strict=True)]
+        spans += [f"{min(each):.3f} to {max(each):.3f}", f"{min(ratios):.2f} to {max(ratios):.2f} x"]
     return [
-        f"sound is read with {side.reads_with()}",
-        f"{plan.workers} loading processes; waiting for the loader took {waited:.1%} of its time",
+        row("clips a second, median of the rounds", usual, ".3f", times),
+        spans,
+        row("clips a second with the feature pass", with_features, ".3f", times),
+        row("processor seconds a clip", [median(r.work / r.clips for r in each) for each in rounds], ".3f", share),
+        row("seconds of audio a second", [median(r.audio / r.seconds for r in each) for each in rounds], ".2f", times),
+        row(
+            "time spent waiting for clips", [median(r.waited / r.seconds for r in each) for each in rounds], ".1%", none
+        ),
+        row("peak memory, MiB", [each.peak for each in memory], ".0f", share),
+        row("loss over all clips afterwards", loss, ".4f", difference),
     ]
 
 
-def encoded(plan: Plan, material: Material, passes: int) -> tuple[float, float]:
-    """Time the feature pass in a process of its own: seconds and processor seconds."""
-    seconds, work = apart("benchmarks.training_ours:encode", plan, material, passes)
-    return seconds, work
+def none(_base: float, _value: float) -> str:
+    """Compare nothing."""
+    return ""
+
+
+def measure_switches(options: argparse.Namespace, folder: Path) -> None:
+    """Measure rows one after another, each beside a baseline, and conclude."""
+    make_features(options, folder)
+    slow = {"torch.compile"} if options.device == "cpu" else set[str]()
+    rows: list[list[str]] = []
+    first = 0.0
+    with open_side("ours", options, folder, {}) as baseline:
+        baseline.ask("round", options.updates)
+        for name in options.switches or [name for name in SWITCHES if name not in slow]:
+            ratios = []
+            try:
+                with open_side("ours", options, folder, SWITCHES[name]) as side:
+                    side.ask("round", options.updates)
+                    for _ in range(options.rounds):
+                        ratios.append(side.ask("round", options.updates).speed)
+                        ratios[-1] /= baseline.ask("round", options.updates).speed
+                    peak, notes = side.memory().working, [note for note in side.notes if note not in baseline.notes]
+                    side.ask("save", "switch")
+            except RefusedError as refusal:
+                rows.append([name, "", "", "", "", f"refused: {refusal}"])
+                continue
+            (loss,) = losses(options, folder, ["switch"])
+            first = first or loss
+            figures = [times(1, median(ratios)), f"{peak:.0f}", f"{loss:.4f}", difference(first, loss)]
+            rows.append([name, *figures, "; ".join(notes) or "nothing else"])
+            tell(str(rows[-1]))
+    head = ["switch", "speed", "peak MiB", "loss", "difference", "what happened"]
+    updates = options.updates * (1 + options.rounds)
+    conclude("training_switches", SWITCH_PAGE, options, head, rows, updates_in_all=updates)
 
 
 def tell(message: str) -> None:
@@ -118,78 +207,32 @@ def tell(message: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} {message}", flush=True)
 
 
-def run_comparison(plan: Plan, material: Material, arguments: argparse.Namespace) -> None:
-    """Compare, write the findings down and show them."""
-    updates = arguments.updates or plan.epoch
-    rounds = arguments.rounds or ROUNDS[plan.device]
-    found = compare(plan, material, rounds, updates, sequential=arguments.sequential)
-    page = report.comparison_page(found, sequential=arguments.sequential)
-    name = record.file_name(f"training_{plan.layers}x{plan.dim}", found.hardware, found.date)
-    print(page, record.save(name, report.comparison_data(found), page, arguments.results), sep="\n")
-
-
-def run_switches(plan: Plan, material: Material, arguments: argparse.Namespace) -> None:
-    """Measure the switches, write the findings down and show them."""
-    encoded(plan, material, 1)
-    updates, names = arguments.updates or switches.UPDATES, switches.chosen(arguments.only, plan.device)
-    rows = switches.measure(plan, material, names, updates, tell)
-    rows += switches.left_out(names) if not arguments.only else []
-    found = SwitchTable(
-        plan, updates, rows,
-        hardware=record.hardware(plan.device), command=record.typed(), date=record.today(),
-    )  # fmt: skip
-    page = report.switch_page(found)
-    name = record.file_name("training_switches", found.hardware, found.date)
-    print(page, record.save(name, report.switch_data(found), page, arguments.results), sep="\n")
-
-
-def plan_of(arguments: argparse.Namespace) -> Plan:
-    """Read the conditions off the command line."""
-    small = SMALL if arguments.switches and arguments.device == "cpu" else {}
-    given = {name: getattr(arguments, name) for name in (*SMALL, "accumulation", "threads", "rate", "seed")}
-    chosen = small | {name: value for name, value in given.items() if value is not None}
-    workers = arguments.workers
-    if workers is None:
-        workers = min(COQUI_WORKERS, os.cpu_count() or 1) if arguments.device == "cuda" else 0
-    settings = ON_A_GPU if arguments.device == "cuda" and not arguments.switches else {}
-    settings = settings | {name: yaml.safe_load(value) for name, value in (one.split("=", 1) for one in arguments.set)}
-    return Plan(device=arguments.device, workers=workers, settings=settings, **chosen)
-
-
-def parser() -> argparse.ArgumentParser:
-    """Describe the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--switches", action="store_true", help="measure each switch of ours instead")
-    parser.add_argument("--only", nargs="+", choices=list(switches.SWITCHES), help="with --switches: only these rows")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--layers", type=int, help="of the GPT (6; with --switches on a CPU 2)")
-    parser.add_argument("--dim", type=int, help="width of the GPT (512; with --switches on a CPU 128)")
-    parser.add_argument("--batch", type=int, help="clips on the device at once (8; with --switches on a CPU 2)")
-    parser.add_argument("--accumulation", type=int, help="batches summed before an update (1)")
-    parser.add_argument("--clips", type=int, help="clips in all (64; with --switches on a CPU 16)")
-    parser.add_argument("--threads", type=int, help="threads of each side (2)")
-    parser.add_argument("--workers", type=int, help="loading processes of coqui (0 on a CPU, 8 with a GPU)")
-    parser.add_argument("--rate", type=float, help="learning rate (1e-4; it costs no time)")
-    parser.add_argument("--seed", type=int, help="of clips, weights and order (0)")
-    parser.add_argument("--rounds", type=int, help="rounds of each side after the warm-up (3; on a GPU 7)")
-    parser.add_argument("--updates", type=int, help="updates of a round, or of a row (an epoch; 100)")
-    parser.add_argument("--sequential", action="store_true", help="one side after another: needs the memory of one")
-    parser.add_argument(
-        "--set", nargs="*", default=[], metavar="FIELD=VALUE", help="further settings of our side, as in a config"
+def read_options() -> argparse.Namespace:
+    """Read the command line; switches are measured with a small model on a CPU."""
+    found = parser(__doc__ or "", layers=6, dim=512, rounds=3)
+    found.add_argument("--batch", type=int, default=8, help="clips of an update (8)")
+    found.add_argument("--clips", type=int, default=64, help="clips in all (64)")
+    found.add_argument("--updates", type=int, help="updates of a round (an epoch)")
+    found.add_argument("--sequential", action="store_true", help="one side after another: needs the memory of one")
+    found.add_argument(
+        "--switches", nargs="*", choices=list(SWITCHES), help="measure these switches of ours, or all, instead"
     )
-    parser.add_argument("--results", type=Path, default=record.RESULTS, help="where the findings are written")
-    return parser
+    first = found.parse_args()
+    if first.switches is not None and first.device == "cpu":
+        found.set_defaults(**SMALL)
+    options = found.parse_args()
+    options.updates = options.updates or -(-options.clips // options.batch)
+    return options
 
 
 def main() -> None:
     """Make the material, measure and report."""
-    arguments = parser().parse_args()
-    plan = plan_of(arguments)
-    run = run_switches if arguments.switches else run_comparison
+    options = read_options()
     with tempfile.TemporaryDirectory(prefix="training-benchmark-") as folder:
-        material = make(Path(folder), plan)
-        tell(f"made {plan.clips} clips and a model of {plan.layers} x {plan.dim}")
-        run(plan, material, arguments)
+        write_material(Path(folder), options)
+        tell(f"made {options.clips} clips and a model of {options.layers} x {options.dim}")
+        run = compare if options.switches is None else measure_switches
+        run(options, Path(folder))
 
 
 if __name__ == "__main__":
