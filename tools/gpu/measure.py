@@ -13,7 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,14 @@ os.environ.setdefault("PYTORCH_ALLOC_CONF", "expandable_segments:True")  # as th
 import torch
 
 if TYPE_CHECKING:
+    from utils.config import TrainConfig
     from utils.speech.decoder import Decoder
     from utils.speech.types import Sentence
     from utils.training.data_loader import Update
     from utils.training.model_size import ClipSize, ModelSize
-    from utils.training.packing import PackedBatch, SpecialTokens
-    from utils.training.step import StepResult, TrainStep
+    from utils.training.packing import PackedBatch
+    from utils.training.probe import Probe
+    from utils.training.step import StepResult
 
 PARSER = argparse.ArgumentParser()
 PARSER.add_argument("part")
@@ -127,44 +129,30 @@ BASE: dict[str, Any] = {
     "enable_grad_checkpoint": False,
     "use_compile": False,
     "enable_byte_dropout": False,
+    "learning_rate": 1e-4,
+    "dropout": 0.1,
 }
 
 
-def stepper(size: "ModelSize", clips: int, **settings: Any) -> "tuple[TrainStep, SpecialTokens]":
-    """Build the product's own step with a random model, made on the device."""
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState
-
+def config_of(clips: int, **settings: Any) -> "TrainConfig":
     from utils.config import TrainConfig
     from utils.training.certificate import REFERENCE
-    from utils.training.distribution import Ranks
-    from utils.training.ema import Ema
     from utils.training.memory import changed
-    from utils.training.model_size import random_gpt
-    from utils.training.optimizers import make_optimizer, make_schedule
-    from utils.training.packing import PackedGpt, SpecialTokens
-    from utils.training.speedups.dropout import set_dropout
-    from utils.training.step import TrainStep
-    from utils.training_optimizations import TrainingOptimizer
-    from utils.xtts.device import choose_precision
 
-    config = changed(TrainConfig.load(REFERENCE), {**BASE, "batch_size": clips, "learning_rate": 1e-4, **settings})
-    AcceleratorState._reset_state(reset_partial_state=True)
-    torch.manual_seed(0)
-    with torch.device(DEVICE):
-        gpt = random_gpt(size)
-    set_dropout(gpt, settings.get("dropout", 0.1))
-    TrainingOptimizer(config, DEVICE).apply(gpt)
-    precision = choose_precision(DEVICE, wanted=config.enable_mixed_precision).dtype
-    ranks = Ranks(Accelerator(cpu=not CUDA, mixed_precision=precision))
-    model = PackedGpt(gpt.to(DEVICE))
-    optimizer, _ = make_optimizer(model, config, DEVICE)
-    schedule = make_schedule(optimizer, "constant", 1000, 0, 0)
-    ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-    step = TrainStep(
-        config, ranks, *ranks.prepare(model, optimizer), schedule, ema, lambda fact: report(fact.kind, text=str(fact))
-    )
-    return step, SpecialTokens.from_model(gpt)
+    return changed(TrainConfig.load(REFERENCE), {**BASE, "batch_size": clips, **settings})
+
+
+def probed(clips: int, **settings: Any) -> "AbstractContextManager[Probe]":
+    """Build the product's own step with a random model."""
+    from utils.training.probe import probe
+
+    return probe(config_of(clips, **settings), sizes(), DEVICE)
+
+
+def batch_of(step: "Probe", seconds: float, clips: int) -> "PackedBatch":
+    from utils.training.model_size import random_batch
+
+    return random_batch(step.tokens, clip_of(seconds), clips)
 
 
 def update(batch: "PackedBatch") -> "Update":
@@ -186,8 +174,6 @@ def clip_of(seconds: float) -> "ClipSize":
 
 
 def sweep() -> None:
-    from utils.training.model_size import random_batch
-
     many = (1, 2) if ARGS.toy else (8, 32)
     rows = [
         ("bf16", {}, many),
@@ -206,56 +192,36 @@ def sweep() -> None:
         for count in counts:
 
             def row() -> None:
-                step, tokens = stepper(sizes(), count, **settings)
-                batch = random_batch(tokens, clip_of(2 if ARGS.toy else 8), count)
-                batch = batch.pin_memory() if CUDA else batch
-                for _ in range(3):
-                    step.run(update(batch))
-                if CUDA:
-                    torch.cuda.reset_peak_memory_stats()
-                times = []
-                for _ in range(2 if ARGS.toy else 6):
-                    wait()
-                    began = time.perf_counter()
-                    loss = step.run(update(batch)).loss
-                    wait()
-                    times.append(time.perf_counter() - began)
-                middle = sorted(times)[len(times) // 2]
+                with probed(count, **settings) as step:
+                    found = step.run([batch_of(step, 2 if ARGS.toy else 8, count)], 3 if ARGS.toy else 9)
                 report(
                     "training",
                     row=name,
                     clips=count,
-                    ms=1e3 * middle,
-                    slowest=1e3 * max(times),
-                    clips_a_second=count / middle,
-                    mib=peak(),
-                    loss=loss,
+                    ms=1e3 * found.seconds,
+                    clips_a_second=count / found.seconds,
+                    mib=found.peak / 2**20,
+                    loss=found.numbers[-2],
                 )
 
             attempt(f"training {name} {count}", row)
 
     def lengths() -> None:
         """New lengths against known ones: what choosing kernels for each new shape costs."""
-        step, tokens = stepper(sizes(), 8)
-        batches = [
-            random_batch(tokens, clip_of(s), 2 if ARGS.toy else 8)
-            for s in ((1, 1.5) if ARGS.toy else [2 + 0.37 * n for n in range(20)])
-        ]
-        step.run(update(batches[-1]))
-        passes = []
-        for _ in range(3):
-            wait()
-            began = time.perf_counter()
-            for batch in batches:
-                step.run(update(batch))
-            wait()
-            passes.append(1e3 * (time.perf_counter() - began) / len(batches))
-        report(
-            "lengths",
-            new=passes[0],
-            known=passes[-1],
-            deprioritized=os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED", ""),
-        )
+        with probed(8) as step:
+            seconds = (1, 1.5) if ARGS.toy else [2 + 0.37 * n for n in range(20)]
+            batches = [batch_of(step, each, 2 if ARGS.toy else 8) for each in seconds]
+            step.step.run(update(batches[-1]))
+            passes = []
+            for _ in range(3):
+                wait()
+                began = time.perf_counter()
+                for batch in batches:
+                    step.step.run(update(batch))
+                wait()
+                passes.append(1e3 * (time.perf_counter() - began) / len(batches))
+        is_last = os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED", "")
+        report("lengths", new=passes[0], known=passes[-1], deprioritized=is_last)
 
     attempt("lengths", lengths)
 
@@ -264,37 +230,25 @@ def sweep() -> None:
 
 
 def memory() -> None:
-    from utils.config import TrainConfig
     from utils.training import memory as plan
-    from utils.training.certificate import REFERENCE
     from utils.training.model_size import ClipSize, ModelSize
     from utils.training.probe import probe
     from utils.xtts.device import choose_precision
 
-    shapes = [(2, 64, 4), (6, 512, 8), (12, 768, 12), (30, 1024, 16)][: 1 if ARGS.toy else 4]
-    for layers, dim, heads in shapes:
+    is_half = choose_precision(DEVICE, wanted=True).torch_dtype != torch.float32
+    device = plan.Device("cuda" if CUDA else "cpu", 80 << 30, "", half=is_half)
+    kinds = {"full": {}, "LoRA": {"enable_lora": True}, "checkpointing": {"enable_grad_checkpoint": True}}
+    for layers, dim, heads in [(2, 64, 4), (6, 512, 8), (12, 768, 12), (30, 1024, 16)][: 1 if ARGS.toy else 4]:
         size = ModelSize(layers, dim, heads, text_rows=200 if ARGS.toy else 6681)
-        for name, settings in {
-            "full": {},
-            "LoRA": {"enable_lora": True},
-            "checkpointing": {"enable_grad_checkpoint": True},
-        }.items():
+        for name, settings in kinds.items():
 
             def row() -> None:
-                config = plan.changed(
-                    TrainConfig.load(REFERENCE), {**BASE, "batch_size": 2 if ARGS.toy else 8, **settings}
-                )
+                config = config_of(2 if ARGS.toy else 8, **settings)
                 clip = clip_of(1) if ARGS.toy else ClipSize.from_config(config)
-                with probe(config, size, DEVICE) as probed:
-                    measured = probed.measure(clip, config.batch_size)
+                with probe(config, size, DEVICE) as step:
+                    measured = step.measure(clip, config.batch_size)
                     held = reserved()
-                dtype = choose_precision(DEVICE, wanted=True).torch_dtype
-                told = plan.estimate(
-                    config,
-                    plan.Device("cuda" if CUDA else "cpu", 80 << 30, "", half=dtype != torch.float32),
-                    size,
-                    clip,
-                )
+                told = plan.estimate(config, device, size, clip)
                 without = told.needed - told.parts["reserve"]
                 report(
                     "memory",
@@ -314,50 +268,45 @@ def memory() -> None:
 # --- recovery from a memory that is really full ---
 
 
-def oom() -> None:
-    from utils.training.model_size import random_batch
+def limit_memory(mib: float) -> None:
+    """Let this process allocate so much of the GPU, 0 for all."""
+    if CUDA:
+        torch.cuda.empty_cache()
+        total = torch.cuda.get_device_properties(0).total_memory / 2**20
+        torch.cuda.set_per_process_memory_fraction(mib / total if mib else 1.0)
+        torch.cuda.reset_peak_memory_stats()
 
+
+def oom() -> None:
     count = 4 if ARGS.toy else 32
 
     def losses(limit: float) -> list[float]:
-        step, tokens = stepper(sizes(), count, dropout=0)
-        batch = random_batch(tokens, clip_of(1 if ARGS.toy else 8), count)
         found = []
-        for number in range(3):
-            if number == 1 and limit and CUDA:  # the state of the optimizer is there
-                torch.cuda.empty_cache()
-                torch.cuda.set_per_process_memory_fraction(limit)
-            result = step.run(update(batch))
-            found += [result.loss, result.norm]
-        report("splits", limit=limit, splits=step.micro.splits, mib=peak())
+        with probed(count, dropout=0) as step:
+            batch = batch_of(step, 1 if ARGS.toy else 8, count)
+            for number in range(3):
+                if number == 1 and limit:
+                    limit_memory(limit)
+                result = step.step.run(update(batch))
+                found += [result.loss, result.norm]
+            report("splits", limit=limit, splits=step.step.micro.splits, mib=peak())
         return found
 
-    whole = losses(0)
-    total = torch.cuda.get_device_properties(0).total_memory / 2**20 if CUDA else 1
-    need = peak()
-    if CUDA:
-        torch.cuda.reset_peak_memory_stats()
-    cut = losses(0.6 * need / total)
-    if CUDA:
-        torch.cuda.set_per_process_memory_fraction(1.0)
-    report(
-        "real out of memory",
-        whole=whole,
-        cut=cut,
-        differs=max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(cut, whole, strict=True)),
-    )
+    whole, need = losses(0), peak()
+    cut = losses(0.6 * need)
+    limit_memory(0)
+    worst = max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(cut, whole, strict=True))
+    report("real out of memory", whole=whole, cut=cut, differs=worst)
 
-    def first_step() -> None:
-        """Room for forward and backward, but not for the state that the first update makes."""
-        step, tokens = stepper(sizes(), 1, dropout=0, enable_grad_checkpoint=True)
-        batch = random_batch(tokens, clip_of(1), 1)
-        weights = sum(w.nbytes for w in step.model.parameters()) / 2**20
-        if CUDA:
-            torch.cuda.empty_cache()
-            torch.cuda.set_per_process_memory_fraction((3.2 * weights) / total)
-        report("first update with room for 3.2 x the weights", loss=step.run(update(batch)).loss)
+    def state() -> None:
+        """Room for the weights, but not for the state of the optimizer, which a run makes before its first update."""
+        with probed(1, enable_grad_checkpoint=True) as step:
+            weights = sum(weight.nbytes for weight in step.step.model.parameters()) / 2**20
+        limit_memory(2.5 * weights)
+        with probed(1, enable_grad_checkpoint=True) as step:
+            report("room for 2.5 x the weights", loss=step.run([batch_of(step, 1, 1)]).numbers[0])
 
-    attempt("first update with room for 3.2 x the weights", first_step)
+    attempt("room for 2.5 x the weights", state)
 
 
 # --- a run, killed and resumed ---
@@ -537,12 +486,12 @@ def speech() -> None:
 
 
 def vocoder() -> None:
-    from tools.untrained import VocoderSize, new_vocoder
+    from tools.untrained import new_vocoder
     from utils.speech.vocoder import Vocoder
 
     torch.manual_seed(0)
     dim = 64 if ARGS.toy else 1024
-    network = new_vocoder(VocoderSize(dim)).eval()
+    network = new_vocoder(dim).eval()
     voice, latents = torch.randn(1, 512, 1) / 22, torch.randn(300, dim)
     plain = None
     for kind in ("fp32", "bf16", "fp16") if CUDA else ("fp32",):

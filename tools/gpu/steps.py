@@ -6,6 +6,7 @@ part after the other. GO_SECONDS is the time for all (530); GO_DEVICE=cpu with G
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -14,27 +15,19 @@ import tarfile
 import time
 from pathlib import Path
 
+from benchmarks.__main__ import TOYS
+
 OUT = Path(os.environ["OUT"])
 DEVICE, TOY = os.environ.get("GO_DEVICE", "cuda"), bool(os.environ.get("GO_TOY"))
 DEADLINE = time.monotonic() + float(os.environ.get("GO_SECONDS", "530"))
 SCALE = float(os.environ.get("GO_SCALE", "1"))  # of every limit, for a slow machine
 PY, GPU = sys.executable, DEVICE == "cuda"
-TRAINING = (
-    "--layers 1 --dim 64 --threads 1 --clips 4 --batch 2 --rounds 1 --updates 1"
-    if TOY
-    else "--layers 30 --dim 1024 --clips 32 --rounds 2 --updates 4 --threads 8"
-)
-SPEECH = (
-    "--layers 1 --dim 64 --heads 1 --threads 1 --rounds 1 --codes 24 --sentences 2"
-    if TOY
-    else "--sentences 8 --rounds 2 --threads 8"
-)
-DECODING = (
-    "--layers 1 --dim 64 --heads 1 --threads 1 --rounds 1 --codes 8 --sentences 1 2"
-    if TOY
-    else "--sentences 1 8 16 --rounds 2 --threads 8"
-)
-KINDS = "--precisions fp32 bf16 fp16" if GPU else "--precisions fp32"
+SIZES = {  # of the benchmarks
+    "training.py": "--layers 30 --dim 1024 --clips 32 --rounds 2 --updates 4 --threads 8",
+    "speech.py": "--sentences 8 --rounds 2 --threads 8",
+    "decoding.py": "--sentences 1 8 16 --rounds 2 --threads 8",
+}
+KINDS = f"--precisions fp32{' bf16 fp16' if GPU else ''}".split()
 
 
 def part(name: str, seconds: int) -> list[str]:
@@ -42,33 +35,16 @@ def part(name: str, seconds: int) -> list[str]:
     return [PY, "-m", "tools.gpu.measure", name, "--device", DEVICE, "--seconds", limit, *(["--toy"] if TOY else [])]
 
 
-def bench(words: str) -> list[str]:
-    return [PY, *f"{words} --device {DEVICE} --results {OUT}/found".split()]
+def bench(program: str, *words: str) -> list[str]:
+    size = (TOYS if TOY else SIZES)[program].split()
+    return [PY, f"benchmarks/{program}", *size, "--device", DEVICE, "--results", f"{OUT}/found", *words]
 
 
+TESTS = f"-m pytest -n 0 -m gpu -q -p no:cacheprovider{'' if GPU else ' --collect-only'}".split()
 TOGETHER = [  # name, limit in seconds, command
     ("versions", 60, part("versions", 60)),
     ("certificate", 170, [PY, "-m", "utils", "doctor", "--gpu", DEVICE]),
-    (
-        "gpu tests",
-        150,
-        [
-            PY,
-            "-m",
-            "pytest",
-            "-n",
-            "0",
-            "-m",
-            "gpu",
-            "-q",
-            *([] if GPU else ["--collect-only"]),
-            "-p",
-            "no:cacheprovider",
-            "tests/training",
-            "tests/speech",
-            "tests/xtts",
-        ],
-    ),
+    ("gpu tests", 150, [PY, *TESTS, "tests/training", "tests/speech", "tests/xtts"]),
     ("resume", 170, part("resume", 100)),
     ("out of memory", 120, part("oom", 90)),
     ("memory plan", 150, part("memory", 120)),
@@ -76,26 +52,24 @@ TOGETHER = [  # name, limit in seconds, command
 ONE_BY_ONE = [
     ("training sweep", 110, part("sweep", 90)),
     ("speech sweep", 80, part("speech", 70)),
-    ("training and plain coqui", 110, bench(f"benchmarks/training.py {TRAINING}")),
-    ("speech and plain coqui", 90, bench(f"benchmarks/speech.py {SPEECH} {KINDS}")),
-    ("decoding and plain coqui", 50, bench(f"benchmarks/decoding.py {DECODING} {KINDS}")),
+    ("training and plain coqui", 110, bench("training.py")),
+    ("speech and plain coqui", 90, bench("speech.py", *KINDS)),
+    ("decoding and plain coqui", 50, bench("decoding.py", *KINDS)),
 ]
 summary: list[str] = []
 
 
 def write(name: str, log: Path, code: object, seconds: float) -> None:
+    """Add what a step has written to the log, the results and the summary."""
     text = log.read_text(errors="replace") if log.exists() else ""
     with (OUT / "log.txt").open("a") as file:
         file.write(f"\n===== {name}: {code}, {seconds:.0f} s\n{text[-60_000:]}")
-    found = [line[7:] for line in text.splitlines() if line.startswith("RESULT ")]
+    lines = text.splitlines()
+    found = [line[7:] for line in lines if line.startswith("RESULT ")]
     with (OUT / "results.jsonl").open("a") as file:
         file.writelines(json.dumps({"step": name, **json.loads(line)}) + "\n" for line in found)
-    tables = [
-        line
-        for line in text.splitlines()
-        if line.startswith(("|", "FAILED", "ERROR", "E  ")) or " passed" in line or " failed" in line
-    ]
-    errors = [line for line in text.splitlines() if "Error" in line][-3:] if code else []
+    tables = [line for line in lines if re.match(r"\||FAILED|ERROR|E  |.* (passed|failed)", line)]
+    errors = [line for line in lines if "Error" in line][-3:] if code else []
     summary.extend([f"\n## {name}: {'ok' if code == 0 else code}, {seconds:.0f} s", "", *found, *tables[:60], *errors])
     (OUT / "summary.md").write_text("\n".join(summary) + "\n")
     print(f"{name:28} {code!s:10} {seconds:6.0f} s", flush=True)
@@ -104,19 +78,12 @@ def write(name: str, log: Path, code: object, seconds: float) -> None:
 def start(name: str, command: list[str]) -> tuple[subprocess.Popen[bytes], Path, float]:
     log = OUT / "parts" / f"{name.replace(' ', '_')}.log"
     log.parent.mkdir(exist_ok=True)
-    hidden = {} if GPU else {"CUDA_VISIBLE_DEVICES": ""}
-    child = subprocess.Popen(
-        command,
-        stdout=log.open("w"),
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        env={
-            **os.environ,
-            "PYTHONUNBUFFERED": "1",
-            "PYTHONPATH": os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")]),
-            **hidden,
-        },
-    )
+    path = os.pathsep.join([str(Path.cwd()), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": path}
+    if not GPU:
+        environment["CUDA_VISIBLE_DEVICES"] = ""
+    output = log.open("w")
+    child = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, env=environment)
     return child, log, time.monotonic()
 
 
