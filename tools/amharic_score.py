@@ -15,9 +15,10 @@ import argparse
 import difflib
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass
-from itertools import zip_longest
+from collections.abc import Iterable, Sequence
+from itertools import chain, zip_longest
 from pathlib import Path
+from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
@@ -27,7 +28,7 @@ from utils.amharic.alphabet import WORD
 WORD_MARKS = ".,;:?!\"'()"
 ALTERNATIVES = re.compile(r"\s*\|\s*")
 PHONE = re.compile(r"(?:[td]͡[ʃʒ]|[^\sːʼ͡])ʼ?ː?")
-Pairs = list[tuple[str, str]]
+LONG = "ː"
 # Both forms are said, and each author keeps to one (docs/decisions/0016): what is left out on both sides to compare.
 HABITS = {
     "length of -m": re.compile("(?<=m)ː$"),
@@ -36,74 +37,90 @@ HABITS = {
 }
 
 
-@dataclass
-class Result:
-    """Counts of one class of items: a part of speech, a register, or all of the list."""
+class Word(NamedTuple):
+    """A word with its accepted variants, what is said, and the phones of the nearest variant paired with those said."""
 
-    items: int = 0
-    right: int = 0
-    words: int = 0
-    right_words: int = 0
-    short: int = 0  # words without a long consonant
-    right_short: int = 0
-    phones: int = 0
-    wrong_phones: int = 0
-    long: int = 0  # consonants that are long
-    found: int = 0
-    spurious: int = 0
+    expected: str
+    said: str
+    pairs: list[tuple[str, str]]
 
-    def add_word(self, expected: str, spoken: str) -> bool:
-        """Count one word and return whether it is right; the nearest of the accepted variants is compared."""
-        variants = [variant.strip().removeprefix("ʔ") for variant in ALTERNATIVES.split(expected)]
-        pairs = min((align(variant, spoken) for variant in variants), key=_differences)
-        right = _differences(pairs) == 0
-        self.phones += sum(bool(wanted) for wanted, _ in pairs)
-        self.wrong_phones += _differences(pairs)
-        self.long += sum("ː" in wanted for wanted, _ in pairs)
-        self.found += sum("ː" in wanted and "ː" in said for wanted, said in pairs)
-        self.spurious += sum("ː" in said and "ː" not in wanted for wanted, said in pairs)
-        self.words += 1
-        self.right_words += right
-        if not any("ː" in variant for variant in variants):
-            self.short += 1
-            self.right_short += right
-        return right
+    @property
+    def is_right(self) -> bool:
+        return not differences(self.pairs)
 
-    def add_item(self, pairs: Pairs) -> bool:
-        """Count one item with its words and return whether all of them are right."""
-        mistakes = sum(not self.add_word(expected, said) for expected, said in pairs)
-        self.items += 1
-        self.right += not mistakes
-        return not mistakes
+    def alike(self, *habits: str) -> "Word":
+        """Return the word without what only habits add, by default all of them."""
+        return compared(_alike(self.expected, habits or HABITS), _alike(self.said, habits or HABITS))
 
-    def line(self, name: str) -> str:
-        precision, recall = self.found / max(self.found + self.spurious, 1), self.found / max(self.long, 1)
-        f1 = 2 * precision * recall / max(precision + recall, 1e-9)
-        return (
-            f"{name:24} items {self.right}/{self.items} = {_share(self.right, self.items)}   "
-            f"words {self.right_words}/{self.words} = {_share(self.right_words, self.words)}   "
-            f"phone error {_share(self.wrong_phones, self.phones)}   "
-            f"length P R F1 {precision:.3f} {recall:.3f} {f1:.3f}   "
-            f"without length {_share(self.right_short, self.short)}"
-        )
+    @property
+    def habit(self) -> str:
+        """Return the habit in which it differs, if it differs in nothing else."""
+        if self.is_right or not self.alike().is_right:
+            return ""
+        return next((name for name in HABITS if self.alike(name).is_right), "several")
+
+    def __str__(self) -> str:
+        return self.said if self.is_right else f"[{self.said} ≠ {self.expected}]"
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+class Item(NamedTuple):
+    """A row of a list."""
+
+    group: str  # part of speech, or register
+    text: str
+    words: list[Word]
+
+    @property
+    def is_right(self) -> bool:
+        return all(word.is_right for word in self.words)
 
 
-def align(expected: str, spoken: str) -> Pairs:
+def compared(expected: str, said: str) -> Word:
+    """Compare what is said with the nearest of the accepted variants."""
+    variants = (variant.strip().removeprefix("ʔ") for variant in ALTERNATIVES.split(expected))
+    return Word(expected, said, min((align(variant, said) for variant in variants), key=differences))
+
+
+def _alike(phones: str, habits: Iterable[str]) -> str:
+    variants = ALTERNATIVES.split(phones)
+    for habit in habits:
+        variants = [HABITS[habit].sub("", variant.strip()) for variant in variants]
+    return "|".join(variants)
+
+
+def align(expected: str, spoken: str) -> list[tuple[str, str]]:
     """Pair the phones of two pronunciations, each with its length, with the fewest differences."""
     wanted, said = (PHONE.findall(phones.replace("g", "ɡ").replace("ʷ", "w")) for phones in (expected, spoken))
-    pairs: Pairs = []
+    pairs: list[tuple[str, str]] = []
     for part in Levenshtein.opcodes(wanted, said):
         here, there = wanted[part.src_start : part.src_end], said[part.dest_start : part.dest_end]
         pairs += zip_longest(here, there, fillvalue="")
     return pairs
 
 
-def _differences(pairs: Pairs) -> int:
+def differences(pairs: Sequence[tuple[str, str]]) -> int:
     return sum(wanted != said for wanted, said in pairs)
+
+
+def line(name: str, items: Sequence[Item]) -> str:
+    """Write down the scores of a class of items."""
+    words = list(chain.from_iterable(item.words for item in items))
+    pairs = list(chain.from_iterable(word.pairs for word in words))
+    long, said = (sum(LONG in pair[side] for pair in pairs) for side in (0, 1))
+    found = sum(LONG in wanted and LONG in heard for wanted, heard in pairs)
+    f1 = 2 * found / max(long + said, 1)
+    return (
+        f"{name:24} items {share(items)}   words {share(words)}   "
+        f"phone error {100 * differences(pairs) / max(1, sum(bool(wanted) for wanted, _ in pairs)):.1f} %   "
+        f"length P R F1 {found / max(said, 1):.3f} {found / max(long, 1):.3f} {f1:.3f}   "
+        f"without length {share([word for word in words if LONG not in word.expected])}"
+    )
+
+
+def share(parts: Sequence[Word | Item]) -> str:
+    """Write how many of them are right."""
+    right = sum(part.is_right for part in parts)
+    return f"{right}/{len(parts)} = {100 * right / len(parts):.1f} %" if parts else "-"
 
 
 def spoken_words(text: str) -> list[str]:
@@ -112,75 +129,20 @@ def spoken_words(text: str) -> list[str]:
     return [word for word in said if word]
 
 
-@dataclass
-class Score:
-    """What a list gives: its kind, the results by class, and the items that are wrong."""
-
-    kind: str
-    results: dict[str, Result]
-    everything: Result
-    alike: Result  # everything with the habits taken as one
-    habits: Counter[str]  # words that differ in one of them alone
-    wrong: list[str]
-
-
-def score(path: Path, kind: str | None = None) -> Score:
-    rows = [line.split("\t") for line in path.read_text(encoding="utf-8").splitlines()]
-    rows = [[cell.strip() for cell in row] for row in rows if len(row) >= 2 and not row[0].startswith("#")]
-    kind = kind or _kind(rows[0])
-    results: dict[str, Result] = defaultdict(Result)
-    done = Score(kind, results, Result(), Result(), Counter(), [])
-    for row in rows:
-        group, item, pairs = _pairs(row, kind)
-        done.alike.add_item([(_alike(expected), _alike(said)) for expected, said in pairs])
-        results[group].add_item(pairs)
-        if not done.everything.add_item(pairs):
-            done.habits.update(filter(None, (_habit(expected, said) for expected, said in pairs)))
-            said = " ".join(said if _is_right(expected, said) else f"[{said} ≠ {expected}]" for expected, said in pairs)
-            done.wrong.append(f"{group}\t{item}\t{said}")
-    return done
-
-
-def _alike(phones: str, *habits: str) -> str:
-    """Return phones without what only a habit adds."""
-    variants = ALTERNATIVES.split(phones)
-    for habit in habits or HABITS:
-        variants = [HABITS[habit].sub("", variant.strip()) for variant in variants]
-    return "|".join(variants)
-
-
-def _habit(expected: str, said: str) -> str | None:
-    """Return the habit in which a word differs, if it differs in nothing else."""
-    if _is_right(expected, said) or not _is_right(_alike(expected), _alike(said)):
-        return None
-    alone = (name for name in HABITS if _is_right(_alike(expected, name), _alike(said, name)))
-    return next(alone, "several")
-
-
-def _is_right(expected: str, said: str) -> bool:
-    return Result().add_word(expected, said)
-
-
-def _kind(row: list[str]) -> str:
+def read(row: Sequence[str]) -> Item:
+    """Return a row of any kind of list with what is said."""
     if not WORD.search(row[0]):
-        return "sentences"
-    return "homographs" if WORD.search(row[1]) else "words"
-
-
-def _pairs(row: list[str], kind: str) -> tuple[str, str, list[tuple[str, str]]]:
-    """Return the class of an item, its text, and each expected word with what is said."""
-    if kind == "words":
+        expected = [word.strip(WORD_MARKS) for word in ALTERNATIVES.sub("|", row[2]).split()]
+        return Item(row[0], row[1], [compared(*pair) for pair in _aligned(expected, spoken_words(row[1]))])
+    if not WORD.search(row[1]):
         said = " ".join(spoken_words(row[0]))
-        return (row[2] if len(row) > 2 else "word"), row[0], [(row[1], said)]
-    if kind == "sentences":
-        expected, said_words = re.sub(r"\s*\|\s*", "|", row[2]).split(), spoken_words(row[1])
-        return row[0], row[1], _aligned([word.strip(WORD_MARKS) for word in expected], said_words)
+        return Item(row[2] if len(row) > 2 else "word", row[0], [compared(row[1], said)])
     sentence, word, expected_phones = row[:3]
     written = [token.strip("።፣፤፥፦፧" + WORD_MARKS) for token in sentence.split()]
     said_words = spoken_words(sentence)
     place = written.index(word) if word in written else 0
     said = said_words[place] if len(said_words) == len(written) else ""
-    return "homographs", f"{sentence}  ({word})", [(expected_phones, said)]
+    return Item("homographs", f"{sentence}  ({word})", [compared(expected_phones, said)])
 
 
 def _aligned(expected: list[str], said: list[str]) -> list[tuple[str, str]]:
@@ -201,18 +163,22 @@ def _aligned(expected: list[str], said: list[str]) -> list[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--kind", choices=("words", "sentences", "homographs"), help="default: by the columns")
     parser.add_argument("--wrong", type=int, default=0, help="how many wrong items to print")
     arguments = parser.parse_args()
-    done = score(arguments.file, arguments.kind)
-    print(f"{arguments.file.name}: {done.kind}")
-    for name, result in sorted(done.results.items()):
-        print(result.line(name))
-    print(done.everything.line("all"))
-    counts = ", ".join(f"{name} {done.habits[name]}" for name in (*HABITS, "several"))
+    rows = [row.split("\t") for row in arguments.file.read_text(encoding="utf-8").splitlines()]
+    items = [read([cell.strip() for cell in row]) for row in rows if len(row) >= 2 and not row[0].startswith("#")]
+    groups = defaultdict[str, list[Item]](list)
+    for item in items:
+        groups[item.group].append(item)
+    for name, members in [*sorted(groups.items()), ("all", items)]:
+        print(line(name, members))
+    habits = Counter(word.habit for item in items for word in item.words)
+    counts = ", ".join(f"{name} {habits[name]}" for name in (*HABITS, "several"))
     print(f"words that differ only in a habit: {counts}")
-    print(done.alike.line("all, habits as one"))
-    print(*done.wrong[: arguments.wrong], sep="\n")
+    alike = [item._replace(words=[word.alike() for word in item.words]) for item in items]
+    print(line("all, habits as one", alike))
+    for item in [item for item in items if not item.is_right][: arguments.wrong]:
+        print(item.group, item.text, " ".join(map(str, item.words)), sep="\t")
 
 
 if __name__ == "__main__":
