@@ -17,16 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from tools.untrained import (
-    GptSize,
-    VocoderSize,
-    new_config,
-    new_dvae,
-    new_vocoder,
-    write_config,
-    write_speakers,
-    write_weights,
-)
+from tools.untrained import new_config, new_dvae, new_vocoder, write_config, write_speakers, write_weights
 from utils.core import languages
 from utils.core.folders import replace_folder
 from utils.core.storage import file_lock, make_folder, read_text
@@ -143,7 +134,7 @@ def _one_thread() -> Iterator[None]:
 
 def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
     vocabulary = small_vocabulary(sizes.tokens)
-    config = new_config(GptSize(sizes.layers, sizes.dim, sizes.heads, CODES), vocabulary)
+    config = new_config(vocabulary, sizes.layers, sizes.dim, sizes.heads, CODES)
     write_config(folder, config, vocabulary)
     stats = torch.linspace(1.5, 3.0, 80)
     samples = synthetic_speech(CODES * 1024 / RATE, seed)
@@ -155,7 +146,7 @@ def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
         gpt = new_gpt(config.model_args, vocabulary).state_dict()
         gpt |= {name: weight * EMBEDDING_SCALE for name, weight in gpt.items() if name.endswith("_embedding.weight")}
         gpt = {name: weight.half() for name, weight in gpt.items()}
-    write_weights(folder, gpt, _views(new_vocoder(VocoderSize(sizes.dim)).state_dict()), stats)
+    write_weights(folder, gpt, _views(new_vocoder(sizes.dim).state_dict()), stats)
     write_speakers(folder, {name: _speaker(sizes.dim) for name in SPEAKERS})
 
 

@@ -6,7 +6,7 @@ import torch
 
 from tools import random_model
 from tools.tiny_voice.widen import widen
-from tools.untrained import MIN_FILTERS, VocoderSize, new_vocoder
+from tools.untrained import new_vocoder
 from utils.xtts.export import write_ready
 from utils.xtts.files import MODEL_FILE
 from utils.xtts.model import VOCODER_PREFIX, load_gpt
@@ -21,7 +21,7 @@ def build(folder: Path, layers: int = 1) -> Path:
     """Write a base and make a ready/ of it, whose vocabulary has [am]."""
     sizes = random_model.RandomModelSize(layers=layers)
     base = random_model.build(folder / "base", sizes=sizes)
-    narrow_vocoder(base / MODEL_FILE, VocoderSize(sizes.dim, CHANNELS, MIN_FILTERS))
+    narrow_vocoder(base / MODEL_FILE, sizes.dim)
     tokenizer = prepare_tokenizer(Vocabulary.load(base / "vocab.json"), "am")
     gpt = load_gpt(base, tokenizer)
     state = gpt.state_dict()
@@ -29,12 +29,12 @@ def build(folder: Path, layers: int = 1) -> Path:
     return write_ready(folder / "ready", base, state, tokenizer, None, {"made": "for a test"})
 
 
-def narrow_vocoder(path: Path, size: VocoderSize) -> None:
+def narrow_vocoder(path: Path, dim: int) -> None:
     """Replace the vocoder by a narrow one that is cheap to run; the speaker encoder stays."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(6)  # with most other seeds the sound is nearly constant
-        weights = widen(new_vocoder(size).state_dict(), size.dim)
+        weights = new_vocoder(dim, CHANNELS).state_dict()
+    narrow = {name: weight for name, weight in weights.items() if not name.startswith("speaker_encoder.")}
     stored = torch.load(path, weights_only=True)
-    speaks = {name: weight for name, weight in weights.items() if not name.startswith("speaker_encoder.")}
-    stored["model"] |= {VOCODER_PREFIX + name: weight for name, weight in speaks.items()}
+    stored["model"] |= {VOCODER_PREFIX + name: weight for name, weight in widen(narrow, dim).items()}
     torch.save(stored, path)

@@ -2,7 +2,7 @@
 
 python -m tools.tiny_voice pack .voice-kit                     # a folder for a machine with a GPU, or for idle cores
 python -m tools.tiny_voice assemble TRAINED FOLDER             # the voice with what the pack trained
-python -m tools.tiny_voice judge --json figures.json           # trains an independent phone recogniser first
+python -m tools.tiny_voice judge --json figures.json           # how well it speaks
 
 All commands need espeak-ng, and ``pack`` a C compiler.
 """
@@ -10,20 +10,18 @@ All commands need espeak-ng, and ``pack`` a C compiler.
 import argparse
 import json
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from tools.tiny_voice.espeak import EspeakError
 from tools.tiny_voice.speakers import JUDGED
-from utils.cli import demo
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import TINY_MODEL
 from utils.core.storage import write_atomically
+from utils.recognition.phone_recogniser import EMBEDDED
 from utils.studio.paths import TINY_VOICE
 
 
-def main(words: Sequence[str] | None = None) -> int:
+def main() -> int:
     """Run a command and return its exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m tools.tiny_voice",
@@ -32,88 +30,63 @@ def main(words: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True)
-    _add_pack(commands.add_parser("pack", allow_abbrev=False))
-    _add_assemble(commands.add_parser("assemble", allow_abbrev=False))
-    _add_judge(commands.add_parser("judge", allow_abbrev=False))
-    arguments = parser.parse_args(words)
+    packing, assembling, judging = (
+        commands.add_parser(name, allow_abbrev=False) for name in ("pack", "assemble", "judge")
+    )
+    for command in (packing, assembling, judging):
+        command.add_argument("--model", type=Path, default=TINY_MODEL, help="voice (default: the embedded one)")
+    packing.add_argument("folder", type=Path, help="folder of the pack")
+    packing.set_defaults(run=pack)
+    assembling.add_argument("trained", type=Path, help="folder that the pack wrote its results to")
+    assembling.add_argument("folder", type=Path, help="folder of the voice")
+    assembling.set_defaults(run=assemble)
+    judging.add_argument("--sentences", type=int, default=60, help="number of unseen sentences (default: 60)")
+    judging.add_argument("--speakers", nargs="+", default=JUDGED, help="who speaks them in turn (default: %(default)s)")
+    judging.add_argument(
+        "--versions", type=int, default=1, help="versions of a sentence; the best is used (default: 1)"
+    )
+    judging.add_argument("--recogniser", type=Path, default=EMBEDDED, help="weights of the judge of phones")
+    judging.add_argument("--fine-tune", action="store_true", help="also fine-tune it on three held-out speakers")
+    judging.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
+    judging.set_defaults(run=judge)
+    arguments = parser.parse_args()
     try:
-        return int(arguments.run(arguments))
+        arguments.run(arguments)
     except (AmharicTtsError, EspeakError) as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1
-
-
-def _add_pack(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, help="folder of the pack")
-    parser.add_argument(
-        "--model", type=Path, default=TINY_MODEL, help="voice to start from (default: the embedded one)"
-    )
-    parser.set_defaults(run=pack)
-
-
-def _add_assemble(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("trained", type=Path, help="folder that the pack wrote its results to")
-    parser.add_argument("folder", type=Path, help="folder of the voice")
-    parser.add_argument("--model", type=Path, default=TINY_MODEL, help="voice that the rest is taken from")
-    parser.set_defaults(run=assemble)
-
-
-def _add_judge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", type=Path, default=TINY_MODEL, help="model folder (default: the embedded voice)")
-    parser.add_argument("--sentences", type=int, default=60, help="number of unseen sentences (default: 60)")
-    parser.add_argument("--speakers", nargs="+", default=JUDGED, help="who speaks them in turn (default: %(default)s)")
-    parser.add_argument("--versions", type=int, default=1, help="versions per sentence; the best is used (default: 1)")
-    parser.add_argument("--work", type=Path, default=TINY_VOICE / "judges", help="folder of the trained recogniser")
-    parser.add_argument("--fine-tune", action="store_true", help="also fine-tune it on three held-out speakers")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
-    parser.set_defaults(run=judge)
-
-
-def pack(arguments: argparse.Namespace) -> int:
-    """Write the training pack."""
-    from tools.tiny_voice.pack import write_pack
-    from tools.tiny_voice.progress import Progress
-
-    write_pack(arguments.model, arguments.folder, Progress("pack", _print_to_stderr))
     return 0
 
 
-def assemble(arguments: argparse.Namespace) -> int:
+def pack(arguments: argparse.Namespace) -> None:
+    """Write the training pack."""
+    from tools.tiny_voice.pack import write_pack
+
+    write_pack(arguments.model, arguments.folder)
+
+
+def assemble(arguments: argparse.Namespace) -> None:
     """Write a voice from what was trained."""
     from tools.tiny_voice.assemble import assemble as write_voice
 
     write_voice(arguments.model, arguments.trained, arguments.folder)
-    return 0
 
 
-def judge(arguments: argparse.Namespace) -> int:
-    """Measure a voice with independent judges."""
-    from tools.tiny_voice import judges, report
-    from tools.tiny_voice.progress import Progress
+def judge(arguments: argparse.Namespace) -> None:
+    """Measure a voice."""
+    from tools.tiny_voice import judge as judging
 
-    progress = Progress("judge", _print_to_stderr)
-    work = arguments.work.resolve()
-    results = judges.judge(arguments.model, work, arguments.sentences, arguments.versions, progress, arguments.speakers)
-    print(report.judged(results))
-    _write_json(results, arguments.json)
+    work, count, versions = TINY_VOICE / "judges", arguments.sentences, arguments.versions
+    found = judging.judge(arguments.model, work, count, versions, arguments.speakers, arguments.recogniser)
+    print(judging.table(found, f"{count} unseen sentences"))
+    results: dict[str, object] = {"sentences": count, **found}
     if arguments.fine_tune:
-        from tools.tiny_voice.fine_tuning import judge_fine_tunings
-
-        amounts = arguments.sentences, arguments.versions
-        tuned = judge_fine_tunings(arguments.model, work, demo.PRESET, *amounts, progress)
+        tuned = judging.judge_fine_tunings(arguments.model, work, count, versions, arguments.recogniser)
+        for speaker, figures in tuned.items():
+            print(judging.table(figures, speaker))
         results["fine_tuned"] = tuned
-        print(json.dumps(tuned, indent=1))
-        _write_json(results, arguments.json)
-    return 0
-
-
-def _write_json(results: dict[str, Any], file: Path | None) -> None:
-    if file:
-        write_atomically(file, json.dumps(results, indent=1))
-
-
-def _print_to_stderr(message: str) -> None:
-    sys.stderr.write(f"{message}\n")
+    if arguments.json:
+        write_atomically(arguments.json, json.dumps(results, indent=1))
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Corpus:
     takes: int = 6  # speakers of each sentence
     phrases: int = 9_000  # pieces of the sentences, each by one speaker
     word_lists: int = 9_000  # words of the lexicon in any order
-    judged: int = 120  # held-out sentences, and as many held-out phrases, that losses are measured on
+    judged: int = 120  # held-out sentences that losses are measured on
     seed: int = 1
 
 
@@ -82,8 +82,6 @@ def choose_takes(settings: Corpus) -> list[Take]:
     return [
         *_sentences(train, settings.takes),
         *_phrases([*pieces, *lists], random),
-        *_evaluation(held_out, "sentence", settings.judged),
-        *_evaluation(_distinct(_piece_of(held_out, random), settings.judged), "phrase", settings.judged),
     ]
 
 
@@ -172,9 +170,3 @@ def _phrases(texts: Sequence[str], random: np.random.Generator) -> Iterator[Take
     for number, text in enumerate(texts):
         name = TURNS[int(random.integers(len(TURNS)))]
         yield Take(f"phrase-{number:05}-{name}", "phrase", "train", name, text)
-
-
-def _evaluation(texts: Sequence[str], kind: Kind, count: int) -> Iterator[Take]:
-    for number, text in enumerate(texts[:count]):
-        name = SPEAKERS[number % len(SPEAKERS)].name
-        yield Take(f"eval-{kind}-{number:05}-{name}", kind, "eval", name, text)

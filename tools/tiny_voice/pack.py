@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.parametrize import is_parametrized
+from tqdm import tqdm
 
 from tools.tiny_voice import corpus, kit
 from tools.tiny_voice.corpus import Corpus
@@ -24,7 +25,6 @@ from tools.tiny_voice.kit.clips import CODEC, TAKES, Take
 from tools.tiny_voice.kit.clips import LIBRARY as ESPEAK
 from tools.tiny_voice.kit.vocoder import Generator
 from tools.tiny_voice.pitch import track_pitch
-from tools.tiny_voice.progress import Progress
 from tools.tiny_voice.speakers import BY_NAME, OTHERS, SPEAKERS, Speaker, speak
 from utils.core.languages import AMHARIC
 from utils.core.storage import write_atomically
@@ -59,7 +59,7 @@ SILENT_AUDIO = "void *create_audio_device_object(){return 0;} " + " ".join(
 VOICES_OF_ALL = (*SPEAKERS, *OTHERS)
 
 
-def write_pack(base: Path, folder: Path, progress: Progress, corpus_settings: Corpus = CORPUS) -> None:
+def write_pack(base: Path, folder: Path, corpus_settings: Corpus = CORPUS) -> None:
     """Write the pack of a voice."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_code(folder)
@@ -69,11 +69,11 @@ def write_pack(base: Path, folder: Path, progress: Progress, corpus_settings: Co
         torch.save({name: weight.half() for name, weight in vocoder_weights(base).items()}, folder / VOCODER)
     codec = codec_weights(AudioEncoder.load(base))
     torch.save({name: weight.clone().contiguous() for name, weight in codec.items()}, folder / CODEC)
-    _write_voices(base, folder, progress)
-    takes = list(_takes(corpus_settings, Tokenizer.load(base), progress))
+    _write_voices(base, folder)
+    takes = list(_takes(corpus_settings, Tokenizer.load(base)))
     write_atomically(folder / TAKES, "".join(f"{take.line()}\n" for take in takes))
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    progress.say(f"{len(takes):,} takes, {size / 1e6:.1f} MB in {folder}")
+    print(f"{len(takes):,} takes, {size / 1e6:.1f} MB in {folder}")
 
 
 def _write_code(folder: Path) -> None:
@@ -130,14 +130,14 @@ def codec_weights(encoder: AudioEncoder) -> dict[str, Tensor]:
     return codec | {"codebook.embed": encoder.codebook.embed, "filters": filters, "stats": encoder.stats.flatten()}
 
 
-def _write_voices(base: Path, folder: Path, progress: Progress) -> None:
+def _write_voices(base: Path, folder: Path) -> None:
     """Let the voice hear some clips of each speaker, unless that was done."""
     if (folder / VOICES).is_file():
         return
     model, settings, path = open_model(base), ConditioningSettings.of(base), folder / "reference.wav"
     texts = sorted(corpus.read_sentences()["train"], key=len)[-REFERENCES:]
     prompts, embeddings = [], []
-    for speaker in progress.over(VOICES_OF_ALL, len(VOICES_OF_ALL)):
+    for speaker in tqdm(VOICES_OF_ALL, "voices"):
         heard = []
         for text in texts:
             audio.save(path, _say(text, speaker)[: HEARD_SECONDS * RATE], RATE)
@@ -159,7 +159,7 @@ def is_low(speaker: Speaker) -> bool:
     return bool(np.median(track.f0[track.voiced]) < LOW)
 
 
-def _takes(settings: Corpus, tokenizer: Tokenizer, progress: Progress) -> Iterator[Take]:
+def _takes(settings: Corpus, tokenizer: Tokenizer) -> Iterator[Take]:
     """Yield what is measured, then what the vocoder learns most from, then what the GPT learns from as well."""
     sentences = corpus.read_sentences()
     numbers = {speaker.name: number for number, speaker in enumerate(VOICES_OF_ALL)}
@@ -177,7 +177,7 @@ def _takes(settings: Corpus, tokenizer: Tokenizer, progress: Progress) -> Iterat
         return Take(f"{name}-{who}", numbers[who], phones, ids, *settings, block=block, heard=heard)
 
     def spoken(what: str, texts: Sequence[str]) -> Iterator[Take]:
-        for number, text in enumerate(progress.over(texts, len(texts))):
+        for number, text in enumerate(tqdm(texts, what)):
             yield take(f"{what}-{number}", text, BY_NAME[HEARD[number % len(HEARD)]])
 
     for one in spoken("unseen", sentences["eval"][: settings.judged]):
@@ -188,5 +188,5 @@ def _takes(settings: Corpus, tokenizer: Tokenizer, progress: Progress) -> Iterat
     rest = [take(f"heard-{number}", text, BY_NAME[name]) for number, text in enumerate(texts) for name in HEARD]
     yield from (rest[number] for number in random.permutation(len(rest)))
     others = [one for one in corpus.choose_takes(settings) if one.split == "train"]
-    for number in progress.over(random.permutation(len(others)), len(others)):
+    for number in tqdm(random.permutation(len(others)), "others"):
         yield take(others[number].name, others[number].text, BY_NAME[others[number].speaker])

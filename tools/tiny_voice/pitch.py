@@ -108,13 +108,3 @@ def _best_path(periods: Floats, strengths: Floats, rate: int) -> PitchTrack:
     rows, chosen = np.arange(len(path)), path - 1
     f0 = np.where(chosen >= 0, rate / periods[rows, chosen], 0.0)
     return PitchTrack(f0, np.where(chosen >= 0, strengths[rows, chosen], 0.0))
-
-
-def pitch_correlation(first: PitchTrack, second: PitchTrack) -> float:
-    """Return the correlation of log pitch over the frames where both are voiced; NaN for too few of them."""
-    size = min(len(first.f0), len(second.f0))
-    both = first.voiced[:size] & second.voiced[:size]
-    if both.sum() < 10:
-        return float("nan")
-    pitches = np.stack([np.log(track.f0[:size][both]) for track in (first, second)])
-    return float(np.corrcoef(pitches)[0, 1]) if pitches.std(axis=1).min() > 1e-6 else 0.0

@@ -11,23 +11,22 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tools.untrained import VocoderSize, new_vocoder
+from tools.untrained import new_vocoder
 
 LENGTH, DIRECTION = ".parametrizations.weight.original0", ".parametrizations.weight.original1"
-SPECTRUM = ".torch_spec."
 FILLER = 0.01  # for values that do not matter; a row of zeros would have no direction
 
 
 def widen(narrow: Mapping[str, Tensor], dim: int) -> dict[str, Tensor]:
-    """Return weights of a narrow HifiDecoder, for a GPT of ``dim`` channels, in coqui's shapes and half precision."""
+    """Return weights of a narrow generator, for a GPT of ``dim`` channels, in coqui's shapes and half precision."""
     small = {name: weight.detach().float().cpu() for name, weight in narrow.items()}
-    shapes = {name: weight.shape for name, weight in new_vocoder(VocoderSize(dim)).state_dict().items()}
+    shapes = {name: weight.shape for name, weight in new_vocoder(dim).state_dict().items()}
     wide: dict[str, Tensor] = {}
     for name, weight in small.items():
         if name.endswith(LENGTH):
             wide |= _widen_normalized(name.removesuffix(LENGTH), small, shapes)
         elif not name.endswith(DIRECTION):
-            wide[name] = _widen_plain(name, weight, shapes[name])
+            wide[name] = _widen_plain(weight, shapes[name])
     return {name: wide[name] for name in small}
 
 
@@ -60,29 +59,8 @@ def _overlapping_columns(weight: Tensor, shape: torch.Size) -> Tensor:
     return run.as_strided(shape, [taps, inputs * taps, 1])
 
 
-def _widen_plain(name: str, weight: Tensor, shape: torch.Size) -> Tensor:
+def _widen_plain(weight: Tensor, shape: torch.Size) -> Tensor:
     """Widen a weight without weight norm."""
-    if SPECTRUM in f".{name}" or not weight.ndim:
-        return weight if weight.ndim else weight.long()
-    if name == "speaker_encoder.fc.weight":
-        return _widen_pooled(weight, shape)
-    if name.startswith("speaker_encoder.layer") and weight.ndim == 4:
-        return _overlapping_rows(weight.half(), shape)  # the norm behind it silences the other outputs
-    kind = torch.float16 if weight.ndim > 1 else torch.float32  # variances may be too small for half precision
-    filled = torch.full(shape, float(name.endswith("running_var")), dtype=kind)
-    filled[tuple(slice(size) for size in weight.shape)] = weight.to(kind)
-    return filled
-
-
-def _widen_pooled(weight: Tensor, shape: torch.Size) -> Tensor:
-    """Widen the last layer of the speaker encoder, whose inputs are all means and then all deviations.
-
-    Each row continues into the next one there too: a silent deviation is 0.003, too little to be noticed.
-    """
-    narrow, wide = weight.shape[1] // 2, shape[1] // 2
-    row = wide + narrow
-    run = torch.zeros((shape[0] - 1) * row + shape[1], dtype=torch.float16)
-    filled = run.as_strided(shape, (row, 1))
-    filled[:, :narrow] = weight[:, :narrow].half()
-    filled[:, wide:row] = weight[:, narrow:].half()
+    filled = torch.zeros(shape, dtype=torch.float16 if weight.ndim > 1 else torch.float32)
+    filled[tuple(slice(size) for size in weight.shape)] = weight.to(filled.dtype)
     return filled

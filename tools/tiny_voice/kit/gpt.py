@@ -169,7 +169,7 @@ class Lesson:
 
     def step(self, _: float, random: np.random.Generator) -> Iterator[tuple[str, Tensor]]:
         begin = int(random.integers(0, max(1, len(self.order) - self.size)))
-        batch = self._batch(self.order[begin : begin + self.size], random)
+        batch = self.batch(self.order[begin : begin + self.size], random)
         with autocast(batch.prompts.device):
             text, audio = self.gpt.losses(batch)
         yield "gpt", audio + TEXT_WEIGHT * text
@@ -192,9 +192,10 @@ class Lesson:
         torch.save({name: weight.cpu().half() for name, weight in weights.items()}, path)
 
     def _unseen(self) -> Batch:
-        return self._batch(self.clips.select(unseen=True)[:JUDGED], np.random.default_rng(0))
+        return self.batch(self.clips.select(unseen=True)[:JUDGED], np.random.default_rng(0))
 
-    def _batch(self, numbers: Ids, random: np.random.Generator) -> Batch:
+    def batch(self, numbers: Ids, random: np.random.Generator) -> Batch:
+        """Join clips, each with one of the prompts of its voice."""
         takes = [self.clips.takes[number] for number in numbers]
         drawn = random.integers(0, self.prompts.shape[1], len(takes))
         prompts = self.prompts[[take.speaker for take in takes], drawn].float()
@@ -219,16 +220,13 @@ def train(lesson: Lesson, training: Training, path: Path) -> Gpt:
 def latents(gpt: Gpt, clips: Clips, prompts: Tensor) -> npt.NDArray[np.float16]:
     """Return one latent for each code of all clips: the state that predicts it."""
     found = np.zeros((len(clips.codes), prompts.shape[-1]), np.float16)
+    lesson, random = Lesson(gpt, clips, prompts, TOGETHER), np.random.default_rng(0)
     order = np.argsort(np.diff(clips.first), kind="stable")
-    random = np.random.default_rng(0)
     for begin in range(0, len(order), TOGETHER):
         numbers = order[begin : begin + TOGETHER]
-        takes = [clips.takes[number] for number in numbers]
-        heard = prompts[[take.speaker for take in takes], random.integers(0, prompts.shape[1], len(takes))].float()
-        batch = gpt.batch([take.ids for take in takes], [clips.codes_of(number) for number in numbers], heard)
-        hidden = gpt(batch).half().cpu().numpy()
+        hidden = gpt(lesson.batch(numbers, random)).half().cpu().numpy()
         for row, number in enumerate(numbers):
-            before = len(takes[row].ids) + 2
+            before = len(clips.takes[number].ids) + 2
             first, last = clips.first[number : number + 2]
             found[first:last] = hidden[row, before : before + last - first]
     return found
