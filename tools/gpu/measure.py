@@ -10,9 +10,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,6 @@ import torch
 if TYPE_CHECKING:
     from utils.config import TrainConfig
     from utils.speech.decoder import Decoder
-    from utils.speech.types import Sentence
     from utils.training.data_loader import Update
     from utils.training.model_size import ClipSize, ModelSize
     from utils.training.packing import PackedBatch
@@ -355,19 +354,9 @@ def resume() -> None:
     write_dataset(folder / "dataset")
 
     def child(name: str, more: dict[str, str], kill_at: int = 999) -> int:
-        words = [
-            sys.executable,
-            "-m",
-            "tools.gpu.measure",
-            "train_once",
-            "--device",
-            ARGS.device,
-            str(folder),
-            name,
-            str(kill_at),
-        ]
-        hidden = {} if CUDA else {"CUDA_VISIBLE_DEVICES": ""}
-        done = subprocess.run(words, env={**os.environ, **hidden, **more}, capture_output=True, text=True, check=False)
+        words = f"-m tools.gpu.measure train_once --device {ARGS.device} {folder} {name} {kill_at}".split()
+        environment = {**os.environ, **({} if CUDA else {"CUDA_VISIBLE_DEVICES": ""}), **more}
+        done = subprocess.run([sys.executable, *words], env=environment, capture_output=True, text=True, check=False)
         if done.returncode not in (0, -9):
             print(done.stdout[-1500:], done.stderr[-3000:], flush=True)
         return done.returncode
@@ -380,22 +369,17 @@ def resume() -> None:
         worst = max(float((one[k].float() - other[k].float()).abs().max()) for k in one)
         return all(torch.equal(one[k], other[k]) for k in one), worst
 
-    variants = [("", dict[str, str]())]
-    if not ARGS.toy:
-        variants.append((" deterministic", {"DETERMINISTIC": "1"}))
-    for mark, more in variants:
+    for mark in ("",) if ARGS.toy else ("", "-deterministic"):
 
         def row() -> None:
+            more = {"DETERMINISTIC": "1"} if mark else {}
             codes = [
-                child(f"a{mark}", more),
-                child(f"b{mark}", more),
-                child(f"c{mark}", more, 5),
-                child(f"c{mark}", more),
+                child(f"{name}{mark}", more, kill_at) for name, kill_at in zip("abcc", (999, 999, 5, 999), strict=True)
             ]
-            a, b, c = (weights(f"{n}{mark}") for n in "abc")
-            report("resume" + mark, codes=codes, twice_the_same=same(a, b), killed_the_same=same(a, c))
+            a, b, c = (weights(f"{name}{mark}") for name in "abc")
+            report(f"resume{mark}", codes=codes, twice_the_same=same(a, b), killed_the_same=same(a, c))
 
-        attempt("resume" + mark, row)
+        attempt(f"resume{mark}", row)
 
 
 # --- speech ---
@@ -417,14 +401,11 @@ def speech() -> None:
     voice = torch.randn(1, 32, size.dim) * 0.1
     text = TokenizedText("", "", "", "", (), tuple(range(5, 65)), ())
 
-    def sentences(count: int, seed: int = 0) -> "list[Sentence]":
-        return [Sentence(text, seed=seed + n, max_codes=codes) for n in range(count)]
-
     def generate(decoder: "Decoder", count: int, seed: int = 0) -> tuple[float, float, list[list[int]]]:
         wait()
         began = time.perf_counter()
         with closing(decoder.request(voice, SpeechConfig(batch_size=count))) as request:
-            made = [request.add(s) for s in sentences(count, seed)]
+            made = [request.add(Sentence(text, seed=seed + n, max_codes=codes)) for n in range(count)]
             request.wait(lambda: bool(made[0].codes))
             first = time.perf_counter() - began
             request.wait(lambda: all(m.finished for m in made))
@@ -436,13 +417,13 @@ def speech() -> None:
 
         def row() -> None:
             decoder = Decoder(gpt, kind, str(DEVICE))
-            said: dict[tuple[bool, int], list[list[int]]] = {}
-            for graphs in (False, True) if CUDA else (False,):
-                decoder.uses_graphs = graphs
-                for count in (1, 2) if ARGS.toy else (1, 8, 32):
+            for count in (1, 2) if ARGS.toy else (1, 8, 32):
+                said = []
+                for graphs in (False, True) if CUDA else (False,):
+                    decoder.uses_graphs = graphs
                     cold = generate(decoder, count)
-                    runs = [generate(decoder, count) for _ in range(2)]
-                    first, whole, said[graphs, count] = min(runs, key=lambda r: r[1])
+                    first, whole, found = min((generate(decoder, count) for _ in range(2)), key=lambda run: run[1])
+                    said.append(torch.tensor(found))
                     report(
                         "decoding",
                         precision=kind,
@@ -454,32 +435,13 @@ def speech() -> None:
                         mib=peak(),
                         held_mib=reserved(),
                     )
-            for (graphs, count), wanted in said.items():
-                if graphs:
-                    same = sum(
-                        x == y
-                        for p, q in zip(wanted, said[False, count], strict=True)
-                        for x, y in zip(p, q, strict=False)
-                    )
-                    report("graphs against none", precision=kind, sentences=count, same=same, of=sum(map(len, wanted)))
-            alone = generate(decoder, 1, 7)[2][0]
-            found: dict[int, list[int]] = {}
-            threads = [
-                threading.Thread(target=lambda n=n: found.__setitem__(n, generate(decoder, 1 + n % 3, 7)[2][0]))
-                for n in range(6)
-            ]
-            before = reserved()
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join(60)
-            report(
-                "six callers at once",
-                precision=kind,
-                same=sum(v == alone for v in found.values()),
-                of=6,
-                grew_mib=reserved() - before,
-            )
+                same = int((said[0] == said[-1]).sum())
+                report("graphs against none", precision=kind, sentences=count, same=same, of=said[0].numel())
+            alone, before = generate(decoder, 1, 7)[2][0], reserved()
+            with ThreadPoolExecutor(6) as pool:
+                found = list(pool.map(lambda n: generate(decoder, 1 + n % 3, 7)[2][0], range(6)))
+            same = sum(codes == alone for codes in found)
+            report("six callers at once", precision=kind, same=same, of=6, grew_mib=reserved() - before)
 
         attempt(f"decoding {kind}", row)
     attempt("vocoder", vocoder)

@@ -22,13 +22,13 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from tools.tiny_voice.audio import render, trim_silence
 from tools.tiny_voice.corpus import MARK, read_sentences
 from tools.tiny_voice.grid import move_to_grid
+from tools.tiny_voice.kit.clips import trimmed
 from tools.tiny_voice.pack import is_low
 from tools.tiny_voice.pitch import PitchTrack, track_pitch
 from tools.tiny_voice.sample import write_recording
-from tools.tiny_voice.speakers import BY_NAME, HELD_OUT, Speaker
+from tools.tiny_voice.speakers import BY_NAME, HELD_OUT, Speaker, say
 from utils.cli import demo
 from utils.config import SpeechConfig
 from utils.core.batching import evenly_spaced
@@ -121,7 +121,7 @@ class Voice:
                 for text, speech in zip(own[first:], made, strict=False):
                     self.seconds += speech.seconds
                     ended = all(one.ended for one in speech.utterances)
-                    said.append(Heard(text, name, trim_silence(speech.samples), ended))
+                    said.append(Heard(text, name, trimmed(speech.samples), ended))
         return said
 
 
@@ -194,10 +194,10 @@ def judge(
     for name, own in in_turn(texts, speakers):
         block = 1 + is_low(BY_NAME[name])
         for text in own:
-            sound = render(text, BY_NAME[name])
+            sound = trimmed(say(text, BY_NAME[name]))
             moved = move_to_grid(sound, track_pitch(sound, RATE), block=block)
             for system, samples in (("espeak", sound), ("grid", moved)):
-                systems[system].append(Heard(text, name, trim_silence(resample(samples, RATE, OUTPUT_RATE))))
+                systems[system].append(Heard(text, name, resample(samples, RATE, OUTPUT_RATE)))
     systems["free"] = voice.speak(texts, references)
     factor = voice.work_seconds / max(voice.seconds, 1e-9)
     judges = Judges(recogniser, references)
@@ -208,7 +208,7 @@ def judge(
     marked = [word[:2] + MARK + word[2:] for word in PAIRS]
     plain, long = (voice.speak(words, references) for words in (PAIRS, marked))
     found["free"]["longer_ms"] = usual(1e3 * (b.seconds - a.seconds) for a, b in zip(plain, long, strict=True))
-    rendered = [[render(word, BY_NAME[speakers[0]]).size / RATE for word in words] for words in (PAIRS, marked)]
+    rendered = [[trimmed(say(word, BY_NAME[speakers[0]])).size / RATE for word in words] for words in (PAIRS, marked)]
     found["espeak"]["longer_ms"] = usual(1e3 * np.subtract(rendered[1], rendered[0]))
     return found | {"free": found["free"] | {"real_time_factor": round(factor, 3)}}
 
@@ -230,8 +230,8 @@ def judge_fine_tunings(
         references = {speaker.name: demo.reference_clip(project)}
         judges = Judges(recogniser, references)
         frame_rate = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
-        sounds = [resample(render(text, speaker), RATE, OUTPUT_RATE) for text in texts]
-        real = [Heard(text, speaker.name, trim_silence(sound)) for text, sound in zip(texts, sounds, strict=True)]
+        sounds = [resample(trimmed(say(text, speaker)), RATE, OUTPUT_RATE) for text in texts]
+        real = [Heard(text, speaker.name, sound) for text, sound in zip(texts, sounds, strict=True)]
         before, after = (Voice(each, work, versions).speak(texts, references) for each in (folder, project.ready))
         likeness = [judges.similarities(said) for said in (before, after)]
         more = usual(own > base for base, own in zip(*likeness, strict=True))
@@ -268,7 +268,7 @@ def _reference(work: Path, speaker: Speaker) -> Path:
     path = work / f"{speaker.name}.wav"
     if not path.is_file():
         texts = sorted(read_sentences()["train"], key=len)[-2:]
-        audio.save(path, np.concatenate([render(text, speaker) for text in texts])[: 8 * RATE], RATE)
+        audio.save(path, np.concatenate([trimmed(say(text, speaker)) for text in texts])[: 8 * RATE], RATE)
     return path
 
 

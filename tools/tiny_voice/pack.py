@@ -25,11 +25,10 @@ from tools.tiny_voice.kit.clips import CODEC, TAKES, Take
 from tools.tiny_voice.kit.clips import LIBRARY as ESPEAK
 from tools.tiny_voice.kit.vocoder import Generator
 from tools.tiny_voice.pitch import track_pitch
-from tools.tiny_voice.speakers import BY_NAME, OTHERS, SPEAKERS, Speaker, speak
+from tools.tiny_voice.speakers import BY_NAME, OTHERS, SPEAKERS, Speaker, say
 from utils.core.languages import AMHARIC
 from utils.core.storage import write_atomically
 from utils.media import audio
-from utils.media.audio import Samples
 from utils.media.rates import RATE
 from utils.speech.loading import open_model
 from utils.speech.voices import ConditioningSettings, encode_speaker
@@ -140,7 +139,7 @@ def _write_voices(base: Path, folder: Path) -> None:
     for speaker in tqdm(VOICES_OF_ALL, "voices"):
         heard = []
         for text in texts:
-            audio.save(path, _say(text, speaker)[: HEARD_SECONDS * RATE], RATE)
+            audio.save(path, say(text, speaker)[: HEARD_SECONDS * RATE], RATE)
             heard.append(encode_speaker(model, [path], settings))
         prompts.append(torch.cat([one["prompt"] for one in heard]))
         embeddings.append(torch.stack([one["embedding"][0] for one in heard]).mean(0))
@@ -148,14 +147,9 @@ def _write_voices(base: Path, folder: Path) -> None:
     torch.save({"prompts": torch.stack(prompts).half(), "embeddings": torch.stack(embeddings).half()}, folder / VOICES)
 
 
-def _say(text: str, speaker: Speaker) -> Samples:
-    pack = pack_for(AMHARIC.code)
-    return speak(pack.phonemize(pack.normalize(text)), speaker).samples
-
-
 def is_low(speaker: Speaker) -> bool:
     """Tell whether a speaker needs pairs of codes for pitch steps that are small enough."""
-    track = track_pitch(_say(PROBE, speaker), RATE)
+    track = track_pitch(say(PROBE, speaker), RATE)
     return bool(np.median(track.f0[track.voiced]) < LOW)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from tools.tiny_voice.audio import render
 from tools.tiny_voice.corpus import read_sentences
-from tools.tiny_voice.speakers import Speaker
+from tools.tiny_voice.kit.clips import trimmed
+from tools.tiny_voice.speakers import Speaker, say
 from utils.core.batching import evenly_spaced
 from utils.core.storage import make_folder, write_atomically
 from utils.media.audio import Samples, resample
@@ -41,7 +41,7 @@ def _spoken(speaker: Speaker) -> Iterator[tuple[str, Samples]]:
     random = np.random.default_rng(SEED)
     left = SECONDS
     for text in evenly_spaced(read_sentences()["train"], DRAWN):
-        samples = render(text, speaker.varied(random))
+        samples = trimmed(say(text, speaker.varied(random)))
         left -= samples.size / RATE + PAUSE
         if left < 0:
             return

@@ -5,9 +5,11 @@ from functools import cache
 
 import numpy as np
 
-from tools.tiny_voice.espeak import Espeak, Phone, Speech
-from utils.media.audio import resample
+from tools.tiny_voice.espeak import Espeak
+from utils.core.languages import AMHARIC
+from utils.media.audio import Samples, resample
 from utils.media.rates import RATE
+from utils.xtts.language_packs import pack_for
 
 
 @dataclass(frozen=True)
@@ -87,11 +89,14 @@ def _espeak() -> Espeak:
     return Espeak()
 
 
-def speak(phones: str, speaker: Speaker) -> Speech:
+def speak(phones: str, speaker: Speaker) -> Samples:
     """Speak phones with punctuation, as ``phonemize`` writes them."""
     pace = round(speaker.pace / speaker.warp)
     speech = _espeak().speak(phones, speaker.variant, pitch=speaker.pitch, pace=pace, range=speaker.range)
-    if speaker.warp == 1:
-        return speech
-    phones_at = [Phone(phone.name, phone.start / speaker.warp, phone.end / speaker.warp) for phone in speech.phones]
-    return Speech(resample(speech.samples, round(RATE * speaker.warp), RATE), phones_at)
+    return resample(speech.samples, round(RATE * speaker.warp), RATE) if speaker.warp != 1 else speech.samples
+
+
+def say(text: str, speaker: Speaker) -> Samples:
+    """Speak a text as our front end reads it."""
+    pack = pack_for(AMHARIC.code)
+    return speak(pack.phonemize(pack.normalize(text)), speaker)

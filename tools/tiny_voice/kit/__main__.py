@@ -6,7 +6,6 @@ precision, their curves, and a summary. An interrupted training goes on from its
 
 import argparse
 import json
-import os
 import shutil
 import time
 from pathlib import Path
@@ -34,11 +33,6 @@ def main() -> None:
     parser.add_argument("--clips", type=int, help="only so many (default: all)")
     parser.add_argument("--batch", type=int, default=64, help="clips of an update of the GPT")
     parser.add_argument("--crops", type=int, default=48, help="pieces of an update of the vocoder")
-    parser.add_argument("--codes", type=int, default=16, help="codes of a piece")
-    parser.add_argument("--gpt-rate", type=float, default=8e-4)
-    parser.add_argument("--vocoder-rate", type=float, default=1e-3)
-    parser.add_argument("--channels", type=int, nargs=5, default=vocoder.CHANNELS)
-    parser.add_argument("--cores", type=int, default=os.cpu_count())
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     arguments = parser.parse_args()
     arguments.work = arguments.work or arguments.out
@@ -53,24 +47,23 @@ def train(arguments: argparse.Namespace) -> None:
     pack, work, out, device = arguments.pack, arguments.work, arguments.out, torch.device(arguments.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
     torch.backends.cudnn.benchmark = True
-    clips = Clips.load(pack, work, arguments.clips, arguments.cores)
+    clips = Clips.load(pack, work, arguments.clips)
     summary = {"clips": len(clips.takes), "hours": round(len(clips.sound) / 22_050 / 3600, 2)}
     summary["rendered_in"] = round(time.monotonic() - began)
     print(json.dumps(summary), flush=True)
     voices = torch.load(pack / VOICES, map_location=device, weights_only=True)
     model = gpt.Gpt(torch.load(pack / BASE, weights_only=True)).to(device)
     lesson = gpt.Lesson(model, clips, voices["prompts"], arguments.batch)
-    rates = {"gpt": arguments.gpt_rate}
-    training = Training(work, "gpt", {"gpt": model}, rates, arguments.gpt_seconds, arguments.every)
+    training = Training(work, "gpt", {"gpt": model}, {"gpt": gpt.RATE}, arguments.gpt_seconds, arguments.every)
     model = gpt.train(lesson, training, out / GPT)
     torch.manual_seed(0)
-    generator = vocoder.Generator(voices["prompts"].shape[-1], arguments.channels).to(device)
+    generator = vocoder.Generator(voices["prompts"].shape[-1]).to(device)
     if (pack / VOCODER).is_file():  # what an earlier training left
         generator.load_state_dict(torch.load(pack / VOCODER, weights_only=True))
     found = gpt.latents(model, clips, voices["prompts"])
-    pieces = vocoder.Lesson(generator, clips, found, voices["embeddings"], arguments.crops, arguments.codes)
+    pieces = vocoder.Lesson(generator, clips, found, voices["embeddings"], arguments.crops)
     seconds = arguments.vocoder_seconds or arguments.seconds - (time.monotonic() - began)
-    vocoder.train(pieces, work, out / VOCODER, seconds, arguments.every, arguments.vocoder_rate)
+    vocoder.train(pieces, work, out / VOCODER, seconds, arguments.every)
     summary["seconds"] = round(time.monotonic() - began)
     (out / "summary.json").write_text(json.dumps(summary), "utf-8")
     if out != work:

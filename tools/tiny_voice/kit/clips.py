@@ -3,10 +3,10 @@
 import hashlib
 import json
 import multiprocessing
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Self, TypeVar
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,6 @@ PEAK = 10 ** (-1 / 20)
 FULL = 32767
 
 Sound = npt.NDArray[np.float32]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -78,14 +77,14 @@ class Clips:
     first: npt.NDArray[np.int64]
 
     @classmethod
-    def load(cls, pack: Path, work: Path, amount: int | None, cores: int) -> Self:
+    def load(cls, pack: Path, work: Path, amount: int | None) -> Self:
         """Read the clips of a pack from the work folder; render them first if they are not there."""
         lines = (pack / TAKES).read_text("utf-8").splitlines()[:amount]
         takes = [Take(**json.loads(line)) for line in lines]
         digest = hashlib.blake2b("\n".join(lines).encode(), digest_size=8).hexdigest()
         names = [work / f"{name}-{digest}.npy" for name in ("sound", "codes", "first")]
         if not names[-1].is_file():
-            sounds, codes = zip(*_render(pack, takes, cores), strict=True)
+            sounds, codes = zip(*_render(pack, takes), strict=True)
             first = np.cumsum([0, *map(len, codes)])
             for path, array in zip(names, (np.concatenate(sounds), np.concatenate(codes), first), strict=True):
                 np.save(path, array)
@@ -108,7 +107,7 @@ def speak(take: Take, espeak: Espeak) -> Sound:
     random = np.random.default_rng(int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest()))
     pace = round(take.pace / take.warp)
     spoken = espeak.speak(take.phones, take.variant, pitch=take.pitch, pace=pace, range=take.range).samples
-    sound = _trimmed(_slower(spoken, take.warp))
+    sound = trimmed(_slower(spoken, take.warp))
     before, after = (round(random.uniform(0, PADDING) * RATE) for _ in range(2))
     size = before + len(sound) + after
     return np.pad(sound, (before, after + -size % CODE))
@@ -120,19 +119,13 @@ def to_grid(sound: Sound, take: Take) -> Sound:
     return move_to_grid(sound, track, steady(track) if take.steady and track.voiced.any() else None, take.block)
 
 
-def _render(
-    pack: Path, takes: Sequence[Take], cores: int
-) -> Iterator[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]]:
+def _render(pack: Path, takes: Sequence[Take]) -> Iterator[tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]]:
     context = multiprocessing.get_context("spawn")  # each process has an espeak-ng of its own
-    with context.Pool(cores, _begin, (pack,)) as pool:
-        yield from _counted(pool.imap(_render_one, takes, chunksize=20), len(takes))
-
-
-def _counted(items: Iterable[T], total: int) -> Iterator[T]:
-    for done, item in enumerate(items, 1):
-        yield item
-        if done % 1000 == 0 or done == total:
-            print(f"{done:,} of {total:,} clips", flush=True)
+    with context.Pool(None, _begin, (pack,)) as pool:  # on all cores
+        for done, rendered in enumerate(pool.imap(_render_one, takes, chunksize=20), 1):
+            yield rendered
+            if done % 1000 == 0 or done == len(takes):
+                print(f"{done:,} of {len(takes):,} clips", flush=True)
 
 
 class _Worker:
@@ -153,7 +146,7 @@ def _render_one(take: Take) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16
     return np.round(sound.clip(-1, 1) * FULL).astype(np.int16), _Worker.codec.encode(sound)
 
 
-def _trimmed(sound: Sound) -> Sound:
+def trimmed(sound: Sound) -> Sound:
     """Cut off the silence at both ends but for a little, and bring what is left to one level."""
     loudest = max(float(np.abs(sound).max(initial=0)), 1e-9)
     loud = np.flatnonzero(np.abs(sound) > QUIET * loudest)

@@ -19,6 +19,7 @@ from tools.tiny_voice.kit.clips import Clips
 from tools.tiny_voice.kit.clock import Figures, Training, autocast
 
 START_TEXT, STOP_TEXT = 237, 0
+RATE = 8e-4  # highest learning rate
 TEXT_WEIGHT = 0.01  # of the loss of the text, as in coqui's training
 IGNORED = -1
 JUDGED = 64  # clips that the loss is measured on

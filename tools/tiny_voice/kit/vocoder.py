@@ -30,6 +30,8 @@ STEADY, ADVERSARIAL = 0.08, 0.68  # shares of the time until speech of many pitc
 OTHERS = 0.2  # share of the crops from voices that are not among those learnt most from
 EDGE = 1  # codes at both ends of a crop that are context only
 JUDGED = 48  # crops that are measured
+CODES = 16  # of a piece
+RATE = 1e-3  # highest learning rate; a quarter of it for the discriminators
 SEGMENT = 8192  # samples that the discriminators see
 
 
@@ -92,7 +94,6 @@ class Lesson:
         latents: One row for each code of the clips.
         voices: Embedding of each voice.
         crops: Pieces of an update.
-        codes: Codes of a piece.
     """
 
     def __init__(
@@ -102,14 +103,13 @@ class Lesson:
         latents: npt.NDArray[np.float16],
         voices: Tensor,
         crops: int,
-        codes: int,
     ) -> None:
-        self.generator, self.clips, self.crops, self.codes = generator, clips, crops, codes
+        self.generator, self.clips, self.crops = generator, clips, crops
         self.device = voices.device
         self.latents, self.voices = torch.from_numpy(latents).to(self.device), voices
         self.sound = torch.from_numpy(np.array(clips.sound)).to(self.device)
         self.discriminators = Discriminators().to(self.device)
-        long = np.diff(clips.first) >= codes
+        long = np.diff(clips.first) >= CODES
         learnt = [number for number in clips.select(heard=True) if long[number]]
         self.others = [number for number in clips.select(heard=False) if long[number]]
         self.steady = [number for number in learnt if clips.takes[number].steady]
@@ -156,14 +156,14 @@ class Lesson:
     def _pieces(self, numbers: Sequence[int], random: np.random.Generator) -> tuple[Tensor, Tensor, Tensor]:
         """Return latents, voices and sounds of a random piece of each clip."""
         first = self.clips.first
-        starts = [int(random.integers(first[number], first[number + 1] - self.codes + 1)) for number in numbers]
-        latents = torch.stack([self.latents[start : start + self.codes] for start in starts]).float()
-        sounds = torch.stack([self.sound[start * CODE : (start + self.codes) * CODE] for start in starts])
+        starts = [int(random.integers(first[number], first[number + 1] - CODES + 1)) for number in numbers]
+        latents = torch.stack([self.latents[start : start + CODES] for start in starts]).float()
+        sounds = torch.stack([self.sound[start * CODE : (start + CODES) * CODE] for start in starts])
         voices = self.voices[[self.clips.takes[number].speaker for number in numbers]]
         return latents, voices.float(), sounds.float() / FULL
 
 
-def train(lesson: Lesson, work: Path, path: Path, seconds: float, every: float, rate: float) -> None:
+def train(lesson: Lesson, work: Path, path: Path, seconds: float, every: float) -> None:
     """Train for a time; the averaged generator is written at every save."""
 
     def measure(module: nn.Module) -> Figures:
@@ -171,7 +171,7 @@ def train(lesson: Lesson, work: Path, path: Path, seconds: float, every: float, 
         return lesson.measure(module)
 
     modules = {"generator": lesson.generator, "discriminators": lesson.discriminators}
-    training = Training(work, "vocoder", modules, {"generator": rate, "discriminators": rate / 4}, seconds, every)
+    training = Training(work, "vocoder", modules, {"generator": RATE, "discriminators": RATE / 4}, seconds, every)
     training.run(lesson.step, measure)
 
 
