@@ -18,13 +18,11 @@ PROGRAMS = {  # by name: what is typed; those for a GPU end with -gpu
     "training": "training.py --clips 32",
     "training-12x768": "training.py --layers 12 --dim 768 --clips 16 --rounds 2",
     "training-30x1024": "training.py --layers 30 --dim 1024 --batch 2 --clips 4 --rounds 2 --sequential",
-    "switches": "training.py --switches",
     "speech": "speech.py",
     "speech-small": "speech.py --layers 6 --dim 512",
     "decoding": "decoding.py --layers 6 --dim 512",
     "serving": "serving.py --seconds 600",
     "training-gpu": "training.py --device cuda --layers 30 --dim 1024 --rounds 7",
-    "switches-gpu": "training.py --device cuda --layers 30 --dim 1024 --switches",
     "speech-gpu": "speech.py --device cuda --precisions fp32 fp16 --sentences 32",
     "decoding-gpu": "decoding.py --device cuda --precisions fp32 fp16",
 }
@@ -54,8 +52,7 @@ def main() -> int:
     told = []
     for name in options.only or [name for name in PROGRAMS if name.endswith("-gpu") == on_gpu]:
         program, *words = PROGRAMS[name].split()
-        if options.toy:
-            words += TOYS[program].split() + (["--switches", "baseline", "Adafactor"] if "--switches" in words else [])
+        words += TOYS[program].split() if options.toy else []
         command = [sys.executable, f"benchmarks/{program}", *words, "--results", str(folder.resolve())]
         print(f"\n=== {name}: {shlex.join(command[1:])}", flush=True)
         began = time.monotonic()

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +75,7 @@ class Coqui:
     @torch.no_grad()
     def measure(self) -> Times:
         """Time the first code of a sentence, each further one, and a code of the second pass."""
-        first, whole = (self._clocked(lambda count=count: self._speak(count)) for count in (1, self.codes))
+        first, whole = (self._clocked(partial(self._speak, count)) for count in (1, self.codes))
         codes = torch.randint(0, 1024, (1, self.codes), device=self.device)
         lengths = torch.tensor([TOKENS]), torch.tensor([self.codes * 1024])
 

@@ -17,10 +17,6 @@ from typing import Any, NamedTuple, Self
 MIB = 2**20
 
 
-class RefusedError(Exception):
-    """A side cannot work with its settings, for a reason that a person can read."""
-
-
 class Memory(NamedTuple):
     """MiB that a process uses, of the GPU where it computes there, else RAM with the mapped model file."""
 
@@ -72,14 +68,10 @@ class Side:
 
     def _answer(self) -> Any:  # noqa: ANN401
         try:
-            answer = self.pipe.recv()
+            return self.pipe.recv()
         except EOFError as error:
             self.process.join()
             raise SystemExit(f"A side ended with code {self.process.exitcode}; see above.") from error
-        if isinstance(answer, RefusedError):
-            self.__exit__()
-            raise answer
-        return answer
 
 
 def _serve(pipe: Connection, worker: str, device: str, threads: int, values: tuple[object, ...]) -> None:
@@ -87,8 +79,6 @@ def _serve(pipe: Connection, worker: str, device: str, threads: int, values: tup
     if device == "cpu":
         os.environ["CUDA_VISIBLE_DEVICES"] = ""  # before torch looks for it
     import torch
-
-    from utils.core.errors import ConfigError, SpeedupError
 
     torch.set_num_threads(threads)
     try:
@@ -100,8 +90,6 @@ def _serve(pipe: Connection, worker: str, device: str, threads: int, values: tup
             what, *given = pipe.recv()
             torch.set_num_threads(threads)  # coqui's dataset sets it to 1 when it is imported
             pipe.send(Memory(*before, _peak(device)) if what == "memory" else getattr(side, what)(*given))
-    except (SpeedupError, ConfigError, torch.OutOfMemoryError) as error:
-        pipe.send(RefusedError(str(error)))
     except EOFError:
         return
 

@@ -3,7 +3,7 @@
 Both sides start from the same weights, draw from the same clips and make the same number of updates of the same number
 of clips, in alternating rounds; a third side is ours with references padded to 6 s, as coqui pads them. Our side reads
 features that were extracted once; the extraction is timed separately and also spread over three epochs. coqui's
-evaluation judges all weights at the end. ``--switches`` measures each of our switches instead.
+evaluation judges all weights at the end.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from statistics import median
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.record import conclude, difference, parser, row, share, times
-from benchmarks.sides import Memory, RefusedError, Side
+from benchmarks.sides import Memory, Side
 from benchmarks.training_material import Round, write_material
 
 WORKERS = {
@@ -28,36 +28,6 @@ WORKERS = {
 EPOCHS = 3  # that the one-time feature pass is spread over
 WARM_UP = 1  # updates
 ON_A_GPU: dict[str, object] = {"enable_mixed_precision": True, "enable_grad_checkpoint": True}  # compared with coqui
-SMALL = {"layers": 2, "dim": 128, "batch": 2, "clips": 16, "rounds": 4}  # for the switches on a CPU
-
-SWITCHES: dict[str, dict[str, object]] = {
-    "baseline": {},
-    "GELU written out": {"enable_fused_gelu": False},
-    "torch's dropout": {"enable_byte_dropout": False},
-    "SDPA off": {"enable_sdpa": False},
-    "gradient checkpointing, every layer": {"enable_grad_checkpoint": True},
-    "gradient checkpointing, every 2nd": {"enable_grad_checkpoint": True, "checkpoint_every": 2},
-    "mixed precision": {"enable_mixed_precision": True},
-    "TF32 off": {"enable_tf32": False},
-    "fused optimiser off": {"enable_fused_optimizer": False},
-    "8-bit optimiser": {"optimizer": "adamw_8bit"},
-    "Adafactor": {"optimizer": "adafactor"},
-    "optimiser on the CPU": {"offload_optimizer": True},
-    "torch.compile": {"use_compile": True},  # compiles for minutes on a CPU
-    "EMA": {"enable_ema": True},
-    "EMA on the CPU": {"enable_ema": True, "ema_device": "cpu"},
-    "dropout off": {"dropout": 0.0},
-    "label smoothing 0.1": {"label_smoothing": 0.1},
-    "first layer frozen": {"freeze_first_n_gpt_layers": 1},
-    "conditioning frozen": {"freeze_conditioning": True},
-    "LoRA": {"enable_lora": True},
-    "DoRA": {"enable_lora": True, "use_dora": True},
-    "LoRA, checkpointing, mixed precision": {
-        "enable_lora": True,
-        "enable_grad_checkpoint": True,
-        "enable_mixed_precision": True,
-    },
-}
 
 COMPARISON = """\
 Training, side by side with plain coqui-tts
@@ -75,15 +45,6 @@ The feature pass took {feature_seconds:.1f} s for all {clips} clips, once; it is
 
 {notes}
 """
-SWITCH_PAGE = """\
-One row for each switch of the training
-
-GPT of {layers} layers x {dim}, {clips} clips of 2 to 9 s, batch {batch}, {threads} threads, fp32 unless the row says
-otherwise. Speed is a multiple of the speed of a baseline that works in turn with the row: the row called baseline shows
-how much of it is noise. The peak is that of the GPU as torch counts it, or that of the process since the model was
-built. The loss is that over all clips after {updates_in_all} updates, by coqui's evaluation; the weights are random, so
-that what freezes most of them learns little here.
-"""
 
 
 def open_side(name: str, options: argparse.Namespace, folder: Path, settings: dict[str, object]) -> Side:
@@ -96,12 +57,6 @@ def make_features(options: argparse.Namespace, folder: Path) -> float:
     with Side("benchmarks.training_ours:Features", options.device, options.threads, options, folder) as side:
         side.ask("make")
         return float(side.ask("make"))
-
-
-def losses(options: argparse.Namespace, folder: Path, names: list[str]) -> list[float]:
-    """Return the loss of the initial weights, for "", and of saved ones."""
-    with open_side("coqui", options, folder, {}) as judge:
-        return [judge.ask("loss", name) for name in names]
 
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
@@ -124,7 +79,8 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
                 memory[name] = side.memory()
                 notes += [f"- {name}: {note}" for note in side.notes if name != "padded"]
                 side.ask("save", name)
-    loss_before, *loss_after = losses(options, folder, ["", *WORKERS])
+    with open_side("coqui", options, folder, {}) as judge:
+        loss_before, *loss_after = [judge.ask("loss", name) for name in ("", *WORKERS)]
     conclude(
         f"training_{options.layers}x{options.dim}",
         COMPARISON,
@@ -171,68 +127,24 @@ def none(_base: float, _value: float) -> str:
     return ""
 
 
-def measure_switches(options: argparse.Namespace, folder: Path) -> None:
-    """Measure rows one after another, each beside a baseline, and conclude."""
-    make_features(options, folder)
-    slow = {"torch.compile"} if options.device == "cpu" else set[str]()
-    rows: list[list[str]] = []
-    first = 0.0
-    with open_side("ours", options, folder, {}) as baseline:
-        baseline.ask("round", options.updates)
-        for name in options.switches or [name for name in SWITCHES if name not in slow]:
-            ratios = []
-            try:
-                with open_side("ours", options, folder, SWITCHES[name]) as side:
-                    side.ask("round", options.updates)
-                    for _ in range(options.rounds):
-                        ratios.append(side.ask("round", options.updates).speed)
-                        ratios[-1] /= baseline.ask("round", options.updates).speed
-                    peak, notes = side.memory().working, [note for note in side.notes if note not in baseline.notes]
-                    side.ask("save", "switch")
-            except RefusedError as refusal:
-                rows.append([name, "", "", "", "", f"refused: {refusal}"])
-                continue
-            (loss,) = losses(options, folder, ["switch"])
-            first = first or loss
-            figures = [times(1, median(ratios)), f"{peak:.0f}", f"{loss:.4f}", difference(first, loss)]
-            rows.append([name, *figures, "; ".join(notes) or "nothing else"])
-            tell(str(rows[-1]))
-    head = ["switch", "speed", "peak MiB", "loss", "difference", "what happened"]
-    updates = options.updates * (1 + options.rounds)
-    conclude("training_switches", SWITCH_PAGE, options, head, rows, updates_in_all=updates)
-
-
 def tell(message: str) -> None:
     """Say how far the work is."""
     print(f"{time.strftime('%H:%M:%S')} {message}", flush=True)
 
 
-def read_options() -> argparse.Namespace:
-    """Read the command line; switches are measured with a small model on a CPU."""
+def main() -> None:
+    """Make the material, and compare."""
     found = parser(__doc__ or "", layers=6, dim=512, rounds=3)
     found.add_argument("--batch", type=int, default=8, help="clips of an update (8)")
     found.add_argument("--clips", type=int, default=64, help="clips in all (64)")
     found.add_argument("--updates", type=int, help="updates of a round (an epoch)")
     found.add_argument("--sequential", action="store_true", help="one side after another: needs the memory of one")
-    found.add_argument(
-        "--switches", nargs="*", choices=list(SWITCHES), help="measure these switches of ours, or all, instead"
-    )
-    first = found.parse_args()
-    if first.switches is not None and first.device == "cpu":
-        found.set_defaults(**SMALL)
     options = found.parse_args()
     options.updates = options.updates or -(-options.clips // options.batch)
-    return options
-
-
-def main() -> None:
-    """Make the material, measure and report."""
-    options = read_options()
     with tempfile.TemporaryDirectory(prefix="training-benchmark-") as folder:
         write_material(Path(folder), options)
         tell(f"made {options.clips} clips and a model of {options.layers} x {options.dim}")
-        run = compare if options.switches is None else measure_switches
-        run(options, Path(folder))
+        compare(options, Path(folder))
 
 
 if __name__ == "__main__":

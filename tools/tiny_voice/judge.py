@@ -1,23 +1,19 @@
 """Measure a voice on unseen sentences, beside espeak-ng's own speech, that speech on the grid, and chance.
 
 The phone error is that of the program's recogniser, or of one that ``tools.phone_recogniser`` trained; speaker
-similarity, consonants and naturalness come from resemblyzer, hama and Distill-MOS where they are installed
-(``pip install resemblyzer hama==1.7 distillmos``). ``grid`` is espeak-ng's speech with its periods moved to the grid,
-from which the vocoder learns. hama is a recogniser of other languages, so it is asked only what they share: whether a
-consonant of the right kind is heard.
+similarity and naturalness come from resemblyzer and Distill-MOS where they are installed (``pip install resemblyzer
+distillmos``). ``grid`` is espeak-ng's speech with its periods moved to the grid, from which the vocoder learns.
 """
 
 import importlib
 import importlib.util
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import jiwer
 import numpy as np
 import torch
 from tqdm import tqdm
@@ -38,7 +34,6 @@ from utils.evaluation.voice_scores import PhoneJudge, speaker_encoder
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import FRAME_SAMPLES, OUTPUT_RATE, RATE
-from utils.recognition.units import PHONES, units_of
 from utils.speech.synthesizer import Caches, Synthesizer, open_voice
 from utils.studio import projects, sample_project
 from utils.xtts.model import read_config
@@ -50,20 +45,6 @@ SAME_LENGTH = 0.2  # share
 BATCH = 8  # sentences that are spoken together
 # Short words that our front end reads without a long consonant; the mark makes the second one long.
 PAIRS = ("ገና ዶሮ ኑሮ ሻማ ሎሚ ኬላ ሙሉ ጎራ ቡሌ ጣና ዳማ ቤቱ ሩዙ ማማ ዜማ ላቡ ቁና ሶኬ ሙሴ ጉሎ ሙና ኪሳ ፊቱ ሚና ካሳ ጉዳ ሱቁ ሮማ ዲና ባቡ ጋሪ").split()
-CLASSES = {  # sounds that listeners of another language take for one another
-    "P": "p b pʼ",
-    "T": "t d tʼ θ ð",
-    "K": "k g ɡ kʼ",
-    "S": "s z sʼ ʃ ʒ",
-    "C": "t͡ʃ d͡ʒ t͡ʃʼ",
-    "F": "f v",
-    "M": "m",
-    "N": "n ɲ ŋ",
-    "L": "l",
-    "R": "r ɹ ɾ",
-}
-CLASS_OF = {phone: name for name, phones in CLASSES.items() for phone in phones.split()}
-LENGTH_AND_STRESS = re.compile("[ːˈˌʰ]")
 
 Figures = dict[str, float | None]
 
@@ -135,9 +116,9 @@ class Judges:
 
     def __init__(self, recogniser: Path, references: Mapping[str, Path]) -> None:
         self.phones, self.encoder = PhoneJudge(recogniser), speaker_encoder()
-        hama, distillmos = _import("hama"), _import("distillmos")
-        self.recogniser = hama.ASRModel() if hama else None
-        self.naturalness = distillmos.ConvTransformerSQAModel().eval() if distillmos else None
+        self.naturalness: Any = None
+        if importlib.util.find_spec("distillmos"):
+            self.naturalness = importlib.import_module("distillmos").ConvTransformerSQAModel().eval()
         self.voices = {
             name: self.encoder(audio.load(path, OUTPUT_RATE)) for name, path in references.items() if self.encoder
         }
@@ -149,14 +130,6 @@ class Judges:
     def similarities(self, said: Iterable[Heard]) -> list[float]:
         """Return the likeness of each sentence to its speaker; nothing without resemblyzer."""
         return [float(self.encoder(one.samples) @ self.voices[one.speaker]) for one in said if self.encoder]
-
-    def consonant_error(self, one: Heard) -> float | None:
-        """Return the share of consonants of another kind; None without hama."""
-        if not self.recogniser:
-            return None
-        wanted = [PHONES[unit - 1] for word in units_of(AMHARIC.code).words(one.text) for unit in word.units]
-        heard = self.recogniser.transcribe_waveform(one.heard, JUDGE_RATE).phonemes
-        return float(jiwer.wer(_classes(wanted), _classes(heard) or "-"))
 
     @torch.inference_mode()
     def natural(self, one: Heard) -> float | None:
@@ -171,7 +144,6 @@ class Judges:
         multiples = np.maximum(1, np.rint(pitch / frame_rate)) * frame_rate
         return {
             "phone_error": self.phone_error(said, [one.text for one in said]),
-            "consonant_error": usual(map(self.consonant_error, said)),
             "naturalness": usual(map(self.natural, said[:NATURAL])),
             "pitch_distance": usual(map(abs, distances)),
             "pitch_spread": usual(_semitones(one.pitch.f0[one.pitch.voiced], 1).std() for one in said),
@@ -272,14 +244,5 @@ def _reference(work: Path, speaker: Speaker) -> Path:
     return path
 
 
-def _classes(phones: Iterable[str]) -> str:
-    named = [CLASS_OF.get(LENGTH_AND_STRESS.sub("", phone)) for phone in phones]
-    return " ".join(name for name, _ in itertools.groupby(filter(None, named)))  # it hears a long one twice
-
-
 def _semitones(pitch: Any, base: Any) -> Any:  # noqa: ANN401  # numbers or arrays
     return 12 * np.log2(pitch / base)
-
-
-def _import(name: str) -> Any:  # noqa: ANN401  # a module, or None where it is not installed
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
