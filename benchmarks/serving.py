@@ -169,9 +169,9 @@ def difference(sound: bytes, other: bytes) -> float:
 def summary(kind: str, answers: list[Answer]) -> list[str]:
     """Return a row for a kind of text."""
     lost = sum(not answer.is_complete for answer in answers)
-    times = [[answer.first for answer in answers], [answer.whole for answer in answers]]
-    shown = [f"{np.quantile(each, share):.2f}" for each in times for share in (0.5, 0.95)] if answers else [""] * 4
-    return [kind, str(len(answers)), str(lost), *shown]
+    times = [(answer.first, answer.whole) for answer in answers] or [(0.0, 0.0)]
+    shown = np.quantile(times, (0.5, 0.95), axis=0).T.flatten()
+    return [kind, str(len(answers)), str(lost), *(f"{seconds:.2f}" for seconds in shown)]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+import psutil
+
 MIB = 2**20
 
 
@@ -114,11 +116,9 @@ def _peak(device: str) -> float:
 
 
 def _resident(name: str) -> float:
-    """Read a line of the kernel's account of this process, in MiB; elsewhere ask for the peak."""
+    """Read a line of the kernel's account of this process, in MiB; elsewhere what is in use now."""
     status = Path("/proc/self/status")
-    if status.is_file():
-        found = re.search(rf"{name}:\s+(\d+) kB", status.read_text(encoding="utf-8"))
-        return int(found[1]) / 1024 if found else 0.0
-    import resource
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB
+    if not status.is_file():
+        return psutil.Process().memory_info().rss / MIB
+    found = re.search(rf"{name}:\s+(\d+) kB", status.read_text(encoding="utf-8"))
+    return int(found[1]) / 1024 if found else 0.0

@@ -27,14 +27,13 @@ WORKERS = {
 }
 EPOCHS = 3  # that the one-time feature pass is spread over
 WARM_UP = 1  # updates
-ON_A_GPU: dict[str, object] = {"enable_mixed_precision": True, "enable_grad_checkpoint": True}  # compared with coqui
 
 COMPARISON = """\
 Training, side by side with plain coqui-tts
 
 GPT of {layers} layers x {dim}, {clips} clips of 2 to 9 s, batch {batch} on both sides, {threads} threads for each.
 {rounds} rounds of {updates} updates for each side, {order}, after a warm-up; each side is a separate process. Both
-start from the same weights. Plain coqui-tts computes in fp32, as its recipe does; ours with {settings}.
+start from the same weights. Plain coqui-tts computes in fp32, as its recipe does; ours {precision}.
 
 coqui draws clips with replacement and pads every reference to 6 s; ours reads each clip once per epoch, and its
 references are as long as the shortest clip of the batch allows, up to 6 s. "References of 6 s" pads ours too. So the
@@ -47,28 +46,22 @@ The feature pass took {feature_seconds:.1f} s for all {clips} clips, once; it is
 """
 
 
-def open_side(name: str, options: argparse.Namespace, folder: Path, settings: dict[str, object]) -> Side:
+def open_side(worker: str, options: argparse.Namespace, folder: Path) -> Side:
     """Start a side."""
-    return Side(WORKERS[name], options.device, options.threads, options, folder, settings)
-
-
-def make_features(options: argparse.Namespace, folder: Path) -> float:
-    """Make the features twice, and return the seconds of the second time; the first one imports coqui's modules too."""
-    with Side("benchmarks.training_ours:Features", options.device, options.threads, options, folder) as side:
-        side.ask("make")
-        return float(side.ask("make"))
+    return Side(worker, options.device, options.threads, options, folder)
 
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
     """Let the sides work in turn, or one after another where memory holds only one, and conclude."""
-    feature_seconds = make_features(options, folder)
-    settings = ON_A_GPU if options.device == "cuda" else {}
+    with open_side("benchmarks.training_ours:Features", options, folder) as side:
+        side.ask("make")  # imports coqui's modules, too
+        feature_seconds = float(side.ask("make"))
     rounds: dict[str, list[Round]] = {name: [] for name in WORKERS}
     memory: dict[str, Memory] = {}
     notes: list[str] = []
     for names in [[name] for name in WORKERS] if options.sequential else [list(WORKERS)]:
         with ExitStack() as stack:
-            sides = {name: stack.enter_context(open_side(name, options, folder, settings)) for name in names}
+            sides = {name: stack.enter_context(open_side(WORKERS[name], options, folder)) for name in names}
             for side in sides.values():
                 side.ask("round", WARM_UP)
             for number in range(options.rounds):
@@ -79,7 +72,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
                 memory[name] = side.memory()
                 notes += [f"- {name}: {note}" for note in side.notes if name != "padded"]
                 side.ask("save", name)
-    with open_side("coqui", options, folder, {}) as judge:
+    with open_side(WORKERS["coqui"], options, folder) as judge:
         loss_before, *loss_after = [judge.ask("loss", name) for name in ("", *WORKERS)]
     conclude(
         f"training_{options.layers}x{options.dim}",
@@ -92,7 +85,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         feature_seconds=feature_seconds,
         loss_before=loss_before,
         order="one side after another" if options.sequential else "in turn",
-        settings=", ".join(f"{name} {value}" for name, value in settings.items()) or "fp32 too",
+        precision="too" if options.device == "cpu" else "in half precision, with gradient checkpointing",
         notes="\n".join(notes),
     )
 

@@ -25,7 +25,7 @@ WORKERS = 8  # in coqui's recipe, which is for GPUs; on a CPU they would take it
 class Coqui:
     """Plain coqui over the clips."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path, _: dict[str, object]) -> None:
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         from TTS.tts.datasets import load_tts_samples
         from TTS.tts.layers.xtts.trainer.gpt_trainer import GPTTrainer
 

@@ -18,7 +18,7 @@ from utils.dataset import features
 from utils.dataset.features import FeatureStore
 from utils.dataset.store import load_dataset
 from utils.media.rates import FRAME_SAMPLES, RATE
-from utils.training.batches import BatchSpec, UpdatePlan, compile_lengths
+from utils.training.batches import BatchSpec, UpdatePlan
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.fit import make_loader, make_step
@@ -56,9 +56,9 @@ class Features:
 class Ours:
     """Our loop over the clips, whose features are there already."""
 
-    def __init__(self, options: argparse.Namespace, folder: Path, settings: dict[str, object]) -> None:
+    def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.folder, model = folder, folder / MODEL
-        plain: dict[str, object] = {  # fp32, with the batch and rate of coqui
+        settings = {  # the batch and rate of coqui; on a CPU also its precision
             "custom_model": str(model),
             "language": LANGUAGE,
             "batch_size": options.batch,
@@ -66,9 +66,10 @@ class Ours:
             "learning_rate": 1e-4,
             "lr_scheduler": "constant",
             "warmup_steps": 0,
-            "enable_mixed_precision": False,
+            "enable_mixed_precision": options.device == "cuda",
+            "enable_grad_checkpoint": options.device == "cuda",
         }
-        config = TrainConfig.parse(plain | settings, source="the benchmark")
+        config = TrainConfig.parse(settings, source="the benchmark")
         optimizations = TrainingOptimizer(config)
         ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, folder))
         torch.manual_seed(0)
@@ -78,8 +79,7 @@ class Ours:
         self.notes = [describe(change) for change in changes]
         source = self.source(folder, ClipLimits.from_config(config, self.gpt))
         self.lengths, self.plan = source.lengths, UpdatePlan.from_config(config, source.lengths)
-        grid = compile_lengths(source.lengths) if config.use_compile else ()
-        spec = BatchSpec(config.batch_size, config.batch_tokens, grid=grid)
+        spec = BatchSpec(config.batch_size, config.batch_tokens)
         loader = make_loader(source, self.plan, SpecialTokens.from_model(self.gpt), spec, config, ignore)
         self.updates = loader.run(0, LAST)
 

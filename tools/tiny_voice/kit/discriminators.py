@@ -58,10 +58,7 @@ class Discriminators(nn.Module):
 
 def discriminator_loss(real: Sequence[Judgement], made: Sequence[Judgement]) -> Tensor:
     """Return the least-squares loss: 1 is asked of real sound and 0 of generated sound."""
-    losses = [
-        (1 - of_real).square().mean() + of_made.square().mean() for (of_real, _), (of_made, _) in _pairs(real, made)
-    ]
-    return torch.stack(losses).mean()
+    return adversarial_loss(real) + torch.stack([judgement.square().mean() for judgement, _ in made]).mean()
 
 
 def adversarial_loss(made: Sequence[Judgement]) -> Tensor:
@@ -72,14 +69,10 @@ def feature_loss(real: Sequence[Judgement], made: Sequence[Judgement]) -> Tensor
     """Return the distance of the features of generated sound from those of the real sound."""
     losses = [
         functional.l1_loss(of_made, of_real.detach())
-        for (_, reals), (_, mades) in _pairs(real, made)
+        for (_, reals), (_, mades) in zip(real, made, strict=True)
         for of_real, of_made in zip(reals, mades, strict=True)
     ]
     return torch.stack(losses).mean()
-
-
-def _pairs(real: Sequence[Judgement], made: Sequence[Judgement]) -> "zip[tuple[Judgement, Judgement]]":
-    return zip(real, made, strict=True)
 
 
 def _fold(sound: Tensor, period: int) -> Tensor:
