@@ -17,8 +17,6 @@ import pytest
 
 from tests.run_kinds.count import CountConfig
 from tests.soak.subject import wait_for
-from utils.__main__ import known_verbs
-from utils.cli.page import VARIABLE
 from utils.core.paths import ROOT
 from utils.studio import runs
 from utils.studio.paths import project
@@ -171,12 +169,3 @@ def test_the_last_run_that_was_cut_off_goes_on(
     assert f"mine: {cut_off.name} goes on." in capsys.readouterr().out
     wait_for(lambda: cut_off.current_state().status not in runs.ACTIVE, lambda: "the run goes on", 60)
     assert (cut_off.current_state().status, old.current_state().status) == (runs.Status.FINISHED, runs.Status.LOST)
-
-
-def test_the_cells_use_words_that_start_sh_and_the_page_know_and_hold_no_password() -> None:
-    words = re.findall(r'"bash", "start\.sh", "([^"]+)"', SET_UP + LAUNCH)
-    flags = [word for word in words if word.startswith("--")]
-    assert set(words) - set(flags) <= known_verbs().keys()
-    assert flags == ["--share"]
-    assert f'os.environ["{VARIABLE}"]' in LAUNCH
-    assert 'PASSWORD = ""' in LAUNCH

@@ -19,15 +19,12 @@ import torch
 
 from tests.xtts.small_dvae import babble, write_dvae
 from tests.xtts.small_vocabulary import write_vocabulary
-from utils.__main__ import main
-from utils.core.events import read_events
 from utils.core.facts import Fact, Progress, from_json, to_json
 from utils.dataset import features
-from utils.dataset.clip import Clip, Source
+from utils.dataset.clip import Clip
 from utils.dataset.errors import DamagedFeaturesError, DatasetError
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.dataset.features import FeatureStore, Shards, build, text_fingerprint
-from utils.dataset.store import Store
 from utils.media import audio
 from utils.recognition.spans import Span
 from utils.xtts.codec import AudioEncoder, EncodedClip
@@ -223,16 +220,3 @@ def test_a_kill_at_any_moment_loses_at_most_one_shard(setting: Setting) -> None:
     assert not list((setting.dataset / "features").rglob("*.partial"))
     for clip in clips[::7]:
         assert np.array_equal(setting.open()[clip].codes, setting.encoded_alone(clip).codes)
-
-
-def test_the_command_encodes_a_project_as_a_run(setting: Setting, tmp_path: Path) -> None:
-    model = write_dvae(tmp_path / "model")  # as the hub has it, without Amharic
-    write_vocabulary(model)
-    clips = make_clips(setting.dataset, 4)
-    Store(setting.dataset).add(Source("r", "a.wav"), clips)
-    options = ["--project", tmp_path.name, "--output", str(tmp_path.parent)]
-    assert main(["features", "--model", str(model), "--device", "cpu", *options]) == 0
-    assert clips[0] in setting.open()
-    (run,) = (path for path in (tmp_path / "runs").iterdir() if path.is_dir())
-    kinds = [event["kind"] for event in read_events(run / "events.jsonl").events]
-    assert kinds == ["started", "progress", "progress", "features", "ended"]

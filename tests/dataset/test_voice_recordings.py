@@ -8,7 +8,6 @@ import pytest
 
 from tests.dataset.building import SETTINGS, built
 from tests.dataset.recordings import babble
-from utils.amharic.alphabet import PHONES
 from utils.core.errors import AudioError
 from utils.dataset import prompts, sources, voice_recordings
 from utils.media import audio
@@ -63,12 +62,6 @@ def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> 
     assert [
         path.name for path in (project.recordings / voice_recordings.FOLDER).iterdir() if path.name != ".lock"
     ] == []
-
-
-@pytest.mark.parametrize(("text", "sounds"), [("ሰላም", set("səlam")), ("…", set()), ("3", set("sost"))])
-def test_the_sounds_of_a_text_are_known(text: str, sounds: set[str]) -> None:
-    assert set(PHONES) - set(prompts.missing_sounds([text])) == sounds
-    assert len(prompts.choose(250, [text])) == bool(sounds)
 
 
 def test_each_sentence_adds_sounds_and_none_is_suggested_again() -> None:

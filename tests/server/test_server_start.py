@@ -15,7 +15,6 @@ from utils.config import ServeConfig
 from utils.core.errors import ConfigError, DiskFullError
 from utils.server.app import create_app
 from utils.server.auth import KEY_VARIABLE, api_key
-from utils.server.connections import bind, url
 from utils.server.schema import request_error
 from utils.server.service import SpeechService, speech_defaults
 from utils.speech.session import SpeechSession
@@ -41,14 +40,6 @@ def test_other_addresses_need_a_key(host: str, tmp_path: Path, monkeypatch: pyte
     assert api_key("", host) == KEY
     (tmp_path / "key").write_text(f"{KEY}2\n")
     assert api_key(str(tmp_path / "key"), host) == f"{KEY}2"
-
-
-def test_addresses_to_listen_at() -> None:
-    assert {url(host, 8) for host in ("::1", "[::1]")} == {"http://[::1]:8"}
-    with bind("127.0.0.1", 0) as taken, pytest.raises(ConfigError, match="--port"):
-        bind("127.0.0.1", taken.getsockname()[1])
-    with pytest.raises(ConfigError, match=r"192\.0\.2\.1"):
-        bind("192.0.2.1", 0)
 
 
 def test_settings_of_the_server(tmp_path: Path) -> None:

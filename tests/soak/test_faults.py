@@ -1,4 +1,4 @@
-"""Faults are injected into a real training: killed processes, full disks, a damaged state, a clock that jumps.
+"""Faults are injected into a real training: killed processes, full disks, a clock that jumps.
 
 Nothing that was saved may be lost. One fault is injected by default; ``SOAK_ROUNDS=2`` injects each of them twice, and
 ``SOAK_SEED`` changes their moments and choices.
@@ -27,7 +27,6 @@ from utils.studio import runs
 from utils.studio.job import Job
 from utils.studio.run_state import State
 from utils.studio.runs import MAX_STATE, Run, Status
-from utils.xtts import checkpoints
 
 YEAR = 365 * 86_400.0
 SMALL_DISK = 24 << 20  # bytes; the run writes about a third of it
@@ -40,16 +39,6 @@ Fault = Callable[[Subject, random.Random], None]
 def training_killed(subject: Subject, rng: random.Random) -> None:
     """Kill the training at a random moment, possibly during a save."""
     time.sleep(rng.uniform(0, 1.5))
-    subject.kill()
-
-
-def training_killed_early(subject: Subject, rng: random.Random) -> None:
-    """Kill the training while it starts or resumes, before its first update."""
-    subject.kill()
-    count = len(subject.events("started"))
-    runs.resume(subject.training)
-    subject.wait_until(lambda: len(subject.events("started")) > count, "it does not start")
-    time.sleep(rng.uniform(0, 3))
     subject.kill()
 
 
@@ -108,38 +97,6 @@ def complaints(run: Run) -> int:
     return sum(text.count(reason) for reason in DISK_REASONS)
 
 
-def state_and_checkpoint_damaged(subject: Subject, rng: random.Random) -> None:
-    """Damage the resume state and the newest checkpoint; the run resumes from the one before it, and says so."""
-    subject.wait_until(lambda: len(checkpoints.list_checkpoints(subject.training.folder)) > 1, "one checkpoint only")
-    subject.kill()
-    newest, before, *_ = checkpoints.list_checkpoints(subject.training.folder)
-    _damage(newest.folder / checkpoints.MODEL, rng)
-    _damage_state(subject, rng)
-    _resume_with_a_warning(subject, before.step)
-
-
-def _damage_state(subject: Subject, rng: random.Random) -> None:
-    folder = subject.training.folder / checkpoints.RESUME_FOLDER
-    _damage(rng.choice(sorted(folder.glob("*.safetensors"))), rng)
-
-
-def _damage(path: Path, rng: random.Random) -> None:
-    """Flip a bit, truncate or empty a file."""
-    content = path.read_bytes()
-    at = rng.randrange(len(content))
-    flipped = content[:at] + bytes([content[at] ^ 1 << rng.randrange(8)]) + content[at + 1 :]
-    path.write_bytes(rng.choice((flipped, content[:at], b"")))
-
-
-def _resume_with_a_warning(subject: Subject, step: int) -> None:
-    warnings, saves = len(subject.events("warning")), len(subject.events("saved"))
-    subject.check_resume(step)
-    subject.wait_until(lambda: len(subject.events("saved")) > saves, "it does not save")
-    messages = [str(event["message"]) for event in subject.events("warning")[warnings:]]
-    if not any(f"checkpoint of update {step}." in message for message in messages):
-        raise Lost(f"it did not say that it resumes from checkpoint {step}: {messages}")
-
-
 def clock_jumped(subject: Subject, rng: random.Random) -> None:
     """Move every time of the run by a year, as after a clock that was set."""
     subject.kill()
@@ -158,11 +115,9 @@ def clock_jumped(subject: Subject, rng: random.Random) -> None:
 
 FAULTS: tuple[Fault, ...] = (
     training_killed,
-    training_killed_early,
     training_asked_to_stop,
     disk_full,
     file_size_limited,
-    state_and_checkpoint_damaged,
     clock_jumped,
 )
 ROUNDS, SEED = int(os.environ.get("SOAK_ROUNDS", "0")), os.environ.get("SOAK_SEED", "3")

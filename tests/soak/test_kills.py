@@ -16,29 +16,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cli.test_prepare import PREPARE, subtitled
-from tests.run_kinds.count import CountConfig
 from tests.server.fake_server import Served as SpeechServer
 from tests.soak.formats import write_dataset
-from tests.soak.subject import wait_for
 from tests.ui.serving import Served
 from utils.core.folders import hash_file
 from utils.core.paths import ROOT, TINY_MODEL
-from utils.dataset.store import Store, load_dataset
+from utils.dataset.store import load_dataset
 from utils.studio import runs, uploads
-from utils.studio.facts import Status
 from utils.studio.paths import Project, is_project
 from utils.xtts.files import verify_folder
 
 KILLS, SEED = int(os.environ.get("SOAK_KILLS", "1")), os.environ.get("SOAK_SEED", "7")
-EDIT = """
-import itertools, sys
-from pathlib import Path
-from utils.dataset import editor
-for number in itertools.count():
-    editor.set_text(Path(sys.argv[1]), "r-3", f"ሰላም {number}")
-    print(number, flush=True)
-"""
 UPLOAD = """
 import itertools, sys
 from pathlib import Path
@@ -107,19 +95,6 @@ def project(tmp_path: Path) -> Iterator[Project]:
         runs.stop_now(run, grace=0)
 
 
-@pytest.mark.parametrize("number", range(KILLS))
-def test_the_queue_goes_on(project: Project, chance: random.Random, number: int) -> None:
-    settings = [CountConfig(seconds=seconds, ticks_per_second=20) for seconds in (60.0, 0.5, 0.6)]
-    first, *others = (runs.start("count", each, project).run for each in settings)
-    time.sleep(3 * chance.random())
-    psutil.Process(first.read_state().pid).kill()
-    wait_for(
-        lambda: all(run.current_state().status is Status.FINISHED for run in others),
-        lambda: str([run.current_state() for run in others]),
-    )
-    assert first.current_state().status is Status.LOST
-
-
 def time_of(*words: object) -> float:
     """Return how long a command takes, which must succeed."""
     began = time.monotonic()
@@ -136,29 +111,6 @@ def project_of(output: Path) -> Project:
 def contents(project: Project) -> list[tuple[object, ...]]:
     clips = load_dataset(project.dataset).clips.values()
     return sorted((clip.id, clip.text, clip.content, clip.status) for clip in clips)
-
-
-def test_a_preparation_is_continued(tmp_path: Path, chance: random.Random) -> None:
-    recordings = subtitled(tmp_path / "in", 6)
-    words = ("-m", "utils", "prepare", recordings, *PREPARE, "--output")
-    duration = time_of(*words, tmp_path / "whole")
-    folders = [tmp_path / "killed-0"]
-
-    def kill() -> bool:
-        if not is_killed(chance.random() * duration, *words, folders[-1]):
-            folders.append(tmp_path / f"killed-{len(folders)}")
-            return False
-        killed = project_of(folders[-1])
-        for run in runs.list_runs(killed):
-            with contextlib.suppress(psutil.NoSuchProcess):
-                psutil.Process(run.read_state().pid or -1).kill()
-        wait_for(lambda: not runs.active_run(killed), lambda: "it is still running")
-        return True
-
-    several(kill)
-    for folder in folders:
-        time_of(*words, folder)
-        assert contents(project_of(folder)) == contents(project_of(tmp_path / "whole"))
 
 
 def test_the_page_comes_back_with_everything(tmp_path: Path, chance: random.Random) -> None:
@@ -210,15 +162,3 @@ def test_an_upload_is_whole_or_absent(project: Project, tmp_path: Path, chance: 
     inputs = [name for name in uploads.read_inputs(project) if name.startswith("https")]
     done = len(printed) - 1
     assert len(inputs) in {done, done + 1}
-
-
-@pytest.mark.parametrize("number", range(KILLS))
-def test_an_edit_is_whole_or_absent(project: Project, chance: random.Random, number: int) -> None:
-    write_dataset(project.dataset, seconds=0.05)
-    store = Store(project.dataset)
-    before = store.read().clips
-    last = int(kill_when_ready(3 * chance.random(), "-c", EDIT, project.dataset)[-1])
-    after = store.read().clips
-    assert after.pop("r-3").text in {f"ሰላም {last}", f"ሰላም {last + 1}"}
-    del before["r-3"]
-    assert after == before

@@ -11,7 +11,7 @@ from utils.config import DatasetConfig
 from utils.core.facts import Fact
 from utils.dataset.metadata import read_clips
 from utils.studio import runs, sample_project
-from utils.studio.learning_curve import CurvePoint, measure_curve, plot, trend
+from utils.studio.learning_curve import CurvePoint, measure_curve, plot
 
 LINE = [
     CurvePoint(minutes, seed, 80 / minutes, 3 - 0.2 * step)
@@ -19,25 +19,6 @@ LINE = [
     for seed in (0, 1)
 ]
 NOISY = [point._replace(loss=point.loss + (0.1 if point.seed else -0.1)) for point in LINE]
-
-
-def test_the_line_goes_on_to_twice_the_data() -> None:
-    line = trend(LINE, "loss", 80)
-    assert line is not None
-    assert line.per_doubling == pytest.approx(-0.2)
-    assert line.predicted == pytest.approx(2.2)
-    assert line.predicted_uncertainty == pytest.approx(0, abs=1e-6)
-
-
-def test_results_that_scatter_are_less_sure() -> None:
-    line = trend(NOISY, "loss", 80)
-    assert line is not None
-    assert line.predicted == pytest.approx(2.2)
-    assert 0.2 < line.predicted_uncertainty < 1.0
-
-
-def test_what_was_not_measured_has_no_line() -> None:
-    assert trend(LINE, "similarity", 80) is None
 
 
 def test_a_direction_within_the_scatter_is_called_unsure() -> None:

@@ -5,9 +5,8 @@ import time
 
 import pytest
 
-from utils.core import wording
 from utils.core.events import Event
-from utils.studio.progress import CLEAR, EventPrinter, describe, describe_progress
+from utils.studio.progress import CLEAR, EventPrinter, describe
 
 
 class Terminal(io.StringIO):
@@ -18,12 +17,6 @@ class Terminal(io.StringIO):
 TRAIN: Event = {"kind": "train", "step": 34, "loss": 2.4321, "samples_per_second": 7.412}
 PROGRESS: Event = {"kind": "progress", "step": 34, "total": 42, "seconds_left": 8.2}
 LINE = "step 34/42 · loss 2.43 · 7.41 clips/s · 8 s left"
-
-
-def test_progress_has_step_loss_speed_and_remaining_time() -> None:
-    assert describe_progress(PROGRESS, TRAIN) == LINE
-    assert describe_progress({"kind": "progress", "step": 0, "total": 3, "percent": 10.4}) == "step 0/3 · 10 %"
-    assert describe_progress({**PROGRESS, "part": "audio"}, TRAIN) == "audio 34/42 · 8 s left"
 
 
 @pytest.mark.parametrize(
@@ -62,10 +55,3 @@ def test_a_log_has_plain_lines_every_ten_seconds_and_the_last() -> None:
         printer({**PROGRESS, "step": step, "time": start + step / 2})
     steps = [line.split(" · ")[0] for line in stream.getvalue().splitlines()]
     assert steps == ["step 0/42", "step 20/42", "step 40/42", "step 42/42"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"), [(8.2, "8 s"), (60, "1 min 0 s"), (75, "1 min 15 s"), (3600, "1 h 0 min"), (7500, "2 h 5 min")]
-)
-def test_a_duration_has_two_units(seconds: float, text: str) -> None:
-    assert wording.time(seconds) == text

@@ -11,17 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from tests.xtts.exporting import (
-    RUN,
-    SECRET,
-    STEP,
-    State,
-    finished_run,
-    plain_model,
-    speak_codes,
-    trained_state,
-    with_adapter,
-)
+from tests.xtts.exporting import RUN, STEP, State, finished_run, plain_model, speak_codes, trained_state, with_adapter
 from utils.core.errors import StorageError
 from utils.integrations.ebook2audiobook import pack_model
 from utils.speech.loading import Companions, LoadedModel, open_model
@@ -119,18 +109,6 @@ def test_plain_coqui_speaks_bit_equal_with_full_precision_and_nearly_with_half(
     assert torch.equal(speak_codes(plain_model(full.folder), CODES), expected)
     assert expected.abs().max() > 0
     assert (expected - speak_codes(plain_model(half.folder), CODES)).abs().max() < 2e-3 * expected.abs().max()
-
-
-@pytest.mark.slow
-def test_a_checkpoint_is_published(project: Project, state: State, amharic: Tokenizer, tmp_path: Path) -> None:
-    opened = open_model(find_model(project.runs / RUN))
-    published = publish(opened, tmp_path / "voice", PublishOptions(), "")
-    weights = gpt_of(published.folder)
-    assert all(torch.equal(weights[f"gpt.{name}"], weight.half()) for name, weight in aliased(state, amharic).items())
-    about = json.loads((published.folder / "about.json").read_text())
-    assert (about["run"], about["step"], about["is_average"], about["base"]) == (RUN, STEP, True, "tiny-random")
-    assert SECRET not in json.dumps(about)
-    assert plain_model(published.folder).gpt.mel_head.weight.dtype == torch.float32
 
 
 @pytest.mark.slow

@@ -279,20 +279,3 @@ def test_a_full_disk_keeps_no_run_alive_and_its_state_readable(small_disk: Path)
     assert runs.stop_now(run).status not in runs.ACTIVE
     assert identity(pid) == ""
     assert run.read_state().verb == "count"
-
-
-def test_runs_are_found_by_verb_and_status(project: Project) -> None:
-    states = {"train": Status.RUNNING, "prepare": Status.RUNNING, "count": Status.FINISHED}
-    for number, (verb, status) in enumerate(states.items()):
-        fake(project, running(verb=verb, status=status), f"2026010{number}-120000-{verb}")
-    assert [run.verb for run in runs.list_runs(project)] == ["count", "prepare", "train"]
-    assert [run.verb for run in runs.list_runs(project, "train", "count")] == ["count", "train"]
-    active = [runs.active_run(project, *verbs) for verbs in ((), ("train",), ("count",))]
-    assert [run and run.verb for run in active] == ["prepare", "train", None]
-
-
-def test_a_run_can_be_given_a_title_and_a_note(project: Project) -> None:
-    run = runs.start("count", SHORT, project).run
-    assert run.title == run.name
-    runs.write_note(run, "Low rate\nthe second try")
-    assert (run.title, run.note) == ("Low rate", "Low rate\nthe second try")

@@ -1,9 +1,7 @@
 """The memory estimate: what it counts on the real modules, and how it splits a batch."""
 
-import json
 import mmap
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,7 @@ from torch.distributed._tools.mem_tracker import MemTracker
 
 from utils.config import TrainConfig
 from utils.training import memory
-from utils.training.clips import ClipLengths
-from utils.training.errors import PlanDoesNotFitError, SettingRefusedError
+from utils.training.errors import PlanDoesNotFitError
 from utils.training.memory import GIB, Device
 from utils.training.memory_trace import trace_update
 from utils.training.model_size import ClipSize, ModelSize, random_batch, random_gpt
@@ -29,24 +26,6 @@ pytestmark = pytest.mark.slow
 GPU = Device.gpu(16)
 SMALL = ModelSize(layers=2, dim=64, heads=4, text_rows=100)
 CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
-
-
-def test_a_model_folder_or_version_determines_the_size(tmp_path: Path) -> None:
-    assert ModelSize.from_config(TrainConfig()) == ModelSize()
-    assert ModelSize.from_config(TrainConfig(version="tiny")).layers < 30
-    sizes = {"gpt_layers": 3, "gpt_n_model_channels": 64, "gpt_n_heads": 4, "gpt_number_text_tokens": 99}
-    (tmp_path / "config.json").write_text(json.dumps({"model_args": sizes}))
-    assert ModelSize.from_config(TrainConfig(custom_model=str(tmp_path / "model.pth"))) == ModelSize(3, 64, 4, 99)
-    (tmp_path / "config.json").write_text("{}")
-    with pytest.raises(SettingRefusedError, match="custom_model"):
-        ModelSize.from_config(TrainConfig(custom_model=str(tmp_path)))
-
-
-def test_the_longest_clip_is_that_of_the_settings_or_of_the_data() -> None:
-    assert ClipSize.from_config(TrainConfig()) == ClipSize(487, 516, 201, 254)
-    columns = ([22_050, 44_100], [22, 44], [87, 173], [30, 10])
-    lengths = ClipLengths(*(np.array(column) for column in columns))
-    assert ClipSize.longest(lengths) == ClipSize(32 + 1 + 10 + 4 + 44, 173, 31, 48)
 
 
 @pytest.mark.parametrize(

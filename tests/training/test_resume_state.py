@@ -1,12 +1,10 @@
 """The resume state: what goes in comes out bit for bit, and nothing that fails costs the old one."""
 
-import random
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -15,7 +13,7 @@ from torch import Tensor, nn
 from utils.core import folders
 from utils.core.errors import StorageError
 from utils.training import resume_state
-from utils.training.resume_state import Snapshot, capture_rng, load, restore_rng, save
+from utils.training.resume_state import Snapshot, capture_rng, load, save
 from utils.xtts import checkpoints
 from utils.xtts.tensors import read_tensors, write_tensors
 
@@ -94,17 +92,6 @@ def test_every_field_comes_back_from_files_without_pickles(tmp_path: Path) -> No
     assert names == tensors | {checkpoints.RESUME_STATE, resume_state.OPTIMIZER_TREE}
     for name in tensors:
         load_file(folder / name)
-
-
-def test_random_numbers_continue_where_they_were(tmp_path: Path) -> None:
-    def draw() -> list[float]:
-        return [float(torch.rand(1)), float(np.random.rand()), random.random(), random.gauss(0, 1)]
-
-    draw()
-    save(tmp_path / "resume", snapshot(random=capture_rng()))
-    expected = draw()
-    restore_rng(load(tmp_path / "resume").random)
-    assert draw() == expected
 
 
 def test_tied_weights_are_written_once_and_are_one_again(tmp_path: Path) -> None:

@@ -104,16 +104,6 @@ def test_unusable_uploads_are_refused_with_a_reason(tmp_path: Path, name: str, c
     assert uploads.read_inputs(Project(tmp_path / "p")) == []
 
 
-@pytest.mark.parametrize("content", ["a.wav|ሰላም ለዓለም\nb.wav|እንዴት ናችሁ\n", "path,sentence\na.wav,ሰላም\n"])
-def test_a_list_is_refused_without_its_audio(tmp_path: Path, content: str) -> None:
-    path, project = tmp_path / "metadata.csv", Project(tmp_path / "p")
-    path.write_text(content, encoding="utf-8")
-    saved = uploads.save_uploads(project, [str(path)], uploads.LISTS)
-    assert saved.names == ()
-    assert "Upload it together with its audio" in str(saved.errors[0])
-    assert uploads.list_uploads(project, uploads.LISTS) == []
-
-
 def test_a_list_may_follow_its_audio(tmp_path: Path) -> None:
     media, _ = talks(tmp_path / "in", 1)
     path, project = tmp_path / "metadata.csv", Project(tmp_path / "p")
@@ -246,13 +236,3 @@ def test_what_cannot_be_done_with_a_clip_is_not_offered(changes: dict[str, Any],
     assert every - set(actions) - hidden <= {"restore"}
     assert not hidden & set(actions)
     assert "merge_next" not in available_actions(clip, None)
-
-
-def test_the_list_of_sources_says_what_each_file_is(tmp_path: Path) -> None:
-    project, (media, subtitles) = Project(tmp_path / "p"), talks(tmp_path / "in", 1, seconds=90)
-    uploads.save_uploads(project, [str(media), str(subtitles)])
-    uploads.add_input(project, "https://example.test/x")
-    shown = render.sources(project, "en")
-    assert "1.5 min · 18 subtitle lines from talk0.am.srt" in shown
-    assert "subtitles of talk0.wav" in shown
-    assert t("data.downloaded_by_step_1", "en") in shown

@@ -175,17 +175,6 @@ def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(block
     assert run.note == "የእኔ"
 
 
-def test_runs_with_the_same_note_each_get_the_new_one(blocks: gr.Blocks, output: Path) -> None:
-    html = next(block for block in blocks.blocks.values() if block.elem_id == "runs")
-    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
-    visitor = SessionState(blocks)
-    for name in ("20260101-000000-prepare", "20260102-000000-prepare"):
-        run = add_run(Project(output / "voice"), name)
-        typed = {"act": "note", "note": "good", "noteBase": "", "run": name, "of": name}
-        auditing.respond(blocks, event, [None, "voice", "en", name], visitor, **typed)
-        assert run.note == "good"
-
-
 def test_my_note_can_be_kept_where_another_tab_emptied_it() -> None:
     assert 'data-note-base=""' in views.conflict("note", "", "note", "en")
 
@@ -203,24 +192,6 @@ def test_a_decision_opens_the_next_clip_of_the_list(blocks: gr.Blocks, output: P
     assert f'name="of" value="{third}"' in str(shown)
     shown = auditing.act(blocks, "review", "undo", "voice", of=third, clip=third)
     assert f'name="of" value="{second}"' in str(shown)
-
-
-def test_a_decision_sent_twice_does_not_return_to_its_clip(blocks: gr.Blocks, output: Path) -> None:
-    second, third = (clip.id for clip in Store(output / "voice" / "dataset").page(View("unchecked"), 1).clips[1:3])
-    html = next(block for block in blocks.blocks.values() if block.elem_id == "review")
-    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
-    visitor = SessionState(blocks)
-    for _ in range(2):
-        typed = {"act": "exclude", "of": second, "why": "noise"}
-        (shown,) = auditing.respond(blocks, event, [None, "voice", "en"], visitor, **typed)
-        assert f'name="of" value="{third}"' in str(shown)
-
-
-def test_undoing_a_decision_on_the_open_clip_leaves_it_open(blocks: gr.Blocks, output: Path) -> None:
-    clip = Store(output / "voice" / "dataset").page(View("all"), 1).clips[0].id
-    editor.approve(output / "voice" / "dataset", [clip])
-    shown = auditing.act(blocks, "review", "undo", "voice", of=clip, clip=clip, status="all")
-    assert f'name="of" value="{clip}"' in str(shown)
 
 
 def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blocks, output: Path) -> None:

@@ -26,7 +26,6 @@ from utils.ui.page import PanelRequest
 from utils.ui.run_panel import task_status
 from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import picker_state
-from utils.ui.tabs.inference.speak import progress
 from utils.ui.tabs.inference.tab import new_session
 from utils.ui.tabs.inference.takes import facts_html, take_html
 from utils.ui.tabs.inference.text import preview_html
@@ -60,14 +59,6 @@ def test_a_stopped_take_says_so() -> None:
     recorded = recorder.take()
     assert recorded is not None
     assert t("inference.stopped_early_note", "en") in facts_html(recorded.take, "en")
-
-
-def test_no_time_stands_beside_a_count_before_the_rest_can_be_estimated() -> None:
-    recorder = TakeRecorder("speak", "ሰላም። ዛሬ።", SpeechConfig())
-    recorder.add(SpeechStart(2, "m", "v"))
-    assert '<p class="hint">0 of 2 sentences</p>' in progress(recorder, 180.0, "inference.waiting", "en")
-    recorder.add(spoken("ሰላም።"))
-    assert "1 of 2 sentences · about" in progress(recorder, 180.0, "inference.waiting", "en")
 
 
 def test_a_shorter_take_is_shown_from_its_first_sentence(tmp_path: Path) -> None:

@@ -76,17 +76,6 @@ def test_files_of_a_project_are_served_and_responses_have_security_headers(
         assert policy is None or body == SVG
 
 
-def test_scripts_are_kept_by_the_browser_and_the_page_is_not(address: inside.Address) -> None:
-    _, page, _ = request(address, "/")
-    script = re.search(rb"assets/[\w.-]+[.]js", page)
-    assert script
-    first, second = (request(address, f"/{script[0].decode()}") for _ in range(2))
-    assert first[0] == 200
-    assert first[:2] == second[:2]
-    assert all("immutable" in headers["Cache-Control"] for *_, headers in (first, second))
-    assert "immutable" not in request(address, "/")[2].get("Cache-Control", "")
-
-
 def test_a_script_that_one_visitor_breaks_off_is_whole_for_the_next(address: inside.Address) -> None:
     scripts = set(re.findall(r"assets/[\w.-]+[.]js", request(address, "/")[1].decode()))
     for script in scripts:

@@ -3,18 +3,14 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import gradio as gr
 import pytest
 import torch
 
-from tests.ui import auditing
 from tests.ui.data_folders import add_run
 from tests.xtts.hub_server import Hub, serving
-from utils.core import monitor
 from utils.core.errors import ConfigError, RunBusyError
 from utils.core.events import EventLog
 from utils.studio import disk_usage, downloads, page_settings, paths, projects, runs
@@ -22,9 +18,8 @@ from utils.studio.disk_usage import DiskUsage
 from utils.studio.facts import InputError
 from utils.studio.page_settings import PageSettings
 from utils.studio.paths import Project
-from utils.system.doctor import Finding
 from utils.ui.i18n import t
-from utils.ui.tabs.system import disk, tab
+from utils.ui.tabs.system import disk
 from utils.xtts import checkpoints
 from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES
@@ -51,27 +46,6 @@ def test_consent_by_a_variable_is_withdrawn_there(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv(VARIABLE, "1")
     with pytest.raises(ConsentFixedError, match=VARIABLE):
         downloads.withdraw_consent()
-
-
-def test_the_gpu_is_tested_from_the_page_where_there_is_one(
-    blocks: gr.Blocks, output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def press(action: str) -> str:
-        (html,) = auditing.act(blocks, "computer", action, "default").values()
-        return str(html)
-
-    assert "test_gpu" not in press("")
-    reading, asked = monitor.read_once(output), list[Any]()
-
-    def query(command: list[str], *_: object, **__: object) -> list[Finding]:
-        asked.extend(command)
-        return [Finding("fused attention", "fail", "differs by 3.0e+00")]
-
-    monkeypatch.setattr(monitor, "read_once", lambda _: replace(reading, gpu_name="Tesla T4"))
-    monkeypatch.setattr(tab, "query", query)
-    shown = press("test_gpu")
-    assert asked[-3:] == ["doctor", "--json", "--gpu"]
-    assert all(text in shown for text in ('data-act="test_gpu"', "differs by 3.0e+00"))
 
 
 ABSENT, WHOLE = (downloads.StoredModel("v2.0.2", files, 0, is_begun=False) for files in (0, len(HUB_FILES)))

@@ -76,30 +76,6 @@ def test_no_text_becomes_html(run: Run) -> None:
     assert "<img" not in pronunciation.show(explain(f"{HTML} ሰላም"), "en")
 
 
-def test_the_log_is_written_in_sentences(run: Run) -> None:
-    events = [
-        {"kind": "started", "pid": 1},
-        {"kind": "train", "step": 3, "loss_audio": 2.5, "loss_text": 0.1, "learning_rate": 5e-6},
-        {"kind": "progress", "step": 3, "total": 9},
-        {"kind": "progress", "step": 1, "total": 2, "percent": 50},
-        {"kind": "fetched", "name": "a.zip", "percent": 40},
-        {"kind": "bad", "path": "a.wav", "reason": "It is empty."},
-        {"kind": "scores", "step": 6, "words": 0.5},
-        {"kind": "warning", "message": "The disk is full."},
-        {"kind": "ended", "status": "failed", "message": "The disk is full."},
-    ]
-    run.events.write_text("".join(f"{json.dumps(event)}\n" for event in events), encoding="utf-8")
-    assert views.log(run, "en").splitlines() == [
-        "Started (process 1).",
-        "Step 3: audio loss 2.500, text loss 0.100, learning rate 5.00e-06",
-        "Not used: a.wav: It is empty.",
-        "step 6 · words 0.50",
-        "Warning: The disk is full.",
-        "Failed: The disk is full.",
-    ]
-    assert "እርምጃ 3" in views.log(run, "am")
-
-
 def test_a_text_is_explained_word_by_word_up_to_a_limit() -> None:
     explanation = explain("3 ልጆች 😀😀")
     shown = pronunciation.show(explanation, "en")

@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tests.training.small_gpt import small_gpt
 from utils.training.speedups.attention import use_attention
-from utils.xtts import modules
-from utils.xtts.modules import AttentionBlock
 
 Forward = Callable[[Any], Tensor]
 
@@ -57,14 +55,3 @@ def test_fused_and_eager_attention_compute_the_same(forward: Forward) -> None:
     assert slopes.keys() == fused_slopes.keys()
     for name, slope in slopes.items():
         torch.testing.assert_close(fused_slopes[name], slope, rtol=1e-5, atol=float(slope.abs().max()) * 1e-5)
-
-
-@pytest.mark.parametrize(("shape", "tortoise_norm"), [((2, 64, 30), False), ((2, 64, 5, 6), True)])
-def test_a_fused_block_supports_the_shapes_and_masks_of_coqui(shape: tuple[int, ...], tortoise_norm: bool) -> None:
-    block = AttentionBlock(64, 4, tortoise_norm=tortoise_norm)
-    nn.init.normal_(block.proj_out.weight)
-    mask = torch.ones(2, 30, 30, dtype=torch.bool).tril()
-    expected, masked = block(random(*shape)), block(random(*shape), mask.repeat(1, 1, 1))
-    assert modules.fuse(block) == 1
-    torch.testing.assert_close(block(random(*shape)), expected, rtol=0, atol=3e-6)
-    torch.testing.assert_close(block(random(*shape), mask), masked)
