@@ -33,6 +33,7 @@ LONG = "ː"
 HABITS = {
     "length of -m": re.compile("(?<=m)ː$"),
     "ɨ in -wɨn": re.compile("(?<=w)ɨ(?=n(?:ɨ|$))"),
+    "ʔ between vowels": re.compile("(?<=[əuiaeɨo])ʔ(?=[əuiaeɨo])"),
     "ɨ in ajɨCː": re.compile("(?<=aj)ɨ(?=(?:[td]͡[ʃʒ]|[^ː])ʼ?ː)"),
 }
 

@@ -94,6 +94,7 @@ def test_the_likelier_of_two_homographs_is_chosen(written: str, phones: str) -> 
         ("ያልለበሰ አልላኩም", "jalːəbːəsə alːakumː"),  # ል before ል is one long consonant
         ("ሠርቻለሁ ሰብሬያለሁ", "sərɨt͡ʃːalːəhu səbɨrːejalːəhu"),
         ("ጓጓ ጓጉ አታንኳኩ", "ɡwaɡːwa ɡwaɡːu atːankwaku"),  # a labialised consonant is plain before u
+        ("ጠይቂያት ስጪያቸው", "tʼəjːɨkʼijat sɨt͡ʃʼijat͡ʃːəw"),
         ("መቆያ መሸኛ ማከማቻ", "məkʼoja məʃəɲːa makːəmat͡ʃa"),  # behind a palatal the instrument ends in -a
         ("አለ አለው የለም አይደለም", "alːə alːəw jəlːəmː ajdəlːəmː"),
     ],

@@ -16,7 +16,7 @@ FOLDER = DATA / "lexicon"
 _CLOSED = frozenset({"pron", "prep", "conj", "part", "interj", "adv"})
 _COSTS = {"pron": -0.5, "prep": -0.5, "conj": -0.5, "part": -0.5, "num": -0.5, "name": 0.75, "rare": 2.0}
 _VERB = 0.5
-_BEFORE_N = re.compile("(?<=[ptkbdgTKPSfszXJcC])(?=n$)")  # ɨ is heard with suffixes too: ቡድኑ budɨnu
+_BEFORE_N = re.compile("(?<=[ptkbdgTKPSfszXJcCw])(?=n$)")  # ɨ is heard with suffixes too: ቡድኑ budɨnu
 
 
 class Entry(NamedTuple):

@@ -60,9 +60,9 @@ def fill(template: str, stem: str) -> str | None:
 @cache
 def of_verbs() -> dict[str, tuple[Template, ...]]:
     """Return the templates of verb stems by skeleton, the likeliest first."""
-    shapes = Counter((root._replace(radicals=_places(root)), root.weak) for root, _, _ in verbs.roots())
+    shapes = Counter(root._replace(radicals=_places(root), prefix=_prefix(root)) for root, _, _ in verbs.roots())
     counts: dict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
-    for (root, _), count in shapes.items():
+    for root, count in shapes.items():
         if len(root.radicals) + bool(root.weak) < _LEAST_CONSONANTS:
             continue
         for codes, kinds, _ in verbs.stems(root):
@@ -78,6 +78,11 @@ def _places(root: verbs.Root) -> tuple[verbs.Radical, ...]:
         radical if number <= fixed else radical._replace(code=str(number))
         for number, radical in enumerate(root.radicals, start=1)
     )
+
+
+def _prefix(root: verbs.Root) -> str:
+    """Replace the consonant without a vowel of ተንቀሳቀሰ, which is any radical: ተሽቀዳደመ."""
+    return root.prefix[:2] + "5" + root.prefix[3:] if root.voice in {"tn", "an"} else root.prefix
 
 
 def _templates(found: Counter[tuple[str, int]]) -> Iterator[Template]:
