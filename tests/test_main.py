@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from utils.__main__ import known_verbs, main
+from utils.__main__ import known_verbs
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.paths import ROOT
 
@@ -27,12 +27,6 @@ def test_help_of_a_verb_needs_neither_torch_nor_gradio() -> None:
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert [verb for verb in known_verbs() if f"usage: python -m utils {verb}" not in run.stdout] == []
-
-
-def test_the_overview_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 0
-    text = capsys.readouterr().out
-    assert all(f"  {verb} " in text for verb in known_verbs())
 
 
 def test_a_relative_home_is_the_same_folder_in_child_processes(tmp_path: Path) -> None:

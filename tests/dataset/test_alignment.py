@@ -135,10 +135,15 @@ def test_speech_without_words_at_the_ends_is_cut_off() -> None:
     assert (clips[1].span.start, clips[1].span.end) == pytest.approx((1.85, 5.15))
 
 
+def made_up(count: int) -> list[str]:
+    """Return sentences of eight random words of six letters."""
+    letters = np.random.default_rng(1).choice(list("abcdefghijklmnop"), (count, 8, 6))
+    return [" ".join(map("".join, sentence)) for sentence in letters]
+
+
 def test_sentences_of_a_long_transcript_are_found_and_others_reported() -> None:
     """More than fits into one alignment: anchors tie text and sound together, around what only one of them has."""
-    random = np.random.default_rng(1)
-    sentences = [" ".join("".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(8)) for _ in range(260)]
+    sentences = made_up(260)
     rows = heard(" ".join([*sentences[:100], *sentences[130:]]))
     written = [*sentences[:40], *sentences[70:]]
     found, missing = words_of_transcript(rows, written, LETTERS, -4.0)
@@ -149,16 +154,14 @@ def test_sentences_of_a_long_transcript_are_found_and_others_reported() -> None:
 
 
 def test_parts_of_a_transcript_in_another_order_are_found() -> None:
-    random = np.random.default_rng(1)
-    sentences = [" ".join("".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(8)) for _ in range(30)]
+    sentences = made_up(30)
     found, missing = words_of_transcript(heard(" ".join(sentences)), [*sentences[20:], *sentences[:20]], LETTERS, -4.0)
     assert missing == []
     assert [word.text for group in found for word in group] == " ".join(sentences).split()
 
 
 def test_the_search_for_lost_sentences_stops_when_asked() -> None:
-    random = np.random.default_rng(1)
-    sentences = [" ".join("".join(random.choice(list("abcdefghijklmnop"), 6)) for _ in range(8)) for _ in range(12)]
+    sentences = made_up(12)
     asked = iter([Stop.NO, Stop.NO, Stop.SAVE])  # for the window, and for the first lost sentence
     with pytest.raises(StopRequested):
         words_of_transcript(heard(" ".join(sentences[:4])), sentences[4:], LETTERS, -4.0, lambda: next(asked))
@@ -285,6 +288,3 @@ def test_noise_with_texts_is_not_judged(tmp_path: Path) -> None:
     report, messages = prepared(tmp_path, settings)
     assert len(report.contents.kept) == len(TEXTS)
     assert [fact.why for fact in messages if isinstance(fact, TextsNotChecked)] == ["no_better"]
-    unchecked = settings.model_copy(update={"check_texts": False})
-    scan = find_recordings([tmp_path / f"{number}.wav" for number in range(3)], language="am")
-    assert built(scan, Project(tmp_path / "other"), unchecked).contents.kept

@@ -84,16 +84,6 @@ def test_a_transcript_keeps_its_first_word_when_a_recording_has_that_name(tmp_pa
     assert found == {"ሰላም": "", "s2": "", name: " ".join(text.split())}
 
 
-@pytest.mark.parametrize("text", ["ሰላም ለሁላችሁም ዛሬ", "ሰላም, ለሁላችሁም ዛሬ"])
-def test_a_text_of_nobody_is_named_when_a_recording_has_the_name_of_its_first_word(tmp_path: Path, text: str) -> None:
-    for name in ("ሰላም", "s2"):
-        audio(tmp_path, f"{name}.wav")
-    write(tmp_path, "notes.txt", text)
-    scan = scan_of(tmp_path, tmp_path)
-    assert [problem.path.name for problem in scan.problems] == ["notes.txt"]
-    assert not any(recording.text for recording in scan.recordings)
-
-
 @pytest.mark.parametrize("line", ["clip_01.wav {}", "clip_01 {}", "clip_01: {}", "clip_01|{}"])
 def test_the_only_line_of_a_list_loses_the_name(tmp_path: Path, line: str) -> None:
     audio(tmp_path, "clip_01.wav")

@@ -247,12 +247,6 @@ def test_suspicious_clips_come_first(tmp_path: Path, better: ClipScores, worse: 
     assert store.page(View(), 1).clips[0].id == "r0-1"
 
 
-def test_excluded_clips_are_most_suspicious_and_replaced_and_approved_ones_least(tmp_path: Path) -> None:
-    clips = [clip(0), clip(1, reason=Reason.APPROVED), clip(2).excluded(Reason.NOISE), clip(3).excluded(Reason.SPLIT)]
-    page = stored(tmp_path, clips).page(View("all"), 1)
-    assert [clip.id for clip in page.clips] == ["r0-2", "r0-0", "r0-1", "r0-3"]
-
-
 def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: Path) -> None:
     clips = [clip(number, scores=ClipScores(snr_db=10.0 + number)) for number in range(3)]
     store = stored(tmp_path, clips)

@@ -187,14 +187,6 @@ def test_json_and_csv_hold_the_results(two: EvaluationReport) -> None:
     assert all((two.folder / row["wav"]).is_file() for row in rows)
 
 
-def test_the_table_has_models_voices_and_the_worst_sentences(two: EvaluationReport) -> None:
-    lines = text(two).splitlines()
-    assert lines[0].split() == ["model", "sentences", "CER", "WER", "Voice", "Length", "MCD", "Flags", "RTF"]
-    assert [line.split()[:2] for line in lines[1:3]] == [["good", "8"], ["slow", "8"]]
-    assert any(line.startswith("slow, Almaz") for line in lines)
-    assert lines[lines.index("Worst first:") + 1].startswith("  slow: ")
-
-
 # The command
 
 

@@ -4,14 +4,7 @@ import numpy as np
 import pytest
 
 from tests.dataset.recordings import babble
-from utils.evaluation.metrics import (
-    MIN_PAIRS,
-    confidence_interval,
-    difference,
-    error_rates,
-    mel_cepstra,
-    mel_cepstral_distance,
-)
+from utils.evaluation.metrics import MIN_PAIRS, difference, error_rates, mel_cepstra, mel_cepstral_distance
 from utils.evaluation.results import METRICS, EvaluatedUtterance
 from utils.media.audio import Samples, resample
 
@@ -107,9 +100,3 @@ def test_only_shared_sentences_are_compared() -> None:
     assert gap is not None
     assert gap.pairs == 1
     assert difference(results("A", [None, 0.1]) + results("B", [0.1, None]), BY_NAME["cer"], "A", "B") is None
-
-
-def test_the_confidence_interval_holds_the_mean_as_often_as_it_says() -> None:
-    random = np.random.default_rng(0)
-    intervals = [confidence_interval(random.normal(0.1, 1, 30), seed=number) for number in range(60)]
-    assert 51 <= sum(low <= 0.1 <= high for low, high in intervals) <= 60

@@ -19,9 +19,9 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech import synthesizer as module
 from utils.speech.attempts import best_takes
 from utils.speech.facts import FlagKind, SentenceSpoken
-from utils.speech.guards import SpeechLimits, next_seed
+from utils.speech.guards import next_seed
 from utils.speech.layers import KeyValueCache
-from utils.speech.synthesizer import Synthesizer, max_codes, open_voice, speak
+from utils.speech.synthesizer import Synthesizer, open_voice, speak
 from utils.speech.types import Generation, Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 
@@ -88,13 +88,6 @@ def test_closing_a_stream_frees_its_cache(model: Synthesizer, monkeypatch: pytes
     gc.collect()
     assert [cache() for cache in caches].count(None) == len(caches) - 1  # the empty one of the next sentence
     assert model.speak("ሰላም", PLAIN).seconds > 0  # the model is free again
-
-
-def test_several_texts_are_spoken_together_and_come_back_apart(model: Synthesizer) -> None:
-    together = model.speak_many([TEXT, "ሰላም"], PLAIN)
-    assert [len(speech.utterances) for speech in together] == [2, 1]
-    alone = model.speak(TEXT, PLAIN)
-    assert together[0].utterances[0].codes.tolist() == alone.utterances[0].codes.tolist()
 
 
 def test_single_settings_are_validated(model: Synthesizer) -> None:
@@ -176,7 +169,3 @@ def test_a_sentence_is_generated_once_where_every_seed_gives_the_same() -> None:
     fake = FakeModel([5])
     (utterance,) = fake.speak(5, tries=3, candidates=2, top_k=1)
     assert (fake.seeds, utterance.tries) == ([5], 1)
-
-
-def test_a_sentence_may_take_longer_than_usual_but_has_a_limit() -> None:
-    assert 40 < max_codes(Sentence(TOKENIZED), SpeechLimits()) < 200

@@ -48,10 +48,6 @@ def owner(project: Project) -> int:
     return int(read_object(project.runs / runs.OWNER).get("pid", 0))
 
 
-def test_the_first_request_starts_a_run(project: Project) -> None:
-    assert runs.start(KIND, LONG, project).outcome == "started"
-
-
 def test_a_request_with_the_same_settings_joins(project: Project) -> None:
     first = runs.start(KIND, LONG, project).run
     assert runs.start(KIND, LONG, project)[:2] == (first, "joined")

@@ -73,16 +73,6 @@ def test_a_run_scores_what_it_speaks_with_the_embedded_recogniser(tmp_path: Path
     assert {"endings", "duration", "intelligibility", "composite"} <= scores.keys()
 
 
-@pytest.mark.long
-def test_without_a_recogniser_the_loss_decides(tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpt_train, "find_phone_judge", lambda *_: None)  # as for a language that it does not know
-    run = trained(tmp_path / "project", dataset, max_steps=2, eval_step=1, score_sentences=2)
-    assert [event["step"] for event in events(run, "scores")] == [1, 2]
-    assert "composite" not in events(run, "scores")[0]
-    assert checkpoints.best_step(run.folder) == 2
-    assert not checkpoints.find(run.folder, 2).samples
-
-
 def test_the_weights_without_the_average_can_be_promoted_too(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, enable_ema=True, max_steps=3, save_step=3)
     found = checkpoints.find(run.folder, "newest")

@@ -114,15 +114,6 @@ def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> 
     assert views.run_facts(run, run.current_state(), "en")
 
 
-def test_a_snapshot_does_not_change(tmp_path: Path) -> None:
-    run, cache = Run(tmp_path), HistoryCache()
-    write(run.events, train(1), {"kind": "warning", "message": "a"})
-    shown = cache.read(run)
-    write(run.events, train(2), {"kind": "warning", "message": "b"})
-    assert steps(cache.read(run)) == [1, 2]
-    assert (steps(shown), [describe(warning) for warning in shown.warnings]) == ([1], ["a"])
-
-
 def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> None:
     run, cache = Run(tmp_path), HistoryCache()
     with run.events.open("wb") as file:

@@ -26,6 +26,13 @@ def test_ids_are_unique_and_names_of_the_api_are_readable_too(blocks: gr.Blocks)
     assert [name for name in names if not re.fullmatch(r"[a-z]+(_[a-z]+)*", name) or "lambda" in name] == []
 
 
+@pytest.mark.parametrize(
+    "name", "disk_forecast load_settings prepare preset read_text speak stop train use_voice".split()
+)
+def test_a_program_can_still_call_the_page(name: str, blocks: gr.Blocks) -> None:
+    assert name in {event.api_name for event in blocks.fns.values() if event.api_visibility == "public"}
+
+
 def mark_stopped(run: runs.Run) -> None:
     """Stand in for the start of a child: the run is there, and over."""
     run.write_state(dataclasses.replace(run.read_state(), status=runs.Status.STOPPED))

@@ -37,21 +37,6 @@ def test_a_training_is_not_finished_before_its_first_step() -> None:
     assert progress.position("train", [encoded]).percent is None
 
 
-@pytest.mark.parametrize(
-    ("seconds", "percent", "is_estimated"), [(5, 3, False), (5, 12, True), (25, 3, True), (25, 12, True)]
-)
-def test_the_rest_is_estimated_after_ten_percent_or_twenty_seconds(
-    seconds: float, percent: float, *, is_estimated: bool
-) -> None:
-    now = progress.Position("prepare", 1, 3, percent, 65)
-    assert bool(progress.estimate(state(seconds), now, "en")) is is_estimated
-
-
-def test_a_run_that_has_ended_has_no_time_left() -> None:
-    now = progress.Position("train", 1, 3, 33, 65)
-    assert progress.estimate(state(60, "train", Status.STOPPED), now, "en") == ""
-
-
 def test_earlier_phases_are_shown_as_done(tmp_path: Path) -> None:
     run = Run(tmp_path)
     run.events.write_text('{"kind": "progress", "part": "check_texts", "step": 41, "total": 100}\n', encoding="utf-8")

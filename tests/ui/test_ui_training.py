@@ -40,17 +40,9 @@ def make_run(project: Project, name: str, status: runs.Status = runs.Status.FINI
     return run
 
 
-def test_every_setting_is_on_the_form_once_with_its_title_and_help() -> None:
+def test_every_setting_is_on_the_form_once() -> None:
     form = SettingsForm(TrainConfig, settings.GROUPS, "training")
     assert sorted([*form.fields, "output_path"]) == sorted(TrainConfig.model_fields)
-    for language in ("en", "am"):
-        shown = form.render(language)
-        assert all(shown.count(f'name="{name}"') == 1 for name in form.fields)
-    assert all(
-        (field.title or name) in form.render("en")
-        for name, field in TrainConfig.model_fields.items()
-        if name in form.fields
-    )
 
 
 def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blocks: gr.Blocks) -> None:
