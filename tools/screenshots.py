@@ -59,10 +59,11 @@ def prepare(browser: Browser, served: Served) -> None:
     for folder in (ready.ready, *(run.folder for run in runs.list_runs(ready, "train"))):
         shutil.rmtree(folder)
     train(sample)
-    for name, status, message in (
-        ("running", Status.RUNNING, ""),
-        ("failed", Status.FAILED, "The disk is full. Free at least 2 GB and press Resume."),
-    ):
+    endings: dict[str, tuple[Status, str]] = {
+        "running": ("running", ""),
+        "failed": ("failed", "The disk is full. Free at least 2 GB and press Resume."),
+    }
+    for name, (status, message) in endings.items():
         copy = projects.duplicate(sample, name, served.output)
         uploads.add_input(copy, "https://example.org/lecture")
         for run in runs.list_runs(copy):

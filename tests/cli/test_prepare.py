@@ -19,7 +19,6 @@ from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.paths import ROOT
 from utils.dataset.store import load_dataset
 from utils.studio import runs
-from utils.studio.facts import Status
 from utils.studio.paths import Project
 
 pytestmark = pytest.mark.slow
@@ -168,7 +167,7 @@ def test_ctrl_c_ends_a_preparation_that_resume_finishes(tmp_path: Path) -> None:
         psutil.Process(run.read_state().pid).suspend()  # it does not react, as within a long step
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == EXIT_INTERRUPTED
-    assert run.current_state().status is Status.STOPPED
+    assert run.current_state().status == "stopped"
     assert 0 < len(load_dataset(project.dataset).recordings) < 8
     assert main(["runs", "resume", run.name, "--output", str(tmp_path / "out")]) == 0
     assert len(load_dataset(project.dataset).recordings) == 8

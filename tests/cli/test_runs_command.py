@@ -14,7 +14,7 @@ from utils.__main__ import call, main
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.events import BLOCK
 from utils.core.paths import ROOT
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 
 pytestmark = pytest.mark.slow
 
@@ -92,7 +92,7 @@ def test_ctrl_c_before_the_first_update_does_not_wait_for_it(tmp_path: Path) -> 
         assert "is running" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == EXIT_INTERRUPTED
-    assert Run(only_run(tmp_path)).current_state().status is Status.STOPPED
+    assert Run(only_run(tmp_path)).current_state().status == "stopped"
 
 
 def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:
@@ -102,4 +102,4 @@ def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == EXIT_INTERRUPTED
-    assert Run(only_run(tmp_path)).current_state().status is Status.STOPPED
+    assert Run(only_run(tmp_path)).current_state().status == "stopped"

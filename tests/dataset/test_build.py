@@ -100,7 +100,7 @@ def test_a_dataset_grows_by_what_is_new_and_a_copy_is_not(project: Project, tmp_
     grown = built(ScanResult((*recordings(tmp_path / "in", 4).recordings, same_audio)), project)
     assert grown.prepared.added == 3
     assert {name: grown.contents.clips[name] for name in clips} == clips
-    assert {clip.reason for clip in grown.contents.clips.values() if clip.source.endswith("flac")} == {Reason.DUPLICATE}
+    assert {clip.reason for clip in grown.contents.clips.values() if clip.source.endswith("flac")} == {"duplicate"}
 
 
 def test_a_bad_file_that_was_removed_is_forgotten(project: Project, tmp_path: Path) -> None:
@@ -164,8 +164,8 @@ def test_a_text_that_is_not_used_is_stored_with_its_clips(project: Project, tmp_
     ("first", "second", "reason"),
     [
         (SaysTheSame(), SaysTheSame("ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን!"), None),
-        (SaysTheSame(), SaysTheSame("ዝናቡ ሌሊቱን ሙሉ አደረ"), Reason.DISAGREEMENT),
-        (None, None, Reason.EMPTY_TEXT),
+        (SaysTheSame(), SaysTheSame("ዝናቡ ሌሊቱን ሙሉ አደረ"), "recognisers disagree"),
+        (None, None, "empty text"),
     ],
 )
 def test_clips_without_text_or_with_two_are_excluded_with_their_audio(

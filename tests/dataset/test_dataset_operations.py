@@ -40,7 +40,7 @@ def dataset(folder: Path, names: tuple[str, ...] = ("r0", "r1"), each: int = 3) 
     store = Store(folder)
     for side, name in zip(("train", "eval", "train", "train"), names, strict=False):
         clips = [clip(number, recording=name, text=f"ሰላም {name} {number}", split=side) for number in range(each)]
-        clips[-1] = dataclasses.replace(clips[-1].excluded(Reason.NOISY), split="")
+        clips[-1] = dataclasses.replace(clips[-1].excluded("noisy"), split="")
         for number, row in enumerate(clips):
             tone = 0.1 * np.sin(np.arange(4 * RATE) * (0.01 + 0.001 * number))
             soundfile.write(folder / row.audio, tone, RATE, subtype="PCM_16")
@@ -99,16 +99,16 @@ def test_what_fails_is_excluded_what_a_filter_excluded_comes_back_and_a_dry_run_
         *(
             noisy(0, 30.0),
             noisy(1, 15.0),
-            noisy(2, 25.0, Reason.NOISY),
-            noisy(3, 5.0, Reason.NOISY),
-            noisy(4, 30.0, Reason.OTHER),
+            noisy(2, 25.0, "noisy"),
+            noisy(3, 5.0, "noisy"),
+            noisy(4, 30.0, "other"),
         ),
         *(
-            noisy(5, 30.0, Reason.DUPLICATE),
-            noisy(6, 30.0, Reason.TOO_SHORT, audio=""),
-            noisy(7, 30.0, Reason.TOO_SLOW, text="?"),
+            noisy(5, 30.0, "duplicate"),
+            noisy(6, 30.0, "too short", audio=""),
+            noisy(7, 30.0, "too slow", text="?"),
         ),
-        noisy(8, 5.0, reason=Reason.APPROVED),
+        noisy(8, 5.0, reason="approved"),
     )
     before = load_dataset(mixed)
     lines = str(refilter(mixed, STRICT, apply=False)).splitlines()
@@ -117,7 +117,7 @@ def test_what_fails_is_excluded_what_a_filter_excluded_comes_back_and_a_dry_run_
     assert load_dataset(mixed) == before
     refilter(mixed, STRICT, apply=True)
     after = {"0": "kept", "1": "noisy", "2": "kept", "3": "noisy", "4": "other", "5": "duplicate", "6": "too short"}
-    assert standing(mixed) == after | {"7": "empty text", "8": Reason.APPROVED}
+    assert standing(mixed) == after | {"7": "empty text", "8": "approved"}
     assert load_dataset(mixed).clips["r0-2"].split == "train"
     assert refilter(mixed, STRICT, apply=True).after == ()
     editor.undo(mixed)
@@ -125,17 +125,17 @@ def test_what_fails_is_excluded_what_a_filter_excluded_comes_back_and_a_dry_run_
 
 
 def test_of_two_clips_with_the_same_sound_one_is_in_use(tmp_path: Path) -> None:
-    both = without_audio(tmp_path / "both", *(noisy(number, 15.0, Reason.NOISY, content="c") for number in range(2)))
+    both = without_audio(tmp_path / "both", *(noisy(number, 15.0, "noisy", content="c") for number in range(2)))
     refilter(both, DatasetConfig(), apply=True)
     assert standing(both) == {"0": "kept", "1": "duplicate"}
-    leaving, coming = noisy(0, 15.0, content="c"), noisy(1, 30.0, Reason.LOW_CONFIDENCE, content="c")
+    leaving, coming = noisy(0, 15.0, content="c"), noisy(1, 30.0, "low confidence", content="c")
     refilter(without_audio(tmp_path / "one leaves", leaving, coming), STRICT, apply=True)
     assert standing(tmp_path / "one leaves") == {"0": "noisy", "1": "kept"}
 
 
 def test_a_corrected_text_is_judged_by_its_own_pace(tmp_path: Path) -> None:
     wrong = ClipScores(chars_per_second=40.0, confidence=0.1, second_cer=0.9)
-    folder = without_audio(tmp_path, clip(0), clip(1, scores=wrong).excluded(Reason.TOO_FAST))
+    folder = without_audio(tmp_path, clip(0), clip(1, scores=wrong).excluded("too fast"))
     assert refilter(folder, DatasetConfig(), apply=False).after == ()
     editor.set_text(folder, "r0-1", "ሰላም ለሁላችሁም")
     refilter(folder, DatasetConfig(), apply=True)
@@ -238,8 +238,8 @@ def span(start: float, end: float, reason: Reason | None = None) -> Clip:
 @pytest.mark.parametrize(
     ("clips", "kept", "excluded"),
     [
-        ([span(1, 3), span(4, 6, Reason.NOISY), span(7, 7.5, Reason.TOO_SHORT)], 2, {"noisy": 2, "too short": 0.5}),
-        ([span(1, 3, Reason.NOISY), span(2, 5)], 3, {"noisy": 1}),
+        ([span(1, 3), span(4, 6, "noisy"), span(7, 7.5, "too short")], 2, {"noisy": 2, "too short": 0.5}),
+        ([span(1, 3, "noisy"), span(2, 5)], 3, {"noisy": 1}),
         ([span(1, 3), span(2, 5)], 4, {}),
         ([span(8, 12), span(-1, 1)], 3, {}),
     ],

@@ -11,7 +11,7 @@ from tests.dataset.building import built, clip
 from tests.dataset.recordings import generated, recording
 from utils.core.facts import Fact
 from utils.dataset.clip import Recording, ScanResult, Source
-from utils.dataset.facts import PhonesRare, Reason, SpeakersConcerned, TextsDoubted, TextsRepeated
+from utils.dataset.facts import PhonesRare, SpeakersConcerned, TextsDoubted, TextsRepeated
 from utils.dataset.metadata import write_lists
 from utils.dataset.report import describe_dataset
 from utils.dataset.store import Store
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "wavs").mkdir()
     texts = ("ሰላም ለዓለም", "ሰላም ለዓለም", "ልጆቹ ይማራሉ", HOSTILE)
     clips = [clip(number, text=text) for number, text in enumerate(texts)]
-    clips[3] = clips[3].excluded(Reason.TEXT_DIFFERS, "ሰላም")
+    clips[3] = clips[3].excluded("text does not match", "ሰላም")
     for each in clips:
         soundfile.write(tmp_path / each.audio, 0.1 * np.sin(np.arange(88_200) * 0.05), 22_050)
     Store(tmp_path).add(Source("r0", "/in/r0.wav", 10, 20, 40.0), clips)
@@ -57,7 +57,7 @@ def test_sentences_with_the_rare_phonemes_are_recommended(folder: Path) -> None:
 
 
 def test_a_dataset_without_clips_has_a_report(tmp_path: Path) -> None:
-    Store(tmp_path).add(Source("r0", "/in/r0.wav", 10, 20, 40.0), [clip(0).excluded(Reason.NOISY)])
+    Store(tmp_path).add(Source("r0", "/in/r0.wav", 10, 20, 40.0), [clip(0).excluded("noisy")])
     assert "100 %" in page(describe_dataset(tmp_path), tmp_path, "empty")
 
 

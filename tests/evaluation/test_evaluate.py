@@ -21,7 +21,7 @@ from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 from utils.recognition.facts import RecogniserError
 from utils.recognition.recognisers import RecogniserSpec
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 
 TEXTS = [
     "ሰላም ለሁላችሁም ዛሬ ጥሩ ቀን ነው",
@@ -34,7 +34,7 @@ CONFIG = SpeechConfig()
 
 
 def test_models_are_measured(tmp_path: Path) -> None:
-    good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=(Flag(FlagKind.LONG, 4.0, 20),))
+    good, slow = FakeModel(), FakeModel(pace=2.0, likeness=0.5, flags=(Flag("long", 4.0, 20),))
     facts: list[Fact] = []
     models = [candidate("good", good), candidate("slow", slow)]
     report = evaluate(models, SENTENCES, tmp_path, CONFIG, report=facts.append)

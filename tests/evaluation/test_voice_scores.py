@@ -20,7 +20,7 @@ from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.recognisers import Transcript
 from utils.recognition.thresholds import Limits
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 from utils.studio import sample_project
 
 TEXTS = ("ሰላም ለሁላችሁም", "ቡና እንጠጣ", "ልጆቹ በትምህርት ቤት ይማራሉ")
@@ -84,7 +84,7 @@ def test_known_damage_lowers_the_right_score(spoken: list[SpokenSentence], monke
     for name, sentences in damaged.items():
         assert scores(sentences)[name] < whole[name] - 0.1, name
     assert scores([sentence._replace(samples=noise) for sentence in spoken])["similarity"] < whole["similarity"] - 0.1
-    looped = scores([sentence._replace(flags=(Flag(FlagKind.LOOP, 1.0, 3),)) for sentence in spoken])
+    looped = scores([sentence._replace(flags=(Flag("loop", 1.0, 3),)) for sentence in spoken])
     assert looped["endings"] == 0
     for sentences in (*damaged.values(), shuffled):
         assert (composite(scores(sentences), 1.0, 2.0) or 0) < (composite(whole, 1.0, 2.0) or 0)

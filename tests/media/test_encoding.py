@@ -92,7 +92,7 @@ def test_what_cannot_be_written_is_refused_and_the_old_file_stays(
     (tmp_path / name).write_bytes(b"old")
     with pytest.raises(AudioFileError) as caught:
         write_audio(tmp_path / name, sound, rate)
-    assert caught.value.problem is problem
+    assert caught.value.problem == problem
     assert caught.value.detail.startswith(detail)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [(name, b"old")]
 

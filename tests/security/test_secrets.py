@@ -30,8 +30,8 @@ VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "WANDB_API_KEY", auth.KEY_VAR
 @pytest.mark.parametrize(
     ("verb", "config", "status"),
     [
-        ("count", CountConfig(seconds=0.5, ticks_per_second=20), runs.Status.FINISHED),
-        ("prepare", DatasetConfig(inputs="/nowhere/at/all"), runs.Status.FAILED),
+        ("count", CountConfig(seconds=0.5, ticks_per_second=20), "finished"),
+        ("prepare", DatasetConfig(inputs="/nowhere/at/all"), "failed"),
     ],
 )
 def test_a_run_writes_no_secret_of_its_environment(
@@ -44,7 +44,7 @@ def test_a_run_writes_no_secret_of_its_environment(
     assert not psutil.pid_exists(pid) or SECRET not in " ".join(psutil.Process(pid).cmdline())
     while (state := run.current_state()).status in runs.ACTIVE:
         psutil.wait_procs([psutil.Process(state.pid)] if psutil.pid_exists(state.pid) else [], timeout=0.1)
-    assert state.status is status
+    assert state.status == status
     written = {path.name: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     assert {"config.yaml", "state.json", "events.jsonl", "log.txt"} <= written.keys()
     assert [name for name, content in written.items() if SECRET.encode() in content] == []

@@ -35,7 +35,7 @@ from utils.studio import sample_project
 from utils.studio.models import model_source
 from utils.studio.paths import CONFIGS
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 from utils.training import preparation, resume_state
 from utils.training.resume_state import Snapshot
 from utils.xtts import checkpoints, model
@@ -252,7 +252,7 @@ def write_run(folder: Path, base: Path, amharic: Tokenizer) -> None:
     run = Run(folder)
     run.config.write_text(TrainConfig(version=TINY).to_yaml(), encoding="utf-8")
     write_events(run.events)
-    state = State("train", Status.STOPPED, 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped.")
+    state = State("train", "stopped", 1.7e9, 4_194_000, "boot/1", "machine", 1.7e9, "It was stopped.")
     run.write_state(replace(state, lines=last_number(run.events.read_bytes())))
     note = {"folder": str(base), "fingerprint": model.fingerprint(base)}
     storage.write_document(folder / preparation.BASE_FILE, note)

@@ -19,7 +19,7 @@ from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 from utils.training import resume_state
 from utils.xtts import checkpoints
 
@@ -84,7 +84,7 @@ class Subject:
 
     def work(self, updates: int = 2) -> Run:
         """Start or resume the training, as the page does, and wait for more updates."""
-        if self.run is None or self.run.current_state().status is Status.FINISHED:
+        if self.run is None or self.run.current_state().status == "finished":
             self.run = runs.start("train", self.config, self.project).run
         elif self.run.current_state().status not in runs.ACTIVE:
             runs.resume(self.run)

@@ -15,7 +15,7 @@ from utils.media.encoding import Chapter
 from utils.media.facts import AudioFileError
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.spans import Cue, Span
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 from utils.speech.subtitles import captions, chapters, write_captions, write_chapters
 from utils.speech.types import join, start_times
 
@@ -85,7 +85,7 @@ def test_files_are_as_players_expect_them(tmp_path: Path, write: Any, items: Any
 
 
 def timing(over: float, speed: float, late: float = 0.0) -> Flag:
-    return Flag(FlagKind.TIMING, over, share=speed, late=late)
+    return Flag("timing", over, share=speed, late=late)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def timing(over: float, speed: float, late: float = 0.0) -> Flag:
         # longer than the whole
         ([(0, 1)], [2.7], [(0, 2, 1.35, timing(1.0, 1.35))]),
         # nothing is spoken
-        ([(0, 2), (3, 4)], [0, 1], [(0, 0, 1.0, Flag(FlagKind.NOTHING)), (3, 4, 1.0, None)]),
+        ([(0, 2), (3, 4)], [0, 1], [(0, 0, 1.0, Flag("nothing")), (3, 4, 1.0, None)]),
     ],
 )
 def test_sounds_are_fitted_into_their_time(

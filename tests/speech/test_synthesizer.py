@@ -18,7 +18,7 @@ from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.speech import synthesizer as module
 from utils.speech.attempts import best_takes
-from utils.speech.facts import FlagKind, SentenceSpoken
+from utils.speech.facts import SentenceSpoken
 from utils.speech.guards import next_seed
 from utils.speech.layers import KeyValueCache
 from utils.speech.synthesizer import Synthesizer, open_voice, speak
@@ -49,7 +49,7 @@ def test_a_text_is_spoken_sentence_by_sentence(model: Synthesizer) -> None:
     assert speech.utterances[1].start == pytest.approx(speech.utterances[0].seconds + PLAIN.sentence_pause, abs=1e-3)
     assert set(speech.timings) == {"planning", "decoding", "vocoding", "total"}
     assert 0 < speech.timings["decoding"] < speech.timings["total"]
-    assert FlagKind.ENDLESS in [flag.kind for flag in speech.flags]
+    assert "endless" in [flag.kind for flag in speech.flags]
 
 
 def test_one_sentence_alone_sounds_as_in_its_text(model: Synthesizer) -> None:
@@ -147,7 +147,7 @@ class FakeModel:
 )
 def test_doubtful_sentences_are_repeated_until_the_tries_are_used(mute: list[int], tries: int, doubtful: bool) -> None:
     (utterance,) = FakeModel(mute).speak(5, tries=3)
-    assert (utterance.tries, FlagKind.NOTHING in [flag.kind for flag in utterance.flags]) == (tries, doubtful)
+    assert (utterance.tries, "nothing" in [flag.kind for flag in utterance.flags]) == (tries, doubtful)
 
 
 def test_only_doubtful_sentences_are_repeated_and_the_order_stays() -> None:

@@ -62,12 +62,12 @@ def steps(run: Run) -> list[object]:
 
 def test_a_run_counts_to_its_end_and_is_found_by_name_only_inside_the_project(project: Project) -> None:
     run = runs.start("count", SHORT, project).run
-    assert ended(run) is Status.FINISHED
+    assert ended(run) == "finished"
     assert steps(run) == [1, 2, 3, 4]
     assert kinds(run)[-1] == "ended"
     assert CountConfig.load(run.config) == SHORT
     runs.stop_and_save(run)  # stopping what has ended changes nothing
-    assert runs.stop_now(run).status is Status.FINISHED
+    assert runs.stop_now(run).status == "finished"
     assert not run.stop_file.exists()
     assert runs.find_run(project, run.name) == run
     with pytest.raises(RunError, match="has no run named 'other'"):
@@ -94,7 +94,7 @@ def test_two_pages_start_one_run_and_it_outlives_them(project: Project) -> None:
     assert folders == {str(run.folder)}
     seen = len(steps(run))
     wait_for(lambda: len(steps(run)) > seen)
-    assert run.current_state().status is Status.RUNNING
+    assert run.current_state().status == "running"
 
 
 @pytest.mark.slow
@@ -102,9 +102,9 @@ def test_a_killed_child_is_lost_and_resumes_where_it_was(project: Project) -> No
     run = runs.start("count", CountConfig(seconds=1.5, ticks_per_second=20), project).run
     wait_for(lambda: len(steps(run)) >= 5)
     os.kill(run.current_state().pid, signal.SIGKILL)
-    assert ended(run) is Status.LOST
+    assert ended(run) == "lost"
     runs.resume(run)
-    assert ended(run) is Status.FINISHED
+    assert ended(run) == "finished"
     assert steps(run) == list(range(1, 31))
 
 
@@ -113,13 +113,13 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
     first = runs.start("count", CountConfig(seconds=1, ticks_per_second=10), project).run
     wait_for(lambda: len(steps(first)) >= 2)
     runs.stop_and_save(first)
-    assert ended(first) is Status.STOPPED
+    assert ended(first) == "stopped"
     assert first.current_state().stop is Stop.SAVE
     second = runs.start("count", LONG, project).run
     with pytest.raises(RunActiveError, match=second.name):
         runs.resume(first)
     runs.stop_now(second)
-    assert ended(runs.resume(first)) is Status.FINISHED
+    assert ended(runs.resume(first)) == "finished"
     assert steps(first) == list(range(1, 11))
 
 
@@ -127,7 +127,7 @@ def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Pr
     run = runs.start("count", LONG, project).run
     with pytest.raises(RunBusyError, match="Stop it first"):
         runs.delete(run)
-    assert runs.stop_now(run).status is Status.STOPPED
+    assert runs.stop_now(run).status == "stopped"
     assert "saved" not in kinds(run)
     runs.delete(run)
     assert runs.list_runs(project) == []
@@ -140,7 +140,7 @@ def test_a_child_that_does_not_react_is_ended_all_the_same(project: Project) -> 
     pid = run.current_state().pid
     os.kill(pid, signal.SIGSTOP)
     state = runs.stop_now(run, grace=0.2)
-    assert (state.status, state.stop) == (Status.STOPPED, Stop.NOW)
+    assert (state.status, state.stop) == ("stopped", Stop.NOW)
     wait_for(lambda: identity(pid) == "")
 
 
@@ -157,7 +157,7 @@ def shut_the_machine_down(run: Run) -> None:
 def test_a_run_that_is_asked_to_stop_saves(project: Project, stop: Callable[[Run], None]) -> None:
     run = runs.start("count", LONG, project).run
     stop(run)
-    assert ended(run) is Status.STOPPED
+    assert ended(run) == "stopped"
     assert "saved" in kinds(run)
 
 
@@ -169,33 +169,33 @@ def fake(project: Project, state: State, name: str = "20260101-000000-count") ->
 
 
 def running(**changes: object) -> State:
-    state = State("count", Status.RUNNING, time.time(), os.getpid(), identity(os.getpid()), machine(), time.time())
+    state = State("count", "running", time.time(), os.getpid(), identity(os.getpid()), machine(), time.time())
     return dataclasses.replace(state, **changes)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("changes", "status"),
     [
-        ({}, Status.RUNNING), ({"identity": "another-boot/1"}, Status.LOST), ({"pid": 2**22 + 1}, Status.LOST),
-        ({"machine": "elsewhere"}, Status.RUNNING),
-        ({"machine": "elsewhere", "heartbeat": time.time() - 1000}, Status.LOST),
-        ({"pid": 0, "status": Status.STARTING}, Status.STARTING),
-        ({"pid": 0, "status": Status.STARTING, "heartbeat": time.time() - 1000}, Status.LOST),
-        ({"status": Status.FAILED, "pid": 0}, Status.FAILED),
+        ({}, "running"), ({"identity": "another-boot/1"}, "lost"), ({"pid": 2**22 + 1}, "lost"),
+        ({"machine": "elsewhere"}, "running"),
+        ({"machine": "elsewhere", "heartbeat": time.time() - 1000}, "lost"),
+        ({"pid": 0, "status": "starting"}, "starting"),
+        ({"pid": 0, "status": "starting", "heartbeat": time.time() - 1000}, "lost"),
+        ({"status": "failed", "pid": 0}, "failed"),
     ],
 )  # fmt: skip
 def test_a_state_is_believed_only_as_far_as_the_process(
     project: Project, changes: dict[str, object], status: Status
 ) -> None:
     run = fake(project, running(**changes))
-    assert run.current_state().status is status
+    assert run.current_state().status == status
     run.state_file.write_text(json.dumps(dataclasses.asdict(running(**changes)) | {"colour": "red"}), encoding="utf-8")
-    assert run.current_state().status is status  # of a later version
+    assert run.current_state().status == status  # of a later version
 
 
 def test_another_process_or_machine_is_never_signalled(project: Project) -> None:
     reused = fake(project, running(identity="another-boot/1"))
-    assert runs.stop_now(reused, grace=0).status is Status.LOST
+    assert runs.stop_now(reused, grace=0).status == "lost"
     assert psutil.Process().is_running()
     reused.write_state(running(machine="elsewhere"))
     with pytest.raises(RunError, match="is running on elsewhere"):
@@ -216,7 +216,7 @@ def with_fields(**changes: object) -> str:
 def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, content: str) -> None:
     run = fake(project, running())
     run.state_file.write_text(content, encoding="utf-8")
-    assert run.current_state().status is Status.UNREADABLE
+    assert run.current_state().status == "unreadable"
     runs.delete(run)
     assert runs.list_runs(project) == []
 
@@ -225,9 +225,9 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, conte
 def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) -> None:
     run = runs.start("count", LONG, project).run
     run.state_file.write_text("{", encoding="utf-8")
-    assert run.current_state().status is Status.UNREADABLE
-    wait_for(lambda: run.current_state().status is Status.RUNNING)
-    assert runs.stop_now(run).status is Status.STOPPED
+    assert run.current_state().status == "unreadable"
+    wait_for(lambda: run.current_state().status == "running")
+    assert runs.stop_now(run).status == "stopped"
 
 
 def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
@@ -241,24 +241,24 @@ def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
 @pytest.mark.slow
 def test_a_run_that_cannot_go_on_fails_with_the_reason(project: Project) -> None:
     run = runs.start("count", SHORT, project).run
-    assert ended(run) is Status.FINISHED
+    assert ended(run) == "finished"
     run.config.write_text("seconds: -1\n", encoding="utf-8")
     runs.resume(run)
-    assert ended(run) is Status.FAILED
+    assert ended(run) == "failed"
     assert "seconds: -1 should be greater" in run.current_state().reason()
     assert "Traceback" not in run.log.read_text(encoding="utf-8")  # of an expected error
     run.log.unlink()
     run.log.mkdir()
     with pytest.raises(StorageError, match=r"log\.txt"):
         runs.resume(run)
-    assert run.current_state().status is Status.FAILED
+    assert run.current_state().status == "failed"
 
 
 def test_a_child_that_cannot_start_is_an_error_that_names_the_log(project: Project) -> None:
     with pytest.raises(RunError, match=r"did not start.*log\.txt"):
         runs.start("no-such-verb", SHORT, project)
     (run,) = runs.list_runs(project)
-    assert run.current_state().status is Status.FAILED
+    assert run.current_state().status == "failed"
     assert "no_such_verb" in run.log.read_text(encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ import pytest
 from utils.config import SpeechConfig
 from utils.core.errors import DataError, StorageError
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.facts import Flag, FlagKind, WordsFound
+from utils.speech.facts import Flag, WordsFound
 from utils.speech.tasks import SpeechStart
 from utils.speech.types import Sentence, Utterance
 from utils.studio import comparisons, takes
@@ -42,7 +42,7 @@ def test_a_take_is_read_as_it_was_saved(tmp_path: Path) -> None:
 
 
 def test_a_take_says_which_words_are_not_found(tmp_path: Path) -> None:
-    project, flag = Project(tmp_path), Flag(FlagKind.UNHEARD, words=("ዛሬ",))
+    project, flag = Project(tmp_path), Flag("unheard", words=("ዛሬ",))
     sentences = [replace(spoken("ሰላም።"), words=1), replace(spoken("ዛሬ ነው።"), words=2, flags=(flag,))]
     saved = takes.save(project, *takes.new_take("speech", "", SpeechConfig(), SpeechStart(2, "m", "v"), sentences))
     take = takes.load(project, saved.name)
@@ -104,7 +104,7 @@ def test_silence_is_not_saved(tmp_path: Path) -> None:
 def test_invalid_comparison(tmp_path: Path, models: list[str], text: str, problem: str) -> None:
     with pytest.raises(InputError) as caught:
         comparisons.create_comparison(Project(tmp_path), models, text)
-    assert caught.value.problem is problem
+    assert caught.value.problem == problem
 
 
 def test_comparisons_started_at_the_same_time_have_their_own_folders(

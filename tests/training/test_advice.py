@@ -30,7 +30,7 @@ def test_every_value_is_valid_and_has_a_source(minutes: float, gib: float | None
     assert not [text for text in texts if not text or text.startswith("advice.") or "{" in text]
     assert advice.config.version == version
     assert (CONFIGS / f"{advice.preset}.yaml").is_file()
-    assert f"Promise.{advice.promise}.source" in rows()
+    assert f"Advice.{advice.promise}.source" in rows()
 
 
 def test_values_follow_data_and_device() -> None:

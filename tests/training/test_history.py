@@ -11,7 +11,7 @@ from utils.core.facts import LinesMissing, Optimization, Progress, to_json
 from utils.core.wording import describe
 from utils.studio.run_history import EventReader, HistoryCache, RunHistory
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 from utils.training.facts import MemoryPlan
 from utils.ui import views
 from utils.ui.tabs.training import render
@@ -57,7 +57,7 @@ def test_lines_cut_off_the_end_are_named(tmp_path: Path, cut: int) -> None:
     with EventLog(run.events) as log:
         for step in range(1, 4):
             log.report(Progress(step, 3))
-        run.write_state(State("train", Status.FINISHED, 1.7e9, lines=log.number))
+        run.write_state(State("train", "finished", 1.7e9, lines=log.number))
     lines = run.events.read_bytes().splitlines(keepends=True)
     run.events.write_bytes(b"".join(lines[:cut]))
     history = HistoryCache().read(run)
@@ -98,7 +98,7 @@ def test_every_kind_of_event_is_read() -> None:
 @pytest.mark.parametrize("value", ["1" + "0" * 400, "NaN", "[1]", "null", '"five"'])
 def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> None:
     run = Run(tmp_path)
-    run.write_state(State(verb="train", status=Status.STARTING, created=time.time()))
+    run.write_state(State(verb="train", status="starting", created=time.time()))
     names = ("time", "step", "total", "percent", "seconds_left", "epoch", "loss_audio", "changed", "parts", "used")
     kinds = ("train", "progress", "resumed", "evaluation", "optimization", "what_is_on", "clips", "sample")
     damaged = ", ".join(f'"{name}": {value}' for name in names)

@@ -14,7 +14,7 @@ from utils.config import TrainConfig
 from utils.core.facts import ignore
 from utils.training.batches import UpdatePlan
 from utils.training.facts import CheckpointContinued, RunStartsAnew
-from utils.training.guards import EarlyStopping, OverfittingGuard, StepStatus
+from utils.training.guards import EarlyStopping, OverfittingGuard
 from utils.training.loop import TrainingLoop
 from utils.training.step import EvalLosses, Evaluated, StepResult
 from utils.xtts import checkpoints
@@ -48,7 +48,7 @@ class SimulatedRun:
 
     def update(self, _: Any) -> StepResult:
         self.take("update")
-        return StepResult(1.0, 1.0, 1.0, 1.0, 1e-5, StepStatus.APPLIED)
+        return StepResult(1.0, 1.0, 1.0, 1.0, 1e-5, "applied")
 
     def evaluate(self) -> Evaluated:
         self.take("evaluation")

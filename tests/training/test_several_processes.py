@@ -15,7 +15,7 @@ from utils.config import TrainConfig
 from utils.config.flags import flag
 from utils.core.paths import ROOT
 from utils.studio.paths import Project
-from utils.studio.runs import Run, Status, list_runs
+from utils.studio.runs import Run, list_runs
 from utils.xtts import checkpoints
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def train_by_command(project: Path, dataset: Path, *words: str, launcher: tuple[
     start = [sys.executable, *(launcher or ("-m",)), "utils", "train", *flags, "--no-enable-mixed-precision", *words]
     done = subprocess.run(start, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     (run,) = list_runs(Project(project))
-    assert run.read_state().status is Status.FINISHED, done.stdout[-1500:] + done.stderr[-1500:]
+    assert run.read_state().status == "finished", done.stdout[-1500:] + done.stderr[-1500:]
     return run
 
 

@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -74,8 +75,10 @@ def test_every_tab_is_accessible_in_both_colours_and_widths_and_all_amharic(seen
     tones = []
     for dark in (False, True):
         colour(page, dark=dark)
-        tones.append(page.evaluate(TONES, list(Status)))
-    problems += [f"{state} has one colour" for state, light, dark in zip(Status, *tones, strict=True) if light == dark]
+        tones.append(page.evaluate(TONES, get_args(Status)))
+    problems += [
+        f"{state} has one colour" for state, light, dark in zip(get_args(Status), *tones, strict=True) if light == dark
+    ]
     page.keyboard.press("Escape")
     choose_language(page, "am")
     english = {row.english for row in phrases().values() if row.english not in ("", row.amharic)}

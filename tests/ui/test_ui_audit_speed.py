@@ -45,7 +45,7 @@ def make_runs(project: Project, count: int = RUNS, log_bytes: int = 1 << 30) -> 
     for number in range(count):
         run = runs.Run(project.runs / f"20260101-{number:06}-{VERBS[number % len(VERBS)]}")
         run.folder.mkdir(parents=True)
-        run.write_state(State(VERBS[number % len(VERBS)], runs.Status.STOPPED, created=time.time()))
+        run.write_state(State(VERBS[number % len(VERBS)], "stopped", created=time.time()))
     for run in runs.list_runs(project)[: len(VERBS)]:
         for path in (run.log, run.events):
             with path.open("wb") as file:

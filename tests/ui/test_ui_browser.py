@@ -145,12 +145,12 @@ def test_the_browser_notifies_when_a_training_ends(seen: Seen, served: Served) -
     page.context.grant_permissions(["notifications"])
     page.evaluate(NOTE_NOTIFICATIONS)
     run.folder.mkdir(parents=True)
-    state = State("train", runs.Status.RUNNING, time.time(), os.getpid(), identity(os.getpid()), machine(), time.time())
+    state = State("train", "running", time.time(), os.getpid(), identity(os.getpid()), machine(), time.time())
     run.write_state(state)
     expect(page.locator("#steps .active[data-open=training-tab]")).to_be_visible()
     page.wait_for_timeout(2500)  # the strip is read every two seconds
     assert page.evaluate("window.notified") == []
-    run.write_state(replace(state, status=runs.Status.FINISHED))
+    run.write_state(replace(state, status="finished"))
     page.wait_for_function("window.notified.length")
     assert "finished" in page.evaluate("window.notified[0]")
 

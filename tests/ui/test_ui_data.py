@@ -18,12 +18,10 @@ from utils.config import DatasetConfig
 from utils.core.errors import DataError, FileDamagedError
 from utils.core.events import EventLog
 from utils.dataset.editor import available_actions
-from utils.dataset.facts import Reason
 from utils.dataset.store import ClipPage
 from utils.recognition.spans import Span
 from utils.studio import uploads
 from utils.studio.paths import Project
-from utils.studio.runs import Status
 from utils.ui import views
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
@@ -54,7 +52,7 @@ def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     assert "<img" not in shown
     with EventLog(run.events) as log:
         log.emit("prepared", added=1, known=0, bad=0, clips=0)
-    finished = replace(run.current_state(), status=Status.FINISHED)
+    finished = replace(run.current_state(), status="finished")
     shown = render.run_facts(run, finished, "en")
     assert '<b class="warn">finished' in shown
     assert f'<div class="message warning"><p>{t("data.no_clips_made", "en")}' in shown
@@ -223,7 +221,7 @@ def test_the_readings_of_an_ambiguous_word_are_offered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "hidden"),
     [
-        ({"reason": Reason.APPROVED}, {"approve"}),
+        ({"reason": "approved"}, {"approve"}),
         ({"status": "excluded", "reason": "noise"}, {"exclude"}),
         ({"audio": ""}, {"approve", "restore", "trim", "split", "merge_next"}),
         ({"text": "", "status": "excluded", "reason": "empty text"}, {"approve", "exclude", "restore"}),

@@ -12,10 +12,9 @@ from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
 from utils.core.paths import TINY_MODEL
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import SpeechStart
-from utils.studio.facts import Status
 from utils.studio.models import ListedModel, list_models
 from utils.studio.paths import Project
 from utils.studio.run_state import State
@@ -37,10 +36,10 @@ HTML = "<img src=x onerror=alert(1)>"
 @pytest.mark.parametrize(
     ("state", "shown"),
     [
-        ({"status": Status.FINISHED}, '<div class="message success"'),
-        ({"status": Status.STOPPED}, '<div class="message warning"'),
-        ({"status": Status.FAILED, "error": error_to_json(PathMissingError("film.srt"))}, "film.srt does not exist."),
-        ({"status": Status.QUEUED}, 'data-act="stop"'),
+        ({"status": "finished"}, '<div class="message success"'),
+        ({"status": "stopped"}, '<div class="message warning"'),
+        ({"status": "failed", "error": error_to_json(PathMissingError("film.srt"))}, "film.srt does not exist."),
+        ({"status": "queued"}, 'data-act="stop"'),
     ],
 )
 def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> None:
@@ -69,9 +68,7 @@ def test_a_shorter_take_is_shown_from_its_first_sentence(tmp_path: Path) -> None
 
 def test_texts_do_not_become_html() -> None:
     reading = TokenizedText(HTML, HTML, HTML, HTML, (HTML,), (1,), ())
-    take = Take(
-        "speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(Flag(FlagKind.SHORT),)),), (HTML,)
-    )
+    take = Take("speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(Flag("short"),)),), (HTML,))
     assert "<img" not in preview_html(TextPreview((reading,)), "en") + facts_html(take, "en")
 
 

@@ -10,7 +10,7 @@ from utils.studio.runs import Run, Status
 from utils.ui import progress
 
 
-def state(seconds: float, verb: str = "prepare", status: Status = Status.RUNNING) -> State:
+def state(seconds: float, verb: str = "prepare", status: Status = "running") -> State:
     return State(verb=verb, status=status, created=time.time() - seconds)
 
 

@@ -35,7 +35,7 @@ def project(tmp_path: Path) -> Project:
     (project.root / SOUND).write_bytes(b"sound")
     (project.root / LIST).write_text("id\n", encoding="utf-8")
     (project.dataset / ".lock").touch()
-    run = add_run(project, "20260101-000000-train", runs.Status.FINISHED)
+    run = add_run(project, "20260101-000000-train", "finished")
     (run.folder / "base.json").write_text(json.dumps({"folder": f"{run.folder}/start"}), encoding="utf-8")
     return project
 

@@ -57,8 +57,8 @@ BEGUN = downloads.StoredModel("v2.0.2", 2, 0, is_begun=True)
     [
         (ABSENT, None, ["download"]),
         (WHOLE, None, ["delete"]),
-        (BEGUN, runs.Status.STOPPED, ["download", "cancel", "delete"]),
-        (BEGUN, runs.Status.RUNNING, ["pause", "cancel"]),
+        (BEGUN, "stopped", ["download", "cancel", "delete"]),
+        (BEGUN, "running", ["pause", "cancel"]),
         (downloads.base_model("tiny"), None, []),
     ],
 )
@@ -135,7 +135,7 @@ def test_a_download_is_paused_continued_and_cancelled(tmp_path: Path, monkeypatc
         again = downloads.start("v2.0.2", tmp_path)
         assert [run.name for run in runs.list_runs(projects.downloads_project(tmp_path))] == [again.name]
         wait_until_over(again)
-    assert (again.current_state().status, again.current_state().message) == (runs.Status.FINISHED, "")
+    assert (again.current_state().status, again.current_state().message) == ("finished", "")
     assert downloads.base_model("v2.0.2").is_whole
     assert downloads.delete("v2.0.2", tmp_path) > 1 << 20
     assert downloads.base_model("v2.0.2").files == 0
@@ -171,7 +171,7 @@ def test_only_what_can_be_made_again_is_deleted_and_nothing_during_a_run(tmp_pat
         disk_usage.reclaim(project, "features")
     assert disk_usage.reclaimable(project)["resume"] == 0
 
-    add_run(project, run.name, runs.Status.FINISHED)
+    add_run(project, run.name, "finished")
     assert disk_usage.reclaim(project, "checkpoints") > 0
     assert [checkpoint.step for checkpoint in checkpoints.list_checkpoints(run.folder)] == [3, 1]
     assert [disk_usage.reclaim(project, kind) for kind in ("features", "resume", "exports")] == [7, 2, 0]

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.ui.serving import OneTab, Seen, Served, expect_sound, listen, serving
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 from utils.studio import takes
 from utils.studio.takes import Take, TakeSentence
 from utils.xtts.tokenizer import TokenizedText
@@ -33,7 +33,7 @@ def page(seen: Seen, served: Served) -> Page:
     readings = [TokenizedText(text, text, text, text, (text,), (1,), ()) for text in TEXTS]
     pieces = (
         TakeSentence(readings[0], seed=1, seconds=1.0),
-        TakeSentence(readings[1], seed=2, start=1.0, seconds=1.0, flags=(Flag(FlagKind.SHORT),)),
+        TakeSentence(readings[1], seed=2, start=1.0, seconds=1.0, flags=(Flag("short"),)),
     )
     takes.save(served.project(), Take("speech", " ".join(TEXTS), "model", "voice", {}, pieces, seconds=2.0), samples)
     seen.page.locator("#steps [data-open=inference-tab]").click()

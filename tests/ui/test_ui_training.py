@@ -32,7 +32,7 @@ HTML = "<img src=x onerror=alert(1)>"
 TINY = {"version": "tiny"}
 
 
-def make_run(project: Project, name: str, status: runs.Status = runs.Status.FINISHED, **values: object) -> runs.Run:
+def make_run(project: Project, name: str, status: runs.Status = "finished", **values: object) -> runs.Run:
     run = runs.Run(project.runs / name)
     run.folder.mkdir(parents=True)
     run.config.write_text(TrainConfig.parse(values).to_yaml(), encoding="utf-8")
@@ -167,7 +167,7 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     for kind in ("warning", "problem"):
         history.add({"kind": kind, "message": HTML})
     history.add({"kind": "sample", "step": 1, "text": HTML, "file": f"/x/{HTML}.wav"})
-    state = State("train", runs.Status.RUNNING, created=1.0, message=HTML)
+    state = State("train", "running", created=1.0, message=HTML)
     shown = render.facts(run, state, history, "en") + render.messages(history, "en")
     shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
     shown += render.switch_hint("enable_sdpa", None, Optimization("enable_sdpa", 30, HTML), "en")

@@ -19,7 +19,6 @@ from utils.core.paths import ROOT
 from utils.core.wording import text
 from utils.studio import runs
 from utils.studio.paths import UPLOADS, Project
-from utils.studio.runs import Status
 from utils.ui.i18n import t
 from utils.ui.tabs.training import settings
 
@@ -97,7 +96,7 @@ def test_page_command_and_python_give_the_same_weights(client: Client, output: P
         subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, timeout=400)
     found = {name: runs.list_runs(opened)[0] for name, opened in projects.items()}
     deadline = time.monotonic() + 400
-    while found["page"].current_state().status is not Status.FINISHED and time.monotonic() < deadline:
+    while found["page"].current_state().status != "finished" and time.monotonic() < deadline:
         time.sleep(0.5)
     assert same(weights(found["page"]), weights(found["command"]))
     assert same(weights(found["page"]), weights(found["python"]))

@@ -29,7 +29,7 @@ HTML = "<img src=x onerror=alert(1)>"
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     run = Run(tmp_path)
-    run.write_state(State(verb="count", status=Status.STOPPED, created=time.time(), message=HTML))
+    run.write_state(State(verb="count", status="stopped", created=time.time(), message=HTML))
     return run
 
 
@@ -42,16 +42,16 @@ def test_a_run_is_called_by_its_day_and_time_unless_a_person_named_it(tmp_path: 
 
 
 def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
-    add_run(Project(tmp_path), "20261128-142000-prepare", Status.FAILED)
+    add_run(Project(tmp_path), "20261128-142000-prepare", "failed")
     assert 'class="failed" data-open="data-tab"' in steps.render(Project(tmp_path), "en")
 
 
 @pytest.mark.parametrize(
     ("status", "actions"),
     [
-        (Status.RUNNING, ["stop_and_save", "stop_now"]),
-        *[(status, ["resume", "delete"]) for status in (Status.STOPPED, Status.LOST)],
-        *[(status, ["delete"]) for status in (Status.QUEUED, Status.FINISHED, Status.UNREADABLE)],
+        ("running", ["stop_and_save", "stop_now"]),
+        *[(status, ["resume", "delete"]) for status in ("stopped", "lost")],
+        *[(status, ["delete"]) for status in ("queued", "finished", "unreadable")],
     ],
 )
 def test_each_status_has_its_actions(status: Status, actions: list[str]) -> None:

@@ -59,8 +59,8 @@ def run(arguments: argparse.Namespace) -> int:
         return draw_curve(dataset, advice.config, 60 * arguments.curve)
     if arguments.json:
         rows = [dict(zip(("setting", "value", "reason", "source"), row, strict=True)) for row in explained(advice)]
-        values = {"preset": advice.preset, "recommendations": rows, "promise": describe(advice.promise)}
-        values |= {"promise_source": source_of(advice.promise), "gaps": [*map(describe, advice.gaps)]}
+        values = {"preset": advice.preset, "recommendations": rows, "promise": text(f"Advice.{advice.promise}")}
+        values |= {"promise_source": source_of(advice.promise), "gaps": [text(f"Advice.{gap}") for gap in advice.gaps]}
         print(json.dumps(values, ensure_ascii=False, indent=1))
     else:
         print(render(data, advice))
@@ -114,15 +114,15 @@ def explained(advice: Advice) -> list[tuple[str, object, str, str]]:
 
 
 def source_of(promise: Promise) -> str:
-    return text(f"Promise.{promise}.source")
+    return text(f"Advice.{promise}.source")
 
 
 def render(data: TrainingData, advice: Advice) -> str:
     device = f"{data.gpu_gib:.0f} GiB GPU" if data.gpu_gib else "no GPU"
     lines = [
         f"{data.minutes:.0f} minutes, {data.clips} clips, {data.speakers} speakers; {device}",
-        f"{describe(advice.promise)} [{source_of(advice.promise)}]",
-        *map(describe, advice.gaps),
+        f"{text(f'Advice.{advice.promise}')} [{source_of(advice.promise)}]",
+        *(text(f"Advice.{gap}") for gap in advice.gaps),
         f"\nNearest preset: configs/{advice.preset}.yaml\n",
     ]
     rows = [(name, str(value), reason, f"[{source}]") for name, value, reason, source in explained(advice)]

@@ -15,7 +15,6 @@ from utils.core.storage import write_atomically
 from utils.dataset import bulk_edits, editor, length_mix, metadata, statistics
 from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
-from utils.dataset.facts import Reason
 from utils.dataset.store import load_dataset, open_store
 from utils.studio.facts import UsageError
 from utils.studio.paths import project
@@ -234,7 +233,7 @@ def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def why(clip: Clip) -> str:
-    return clip.note if clip.reason is Reason.OTHER else str(clip.reason or "")
+    return clip.note if clip.reason == "other" else str(clip.reason or "")
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:

@@ -16,7 +16,7 @@ from utils.core.facts import to_json
 from utils.core.paths import IS_CHECKOUT
 from utils.core.wording import describe
 from utils.studio import runs
-from utils.studio.facts import RunNameMissingError, Status
+from utils.studio.facts import RunNameMissingError
 from utils.studio.paths import OUTPUT, Project, list_others, project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run
@@ -143,10 +143,10 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
             if batch.offset > offset:
                 offset = batch.offset
                 continue  # there may be more than one batch
-            if state.status not in runs.ACTIVE | {Status.QUEUED}:
+            if state.status not in runs.ACTIVE | {"queued"}:
                 printer.close()
                 return _end(run, asks=not as_json)
-            if state.status is Status.QUEUED:
+            if state.status == "queued":
                 runs.watch_queue(run.project)
             time.sleep(POLL_SECONDS)
         except KeyboardInterrupt:
@@ -167,13 +167,13 @@ def print_json(event: Event) -> None:
 def _end(run: Run, *, asks: bool) -> int:
     """Report how a run ended; on a terminal, offer the best checkpoint of one that was stopped."""
     state = run.current_state()
-    if state.status in {Status.LOST, Status.UNREADABLE}:
+    if state.status in {"lost", "unreadable"}:
         print(state.reason())  # any other end is an event
-    step = checkpoints.best_step(run.folder) if state.status is Status.STOPPED and asks else None
+    step = checkpoints.best_step(run.folder) if state.status == "stopped" and asks else None
     if step and sys.stdin.isatty() and sys.stdout.isatty():
         answer = input(f"Make its best checkpoint (step {step}) the finished model of {run.project.root.name}? [y/N] ")
         if answer.strip().lower() in {"y", "yes"}:
             from utils.studio.loading import make_ready
 
             print(f"The finished model is in {make_ready(checkpoints.find(run.folder, 'best'))}.")
-    return {Status.FINISHED: 0, Status.STOPPED: EXIT_INTERRUPTED}.get(state.status, 1)
+    return {"finished": 0, "stopped": EXIT_INTERRUPTED}.get(state.status, 1)

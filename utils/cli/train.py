@@ -75,7 +75,7 @@ def join(config: TrainConfig) -> int:
     job = Job(run) if is_first else GroupJob(run, emits_events=False)
     with contextlib.suppress(Exception if is_first else StopRequested), job:  # the job has recorded how it ended
         work(job, config)
-    return 1 if run.read_state().status is runs.Status.FAILED else 0
+    return 1 if run.read_state().status == "failed" else 0
 
 
 def work(job: Job, config: TrainConfig) -> None:

@@ -11,7 +11,7 @@ from types import ModuleType
 from utils.config import read_yaml
 from utils.config.flags import with_hyphens
 from utils.core.facts import StopRequested
-from utils.studio.facts import CommandFailedError, Status
+from utils.studio.facts import CommandFailedError
 from utils.studio.job import GroupJob, Job
 from utils.studio.paths import Project
 from utils.studio.queue import serve_queue
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             perform(command, CommandConfig.load_own(run.config), job)
         else:
             command.work(job, command.CONFIG.load_own(run.config))
-    return 1 if run.read_state().status is Status.FAILED else 0
+    return 1 if run.read_state().status == "failed" else 0
 
 
 def perform(command: ModuleType, config: CommandConfig, job: Job) -> None:

@@ -8,7 +8,7 @@ comes from ``should_stop()``. That is all that a library knows of the program ar
         reason: Reason
         words: tuple[str, ...] = ()
 
-    report(ClipExcluded(clip.id, Reason.TEXT_DIFFERS, ("ሰላም",)))
+    report(ClipExcluded(clip.id, "text does not match", ("ሰላም",)))
 
 A fact is immutable and compared by value. Its kind is its class name in small letters (``clip_excluded``), and
 ``to_json`` and ``from_json`` convert it, so that a log of facts can be read back. Class names are unique in the

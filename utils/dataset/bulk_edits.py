@@ -71,7 +71,7 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
     for name, clip in changed.items():
         if clip.status == "kept" and clip.content in sounds:
-            changed[name] = clip.excluded(Reason.DUPLICATE)  # as in a build
+            changed[name] = clip.excluded("duplicate")  # as in a build
         elif clip.status == "kept":
             sounds.add(clip.content)
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
@@ -82,7 +82,7 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
 def _may_change(clip: Clip) -> bool:
     """Return whether the rules may judge a clip: a person's decision stands, and so does what was never cut."""
     if clip.status == "kept":
-        return clip.reason is not Reason.APPROVED
+        return clip.reason != "approved"
     return clip.reason in RULES and bool(clip.audio)
 
 
@@ -159,7 +159,7 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
         is_duplicate = clip.status == "kept" and clip.content in sounds
         duplicates += is_duplicate
         groups[clip.recording].append(
-            dataclasses.replace(clip.excluded(Reason.DUPLICATE), split="") if is_duplicate else clip
+            dataclasses.replace(clip.excluded("duplicate"), split="") if is_duplicate else clip
         )
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
     recordings = tuple((source, tuple(groups[name])) for name, source in new.items())

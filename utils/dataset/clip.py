@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError
@@ -18,7 +18,7 @@ from utils.recognition.spans import Cue, Span
 
 Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
-REPLACED = frozenset({Reason.TRIMMED, Reason.SPLIT, Reason.MERGED, Reason.UNDONE})  # other clips hold the audio now
+REPLACED = frozenset({"trimmed", "split in two", "joined", "undone"})  # other clips hold the audio now
 MAX_SECONDS = MODEL_SECONDS  # of a clip
 
 
@@ -97,7 +97,7 @@ class ScanResult:
         )
 
 
-REASONS = frozenset(Reason)
+REASONS: tuple[Reason, ...] = get_args(Reason)
 SCORES = [score.name for score in dataclasses.fields(ClipScores)]
 COLUMNS = (  # of a clip in the store
     *("id", "recording", "source", "start", "end", "speaker", "text"),
@@ -132,8 +132,8 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
     if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
         raise DatasetError(Path(name), "outside", audio)
-    reason = Reason(written) if written in REASONS else Reason.OTHER if written else None
-    note = written if reason is Reason.OTHER and not note else note  # version 1.1 stored a person's words as the reason
+    reason = next((known for known in REASONS if known == written), "other" if written else None)
+    note = written if reason == "other" and not note else note  # version 1.1 stored a person's words as the reason
     state = (split, status, reason, note, words, *other_text)
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, *state)
 

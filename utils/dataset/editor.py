@@ -30,13 +30,13 @@ from utils.media.rates import RATE
 from utils.recognition import levels, vad
 from utils.recognition.spans import Span, read_spans
 
-HEARD = (
-    Reason.WRONG_TRANSCRIPT,
-    Reason.NOISE,
-    Reason.ANOTHER_SPEAKER,
-    Reason.CUT_OFF,
-    Reason.MUSIC,
-    Reason.REVIEWED,
+HEARD: tuple[Reason, ...] = (
+    "wrong transcript",
+    "noise",
+    "another speaker",
+    "cut off",
+    "music",
+    "reviewed",
 )  # reasons that a person is offered
 SHORTEST = 0.3  # seconds, the shortest clip that any setting allows
 
@@ -105,7 +105,7 @@ def available_actions(clip: Clip, following: Clip | None) -> list[str]:
     """Return what can be done with a clip; ``following`` is the next one of the recording."""
     has_audio = bool(clip.audio)
     is_complete = has_audio and bool(clip.text.strip())
-    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason is Reason.APPROVED
+    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == "approved"
     can = {
         "approve": is_complete and not is_approved,
         "exclude": not is_excluded,
@@ -136,7 +136,7 @@ def set_text(folder: Path, name: str, text: str, typed_on: Collection[str] | Non
 
 def approve(folder: Path, names: Sequence[str]) -> Edit:
     """Mark clips as reviewed; excluded ones are restored."""
-    return _change_each(folder, "approve", names, lambda clip: _kept(clip, Reason.APPROVED))
+    return _change_each(folder, "approve", names, lambda clip: _kept(clip, "approved"))
 
 
 def restore(folder: Path, names: Sequence[str]) -> Edit:
@@ -150,7 +150,7 @@ def exclude(folder: Path, names: Sequence[str], reason: str) -> Edit:
     if not words:
         raise EditError("no_reason")
     heard = next((known for known in HEARD if known == words), None)
-    change = (lambda clip: clip.excluded(heard)) if heard else (lambda clip: clip.excluded(Reason.OTHER, words))
+    change = (lambda clip: clip.excluded(heard)) if heard else (lambda clip: clip.excluded("other", words))
     return _change_each(folder, "exclude", names, change)
 
 
@@ -183,7 +183,7 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
         if end - start > seconds - 0.005:
             raise EditError("unchanged")
         part = part_of(folder, clip, start, end, clip.text)
-        session.put([clip.excluded(Reason.TRIMMED), part])
+        session.put([clip.excluded("trimmed"), part])
     return Edit("trim", (session.after[part.id],))
 
 
@@ -196,7 +196,7 @@ def split_clip(folder: Path, name: str, at: float) -> Edit:
             raise EditError("too_short", limit=SHORTEST)
         first, second = divide(clip.text, at / seconds)
         parts = [part_of(folder, clip, 0.0, at, first), part_of(folder, clip, at, seconds, second)]
-        session.put([clip.excluded(Reason.SPLIT), *parts])
+        session.put([clip.excluded("split in two"), *parts])
     return Edit("split", tuple(session.after[part.id] for part in parts))
 
 
@@ -223,7 +223,7 @@ def merge_next(folder: Path, name: str) -> Edit:
         if not has_recording(clip):
             raise EditError("no_recording", clip.source)
         merged = clip_of(folder, clip, span, f"{clip.text} {other.text}".strip())
-        session.put([clip.excluded(Reason.MERGED), other.excluded(Reason.MERGED), merged])
+        session.put([clip.excluded("joined"), other.excluded("joined"), merged])
     return Edit("merge", (session.after[merged.id],))
 
 
@@ -259,7 +259,7 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
         content=sound_hash(samples),
         scores=levels.measure(samples, RATE, vad.speech_segments(folder / path, DatasetConfig()), text),
         status="kept" if text else "excluded",
-        reason=None if text else Reason.NO_TEXT_LEFT,
+        reason=None if text else "no text left",
         note="",
         words="",
         other_text="",

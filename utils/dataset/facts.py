@@ -1,44 +1,42 @@
 """What happens to recordings, texts and clips, as typed facts."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, WarningFact
 
-
-class Reason(StrEnum):
-    """Why a clip is left out, or that a person approved it; the values are those that version 1.1 stored."""
-
-    TOO_SHORT = "too short"
-    TOO_LONG = "too long"
-    NO_SPEECH = "no speech"
-    CLIPPED = "clipped"
-    NOISY = "noisy"
-    EMPTY_TEXT = "empty text"
-    TOO_FAST = "too fast"
-    TOO_SLOW = "too slow"
-    LOW_CONFIDENCE = "low confidence"
-    DISAGREEMENT = "recognisers disagree"
-    TEXT_DIFFERS = "text does not match"
-    WORD_MISSING = "word not spoken"
-    EXTRA_SPEECH = "speech without text"
-    DUPLICATE = "duplicate"
-    NO_SOUND = "no sound"
-    NO_TEXT_LEFT = "no text left"
-    TRIMMED = "trimmed"
-    SPLIT = "split in two"
-    MERGED = "joined"
-    UNDONE = "undone"
-    APPROVED = "approved"
-    WRONG_TRANSCRIPT = "wrong transcript"  # these are what a person heard
-    NOISE = "noise"
-    ANOTHER_SPEAKER = "another speaker"
-    CUT_OFF = "cut off"
-    MUSIC = "music"
-    REVIEWED = "reviewed"
-    OTHER = "other"  # in the person's own words, which are the note of the clip
+# Why a clip is left out, or that a person approved it; the values are those that version 1.1 stored.
+Reason = Literal[
+    "too short",
+    "too long",
+    "no speech",
+    "clipped",
+    "noisy",
+    "empty text",
+    "too fast",
+    "too slow",
+    "low confidence",
+    "recognisers disagree",
+    "text does not match",
+    "word not spoken",
+    "speech without text",
+    "duplicate",
+    "no sound",
+    "no text left",
+    "trimmed",
+    "split in two",
+    "joined",
+    "undone",
+    "approved",
+    "wrong transcript",  # these are what a person heard
+    "noise",
+    "another speaker",
+    "cut off",
+    "music",
+    "reviewed",
+    "other",  # in the person's own words, which are the note of the clip
+]
 
 
 class Bad(WarningFact):

@@ -21,17 +21,17 @@ def _above(score: float | None, limit: float) -> bool:
 # What was not measured is not judged. The first rule that applies gives the reason, so the table begins with what no
 # setting would correct.
 RULES: dict[Reason, Callable[[Clip, DatasetConfig], bool]] = {
-    Reason.TOO_SHORT: lambda clip, limits: clip.span.seconds < limits.min_seconds - EPSILON,
-    Reason.TOO_LONG: lambda clip, limits: clip.span.seconds > limits.max_seconds + EPSILON,
-    Reason.NO_SPEECH: lambda clip, limits: _below(clip.scores.speech_ratio, limits.min_speech_ratio),
-    Reason.CLIPPED: lambda clip, limits: _above(clip.scores.clipping, limits.max_clipping),
-    Reason.NOISY: lambda clip, limits: _below(clip.scores.snr_db, limits.min_snr_db),
-    Reason.EMPTY_TEXT: lambda clip, _: not letters(clip.text),
-    Reason.TOO_FAST: lambda clip, limits: _above(clip.scores.chars_per_second, limits.max_chars_per_second),
-    Reason.TOO_SLOW: lambda clip, limits: _below(clip.scores.chars_per_second, limits.min_chars_per_second),
-    Reason.LOW_CONFIDENCE: lambda clip, limits: _below(clip.scores.confidence, limits.min_confidence),
+    "too short": lambda clip, limits: clip.span.seconds < limits.min_seconds - EPSILON,
+    "too long": lambda clip, limits: clip.span.seconds > limits.max_seconds + EPSILON,
+    "no speech": lambda clip, limits: _below(clip.scores.speech_ratio, limits.min_speech_ratio),
+    "clipped": lambda clip, limits: _above(clip.scores.clipping, limits.max_clipping),
+    "noisy": lambda clip, limits: _below(clip.scores.snr_db, limits.min_snr_db),
+    "empty text": lambda clip, _: not letters(clip.text),
+    "too fast": lambda clip, limits: _above(clip.scores.chars_per_second, limits.max_chars_per_second),
+    "too slow": lambda clip, limits: _below(clip.scores.chars_per_second, limits.min_chars_per_second),
+    "low confidence": lambda clip, limits: _below(clip.scores.confidence, limits.min_confidence),
     # a person's text has no confidence, and no machine outvotes it
-    Reason.DISAGREEMENT: lambda clip, limits: (
+    "recognisers disagree": lambda clip, limits: (
         clip.scores.confidence is not None and _above(clip.scores.second_cer, limits.max_second_cer)
     ),
 }

@@ -13,7 +13,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.core.storage import write_atomically
 from utils.dataset.clip import Clip, Recording, changed_fields
-from utils.dataset.facts import ListPattern, Reason, TextsFitOtherClips
+from utils.dataset.facts import ListPattern, TextsFitOtherClips
 from utils.media import audio
 from utils.recognition.aligner import emit
 from utils.recognition.pairing import Scores, TextIndex, pair
@@ -82,7 +82,7 @@ def find_fitting_texts(
 
 def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
     """Return a clip that was made with the text that fits as its list has it, and the change that repairs it."""
-    doubted = dataclasses.replace(clip, text=text, other_text=clip.text).excluded(Reason.TEXT_DIFFERS)
+    doubted = dataclasses.replace(clip, text=text, other_text=clip.text).excluded("text does not match")
     return doubted, changed_fields(doubted, clip)[1]
 
 

@@ -15,7 +15,7 @@ from utils.config import DatasetConfig
 from utils.core.facts import ShouldStop, WarningFact, never_stop
 from utils.dataset import cutting, filters
 from utils.dataset.clip import Clip, Recording, Source
-from utils.dataset.facts import CueDiffers, Reason
+from utils.dataset.facts import CueDiffers
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.loudness import levelled
@@ -131,7 +131,7 @@ def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
     speaker = speakers[0] if speakers else recording.speaker
     clip = Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, speaker, cue.text)
     clip = with_other(clip, _other_text(recording, cue.span))
-    return clip.excluded(Reason.ANOTHER_SPEAKER, ", ".join(speakers)) if len(speakers) > 1 else clip
+    return clip.excluded("another speaker", ", ".join(speakers)) if len(speakers) > 1 else clip
 
 
 def _other_text(recording: Recording, span: Span) -> str:
@@ -181,7 +181,7 @@ def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], languag
 def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: DatasetConfig) -> ClipAudio:
     """Measure and filter a clip, and process its audio for storage."""
     if not samples.size:
-        return clip.excluded(Reason.NO_SOUND), samples
+        return clip.excluded("no sound"), samples
     measured = levels.measure(samples, RATE, _within(speech, clip.span), clip.text)
     known = {name: value for name, value in dataclasses.asdict(clip.scores).items() if value is not None}
     is_humming = rumble.hum(samples, RATE)[0] > signal_checks.HUM_BELOW_VOICE

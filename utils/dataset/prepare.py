@@ -34,7 +34,7 @@ from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
 from utils.dataset.errors import DatasetError, NothingTranscribedError
-from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, Reason, RecordingWarning, TextsDiffer
+from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, RecordingWarning, TextsDiffer
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
 from utils.dataset.store import FINDING, Dataset, Store
@@ -315,7 +315,7 @@ class _Preparation:
             made, repairs = self._doubted(made, text)
         for clip in made:
             is_copy = clip.status == "kept" and clip.content in self.known_audio
-            clips.append(clip.excluded(Reason.DUPLICATE) if is_copy else clip)
+            clips.append(clip.excluded("duplicate") if is_copy else clip)
             if clip.status == "kept":
                 self.known_audio.add(clip.content)
         with self.store.transaction():

@@ -31,7 +31,12 @@ MAX_SPEAKERS = 50  # that are measured, those who speak longest
 WRONG_SHOWN, DOUBTFUL_SHOWN = 4, 8  # clips of each reason; of those in use
 SENTENCES = 10  # to record next
 MAX_READ = 500  # texts that those are compared with; more hardly change which sentence adds most
-TEXT_REASONS = (Reason.TEXT_DIFFERS, Reason.WORD_MISSING, Reason.EXTRA_SPEECH, Reason.DISAGREEMENT)
+TEXT_REASONS: tuple[Reason, ...] = (
+    "text does not match",
+    "word not spoken",
+    "speech without text",
+    "recognisers disagree",
+)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ def describe_dataset(folder: Path) -> DatasetReport:
     counted = statistics.count(store, language)
     kept = contents.kept
     speakers = tuple(_speakers(kept, folder))
-    by_reason = {reason: [clip for clip in contents.excluded if clip.reason is reason] for reason in TEXT_REASONS}
+    by_reason = {reason: [clip for clip in contents.excluded if clip.reason == reason] for reason in TEXT_REASONS}
     wrong = {reason: sorted(clips, key=_fit) for reason, clips in by_reason.items() if clips}
     read = [clip.text for clip in kept[-MAX_READ:]]
     return DatasetReport(
@@ -79,7 +84,7 @@ def describe_dataset(folder: Path) -> DatasetReport:
         statistics.account(contents),
         speakers,
         wrong,
-        sum(clip.reason is Reason.DUPLICATE for clip in contents.excluded),
+        sum(clip.reason == "duplicate" for clip in contents.excluded),
         tuple(store.page(View("unchecked"), 1).clips[:DOUBTFUL_SHOWN]),
         tuple(_advice(store, counted, speakers, wrong)),
         tuple(prompts.choose(SENTENCES, read=read)) if counted.missing or counted.rare else (),

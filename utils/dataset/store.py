@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from utils.dataset.clip import COLUMNS, REPLACED, Clip, Source, clip_of_row, columns_of, row_of_source, source_of_row
 from utils.dataset.database import Database
 from utils.dataset.errors import DatasetError
-from utils.dataset.facts import Reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,7 +36,7 @@ TERMS = (
 )
 DOUBT = f"""CASE
   WHEN status = 'excluded' AND reason IN ({", ".join(f"'{reason}'" for reason in sorted(REPLACED))}) THEN -1
-  WHEN status = 'kept' AND reason = '{Reason.APPROVED}' THEN 0
+  WHEN status = 'kept' AND reason = 'approved' THEN 0
   ELSE (status = 'excluded') * {len(TERMS)} + {" + ".join(f"coalesce(min(1, max(0, {term})), 0)" for term in TERMS)}
 END"""
 
@@ -50,7 +49,7 @@ ORDERS = {
     "shortest": '"end" - start',
     "noisiest": "snr_db IS NULL, snr_db",
 }
-WHY = f"iif(reason = '{Reason.OTHER}', note, reason)"  # version 1.1 stored a person's own words as the reason
+WHY = "iif(reason = 'other', note, reason)"  # version 1.1 stored a person's own words as the reason
 REPAIR = "repair/"  # and the id of a clip: a change that is proposed for it
 FINDING = "list"  # what was found about the list that the changes come from
 UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
@@ -180,7 +179,7 @@ class Store(Database):
         found = dict.fromkeys(("kept", "excluded", "approved", "train", "eval"), Total(0, 0.0))
         with self.reading() as db:
             for status, reason, split, clips, seconds in db.execute(query):
-                of_kept = (split, "approved" if reason == Reason.APPROVED else "") if status == "kept" else ()
+                of_kept = (split, "approved" if reason == "approved" else "") if status == "kept" else ()
                 for name in filter(None, (status, *of_kept)):
                     found[name] = Total(found[name].clips + clips, found[name].seconds + seconds)
         return found
@@ -248,7 +247,7 @@ class Store(Database):
     def proposed(self) -> dict[str, str]:
         """Return the changes that were proposed for clips whose text is still the doubted one."""
         query = f"""SELECT id, value FROM meta JOIN clips ON name = '{REPAIR}' || id
-            WHERE status = 'excluded' AND reason = '{Reason.TEXT_DIFFERS}' AND other_text <> ''"""
+            WHERE status = 'excluded' AND reason = 'text does not match' AND other_text <> ''"""
         with self.reading() as db:
             return dict(db.execute(query).fetchall())
 
@@ -281,7 +280,7 @@ def _condition(view: View) -> tuple[str, list[str]]:
     conditions, values = ["1"], list[str]()
     if view.status in {"approved", "unchecked"}:
         conditions.append(f"status = 'kept' AND reason {'=' if view.status == 'approved' else '<>'} ?")
-        values.append(Reason.APPROVED)
+        values.append("approved")
     elif view.status in {"kept", "excluded"}:
         conditions.append("status = ?")
         values.append(view.status)

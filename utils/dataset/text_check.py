@@ -103,7 +103,7 @@ class TextCheck:
         model = self._models()[side(clip.recording, (clip.span.start + clip.span.end) / 2)]
         aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), self.units.words(clip.text))
         if aligned is None:
-            return clip.excluded(Reason.TEXT_DIFFERS)
+            return clip.excluded("text does not match")
         times = [[word.text, round(word.span.start, 2), round(word.span.end, 2)] for word in aligned.words]
         scores = dataclasses.replace(clip.scores, text_match=round(aligned.score, 3))
         clip = dataclasses.replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
@@ -115,15 +115,15 @@ def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[Reason |
     """Return the reason to exclude a clip, and the words concerned."""
     wrong = [word.text for word in aligned.words if word_score(word) < limits.word]
     if aligned.score < limits.score:
-        return Reason.TEXT_DIFFERS, " ".join(wrong)
+        return "text does not match", " ".join(wrong)
     if wrong:
-        return Reason.WORD_MISSING, " ".join(wrong)
+        return "word not spoken", " ".join(wrong)
     if extra := [gap for gap in aligned.gaps if gap.evidence > limits.gap]:
         heard = ", ".join(
             f"{gap.span.start:.1f}-{gap.span.end:.1f} s: {''.join(units.symbols[unit - 1] for unit in gap.units)}"
             for gap in extra
         )
-        return Reason.EXTRA_SPEECH, heard
+        return "speech without text", heard
     return None, ""
 
 

@@ -17,7 +17,7 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, get_args
 
 import jiwer
 import numpy as np
@@ -41,8 +41,8 @@ from utils.speech.facts import Flag, FlagKind
 Vector = npt.NDArray[np.float32]
 WEIGHTS = {"intelligibility": 0.4, "endings": 0.2, "similarity": 0.2, "duration": 0.1, "loss": 0.1}
 EARLY, LATE = 0.6, 1.6  # of the recording's length: the speech stopped early, or ran on
-UNFINISHED = set(FlagKind) - {FlagKind.UNCLEAR, FlagKind.PAUSE, FlagKind.NOISE, FlagKind.ENDING, FlagKind.CLIPPED}
-UNFINISHED -= {FlagKind.UNHEARD, FlagKind.ADDED}  # intelligibility tells more
+UNFINISHED = set(get_args(FlagKind)) - {"unclear", "pause", "noise", "ending", "clipped"}
+UNFINISHED -= {"unheard", "added"}  # intelligibility tells more
 ENCODER_RATE = 16_000
 
 

@@ -14,7 +14,7 @@ from utils.media.audio import Samples, faded
 from utils.media.rates import OUTPUT_RATE
 from utils.media.stretching import stretch
 from utils.recognition.spans import Cue
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 from utils.speech.synthesizer import Synthesizer
 
 MIN_SPEED, MAX_SPEED = 0.8, 1.35
@@ -86,8 +86,8 @@ def _speed(size: int, available: int) -> float:
 def _flag(cue: Cue, start: float, end: float, speed: float) -> Flag | None:
     """Return what a listener may notice: nothing is spoken, or it starts or ends late."""
     if start == end:
-        return Flag(FlagKind.NOTHING)
+        return Flag("nothing")
     late, over = start - cue.span.start, end - cue.span.end
     if max(late, over) <= NOTICEABLE:
         return None
-    return Flag(FlagKind.TIMING, max(0.0, over), share=speed, late=max(0.0, late))
+    return Flag("timing", max(0.0, over), share=speed, late=max(0.0, late))

@@ -105,7 +105,7 @@ class Tools:
         runs.watch_queue(opened)
         states = {run.name: run.current_state() for run in runs.list_runs(opened)}
         return [
-            {"run": name, "status": state.status.value, "started": time.ctime(state.created), "message": state.reason()}
+            {"run": name, "status": state.status, "started": time.ctime(state.created), "message": state.reason()}
             for name, state in states.items()
         ]
 

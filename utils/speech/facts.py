@@ -2,34 +2,32 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from utils.core import wording
 from utils.core.errors import AmharicTtsError, ConfigError, RunBusyError, RunError, SpeedupError, TextError
 from utils.core.facts import Fact, WarningFact
 
-
-class FlagKind(StrEnum):
-    """What is unusual about a spoken sentence, the worst first."""
-
-    BROKEN = "broken"  # cannot be played
-    NOTHING = "nothing"
-    SILENT = "silent"
-    SPEECHLESS = "speechless"
-    ENDLESS = "endless"
-    LOOP = "loop"
-    SHORT = "short"
-    UNCLEAR = "unclear"
-    LONG = "long"
-    UNHEARD = "unheard"
-    ADDED = "added"
-    PAUSE = "pause"
-    NOISE = "noise"
-    ENDING = "ending"
-    CLIPPED = "clipped"
-    TIMING = "timing"  # of subtitles
+# What is unusual about a spoken sentence, the worst first.
+FlagKind = Literal[
+    "broken",  # cannot be played
+    "nothing",
+    "silent",
+    "speechless",
+    "endless",
+    "loop",
+    "short",
+    "unclear",
+    "long",
+    "unheard",
+    "added",
+    "pause",
+    "noise",
+    "ending",
+    "clipped",
+    "timing",  # of subtitles
+]
 
 
 @dataclass(frozen=True)
@@ -39,21 +37,24 @@ class Flag:
     kind: FlagKind
     seconds: float = 0.0
     count: int = 0  # of codes, sounds or samples
-    share: float = 0.0  # of the samples; of TIMING, the speed
-    late: float = 0.0  # of TIMING, seconds
+    share: float = 0.0  # of the samples; of timing, the speed
+    late: float = 0.0  # of timing, seconds
     words: tuple[str, ...] = ()  # that are not heard, or near which something is added
 
     @classmethod
     def read(cls, stored: str | Mapping[str, Any]) -> "Flag":
         """Read what was stored; version 1.1 stored the name with an English sentence."""
         if isinstance(stored, str):
-            return cls(FlagKind(next((word for word in stored.split(": ") if word in set(FlagKind)), stored)))
-        return cls(**{**stored, "kind": FlagKind(stored["kind"]), "words": tuple(stored.get("words", ()))})
+            stored = {"kind": next((kind for kind in get_args(FlagKind) if kind in stored.split(": ")), stored)}
+        if stored["kind"] not in get_args(FlagKind):
+            raise ValueError(f"{stored['kind']} is no flag")
+        return cls(**{**stored, "words": tuple(stored.get("words", ()))})
 
     def text(self, language: str = "en") -> str:
         figures = {**vars(self), "kind": ""}
         has_figures = any((self.seconds, self.count, self.share, self.late, self.words))
-        return wording.text(f"FlagKind.{self.kind}{'' if has_figures else '.plain'}", language, figures)
+        key = f"FlagKind.{self.kind}"
+        return wording.text(key if has_figures else f"{key}.plain", language, figures)
 
     def __str__(self) -> str:
         return self.text()
@@ -97,7 +98,7 @@ class WordsFound(Fact):
         """Count the words of sentences; those that are not found stand in their flags."""
         checks = list(spoken)
         total = sum(check.words for check in checks)
-        unheard = (flag for check in checks for flag in check.flags if flag.kind is FlagKind.UNHEARD)
+        unheard = (flag for check in checks for flag in check.flags if flag.kind == "unheard")
         return cls(total - sum(len(flag.words) for flag in unheard), total)
 
 

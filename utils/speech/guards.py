@@ -20,7 +20,7 @@ from utils.recognition import vad
 from utils.recognition.aligner import Rows
 from utils.recognition.spans import Span
 from utils.speech.clarity import Clarity, clarity, hear
-from utils.speech.facts import Flag, FlagKind
+from utils.speech.facts import Flag
 from utils.speech.word_check import WordCheck, check_words
 from utils.xtts.tokenizer import TokenizedText
 
@@ -39,21 +39,21 @@ DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single s
 
 CLARITY = 0.5  # in a score, of each nat per phone
 COSTS = {
-    FlagKind.BROKEN: 100.0,  # cannot be played
-    FlagKind.NOTHING: 50.0,  # from here: nothing of the text is spoken
-    FlagKind.SILENT: 50.0,
-    FlagKind.SPEECHLESS: 20.0,
-    FlagKind.ENDLESS: 8.0,  # from here: too much or too little is spoken
-    FlagKind.LOOP: 6.0,
-    FlagKind.SHORT: 6.0,
-    FlagKind.UNCLEAR: 6.0,
-    FlagKind.LONG: 4.0,
-    FlagKind.UNHEARD: 2.0,  # each word
-    FlagKind.ADDED: 2.0,  # each place
-    FlagKind.PAUSE: 2.0,  # from here: all of it is spoken, but not pleasantly
-    FlagKind.NOISE: 2.0,
-    FlagKind.ENDING: 1.0,
-    FlagKind.CLIPPED: 1.0,
+    "broken": 100.0,  # cannot be played
+    "nothing": 50.0,  # from here: nothing of the text is spoken
+    "silent": 50.0,
+    "speechless": 20.0,
+    "endless": 8.0,  # from here: too much or too little is spoken
+    "loop": 6.0,
+    "short": 6.0,
+    "unclear": 6.0,
+    "long": 4.0,
+    "unheard": 2.0,  # each word
+    "added": 2.0,  # each place
+    "pause": 2.0,  # from here: all of it is spoken, but not pleasantly
+    "noise": 2.0,
+    "ending": 1.0,
+    "clipped": 1.0,
 }
 
 
@@ -152,20 +152,20 @@ def judge(
 ) -> tuple[Flag, ...]:
     """Return what is unusual about a spoken sentence, the worst first; ``ended``: the model ended it itself."""
     if not audio.is_finite:
-        return (Flag(FlagKind.BROKEN, count=int((~np.isfinite(audio.samples)).sum())),)
+        return (Flag("broken", count=int((~np.isfinite(audio.samples)).sum())),)
     if codes.size < limits.fewest and sounds(text) > 1:
-        return (Flag(FlagKind.NOTHING, count=codes.size),)
+        return (Flag("nothing", count=codes.size),)
     if not audio.levels.size or audio.levels.max() < SILENT:
-        return (Flag(FlagKind.SILENT),)
-    flags = [] if ended else [Flag(FlagKind.ENDLESS, count=codes.size)]
+        return (Flag("silent"),)
+    flags = [] if ended else [Flag("endless", count=codes.size)]
     flags += _loops(codes, limits)
     count, seconds = sounds(text), audio.spoken
     if count and seconds > longest(text, limits):
-        flags.append(Flag(FlagKind.LONG, seconds, count))
+        flags.append(Flag("long", seconds, count))
     elif seconds < count / limits.fastest:
-        flags.append(Flag(FlagKind.SHORT, seconds, count))
+        flags.append(Flag("short", seconds, count))
     if limits.clear is not None and audio.clarity and audio.clarity.deviations < limits.clear:
-        flags.append(Flag(FlagKind.UNCLEAR))
+        flags.append(Flag("unclear"))
     if limits.clear is not None and audio.words:
         flags += audio.words.flags
     flags += _sound(audio, limits)
@@ -180,8 +180,8 @@ def score(
     Flags count by their kind. Among takes without flags, the mean log-probability of the codes, the distance from the
     usual pace and the clarity decide; half or twice the pace costs as much as codes of half the probability.
     """
-    if any(flag.kind is FlagKind.BROKEN for flag in flags):
-        return -COSTS[FlagKind.BROKEN]
+    if any(flag.kind == "broken" for flag in flags):
+        return -COSTS["broken"]
     codes = max(1.0, audio.seconds / CODE_SECONDS)
     usual = sounds(text) / limits.usual
     pace = abs(np.log2(max(audio.spoken, 0.05) / usual)) if usual else 0.0
@@ -227,7 +227,7 @@ def _loops(codes: Codes, limits: SpeechLimits) -> list[Flag]:
         covered = _longest_run(codes[size:] == codes[:-size]) + size
         is_loop = covered > limits.run if size == 1 else covered > max(limits.loop, limits.rounds * size - 1)
         if is_loop:
-            return [Flag(FlagKind.LOOP, covered * CODE_SECONDS, covered // size)]
+            return [Flag("loop", covered * CODE_SECONDS, covered // size)]
     return []
 
 
@@ -235,7 +235,7 @@ def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
     """Check the audio alone: speech at all, long silence, what is around the speech, full scale."""
     flags = []
     if audio.speech is None:
-        flags.append(Flag(FlagKind.SPEECHLESS))
+        flags.append(Flag("speechless"))
     else:
         before, after = audio.speech.start, audio.seconds - audio.speech.end
         frames = audio.levels[: _frame(audio.speech.start)]
@@ -243,13 +243,13 @@ def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
             frames = audio.levels[_frame(audio.speech.end) :]
         if max(before, after) > limits.ending:
             is_loud = bool(frames.size) and float(np.median(frames)) > audio.loudness - limits.noise
-            flags.append(Flag(FlagKind.NOISE if is_loud else FlagKind.ENDING, max(before, after)))
+            flags.append(Flag("noise" if is_loud else "ending", max(before, after)))
     quiet = _longest_run(audio.speech_levels < audio.loudness - limits.noise) * FRAME / OUTPUT_RATE
     if quiet > limits.silence:
-        flags.append(Flag(FlagKind.PAUSE, quiet))
+        flags.append(Flag("pause", quiet))
     share = float(np.mean(np.abs(audio.samples) >= 0.999))
     if share > limits.clipped:
-        flags.append(Flag(FlagKind.CLIPPED, share=share))
+        flags.append(Flag("clipped", share=share))
     return flags
 
 

@@ -35,7 +35,10 @@ class WordCheck(NamedTuple):
 
     @property
     def flags(self) -> list[Flag]:
-        marked = {FlagKind.UNHEARD: self.unheard, FlagKind.ADDED: {max(0, number) for number in self.added}}
+        marked: dict[FlagKind, frozenset[int]] = {
+            "unheard": self.unheard,
+            "added": frozenset(max(0, number) for number in self.added),
+        }
         return [
             Flag(kind, words=tuple(self.texts[number] for number in sorted(numbers)))
             for kind, numbers in marked.items()

@@ -65,7 +65,7 @@ def _old_checkpoints(project: Project) -> list[Path]:
 
 
 def _finished_resume_data(project: Project) -> list[Path]:
-    finished = [run for run in runs.list_runs(project) if run.current_state().status is runs.Status.FINISHED]
+    finished = [run for run in runs.list_runs(project) if run.current_state().status == "finished"]
     return [run.folder / checkpoints.RESUME_FOLDER for run in finished]
 
 

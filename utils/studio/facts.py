@@ -1,6 +1,5 @@
 """Facts and errors of runs and projects."""
 
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
@@ -23,18 +22,8 @@ from utils.core.errors import (
 )
 from utils.core.facts import Fact, Stop
 
-
-class Status(StrEnum):
-    """The status of a run; LOST and UNREADABLE are found when it is read, never written."""
-
-    QUEUED = "queued"
-    STARTING = "starting"
-    RUNNING = "running"
-    FINISHED = "finished"
-    STOPPED = "stopped"
-    FAILED = "failed"
-    LOST = "lost"
-    UNREADABLE = "unreadable"
+# The status of a run; lost and unreadable are found when it is read, never written.
+Status = Literal["queued", "starting", "running", "finished", "stopped", "failed", "lost", "unreadable"]
 
 
 # A run with the same settings is there already, or it waits for one with other settings.

@@ -16,7 +16,7 @@ from utils.core.errors import AmharicTtsError, StorageError, as_typed
 from utils.core.events import EventLog
 from utils.core.facts import Fact, Stop, StopRequested, error_to_json
 from utils.core.processes import identity, machine
-from utils.studio.facts import Ended, Failed, Started, Status
+from utils.studio.facts import Ended, Failed, Started
 from utils.studio.runs import Run
 
 HEARTBEAT_SECONDS = 5.0
@@ -36,7 +36,7 @@ class Job:
 
     def __enter__(self) -> Self:
         pid = os.getpid()
-        self._write(status=Status.RUNNING, pid=pid, identity=identity(pid), machine=machine(), stop=Stop.NO, error={})
+        self._write(status="running", pid=pid, identity=identity(pid), machine=machine(), stop=Stop.NO, error={})
         self._catch_signals()
         self._beating = threading.Thread(target=self._beat, daemon=True)
         self._beating.start()
@@ -130,7 +130,7 @@ class GroupJob(Job):
 
 def outcome(error: BaseException | None) -> Ended:
     if error is None:
-        return Ended(Status.FINISHED)
+        return Ended("finished")
     if isinstance(error, StopRequested):
-        return Ended(Status.STOPPED, error.stop)
-    return Ended(Status.FAILED, error=as_typed(error))
+        return Ended("stopped", error.stop)
+    return Ended("failed", error=as_typed(error))

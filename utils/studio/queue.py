@@ -7,7 +7,6 @@ import time
 from utils.core.errors import AmharicTtsError
 from utils.core.processes import identity, is_alive
 from utils.core.storage import file_lock, read_object, write_document
-from utils.studio.facts import Status
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.studio.runs import LOCK, OWNER, Run, active_run, launch, queued_runs
@@ -40,6 +39,6 @@ def start_next(project: Project, verb: str) -> Run | None:
         waiting = queued_runs(project, verb)
         if not waiting or active_run(project, verb):
             return None
-        waiting[0].write_state(State(verb, Status.STARTING, waiting[0].read_state().created, heartbeat=time.time()))
+        waiting[0].write_state(State(verb, "starting", waiting[0].read_state().created, heartbeat=time.time()))
         launch(waiting[0])
     return waiting[0]

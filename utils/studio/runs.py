@@ -63,7 +63,7 @@ LOCK, OWNER = ".lock", ".queue.json"  # of the folder with the runs
 MAX_STATE = 4096  # bytes: the single block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
-ACTIVE = frozenset({Status.STARTING, Status.RUNNING})
+ACTIVE = frozenset({"starting", "running"})
 
 
 @dataclass(frozen=True)
@@ -152,9 +152,9 @@ class Run:
         try:
             state = self.read_state()
         except RunError as error:
-            return State(verb="", status=Status.UNREADABLE, created=0.0, error=error_to_json(error))
+            return State(verb="", status="unreadable", created=0.0, error=error_to_json(error))
         if state.status in ACTIVE and not state.is_alive:
-            return dataclasses.replace(state, status=Status.LOST, error=error_to_json(RunLostError(self.log)))
+            return dataclasses.replace(state, status="lost", error=error_to_json(RunLostError(self.log)))
         return state
 
 
@@ -213,7 +213,7 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
         ahead = [*([active] if active else []), *queued_runs(project, verb)]
         if same := next((run for run in ahead if read_text(run.config) == config.to_signed_yaml()), None):
             return Start(same, "joined")
-        run = _create(verb, config, project, Status.QUEUED if ahead else Status.STARTING)
+        run = _create(verb, config, project, "queued" if ahead else "starting")
         if not ahead:
             before()
             launch(run)
@@ -224,7 +224,7 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
 
 def queued_runs(project: Project, *verbs: str) -> list[Run]:
     """List the runs that wait for the active one to end, in the order in which they will start."""
-    return [run for run in reversed(list_runs(project, *verbs)) if run.current_state().status is Status.QUEUED]
+    return [run for run in reversed(list_runs(project, *verbs)) if run.current_state().status == "queued"]
 
 
 def watch_queue(project: Project) -> None:
@@ -265,16 +265,16 @@ def reopen(run: Run) -> Run:
 
 def _reopen(run: Run) -> None:
     state = run.current_state()
-    if state.status is Status.UNREADABLE:
+    if state.status == "unreadable":
         raise error_from_json(state.error)
     if active := active_run(run.project, state.verb):
         raise RunActiveError(active.name, run.project.root.name)
     with storage_errors(run.stop_file):
         run.stop_file.unlink(missing_ok=True)
-    run.write_state(State(state.verb, Status.STARTING, state.created, heartbeat=time.time()))
+    run.write_state(State(state.verb, "starting", state.created, heartbeat=time.time()))
 
 
-def _create(verb: str, config: Config, project: Project, status: Status = Status.STARTING) -> Run:
+def _create(verb: str, config: Config, project: Project, status: Status = "starting") -> Run:
     run = Run(make_unique_folder(project.runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{verb}"))
     try:
         write_atomically(run.config, config.to_signed_yaml())
@@ -318,7 +318,7 @@ def _start_child(run: Run) -> None:
 
 
 def _mark_failed(run: Run, error: AmharicTtsError) -> None:
-    run.write_state(dataclasses.replace(run.read_state(), status=Status.FAILED, error=error_to_json(error)))
+    run.write_state(dataclasses.replace(run.read_state(), status="failed", error=error_to_json(error)))
 
 
 def stop_and_save(run: Run) -> None:
@@ -328,12 +328,12 @@ def stop_and_save(run: Run) -> None:
 
 
 def _leave_queue(run: Run) -> bool:
-    if run.current_state().status is not Status.QUEUED:
+    if run.current_state().status != "queued":
         return False
     with file_lock(run.folder.parent / LOCK):
         state = run.current_state()
-        if is_queued := state.status is Status.QUEUED:
-            run.write_state(dataclasses.replace(state, status=Status.STOPPED, stop=Stop.NOW))
+        if is_queued := state.status == "queued":
+            run.write_state(dataclasses.replace(state, status="stopped", stop=Stop.NOW))
     return is_queued
 
 
@@ -359,9 +359,9 @@ def stop_now(run: Run, *, grace: float = 10.0) -> State:
     state = run.current_state()
     end_tree(state.pid, state.identity, grace=ending)
     state = run.current_state()  # it may have written how it ended
-    if state.status in ACTIVE or state.status is Status.LOST:
+    if state.status in ACTIVE or state.status == "lost":
         with contextlib.suppress(StorageError):  # on a full disk it stays LOST
-            run.write_state(dataclasses.replace(state, status=Status.STOPPED, stop=Stop.NOW, error={}))
+            run.write_state(dataclasses.replace(state, status="stopped", stop=Stop.NOW, error={}))
     return run.current_state()
 
 

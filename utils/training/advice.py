@@ -6,7 +6,6 @@ Sources are what people published, upstream's recipe, or "not measured". docs/TR
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -16,32 +15,21 @@ from utils.core.languages import AMHARIC
 from utils.dataset.metadata import read_language
 from utils.dataset.store import Store
 
-
-class Promise(StrEnum):
-    """What to expect from an amount of data."""
-
-    RESEMBLES = "resembles"
-    FEW_HOURS = "few_hours"
-    TENS_OF_HOURS = "tens_of_hours"
-    HUNDRED_HOURS = "hundred_hours"
+# What to expect from an amount of data.
+Promise = Literal["resembles", "few_hours", "tens_of_hours", "hundred_hours"]
 
 
-class Improvement(StrEnum):
-    """What would improve the result more than any setting."""
-
-    NO_GPU = "no_gpu"
-    MORE_SPEECH = "more_speech"
-    MORE_SPEAKERS = "more_speakers"
-    LONGER_CLIPS = "longer_clips"
+# What would improve the result more than any setting.
+Improvement = Literal["no_gpu", "more_speech", "more_speakers", "longer_clips"]
 
 
 TIERS = {"standard": 19.0, "t4": 14.0, "memory_optimized": 11.0, "extreme_memory_optimized": 7.5}  # presets by GiB
 BATCHES = ((60, 16), (600, 32), (3000, 64), (math.inf, 252))  # minutes of data, clips per step
-PROMISES = (  # up to so many minutes
-    (30, Promise.RESEMBLES),
-    (300, Promise.FEW_HOURS),
-    (3000, Promise.TENS_OF_HOURS),
-    (math.inf, Promise.HUNDRED_HOURS),
+PROMISES: tuple[tuple[float, Promise], ...] = (  # up to so many minutes
+    (30, "resembles"),
+    (300, "few_hours"),
+    (3000, "tens_of_hours"),
+    (math.inf, "hundred_hours"),
 )
 FULL_GIB = 11.0  # below it, the weights, gradients and moments of the full model do not fit
 UPDATES = 3000  # wanted at least, within the bounds of the epochs
@@ -147,10 +135,10 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
 
 def _missing(data: TrainingData) -> Iterator[Improvement]:
     if data.gpu_gib is None and data.version != "tiny":
-        yield Improvement.NO_GPU
+        yield "no_gpu"
     if data.minutes < 120:
-        yield Improvement.MORE_SPEECH
+        yield "more_speech"
     if data.speakers == 1 and data.minutes > 3000:
-        yield Improvement.MORE_SPEAKERS
+        yield "more_speakers"
     if data.longest < 10:
-        yield Improvement.LONGER_CLIPS
+        yield "longer_clips"

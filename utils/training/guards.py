@@ -5,9 +5,8 @@ None of them changes the model. They count, decide what happens next, and keep t
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Enum
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from utils.training.errors import ClipsDoNotFitError
 from utils.training.facts import BatchesHalved, Overfitting, ScaleLowered, UpdateSkipped
@@ -20,13 +19,8 @@ MIN_LOSS_SCALE = 1.0  # where fp16 overflows even at this loss scale, the number
 MAX_CLIPS_NAMED = 5
 
 
-class StepStatus(Enum):
-    """What happens after an update."""
-
-    APPLIED = "applied"
-    SKIPPED = "skipped"
-    ROLL_BACK = "roll back"
-    FAILED = "failed"
+# What happens after an update.
+StepStatus = Literal["applied", "skipped", "roll back", "failed"]
 
 
 class Stateful:
@@ -63,19 +57,19 @@ class NonFiniteGuard(Stateful):
         """
         if math.isfinite(loss) and math.isfinite(grad_norm):
             self.streak = 0
-            return StepStatus.APPLIED
+            return "applied"
         if math.isfinite(loss) and scale is not None and scale > MIN_LOSS_SCALE:
             self.skipped = ScaleLowered(grad_norm, scale)
-            return StepStatus.SKIPPED
+            return "skipped"
         self.streak += 1
         self.skipped = UpdateSkipped(loss, grad_norm, tuple(islice(clips, MAX_CLIPS_NAMED)))
         if self.streak < self.patience:
-            return StepStatus.SKIPPED
+            return "skipped"
         self.streak = 0
         if self.rolled_back == self.rollbacks:
-            return StepStatus.FAILED
+            return "failed"
         self.rolled_back += 1
-        return StepStatus.ROLL_BACK
+        return "roll back"
 
 
 class EarlyStopping(Stateful):

@@ -9,7 +9,6 @@ from utils.core.facts import Progress, ShouldStop, Stop, StopRequested, never_st
 from utils.core.fields import field_values
 from utils.training import errors, facts
 from utils.training.data_loader import Update, UpdateLoader
-from utils.training.guards import StepStatus
 from utils.training.optimizers import scale_rates
 from utils.training.run_saver import RunSaver, TrainState
 from utils.training.step import EvalLosses, Evaluator, StepResult
@@ -65,10 +64,10 @@ class TrainingLoop:
             self.throughput.data_ready()
             result = self.step.run(update)
             self._measure("update", self._updated_at)
-            if result.status is StepStatus.ROLL_BACK:
+            if result.status == "roll back":
                 self._roll_back()
                 return
-            if result.status is StepStatus.FAILED:
+            if result.status == "failed":
                 guard = self.step.guard
                 raise errors.NotFiniteError(guard.rollbacks, guard.patience, guard.skipped)
             self.state.count(update, result)
@@ -136,7 +135,7 @@ class TrainingLoop:
             self.report(facts.TrainingWaitsForClips(waiting))
         if full := self.throughput.full_memory():
             self.report(full)
-        if result.status is StepStatus.SKIPPED:
+        if result.status == "skipped":
             self.report(self.step.guard.skipped)
         if self.clock() - self._progress > PROGRESS_SECONDS or step == self.total:
             self._progress = self.clock()

@@ -22,7 +22,6 @@ from utils.training.distribution import Ranks
 from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.first_batch import FirstBatch
 from utils.training.fit import make_step
-from utils.training.guards import StepStatus
 from utils.training.model_size import ClipSize, ModelSize, clips_per_batch, random_batch
 from utils.training.optimizations import optimized_gpt
 from utils.training.packing import PackedBatch, SpecialTokens
@@ -78,7 +77,7 @@ class Probe:
                 if self.device.type == "cuda":
                     torch.cuda.synchronize(self.device)
                 seconds.append(time.perf_counter() - began)
-                if [result.status for result in results].count(StepStatus.APPLIED) == updates:
+                if [result.status for result in results].count("applied") == updates:
                     break
         numbers = tuple(number for result in results[-updates:] for number in (result.loss, result.norm))
         return Measured(numbers, min(seconds[1:]), peak[0], self.kernels)

@@ -22,7 +22,7 @@ from utils.training.data_loader import Update
 from utils.training.distribution import from_first
 from utils.training.ema import UPDATES
 from utils.training.errors import TrainingError
-from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful, StepStatus
+from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance
 from utils.training.preparation import BaseModel
@@ -59,7 +59,7 @@ class TrainState:
     def count(self, update: Update, result: StepResult) -> None:
         self.update += 1
         self.samples += update.clips
-        if result.status is StepStatus.APPLIED:
+        if result.status == "applied":
             mean = result.audio if self.train_loss is None else self.train_loss
             self.train_loss = mean + (result.audio - mean) / min(self.update, LOSS_WINDOW)
 

@@ -157,14 +157,14 @@ def task_status(
     if run is None:
         return ""
     state = run.current_state()
-    if state.status in runs.ACTIVE | {runs.Status.QUEUED}:
+    if state.status in runs.ACTIVE | {"queued"}:
         told = next((fact for fact in reversed(views.newest_facts(run)) if isinstance(fact, Progress)), Progress())
         sentence = wording.describe(told, language) if told.total else t("inference.getting_ready", language)
         return working(sentence, time.time() - state.created, language, told.step, told.total)
     output = views.code(read_tail(run.log), "log") if shows_log else ""
-    if state.status is runs.Status.FINISHED:
+    if state.status == "finished":
         return views.message_box("success", describe(run)) + output
-    if state.status is runs.Status.STOPPED:
+    if state.status == "stopped":
         return views.message_box("warning", t("inference.stopped", language))
     return views.message_box("error", state.reason(language)) + output
 

@@ -5,7 +5,6 @@ from typing import NamedTuple
 from utils.dataset.store import Store
 from utils.studio import runs
 from utils.studio.paths import Project
-from utils.studio.runs import Status
 from utils.ui import progress
 from utils.ui.html import html
 from utils.ui.i18n import t
@@ -43,7 +42,7 @@ def _data(project: Project, language: str) -> Step:
     run = next(iter(runs.list_runs(project, "prepare")), None)
     if kept and kept.clips:
         return Step("", "", "done", t("steps.clips", language, count=kept.clips))
-    if run and run.current_state().status is Status.FAILED:
+    if run and run.current_state().status == "failed":
         return Step("", "", "failed", t("status.failed", language))
     return Step("", "")
 
@@ -53,7 +52,7 @@ def _training(project: Project, language: str) -> Step:
         return step
     run = next(iter(runs.list_runs(project, "train")), None)
     status = run.current_state().status if run else None
-    state = {Status.FINISHED: "done", Status.FAILED: "failed"}.get(status, "open") if status else "open"
+    state = {"finished": "done", "failed": "failed"}.get(status, "open") if status else "open"
     text = t(f"status.{status}", language) if status else ""
     return Step("", "", state, "" if state == "done" else text, None, text)
 

@@ -13,7 +13,7 @@ from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import parse_json
-from utils.dataset.clip import Clip, with_fields
+from utils.dataset.clip import REASONS, Clip, with_fields
 from utils.dataset.editor import HEARD, available_actions
 from utils.dataset.facts import Reason
 from utils.dataset.store import FINDING, PAGE_SIZE, ClipPage, Store, View
@@ -104,7 +104,7 @@ def _kind(clip: Clip) -> str:
     """Return the class of a clip's dot."""
     if clip.status == "excluded":
         return "loss"
-    return "good" if clip.reason is Reason.APPROVED else "doubt" if clip.other_text else "plain"
+    return "good" if clip.reason == "approved" else "doubt" if clip.other_text else "plain"
 
 
 def repair(store: Store, language: str) -> str:
@@ -137,14 +137,14 @@ def pager(page: ClipPage, language: str) -> str:
 def selected_actions(language: str) -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
     buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"), language)
-    return html("clips.html", "selected", row(_reason_field("reason_for_all", Reason.REVIEWED, language), buttons))
+    return html("clips.html", "selected", row(_reason_field("reason_for_all", "reviewed", language), buttons))
 
 
 def _reason_field(name: str, value: Reason, language: str) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
-    offered = html("clips.html", "reasons", name, [wording.describe(reason, language) for reason in HEARD])
+    offered = html("clips.html", "reasons", name, [reason_text(reason, language) for reason in HEARD])
     label = t("data.exclude_reason", language)
-    return text_field(name, label, value=wording.describe(value, language), list=f"{name}s") + offered
+    return text_field(name, label, value=reason_text(value, language), list=f"{name}s") + offered
 
 
 # --- the editor ---
@@ -163,13 +163,13 @@ def _scores(clip: Clip, language: str) -> str:
 
 def reason_text(reason: str, language: str) -> str:
     """Return why clips are left out; a person's own words stay as they are."""
-    return wording.describe(Reason(reason), language) if reason in list(Reason) else reason
+    return wording.text(f"ReasonTotal.{reason}", language) if reason in REASONS else reason
 
 
 def _status(clip: Clip, language: str) -> str:
     if clip.status == "excluded":
-        return f"✗ {clip.note if clip.reason is Reason.OTHER else reason_text(clip.reason or '', language)}"
-    is_approved = clip.reason is Reason.APPROVED
+        return f"✗ {clip.note if clip.reason == 'other' else reason_text(clip.reason or '', language)}"
+    is_approved = clip.reason == "approved"
     return f"✓ {t('data.clip_approved', language)}" if is_approved else t("data.clip_in_use", language)
 
 
@@ -196,7 +196,7 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
     """
     split = t(f"data.{clip.split}", language) if clip.split else t("data.no_split", language)
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
-    about = "" if clip.reason is Reason.OTHER else clip.note
+    about = "" if clip.reason == "other" else clip.note
     status = ": ".join(filter(None, (_status(clip, language), about)))
     facts = f"{Path(clip.source).name} · {times} · {clip.speaker} · {split}"
     sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))

@@ -15,7 +15,7 @@ from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 from utils.studio.uploads import InputPreview
 from utils.ui import progress, views
 from utils.ui.html import html
@@ -142,7 +142,7 @@ def run_facts(run: Run, state: State, language: str) -> str:
     return (
         views.run_head(run, state, language, "warn" if is_empty else "")
         + message_box("warning", t("data.no_clips_made", language) if is_empty else "", aloud=False)
-        + ("" if state.status is Status.FINISHED else progress.phases(run, state, language))
+        + ("" if state.status == "finished" else progress.phases(run, state, language))
         + message_box("warning", *list(warnings)[:MAX_PROBLEMS], aloud=False)
     )
 

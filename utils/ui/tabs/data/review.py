@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from utils.core import wording
 from utils.core.wording import rows as phrases
 from utils.dataset import editor
 from utils.dataset.editor import Edit
@@ -112,7 +111,7 @@ def _selected(request: PanelRequest) -> list[str]:
 
 def _reason(request: PanelRequest, name: str) -> str:
     """Return the reason of an exclusion: one that is offered, or the person's own words."""
-    offered = {wording.describe(reason, request.language): reason for reason in editor.HEARD}
+    offered = {clip_render.reason_text(reason, request.language): reason for reason in editor.HEARD}
     return offered.get(request.text(name), request.text(name))
 
 

@@ -95,9 +95,9 @@ def _run_html(run: runs.Run, language: str) -> str:
     except AmharicTtsError as error:
         return note(describe_error(error, language))
     status = f"{version} · {t(f'status.{state.status}', language)} {state.reason(language)}"
-    if state.status is runs.Status.FINISHED and not (run.project.root.parent / paths.FIELD_TEST).exists():
+    if state.status == "finished" and not (run.project.root.parent / paths.FIELD_TEST).exists():
         return note(status) + note(t("system.field_test", language))
-    if current is None or state.status is runs.Status.FINISHED:
+    if current is None or state.status == "finished":
         return note(status)
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
     label = t("system.download_progress", language, done=done, total=total, part=current.part)

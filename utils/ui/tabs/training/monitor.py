@@ -110,7 +110,7 @@ class TrainPanel(RunPanel):
         chooser = views.select_field("checkpoint", title, choices, hint, **options)
         half = views.check("half", *(t(f"training.half_precision{end}", language) for end in ("", "_hint")))
         export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
-        has_ended = run.current_state().status in {runs.Status.FINISHED, runs.Status.STOPPED}
+        has_ended = run.current_state().status in {"finished", "stopped"}
         following = next_button("inference-tab", "steps.next_speak", language) if has_ended else ""
         done = task_status(PROMOTE, request, lambda _: t("steps.ready", language))
         sample = next(reversed(self.histories.read(run).samples), None)

@@ -11,7 +11,7 @@ from utils.dataset.store import Store
 from utils.studio.paths import Project
 from utils.studio.run_history import SCORES, Points, RunHistory, is_finite
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
 from utils.ui import progress, views
@@ -39,10 +39,10 @@ CHARTS = {
 
 
 def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
-    shown = "" if state.status is Status.FINISHED else progress.phases(run, state, language)
+    shown = "" if state.status == "finished" else progress.phases(run, state, language)
     if history.read < 1:
         shown += note(t("training.reading_log", language, percent=round(100 * history.read)))
-    if state.status in {Status.STOPPED, Status.LOST, Status.FAILED} and history.step > history.saved:
+    if state.status in {"stopped", "lost", "failed"} and history.step > history.saved:
         shown += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
     return views.run_head(run, state, language) + shown + figures(history, language)
 

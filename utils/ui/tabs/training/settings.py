@@ -11,7 +11,7 @@ from utils.config import TrainConfig
 from utils.config.facts import InvalidSettingsError, SettingProblem
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
-from utils.core.wording import describe
+from utils.core.wording import describe, text
 from utils.dataset import metadata
 from utils.studio import runs, training_checks
 from utils.studio.downloads import needs_consent
@@ -233,7 +233,7 @@ def describe_preset(name: str, project: Project, language: str) -> str:
     if name != advice.preset:
         return note(description)
     device = monitor.read_once(project.root).gpu_name or t("training.no_gpu", language)
-    why = describe(next(iter(advice.gaps), advice.promise), language)
+    why = text(f"Advice.{next(iter(advice.gaps), advice.promise)}", language)
     return note(f"{t('training.recommended', language, device=device)} {description} {why}")
 
 
