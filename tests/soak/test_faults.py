@@ -23,6 +23,8 @@ from tests.soak.subject import Lost, Subject, wait_for
 from tests.worded import worded
 from utils.core.errors import StorageError
 from utils.core.events import iter_events, read_tail
+from utils.core.facts import error_from_json
+from utils.core.wording import explain
 from utils.studio import runs
 from utils.studio.job import Job
 from utils.studio.run_state import State
@@ -84,7 +86,7 @@ def file_size_limited(subject: Subject, _rng: random.Random) -> None:
 def _expect_message(subject: Subject, before: int) -> None:
     """Check that the run ended and named the disk: in its state or, where that cannot be written, elsewhere."""
     state = subject.wait_for_end()
-    if state.status == "failed" and any(reason in state.message for reason in DISK_REASONS):
+    if state.status == "failed" and any(reason in state.reason() for reason in DISK_REASONS):
         return
     if state.status != "lost" or complaints(subject.training) == before:
         raise Lost(f"it does not say that the disk is the reason: {state} {read_tail(subject.training.log, 800)}")
@@ -92,7 +94,7 @@ def _expect_message(subject: Subject, before: int) -> None:
 
 def complaints(run: Run) -> int:
     """Count how often a run has named the disk, in its log or in an event of its end."""
-    ends = (str(event.get("message")) for event in iter_events(run.events) if event["kind"] == "ended")
+    ends = (explain(error_from_json(event["error"])) for event in iter_events(run.events) if event.get("error"))
     text = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
     return sum(text.count(reason) for reason in DISK_REASONS)
 
