@@ -128,30 +128,21 @@ def compare(options: argparse.Namespace) -> None:
                 found.append(coqui.measure_ours(decoder, sentences))
             print(f"{precision}, {sentences}: {found[-1]}, coqui {theirs[-1]}", flush=True)
         del decoder
-    second = best(theirs, "second")
-    step, first = each_code(theirs, options.codes), best(theirs, "first")
-    rows = [["coqui's generate", "1", *milliseconds(step, step, first), "", ""]]
+    step, first = steps(theirs, options.codes)
+    second = min(each["second"] for each in theirs)
+    rows = [["coqui's generate", "1", f"{step:.2f}", f"{step:.2f}", f"{first:.2f}", "", ""]]
     for (precision, sentences), found in ours.items():
-        step_of_all = each_code(found, options.codes)
-        code = step_of_all / sentences
-        figures = milliseconds(step_of_all, code, best(found, "first"))
-        rows.append([precision, str(sentences), *figures, faster(step, code), faster(step + second, code)])
+        together, first = steps(found, options.codes)
+        code = together / sentences
+        figures = [f"{each:.2f}" for each in (together, code, first)]
+        rows.append([precision, str(sentences), *figures, faster(step, code), faster(step + 1e3 * second, code)])
     conclude(f"decoding_{options.layers}x{options.dim}", PAGE, options, HEAD, rows, second=1e3 * second)
 
 
-def best(found: list[Times], what: str) -> float:
-    """Return the shortest time; each by itself, since a difference would win by a slow first code."""
-    return min(each[what] for each in found)
-
-
-def each_code(found: list[Times], codes: int) -> float:
-    """Return the seconds of each code after the first."""
-    return (best(found, "whole") - best(found, "first")) / (codes - 1)
-
-
-def milliseconds(*seconds: float) -> list[str]:
-    """Write times."""
-    return [f"{1e3 * each:.2f}" for each in seconds]
+def steps(found: list[Times], codes: int) -> tuple[float, float]:
+    """Return the milliseconds of each further code and of the first one, from the shortest times."""
+    first, whole = (1e3 * min(each[what] for each in found) for what in ("first", "whole"))
+    return (whole - first) / (codes - 1), first
 
 
 def main() -> None:

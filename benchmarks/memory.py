@@ -8,8 +8,9 @@ less what the process had before the model was built. Blocks are returned to the
 
 import argparse
 import gc
+import itertools
+import multiprocessing
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -25,8 +26,8 @@ RETURN_BLOCKS = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "0
 MIB = 2**20
 
 
-def compare(size_name: str, settings_name: str) -> str:
-    """Measure in this process; return a row of the table."""
+def compare(names: tuple[str, str]) -> str:
+    """Measure a size with settings in this process; return a row of the table."""
     import psutil
     import torch
 
@@ -35,6 +36,7 @@ def compare(size_name: str, settings_name: str) -> str:
     from utils.training.model_size import ClipSize, ModelSize
     from utils.training.probe import probe
 
+    size_name, settings_name = names
     layers, width, heads, clips = SIZES[size_name]
     plain = {"enable_mixed_precision": False, "batch_size": clips, "grad_acumm": 1}
     config = TrainConfig.parse({**plain, **SETTINGS[settings_name]})
@@ -52,21 +54,14 @@ def compare(size_name: str, settings_name: str) -> str:
     return f"| {size_name} | {settings_name} | {traced / MIB:,.0f} | {measured / MIB:,.0f} | {traced / measured:.2f} |"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs=2, metavar=("SIZE", "SETTINGS"), help="one row, in this process")
-    arguments = parser.parse_args()
-    if arguments.only:
-        print(compare(*arguments.only))
-        return 0
+def main() -> None:
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    os.environ.update(RETURN_BLOCKS)
     print("| layers x width | settings | traced, MiB | measured, MiB | traced / measured |\n|---|---|---|---|---|")
-    failed = 0
-    for size in SIZES:
-        for settings in SETTINGS:
-            command = [sys.executable, __file__, "--only", size, settings]
-            failed += subprocess.run(command, env=os.environ | RETURN_BLOCKS, check=False).returncode != 0
-    return failed
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as pool:
+        for row in pool.imap(compare, itertools.product(SIZES, SETTINGS)):
+            print(row, flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

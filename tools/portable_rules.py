@@ -26,6 +26,7 @@ OUTSIDE = re.compile(r"[^\u1200-\u135a ]")
 LISTED = 0.25  # weight of a word that is only listed, beside one that occurs in a sentence
 DAMPING = 0.7  # a word that occurs ten times weighs as much as five others
 LEAST = 1.0  # what a rule must correct
+RULES = 800  # of length at most; a quarter as many of vowels
 AGAIN = 100  # rules, after which all others are weighed again
 
 # What a rule may look at: slots left (nearest last) and right; C is a consonant, V a vowel, ^ and $ are the ends.
@@ -92,9 +93,7 @@ class Learner:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=int, default=800, help="rules of length at most; a quarter as many of vowels")
-    arguments = parser.parse_args()
+    argparse.ArgumentParser(description=__doc__).parse_args()
     readings = [(slots_of(word), read, weight) for word, weight in corpus().items() if (read := reading(word))]
     length = [
         Site(tuple(contexts(slots, place)), read[place][0], before=False, weight=weight)
@@ -102,9 +101,9 @@ def main() -> None:
         for place in range(len(slots))
         if slots[place][0] not in "Hh"
     ]
-    table = [line("length", rule, "long", "short") for rule in Learner(length).learn(arguments.limit)]
+    table = [line("length", rule, "long", "short") for rule in Learner(length).learn(RULES)]
     vowels = Learner(list(vowel_sites(readings, table)))
-    table += [line("vowel", rule, "ɨ", "none") for rule in vowels.learn(arguments.limit // 4)]
+    table += [line("vowel", rule, "ɨ", "none") for rule in vowels.learn(RULES // 4)]
     head = "# Learned from our own front end and sentences by tools/portable_rules.py; not to be edited by hand.\n"
     head += "# what\tleft\town slot\tright\tvalue\n"
     portable.RULES.write_text(head + "".join("\t".join(cells) + "\n" for cells in table), encoding="utf-8")

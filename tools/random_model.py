@@ -15,17 +15,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import Whitespace
 from torch import Tensor, nn
 
-from tools.untrained import new_config, new_dvae, new_vocoder, write_config, write_speakers, write_weights
+from tools.untrained import new_config, new_dvae, new_vocoder
 from utils.core import languages
 from utils.core.folders import replace_folder
 from utils.core.storage import file_lock, make_folder, read_text
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE
-from utils.xtts.files import DVAE_FILE, HUB_FILES, REFERENCE_FILE
-from utils.xtts.model import meta_gpt, new_gpt
+from utils.xtts.files import CONFIG_FILE, DVAE_FILE, HUB_FILES, MEL_FILE, MODEL_FILE, REFERENCE_FILE, SPEAKERS_FILE
+from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX, meta_gpt, new_gpt
 from utils.xtts.vocabulary import SPACE, START, STOP, UNKNOWN, Vocabulary
 
 FORMAT = 1  # increase when the model changes
@@ -47,7 +50,6 @@ DEVANAGARI = "ँंअआइईउऊएऐओऔकखगघचछजझटठ
 MERGES = (
     "t h|h e|i n|a n|th e|e r|r e|o n|an d|e n|o u|s t|a l|in g|s h|c h|o r|e s|b e|l l|t o|s e|a r|m e|n ə|l ə|d e|s s"
 ).split("|")
-TOKEN_FLAGS = {"special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
 
 
 @dataclass(frozen=True)
@@ -111,13 +113,11 @@ def small_vocabulary(size: int = 0) -> Vocabulary:
             tokens[left + right] = None
             merges.append((left, right))
     rows = {token: row for row, token in enumerate(tokens)}
-    added = [{"id": rows[token], "content": token, **TOKEN_FLAGS} for token in sorted(special, key=rows.__getitem__)]
-    model: dict[str, object] = {"type": "BPE", "dropout": None, "unk_token": UNKNOWN, "fuse_unk": False}
-    model |= {"continuing_subword_prefix": None, "end_of_word_suffix": None}
-    model |= {"vocab": rows, "merges": [" ".join(merge) for merge in merges]}
-    unused = dict.fromkeys(("truncation", "padding", "normalizer", "post_processor", "decoder"))
-    words = {"type": "Whitespace"}
-    data = {"version": "1.0", "added_tokens": added, "pre_tokenizer": words, "model": model} | unused
+    tokenizer = Tokenizer(BPE(rows, merges, unk_token=UNKNOWN))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.add_special_tokens(special)
+    data = json.loads(tokenizer.to_str())
+    data["model"]["merges"] = [" ".join(merge) for merge in merges]  # as in the published file
     return Vocabulary(data).checked()
 
 
@@ -135,7 +135,8 @@ def _one_thread() -> Iterator[None]:
 def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
     vocabulary = small_vocabulary(sizes.tokens)
     config = new_config(vocabulary, sizes.layers, sizes.dim, sizes.heads, CODES)
-    write_config(folder, config, vocabulary)
+    config.save_json(folder / CONFIG_FILE)
+    vocabulary.save(folder)
     stats = torch.linspace(1.5, 3.0, 80)
     samples = synthetic_speech(CODES * 1024 / RATE, seed)
     torch.save(_dvae(sizes, samples, stats), folder / DVAE_FILE)
@@ -146,8 +147,12 @@ def _write(folder: Path, sizes: RandomModelSize, seed: int) -> None:
         gpt = new_gpt(config.model_args, vocabulary).state_dict()
         gpt |= {name: weight * EMBEDDING_SCALE for name, weight in gpt.items() if name.endswith("_embedding.weight")}
         gpt = {name: weight.half() for name, weight in gpt.items()}
-    write_weights(folder, gpt, _views(new_vocoder(sizes.dim).state_dict()), stats)
-    write_speakers(folder, {name: _speaker(sizes.dim) for name in SPEAKERS})
+    weights = {GPT_PREFIX + name: weight for name, weight in gpt.items()}
+    vocoder = _views(new_vocoder(sizes.dim).state_dict())
+    weights |= {VOCODER_PREFIX + name: weight for name, weight in vocoder.items()}
+    torch.save({"model": weights | {"mel_stats": stats}}, folder / MODEL_FILE)
+    torch.save(stats, folder / MEL_FILE)
+    torch.save({name: _speaker(sizes.dim) for name in SPEAKERS}, folder / SPEAKERS_FILE)
 
 
 def _views(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -137,8 +137,11 @@ def tab(name: str, *, advanced: bool = False) -> Callable[[Page], None]:
     return show
 
 
-def import_view(page: Page) -> None:
-    page.locator("#data-import-button").click()
+def panel(button: str) -> Callable[[Page], None]:
+    return lambda page: page.locator(button).click()
+
+
+import_view = panel("#data-import-button")
 
 
 def review(page: Page) -> None:
@@ -177,10 +180,6 @@ def streaming(page: Page) -> None:
     page.locator("#speech-text textarea").fill(LONG)
     page.locator("#speak").click()
     expect(page.locator("#stream-player audio")).to_be_visible(timeout=PATIENCE)
-
-
-def panel(button: str) -> Callable[[Page], None]:
-    return lambda page: page.locator(button).click()
 
 
 STATES: dict[str, tuple[str, Callable[[Page], None]]] = {  # the project, and how its state is reached

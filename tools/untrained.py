@@ -1,14 +1,9 @@
-"""Build untrained XTTS models of any size from coqui's classes, and write them in the layout of the hub."""
+"""Build untrained parts of XTTS of any size from coqui's classes."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
-from utils.xtts.files import CONFIG_FILE, MEL_FILE, MODEL_FILE, SPEAKERS_FILE
-from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX
 from utils.xtts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -59,19 +54,3 @@ def new_vocoder(dim: int, channels: int = CHANNELS) -> nn.Module:
 
     decoder: nn.Module = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=channels)
     return decoder
-
-
-def write_weights(folder: Path, gpt: Mapping[str, Tensor], vocoder: Mapping[str, Tensor], stats: Tensor) -> None:
-    weights = {GPT_PREFIX + name: weight for name, weight in gpt.items()}
-    weights |= {VOCODER_PREFIX + name: weight for name, weight in vocoder.items()}
-    torch.save({"model": weights | {"mel_stats": stats}}, folder / MODEL_FILE)
-    torch.save(stats, folder / MEL_FILE)
-
-
-def write_speakers(folder: Path, speakers: Mapping[str, Mapping[str, Tensor]]) -> None:
-    torch.save({name: dict(speaker) for name, speaker in speakers.items()}, folder / SPEAKERS_FILE)
-
-
-def write_config(folder: Path, config: "XttsConfig", vocabulary: Vocabulary) -> None:
-    config.save_json(folder / CONFIG_FILE)
-    vocabulary.save(folder)

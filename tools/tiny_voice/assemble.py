@@ -9,13 +9,11 @@ import torch
 from torch import Tensor
 
 from tools.tiny_voice.kit.__main__ import GPT, VOCODER
-from tools.tiny_voice.pack import is_low
-from tools.tiny_voice.speakers import BY_NAME
 from tools.tiny_voice.widen import widen
 from utils.core.folders import replace_folder
 from utils.core.storage import read_json, write_atomically
 from utils.media.rates import RATE
-from utils.xtts.files import CONFIG_FILE, MODEL_FILE, SPEAKERS_FILE
+from utils.xtts.files import CONFIG_FILE, MODEL_FILE
 from utils.xtts.model import GPT_PREFIX, VOCODER_PREFIX, read_state_dict
 from utils.xtts.tensors import half_dtype
 from utils.xtts.tokenizer import Tokenizer
@@ -34,7 +32,7 @@ def assemble(base: Path, trained: Path, folder: Path) -> None:
     weights, config = read_state_dict(base / MODEL_FILE), read_json(base / CONFIG_FILE)
     for sizes in (config["model_args"], config["audio"]):
         sizes["output_sample_rate"] = RATE  # so that every code has four frames
-    gpt, vocoder = (read_trained(trained / name) for name in (GPT, VOCODER))
+    gpt, vocoder = (torch.load(trained / name, map_location="cpu", weights_only=True) for name in (GPT, VOCODER))
     wide = widen(
         {GENERATOR + name: weight for name, weight in vocoder.items()}, config["model_args"]["decoder_input_dim"]
     )
@@ -44,14 +42,7 @@ def assemble(base: Path, trained: Path, folder: Path) -> None:
         shutil.copytree(base, new, dirs_exist_ok=True)
         write_atomically(new / CONFIG_FILE, json.dumps(config, indent=2))
         Tokenizer.load(new).renewed().save(new)
-        _keep_voices_on_the_grid(new / SPEAKERS_FILE)
         save_compressed(weights, new / MODEL_FILE)
-
-
-def _keep_voices_on_the_grid(path: Path) -> None:
-    """Remove the stored voices of men: two of their periods share codes, and the vocoder has hardly learnt them."""
-    voices = torch.load(path, map_location="cpu", weights_only=True)
-    torch.save({name: voice for name, voice in voices.items() if not is_low(BY_NAME[name.lower()])}, path)
 
 
 def save_compressed(weights: dict[str, Tensor], path: Path) -> None:
@@ -62,9 +53,3 @@ def save_compressed(weights: dict[str, Tensor], path: Path) -> None:
         for name in stored.namelist():
             deflated.writestr(name, stored.read(name))
     plain.unlink()
-
-
-def read_trained(path: Path) -> dict[str, Tensor]:
-    """Read the weights that the pack wrote."""
-    found: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
-    return found

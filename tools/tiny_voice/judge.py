@@ -1,8 +1,8 @@
-"""Measure a voice on unseen sentences, beside espeak-ng's own speech, that speech on the grid, and chance.
+"""Measure a voice on unseen sentences, beside espeak-ng's own speech.
 
 The phone error is that of the program's recogniser, or of one that ``tools.phone_recogniser`` trained; speaker
 similarity and naturalness come from resemblyzer and Distill-MOS where they are installed (``pip install resemblyzer
-distillmos``). ``grid`` is espeak-ng's speech with its periods moved to the grid, from which the vocoder learns.
+distillmos``).
 """
 
 import importlib
@@ -19,9 +19,7 @@ import torch
 from tqdm import tqdm
 
 from tools.tiny_voice.corpus import MARK, read_sentences
-from tools.tiny_voice.grid import move_to_grid
 from tools.tiny_voice.kit.clips import trimmed
-from tools.tiny_voice.pack import is_low
 from tools.tiny_voice.pitch import PitchTrack, track_pitch
 from tools.tiny_voice.sample import write_recording
 from tools.tiny_voice.speakers import BY_NAME, HELD_OUT, Speaker, say
@@ -41,7 +39,6 @@ from utils.xtts.model import read_config
 JUDGE_RATE = 16_000  # samples a second that the judges hear
 NATURAL = 12  # sentences whose naturalness is measured: it costs a second each
 SAME_PITCH = 0.3  # semitones
-SAME_LENGTH = 0.2  # share
 BATCH = 8  # sentences that are spoken together
 # Short words that our front end reads without a long consonant; the mark makes the second one long.
 PAIRS = ("ገና ዶሮ ኑሮ ሻማ ሎሚ ኬላ ሙሉ ጎራ ቡሌ ጣና ዳማ ቤቱ ሩዙ ማማ ዜማ ላቡ ቁና ሶኬ ሙሴ ጉሎ ሙና ኪሳ ፊቱ ሚና ካሳ ጉዳ ሱቁ ሮማ ዲና ባቡ ጋሪ").split()
@@ -110,12 +107,14 @@ class Judges:
     """Those who hear what is said.
 
     Args:
+        folder: The voice that is judged.
         recogniser: Weights of the phone recogniser.
         references: Clip of each speaker.
     """
 
-    def __init__(self, recogniser: Path, references: Mapping[str, Path]) -> None:
+    def __init__(self, folder: Path, recogniser: Path, references: Mapping[str, Path]) -> None:
         self.phones, self.encoder = PhoneJudge(recogniser), speaker_encoder()
+        self.frame_rate = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
         self.naturalness: Any = None
         if importlib.util.find_spec("distillmos"):
             self.naturalness = importlib.import_module("distillmos").ConvTransformerSQAModel().eval()
@@ -123,34 +122,29 @@ class Judges:
             name: self.encoder(audio.load(path, OUTPUT_RATE)) for name, path in references.items() if self.encoder
         }
 
-    def phone_error(self, said: Sequence[Heard], texts: Sequence[str]) -> float | None:
-        """Return the mean share of wrong phones."""
-        return usual(self.phones.errors([one.heard for one in said], texts, AMHARIC.code))
-
-    def similarities(self, said: Iterable[Heard]) -> list[float]:
-        """Return the likeness of each sentence to its speaker; nothing without resemblyzer."""
-        return [float(self.encoder(one.samples) @ self.voices[one.speaker]) for one in said if self.encoder]
+    def similarity(self, one: Heard) -> float | None:
+        """Return the likeness of a sentence to its speaker; None without resemblyzer."""
+        return float(self.encoder(one.samples) @ self.voices[one.speaker]) if self.encoder else None
 
     @torch.inference_mode()
     def natural(self, one: Heard) -> float | None:
         """Return how natural people find a sound, from 1 to 5; None without Distill-MOS."""
         return float(self.naturalness(torch.from_numpy(one.heard)[None])) if self.naturalness else None
 
-    def figures(self, said: Sequence[Heard], real: Sequence[Heard], frame_rate: float) -> Figures:
+    def figures(self, said: Sequence[Heard], real: Sequence[Heard]) -> Figures:
         """Measure a system beside espeak-ng's speech of the same sentences."""
-        lengths = [abs(one.seconds / other.seconds - 1) for one, other in zip(said, real, strict=True)]
+        texts = [one.text for one in said]
         distances = [_semitones(one.usual_pitch, other.usual_pitch) for one, other in zip(said, real, strict=True)]
         pitch = np.concatenate([one.pitch.f0[one.pitch.voiced] for one in said])
-        multiples = np.maximum(1, np.rint(pitch / frame_rate)) * frame_rate
+        multiples = np.maximum(1, np.rint(pitch / self.frame_rate)) * self.frame_rate
         return {
-            "phone_error": self.phone_error(said, [one.text for one in said]),
+            "phone_error": usual(self.phones.errors([one.heard for one in said], texts, AMHARIC.code)),
             "naturalness": usual(map(self.natural, said[:NATURAL])),
             "pitch_distance": usual(map(abs, distances)),
             "pitch_spread": usual(_semitones(one.pitch.f0[one.pitch.voiced], 1).std() for one in said),
             "at_frame_rate": usual(np.abs(_semitones(pitch, multiples)) <= SAME_PITCH),
             "hnr_db": usual(one.pitch.hnr for one in said),
-            "similarity": usual(self.similarities(said)),
-            "same_length": usual(length <= SAME_LENGTH for length in lengths),
+            "similarity": usual(map(self.similarity, said)),
             "endless": float(sum(not one.ended for one in said)),
         }
 
@@ -162,27 +156,30 @@ def judge(
     make_folder(work)
     voice, texts = Voice(folder, work, versions), evenly_spaced(read_sentences()["eval"], sentences)
     references = {name: _reference(work, BY_NAME[name]) for name in speakers}
-    systems: dict[str, list[Heard]] = {"espeak": [], "grid": []}
-    for name, own in in_turn(texts, speakers):
-        block = 1 + is_low(BY_NAME[name])
-        for text in own:
-            sound = trimmed(say(text, BY_NAME[name]))
-            moved = move_to_grid(sound, track_pitch(sound, RATE), block=block)
-            for system, samples in (("espeak", sound), ("grid", moved)):
-                systems[system].append(Heard(text, name, resample(samples, RATE, OUTPUT_RATE)))
-    systems["free"] = voice.speak(texts, references)
-    factor = voice.work_seconds / max(voice.seconds, 1e-9)
-    judges = Judges(recogniser, references)
-    frame_rate = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
-    found = {name: judges.figures(said, systems["espeak"], frame_rate) for name, said in systems.items()}
-    others = [one.text for one in (*systems["free"][1:], systems["free"][0])]
-    found["chance"] = {"phone_error": judges.phone_error(systems["free"], others)}
+    judges = Judges(folder, recogniser, references)
+    said, real = voice.speak(texts, references), rendered(texts, speakers)
+    speed: Figures = {"real_time_factor": round(voice.work_seconds / max(voice.seconds, 1e-9), 3)}
     marked = [word[:2] + MARK + word[2:] for word in PAIRS]
-    plain, long = (voice.speak(words, references) for words in (PAIRS, marked))
-    found["free"]["longer_ms"] = usual(1e3 * (b.seconds - a.seconds) for a, b in zip(plain, long, strict=True))
-    rendered = [[trimmed(say(word, BY_NAME[speakers[0]])).size / RATE for word in words] for words in (PAIRS, marked)]
-    found["espeak"]["longer_ms"] = usual(1e3 * np.subtract(rendered[1], rendered[0]))
-    return found | {"free": found["free"] | {"real_time_factor": round(factor, 3)}}
+    words, long = (voice.speak(each, references) for each in (PAIRS, marked))
+    real_words, real_long = (rendered(each, speakers) for each in (PAIRS, marked))
+    return {
+        "espeak": judges.figures(real, real) | longer(real_words, real_long),
+        "voice": judges.figures(said, real) | longer(words, long) | speed,
+    }
+
+
+def longer(words: Sequence[Heard], long: Sequence[Heard]) -> Figures:
+    """Measure how much longer a word gets by its long consonant."""
+    return {"longer_ms": usual(1e3 * (b.seconds - a.seconds) for a, b in zip(words, long, strict=True))}
+
+
+def rendered(texts: Sequence[str], speakers: Sequence[str]) -> list[Heard]:
+    """Let espeak-ng speak the texts, the speakers in turn."""
+    return [
+        Heard(text, name, resample(trimmed(say(text, BY_NAME[name])), RATE, OUTPUT_RATE))
+        for name, own in in_turn(texts, speakers)
+        for text in own
+    ]
 
 
 def judge_fine_tunings(
@@ -200,16 +197,10 @@ def judge_fine_tunings(
         config = demo.settings(demo.PRESET, project).model_copy(update={"custom_model": str(folder.resolve())})
         demo.prepare_and_train(project, config)
         references = {speaker.name: demo.reference_clip(project)}
-        judges = Judges(recogniser, references)
-        frame_rate = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
-        sounds = [resample(trimmed(say(text, speaker)), RATE, OUTPUT_RATE) for text in texts]
-        real = [Heard(text, speaker.name, sound) for text, sound in zip(texts, sounds, strict=True)]
-        before, after = (Voice(each, work, versions).speak(texts, references) for each in (folder, project.ready))
-        likeness = [judges.similarities(said) for said in (before, after)]
-        more = usual(own > base for base, own in zip(*likeness, strict=True))
+        judges, real = Judges(folder, recogniser, references), rendered(texts, [speaker.name])
         found[speaker.name] = {
-            "before": judges.figures(before, real, frame_rate),
-            "after": judges.figures(after, real, frame_rate) | {"more_similar": more},
+            name: judges.figures(Voice(each, work, versions).speak(texts, references), real)
+            for name, each in (("before", folder), ("after", project.ready))
         }
     return found
 

@@ -58,7 +58,7 @@ SILENT_AUDIO = "void *create_audio_device_object(){return 0;} " + " ".join(
 VOICES_OF_ALL = (*SPEAKERS, *OTHERS)
 
 
-def write_pack(base: Path, folder: Path, corpus_settings: Corpus = CORPUS) -> None:
+def write_pack(base: Path, folder: Path) -> None:
     """Write the pack of a voice."""
     folder.mkdir(parents=True, exist_ok=True)
     _write_code(folder)
@@ -69,7 +69,7 @@ def write_pack(base: Path, folder: Path, corpus_settings: Corpus = CORPUS) -> No
     codec = codec_weights(AudioEncoder.load(base))
     torch.save({name: weight.clone().contiguous() for name, weight in codec.items()}, folder / CODEC)
     _write_voices(base, folder)
-    takes = list(_takes(corpus_settings, Tokenizer.load(base)))
+    takes = list(_takes(Tokenizer.load(base)))
     write_atomically(folder / TAKES, "".join(f"{take.line()}\n" for take in takes))
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     print(f"{len(takes):,} takes, {size / 1e6:.1f} MB in {folder}")
@@ -153,12 +153,12 @@ def is_low(speaker: Speaker) -> bool:
     return bool(np.median(track.f0[track.voiced]) < LOW)
 
 
-def _takes(settings: Corpus, tokenizer: Tokenizer) -> Iterator[Take]:
+def _takes(tokenizer: Tokenizer) -> Iterator[Take]:
     """Yield what is measured, then what the vocoder learns most from, then what the GPT learns from as well."""
     sentences = corpus.read_sentences()
     numbers = {speaker.name: number for number, speaker in enumerate(VOICES_OF_ALL)}
     low = {speaker.name: is_low(speaker) for speaker in VOICES_OF_ALL}
-    random, pack = np.random.default_rng(settings.seed), pack_for(AMHARIC.code)
+    random, pack = np.random.default_rng(CORPUS.seed), pack_for(AMHARIC.code)
     known: dict[str, tuple[str, list[int]]] = {}
 
     def take(name: str, text: str, speaker: Speaker) -> Take:
@@ -174,13 +174,13 @@ def _takes(settings: Corpus, tokenizer: Tokenizer) -> Iterator[Take]:
         for number, text in enumerate(tqdm(texts, what)):
             yield take(f"{what}-{number}", text, BY_NAME[HEARD[number % len(HEARD)]])
 
-    for one in spoken("unseen", sentences["eval"][: settings.judged]):
+    for one in spoken("unseen", sentences["eval"][: CORPUS.judged]):
         yield replace(one, unseen=True)
-    texts = sentences["train"][: settings.sentences]
+    texts = sentences["train"][: CORPUS.sentences]
     for one in spoken("steady", texts[::STEADY]):
         yield replace(one, steady=True)
     rest = [take(f"heard-{number}", text, BY_NAME[name]) for number, text in enumerate(texts) for name in HEARD]
     yield from (rest[number] for number in random.permutation(len(rest)))
-    others = [one for one in corpus.choose_takes(settings) if one.split == "train"]
+    others = corpus.choose_takes(CORPUS)
     for number in tqdm(random.permutation(len(others)), "others"):
         yield take(others[number].name, others[number].text, BY_NAME[others[number].speaker])

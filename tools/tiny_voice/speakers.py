@@ -89,14 +89,9 @@ def _espeak() -> Espeak:
     return Espeak()
 
 
-def speak(phones: str, speaker: Speaker) -> Samples:
-    """Speak phones with punctuation, as ``phonemize`` writes them."""
-    pace = round(speaker.pace / speaker.warp)
-    speech = _espeak().speak(phones, speaker.variant, pitch=speaker.pitch, pace=pace, range=speaker.range)
-    return resample(speech.samples, round(RATE * speaker.warp), RATE) if speaker.warp != 1 else speech.samples
-
-
 def say(text: str, speaker: Speaker) -> Samples:
     """Speak a text as our front end reads it."""
     pack = pack_for(AMHARIC.code)
-    return speak(pack.phonemize(pack.normalize(text)), speaker)
+    phones, pace = pack.phonemize(pack.normalize(text)), round(speaker.pace / speaker.warp)
+    speech = _espeak().speak(phones, speaker.variant, pitch=speaker.pitch, pace=pace, range=speaker.range)
+    return resample(speech.samples, round(RATE * speaker.warp), RATE) if speaker.warp != 1 else speech.samples

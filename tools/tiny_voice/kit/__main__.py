@@ -66,9 +66,8 @@ def train(arguments: argparse.Namespace) -> None:
     vocoder.train(pieces, work, out / VOCODER, seconds, arguments.every)
     summary["seconds"] = round(time.monotonic() - began)
     (out / "summary.json").write_text(json.dumps(summary), "utf-8")
-    if out != work:
-        for curve in work.glob("*.jsonl"):
-            shutil.copyfile(curve, out / curve.name)
+    for curve in work.glob("*.jsonl") if out != work else ():
+        shutil.copyfile(curve, out / curve.name)
 
 
 if __name__ == "__main__":
