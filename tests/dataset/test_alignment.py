@@ -77,6 +77,10 @@ def test_words_that_are_read_differently_on_their_own_stay_together(text: str, t
     assert whole == re.sub("[ ʔː.]", "", pack.phonemize(pack.normalize(text)))
 
 
+def test_a_text_that_is_far_too_long_for_its_sound_does_not_fit() -> None:
+    assert align(heard("abc defg"), LETTERS.words("abc defg" * 20)) is None
+
+
 def test_a_word_too_many_and_a_word_left_out_are_found_where_they_are() -> None:
     extra = align(heard("abc defg"), LETTERS.words("abc xyz defg"))
     assert extra

@@ -13,10 +13,10 @@ import pytest
 import torch
 
 from tests.speech import amharic_model
-from tests.speech.small_decoder import SAMPLED, prompt, sentences, talking_gpt
+from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
 from utils.config import SpeechConfig
 from utils.speech import tasks
-from utils.speech.batching import Batch
+from utils.speech.batching import MAX_ROWS, Batch
 from utils.speech.decoder import Decoder
 from utils.speech.session import Check, SpeechSession
 from utils.speech.synthesizer import Synthesizer, open_voice
@@ -72,6 +72,22 @@ def test_a_sentence_is_the_same_whoever_joins_and_leaves(decoder: Decoder) -> No
             assert_same(made, wanted)
     assert len({len(each.codes) for each in alone}) > len(EIGHT) // 2
     assert (decoder.batch.rows, decoder.batch.requests) == ([], [])
+
+
+def test_a_short_sentence_joins_a_full_batch_at_the_next_step(decoder: Decoder) -> None:
+    steps: list[int] = []
+    endless = sentence(limit=500)
+    decoder.on_step = lambda: steps.append(len(decoder.batch.rows))
+    with closing(decoder.request(prompt(), SpeechConfig(batch_size=MAX_ROWS))) as book:
+        read = [book.add(endless) for _ in range(2 * MAX_ROWS)]
+        book.wait(lambda: len(read[0].codes) > 2)
+        assert len(decoder.batch.rows) == MAX_ROWS
+        with closing(decoder.request(prompt(), SpeechConfig())) as short:
+            steps.clear()
+            generation = short.add(sentence(limit=1))
+            short.wait(lambda: generation.finished)
+            assert len(steps) == 2  # one step, in which each request is checked once
+            assert not read[0].finished
 
 
 def fail(*_: object) -> None:
