@@ -31,24 +31,6 @@ def checkpoints(output: Path, *words: str) -> int:
     return main(["checkpoints", *words, "--output", str(output)])
 
 
-def test_they_are_listed_as_a_table(tmp_path: Path, capsys: Capture) -> None:
-    folder = make_run(tmp_path, 5, 10)
-    make_run(tmp_path, 7, run="20260102-120000-train")
-    mark_best(folder, 5)
-    (folder / "samples" / "step_5").mkdir(parents=True)
-    (folder / "samples" / "step_5" / "1.wav").touch()
-    (folder / "checkpoints" / "step_10" / "model.safetensors").unlink()
-    assert checkpoints(tmp_path) == 0
-    header, *rows = capsys.readouterr().out.splitlines()
-    assert header.split() == ["run", "step", "epoch", "train", "eval", "MB", "best", "samples"]
-    assert rows[0].split() == ["20260102-120000-train", "7", "0.7", "3.0000", "2.8571", "0.0"]
-    assert rows[1].startswith(f"{RUN}  10 ")
-    assert rows[1].endswith("model.safetensors is missing.")
-    assert rows[2].split() == [RUN, "5", "0.5", "3.0000", "4.0000", "0.0", "*", "1"]
-    assert checkpoints(tmp_path, "list", "20260102-120000-train") == 0
-    assert RUN not in capsys.readouterr().out
-
-
 def test_two_are_compared(tmp_path: Path, capsys: Capture) -> None:
     make_run(tmp_path, 5)
     make_run(tmp_path, 10, run="other")

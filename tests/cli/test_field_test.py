@@ -13,7 +13,7 @@ from tools import random_model
 from utils.__main__ import main
 from utils.cli.field_test import Findings, codec, files, gpt, sizes, speakers, survive, values, vocabulary, vocoder
 
-GPT, EMBEDDING = "gpt.gpt.h.0.attn.c_attn.weight", "gpt.text_embedding.weight"
+GPT = "gpt.gpt.h.0.attn.c_attn.weight"
 Damage = Callable[[Path], None]
 
 
@@ -41,11 +41,8 @@ def scaled(name: str, factor: float) -> Damage:
 
 DAMAGES = {
     "renamed": (weights(lambda state: state.update({"gpt.odd": state.pop(GPT)})), gpt, "1 missing (gpt.h.0.attn"),
-    "added": (weights(lambda state: state.update({"gpt.odd": state[GPT]})), gpt, "1 unknown (odd)"),
     "shape": (weights(lambda state: state.update({GPT: state[GPT][:, :-1].clone()})), gpt, "1 wrong shape"),
-    "rows": (weights(lambda state: state.update({EMBEDDING: state[EMBEDDING][:-1].clone()})), gpt, "text_embedding"),
     "not a number": (scaled(GPT, float("nan")), values, f"1 weights are not finite {GPT}"),
-    "zeros": (scaled(GPT, 0.0), values, "7 weights are all alike"),
     "no vocoder": (
         weights(lambda state: [state.pop(name) for name in [*state] if name.startswith("hifigan")]),
         vocoder,

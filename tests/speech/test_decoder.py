@@ -169,16 +169,3 @@ def test_a_limit_beyond_the_model_is_the_models() -> None:
     generation = generate_alone(Decoder(short), sentence(limit=10_000))
     assert len(generation.codes) == short.max_gen_mel_tokens
     assert not generation.ended
-
-
-@pytest.mark.gpu
-@pytest.mark.parametrize("precision", ["fp32", "fp16", "bf16"])
-def test_cuda_graphs_generate_what_the_processor_does(gpt: Any, decoder: Decoder, precision: Any) -> None:
-    given = sentences(12, 9)
-    graphed = Decoder(gpt, precision, "cuda")
-    made = graphed.generate(given, prompt(), GREEDY)
-    for each, generation, wanted in zip(given, made, decoder.generate(given, prompt(), GREEDY), strict=True):
-        latents = graphed.score(each, prompt(), torch.tensor(generation.codes))[1][:-1]
-        torch.testing.assert_close(latents_of(generation), latents, atol=0.1, rtol=0)
-        if precision == "fp32":
-            assert generation.codes == wanted.codes

@@ -76,14 +76,3 @@ def test_a_model_whose_average_would_not_change_is_refused() -> None:
         Ema(One().to(torch.bfloat16), 0.999)
     with pytest.raises(SettingRefusedError, match="no weight is trained"):
         Ema(One().requires_grad_(False), 0.999)
-
-
-@pytest.mark.gpu
-def test_the_average_of_a_gpus_weights_may_be_on_the_cpu() -> None:
-    model = One(1.0).cuda()
-    ema = Ema(model, 0.9, "cpu")
-    assert average_of_zeros(ema, model, 1) == pytest.approx(0.1)
-    assert ema.shadow["value"].device.type == "cpu"
-    with ema.swapped():
-        assert float(model.value) == pytest.approx(0.1)
-    assert float(model.value) == 0

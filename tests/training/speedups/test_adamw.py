@@ -50,19 +50,3 @@ def test_offloading_leaves_no_gradient_and_no_state_elsewhere(kind: Any) -> None
     assert {part.device.type for state in optimizer.state.values() for part in state.values()} == {"cpu"}
     assert torch.equal(idle, torch.ones(3))
     assert idle not in optimizer.state
-
-
-@pytest.mark.gpu
-def test_offloading_from_a_gpu_equals_the_cpu_and_holds_no_state_there() -> None:
-    away, here = small_gpt(), small_gpt()
-    random = torch.Generator().manual_seed(0)
-    gradients = [torch.randn(weight.shape, generator=random) for weight in here.parameters()]
-    away.cuda()
-    optimizers = [OffloadedAdamW(gpt.parameters(), **SETTINGS) for gpt in (away, here)]
-    for _ in range(3):
-        for gpt, optimizer in zip((away, here), optimizers, strict=True):
-            for weight, gradient in zip(gpt.parameters(), gradients, strict=True):
-                weight.grad = gradient.to(weight.device, copy=True)
-            optimizer.step()
-    assert farthest(away.cpu(), here) == 0
-    assert {part.device.type for state in optimizers[0].state.values() for part in state.values()} == {"cpu"}
