@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.rehearsal import Recorder, fake_cuda
+from tests.rehearsal import Clock, DeviceError, Recorder, fake_cuda
 from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.config import SpeechConfig
@@ -93,6 +93,15 @@ def test_sentences_that_join_leave_and_grow_at_random_meet_no_fault(
             request.wait(lambda: all(each.finished for each in made))  # noqa: B023
             request.close()
     assert not speaker.batch.rows
+
+
+def test_a_vocoder_that_does_not_wait_for_its_latents_is_found(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vocoder, latents = Vocoder(small_vocoder(), "fp16", "cuda:0"), on_gpu(vectors(40))
+    monkeypatch.setattr(Clock, "wait_stream", lambda _clock, _other: None)
+    with pytest.raises(DeviceError, match="another stream may still write"):
+        vocoder.sound(latents, on_gpu(voice()))
 
 
 def test_a_capture_that_fails_ends_the_graphs_with_one_warning(
