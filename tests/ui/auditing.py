@@ -63,5 +63,5 @@ def act(
     """Press a button of a panel, with the values of its inputs; return the update of each output."""
     html = next(block for block in blocks.blocks.values() if block.elem_id == panel)
     event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
-    updates = respond(blocks, event, [None, opened, "en", *given], act=action, **fields)
+    updates = respond(blocks, event, [None, opened, *given, "en"], act=action, **fields)
     return dict(zip(event.outputs, updates, strict=True))

@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, expect
 from tests.run_kinds.count import CountConfig
 from tests.ui.serving import OneTab, Seen, Served, choose_language, late_answers, serving, settle
 from utils.core.processes import identity, machine
+from utils.core.wording import text
 from utils.studio import projects, runs
 from utils.studio.run_state import State
-from utils.ui.i18n import t
 
 pytestmark = pytest.mark.browser
 
@@ -78,13 +78,13 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
 def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
     page = seen.page
     choose_language(page, "am")
-    expect(page.get_by_role("tab", name=t("data.tab", "am"))).to_be_visible()
+    expect(page.get_by_role("tab", name=text("data.tab", "am"))).to_be_visible()
     expect(page.locator("#readings")).to_contain_text("ማህደረ ትውስታ")
     settle(page)  # a reload breaks off what is still asked for, and the console says so
     page.reload()
-    expect(page.locator("#open-system")).to_have_text(t("common.settings", "am"))
+    expect(page.locator("#open-system")).to_have_text(text("common.settings", "am"))
     page.locator("#open-system").click()
-    expect(page.get_by_role("button", name=t("system.run_diagnostics", "am"))).to_be_visible()
+    expect(page.get_by_role("button", name=text("system.run_diagnostics", "am"))).to_be_visible()
     assert seen.complaints == []
 
 

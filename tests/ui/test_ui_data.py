@@ -46,16 +46,16 @@ def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     with EventLog(run.events) as log:
         log.emit("bad", path="/in/odd.wav", reason=f"It is odd {HTML}.")
         log.emit("progress", step=1, total=3, percent=37.5, seconds_left=65)
-    shown = render.run_facts(run, run.current_state(), "en")
+    shown = render.run_facts(run, run.current_state())
     assert "38 % · about 65 s left" in shown
     assert "odd.wav: It is odd" in shown
     assert "<img" not in shown
     with EventLog(run.events) as log:
         log.emit("prepared", added=1, known=0, bad=0, clips=0)
     finished = replace(run.current_state(), status="finished")
-    shown = render.run_facts(run, finished, "en")
+    shown = render.run_facts(run, finished)
     assert '<b class="warn">finished' in shown
-    assert f'<div class="message warning"><p>{t("data.no_clips_made", "en")}' in shown
+    assert f'<div class="message warning"><p>{t("data.no_clips_made")}' in shown
 
 
 def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_a_language_that_does_not_fit_the_texts_is_noticed(
     path.write_text(text, encoding="utf-8")
     uploads.save_uploads(project, [str(path)])
     page: Any = SimpleNamespace(open=lambda _: project)
-    shown = tab.render_fit(PanelRequest(page, "p", "en", {"settings": {"language": language}}))
+    shown = tab.render_fit(PanelRequest(page, "p", {"settings": {"language": language}}))
     assert warning in shown if warning else not shown
 
 
@@ -138,7 +138,7 @@ def test_amharic_in_any_encoding_and_beside_long_paths_is_no_misfit(tmp_path: Pa
     path.write_text(text, encoding=encoding)
     uploads.save_uploads(project, [str(path)])
     page: Any = SimpleNamespace(open=lambda _: project)
-    assert not tab.render_fit(PanelRequest(page, "p", "en", {"settings": {"language": "am"}}))
+    assert not tab.render_fit(PanelRequest(page, "p", {"settings": {"language": "am"}}))
 
 
 def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
     preview = uploads.preview(str(tmp_path))
     assert {pair.media.name for pair in preview.pairs} == {"talk0.wav", "talk1.wav", "read.wav"}
     assert [path.name for path in preview.unmatched] == ["lonely.srt"]
-    shown = render.preview(preview, "en")
+    shown = render.preview(preview)
     assert "12.0 s · 2 subtitle lines from talk1.am.srt" in shown
     assert "0.0 s · text file" in shown
     assert "No recording has this name" in shown
@@ -190,17 +190,17 @@ def test_an_invalid_input_is_refused(
 
 def test_nothing_in_a_clip_becomes_html(tmp_path: Path) -> None:
     clip = replace(example_clip(0), text=HTML, speaker=HTML, source=HTML, audio="")
-    assert "<img" not in clip_render.rows(ClipPage([clip], 1, 1, 1), clip.id, tmp_path, "en")
-    box = views.text_area("text", HTML, "", HTML, HTML) + views.conflict("text", HTML, "save_text", "en")
-    assert "<img" not in clip_render.editor(clip, None, HTML, box, tmp_path, "en", HTML)
+    assert "<img" not in clip_render.rows(ClipPage([clip], 1, 1, 1), clip.id, tmp_path)
+    box = views.text_area("text", HTML, "", HTML, HTML) + views.conflict("text", HTML, "save_text")
+    assert "<img" not in clip_render.editor(clip, None, HTML, box, tmp_path, HTML)
 
 
 def test_the_words_of_a_clip_stand_under_its_sound(tmp_path: Path) -> None:
     SoundFile(str(tmp_path / "a.wav"), "w", 8000, 1).write(np.zeros(32_000))
     clip = replace(example_clip(0), audio="a.wav", span=Span(1.0, 5.0), words='[["ቡና", 0.0, 1.0], ["ጠጣ", 2.0, 4.0]]')
-    shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "")
+    shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "")
     assert 'style="left: 50.00%; width: 50.00%" title="ጠጣ"' in shown
-    damaged = clip_render.editor(replace(clip, words='[["ቡና", "x"]]'), None, clip.text, "", tmp_path, "en", "")
+    damaged = clip_render.editor(replace(clip, words='[["ቡና", "x"]]'), None, clip.text, "", tmp_path, "")
     assert 'class="words"' not in damaged
 
 
@@ -211,10 +211,10 @@ def test_the_difference_to_what_was_heard_is_marked() -> None:
 
 def test_the_readings_of_an_ambiguous_word_are_offered(tmp_path: Path) -> None:
     clip = replace(example_clip(0), text="ገና ነው", audio="")
-    shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "")
+    shown = clip_render.editor(clip, None, clip.text, "", tmp_path, "")
     assert 'data-written="ገና" data-spoken="' in shown
     clip = replace(clip, text="ባለ ሱቅ")  # a word that several entries read alike
-    offered = clip_render.editor(clip, None, clip.text, "", tmp_path, "en", "").split('data-spoken="')[1:]
+    offered = clip_render.editor(clip, None, clip.text, "", tmp_path, "").split('data-spoken="')[1:]
     assert len({part.partition('"')[0] for part in offered} - {"balə"}) == len(offered)
 
 

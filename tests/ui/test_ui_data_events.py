@@ -176,13 +176,13 @@ def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(block
 
 
 def test_my_note_can_be_kept_where_another_tab_emptied_it() -> None:
-    assert 'data-note-base=""' in views.conflict("note", "", "note", "en")
+    assert 'data-note-base=""' in views.conflict("note", "", "note")
 
 
 @pytest.mark.parametrize("status", ["", "unchecked", "approved", "all"])
 def test_a_reason_shows_its_clips_whatever_list_was_open(blocks: gr.Blocks, status: str) -> None:
     shown = auditing.act(blocks, "review", "show", "voice", status=status, reason="noisy")
-    assert t("data.page_of", "en", number=1, pages=1, count=2) in str(shown)
+    assert t("data.page_of", number=1, pages=1, count=2) in str(shown)
 
 
 def test_a_decision_opens_the_next_clip_of_the_list(blocks: gr.Blocks, output: Path) -> None:

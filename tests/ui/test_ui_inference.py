@@ -47,7 +47,7 @@ def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> 
     run.folder.mkdir(parents=True)
     run.write_state(State("export", created=0.0, **state))
     page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
-    assert shown in task_status("export", PanelRequest(page, "p", "en"), lambda _: "done")
+    assert shown in task_status("export", PanelRequest(page, "p"), lambda _: "done")
 
 
 def test_a_stopped_take_says_so() -> None:
@@ -57,19 +57,19 @@ def test_a_stopped_take_says_so() -> None:
         recorder.add(event)
     recorded = recorder.take()
     assert recorded is not None
-    assert t("inference.stopped_early_note", "en") in facts_html(recorded.take, "en")
+    assert t("inference.stopped_early_note") in facts_html(recorded.take)
 
 
 def test_a_shorter_take_is_shown_from_its_first_sentence(tmp_path: Path) -> None:
     take = make_take(Project(tmp_path), "ሰላም።")
     page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
-    assert "ሰላም።" in take_html(PanelRequest(page, "p", "en", {"take": take.name, "first": "50"}))
+    assert "ሰላም።" in take_html(PanelRequest(page, "p", {"take": take.name, "first": "50"}))
 
 
 def test_texts_do_not_become_html() -> None:
     reading = TokenizedText(HTML, HTML, HTML, HTML, (HTML,), (1,), ())
     take = Take("speech", HTML, HTML, HTML, {"seed": 1}, (TakeSentence(reading, flags=(Flag("short"),)),), (HTML,))
-    assert "<img" not in preview_html(TextPreview((reading,)), "en") + facts_html(take, "en")
+    assert "<img" not in preview_html(TextPreview((reading,))) + facts_html(take)
 
 
 @pytest.mark.slow
@@ -91,7 +91,7 @@ def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
 
     def selected(model: str, by_page: str, models: list[ListedModel]) -> object:
         seen = {"model": {"value": by_page}}
-        return picker_state(context, project, models, model, seen, "en")["model"].get("value")
+        return picker_state(context, project, models, model, seen)["model"].get("value")
 
     own, base, best = str(project.ready), str(TINY_MODEL), str(project.runs / "best")
     newest = str(project.runs / "newest")

@@ -88,9 +88,9 @@ def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path:
             action()
     assert list_projects(tmp_path) == ["voice"]
     page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)
-    shown = panel.render(PanelRequest(page, "voice", "en"))
+    shown = panel.render(PanelRequest(page, "voice"))
     assert re.findall('data-act="([a-z]+)"', shown) == ["new"]
-    assert t("project.is_running", "en") in shown
+    assert t("project.is_running") in shown
 
 
 def test_names_that_differ_only_in_capital_letters_are_one(project: Project, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_folders_with_odd_names_are_listed_as_no_projects(project: Project, tmp_
     (tmp_path / "<img src=x onerror=alert(1)>").mkdir()
     (tmp_path / "my (new) project").mkdir()
     page: Any = SimpleNamespace(output=tmp_path, open=lambda _: project)
-    shown = panel.render(PanelRequest(page, "voice", "en"))
+    shown = panel.render(PanelRequest(page, "voice"))
     assert shown.count("Not a project: ") == 2
     assert "my (new) project" in shown
     assert "<img" not in shown

@@ -184,7 +184,7 @@ def test_deleted_projects_are_shown_and_removed(tmp_path: Path) -> None:
     projects.create("voice", tmp_path)
     deleted = projects.delete(projects.create("old", tmp_path), tmp_path)
     (deleted.folder / "clip").write_bytes(b"x" * 3_000_000)
-    shown = disk.usage_tables(tmp_path, "voice", "en")
-    assert all(text in shown for text in ("voice", t("common.deleted_projects", "en"), "3.0 MB"))
+    shown = disk.usage_tables(tmp_path, "voice")
+    assert all(text in shown for text in ("voice", t("common.deleted_projects"), "3.0 MB"))
     assert disk.free(tmp_path, "voice", disk.TRASH) == 3_000_000
     assert projects.list_deleted(tmp_path) == []

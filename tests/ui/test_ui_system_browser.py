@@ -45,14 +45,14 @@ def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> Non
     expect(panel.locator("[data-act=agree]")).to_be_hidden()
 
     download.click()
-    expect(row).to_contain_text(t("system.installed", "en"), timeout=60_000)  # the child loads torch
+    expect(row).to_contain_text(t("system.installed"), timeout=60_000)  # the child loads torch
     expect(download).to_be_hidden()
     expect(panel).to_contain_text("python -m utils field-test")
 
     delete.click()
     expect(page.locator("#question")).to_contain_text("Delete v2.0.2?")
     page.locator("#confirm").click()
-    expect(row).to_contain_text(t("system.not_installed", "en"))
+    expect(row).to_contain_text(t("system.not_installed"))
     panel.locator("[data-act=withdraw]").click()
     expect(download).to_be_hidden()
     assert seen.complaints == []

@@ -71,13 +71,13 @@ def test_a_preset_is_recommended_for_the_data_and_the_gpu_with_the_reason(
     reading = replace(monitor.read_once(tmp_path), gpu_name="a GPU", gpu_memory_total_gib=gib)
     monkeypatch.setattr(monitor, "read_once", lambda _: reading)
     assert settings.advice_for(project).preset == preset
-    assert why in settings.describe_preset(preset, project, "en")
-    assert why not in settings.describe_preset("standard", project, "en")
+    assert why in settings.describe_preset(preset, project)
+    assert why not in settings.describe_preset("standard", project)
 
 
 def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def reason(**values: str) -> str:
-        return settings.start_blocked(project, TINY | values, "en")
+        return settings.start_blocked(project, TINY | values)
 
     monkeypatch.setattr(settings, "needs_consent", lambda: True)
     project = Project(tmp_path)
@@ -85,7 +85,7 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     write_dataset(project.dataset, train=2, held_back=1, seconds=0.5)
     assert not reason()
     assert not reason(version="v2.0.2", custom_model="x")
-    assert reason(version="v2.0.2") == t("training.licence_needed", "en")
+    assert reason(version="v2.0.2") == t("training.licence_needed")
     assert "/nowhere.csv" in reason(train_csv="/nowhere.csv")
     with pytest.raises(AmharicTtsError, match="License"):
         settings.start(TrainConfig(), project, lambda: None)
@@ -112,7 +112,7 @@ def test_the_forecast_counts_steps_saves_and_bytes(tmp_path: Path) -> None:
     assert result.resume == 12 * training_checks.EMBEDDED
     assert result.most == 3 * result.checkpoint + 2 * result.resume
     assert training_checks.forecast_disk(TrainConfig.parse(values | {"max_steps": 7}), project).updates == 7
-    assert t("training.disk_full", "en") in render.disk_forecast(replace(result, free=10**6), "en")
+    assert t("training.disk_full") in render.disk_forecast(replace(result, free=10**6))
 
 
 def test_the_time_of_a_training_is_that_of_the_newest_run_with_the_same_model(tmp_path: Path) -> None:
@@ -134,14 +134,14 @@ def test_the_time_of_a_training_is_that_of_the_newest_run_with_the_same_model(tm
 def test_the_amount_is_shown_with_the_time_that_it_takes(tmp_path: Path) -> None:
     many_clips(tmp_path / "dataset", 50, each=10)
     project = Project(tmp_path)
-    assert render.amount(project, 240.0, "en").endswith("→ about 4 min on this computer")
-    assert "→" not in render.amount(project, None, "en")
+    assert render.amount(project, 240.0).endswith("→ about 4 min on this computer")
+    assert "→" not in render.amount(project, None)
 
 
 def test_boxes_that_exclude_each_other_are_named_as_on_the_form() -> None:
     with pytest.raises(AmharicTtsError) as caught:
         TrainConfig.parse({"use_compile": True, "enable_lora": True})
-    shown = settings.settings_error(caught.value, "en")
+    shown = settings.settings_error(caught.value)
     assert "torch.compile (use_compile) needs LoRA (enable_lora) off" in shown
     assert 'data-setting="use_compile enable_lora"' in shown
 
@@ -151,10 +151,10 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
     first, second = make_run(project, "a", num_epochs=3), make_run(project, "b", num_epochs=5, sample_texts=HTML)
     history = RunHistory(best=(1.5, 10))
     assert training_checks.differences([first, second]) == {"num_epochs": [3, 5], "sample_texts": ["", HTML]}
-    shown = render.comparison_table([first, second], [history, history], "en")
+    shown = render.comparison_table([first, second], [history, history])
     assert "1.5000" in shown
     assert HTML not in shown
-    assert "<table" not in render.comparison_table([first], [history], "en")
+    assert "<table" not in render.comparison_table([first], [history])
     first.config.write_text("{", encoding="utf-8")
     assert training_checks.differences([first, second]) == {}
     third = make_run(project, "c", num_epochs=3, sample_texts=HTML)
@@ -168,9 +168,9 @@ def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
         history.add({"kind": kind, "message": HTML})
     history.add({"kind": "sample", "step": 1, "text": HTML, "file": f"/x/{HTML}.wav"})
     state = State("train", "running", created=1.0, message=HTML)
-    shown = render.facts(run, state, history, "en") + render.messages(history, "en")
-    shown += render.samples(run, history, "en") + render.active_optimizations(run, history, "en")
-    shown += render.switch_hint("enable_sdpa", None, Optimization("enable_sdpa", 30, HTML), "en")
+    shown = render.facts(run, state, history) + render.messages(history)
+    shown += render.samples(run, history) + render.active_optimizations(run, history)
+    shown += render.switch_hint("enable_sdpa", None, Optimization("enable_sdpa", 30, HTML))
     assert "<img" not in shown
 
 
@@ -178,7 +178,7 @@ def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     run, history = make_run(Project(tmp_path / "የእኔ ድምፅ"), "a"), RunHistory()
     for step in (5, 10, 15, 20):
         history.add({"kind": "sample", "step": step, "text": "ሰላም", "file": f"/moved/step_{step}/1.wav"})
-    shown = render.samples(run, history, "en")
+    shown = render.samples(run, history)
     assert shown.index("/samples/step_20/1.wav") < shown.index("/samples/step_5/1.wav")
     assert "/moved" not in shown
     assert (shown.count("data-hear"), shown.count("<details")) == (4, 2)
@@ -188,7 +188,7 @@ def test_samples_are_played_from_the_folder_of_the_run(tmp_path: Path) -> None:
     event = {"kind": "sample", "step": 25, "text": "ሰላም", "file": "1.wav", "recording": "dataset/wavs/1.wav"}
     history.add(event)
     history.add(event | {"file": "2.wav", "recording": "../../etc/passwd"})
-    shown = render.samples(run, history, "en")
+    shown = render.samples(run, history)
     assert shown.index("/samples/step_25/1.wav") < shown.index("/dataset/wavs/1.wav") < shown.index("step_25/2.wav")
     assert "passwd" not in shown
 

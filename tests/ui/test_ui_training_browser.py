@@ -83,7 +83,7 @@ def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -
     box = svg.bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 80)
-    expect(page.locator("#training-chart .key")).to_contain_text(t("common.step", "en"))
+    expect(page.locator("#training-chart .key")).to_contain_text(t("common.step"))
     expect(page.locator("#training-chart .cross")).to_have_attribute("visibility", "visible")
     last = page.locator("#training-chart text").last.text_content()
     page.mouse.down()

@@ -72,7 +72,7 @@ def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> Non
     assert all(
         shown in findings for shown in (text("DatasetFinding.training.cure"), text("DatasetFinding.long_texts.cure"))
     )
-    assert t("training.it_fits", "en") in check(blocks, "estimate_memory")
+    assert t("training.it_fits") in check(blocks, "estimate_memory")
 
 
 def check(blocks: gr.Blocks, action: str, **changes: object) -> str:

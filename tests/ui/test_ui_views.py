@@ -36,14 +36,14 @@ def run(tmp_path: Path) -> Run:
 def test_a_run_is_called_by_its_day_and_time_unless_a_person_named_it(tmp_path: Path) -> None:
     run = Run(tmp_path / "20261128-142000-train")
     run.folder.mkdir()
-    assert views.run_title(run, "en") == "Saturday 28/11 14:20:00"
+    assert views.run_title(run) == "Saturday 28/11 14:20:00"
     runs.write_note(run, "with Linda")
-    assert "with Linda" in views.run_title(run, "en")
+    assert "with Linda" in views.run_title(run)
 
 
 def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
     add_run(Project(tmp_path), "20261128-142000-prepare", "failed")
-    assert 'class="failed" data-open="data-tab"' in steps.render(Project(tmp_path), "en")
+    assert 'class="failed" data-open="data-tab"' in steps.render(Project(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -61,27 +61,27 @@ def test_each_status_has_its_actions(status: Status, actions: list[str]) -> None
 def test_no_text_becomes_html(run: Run) -> None:
     run.events.write_text(json.dumps({"kind": HTML, "note": HTML}) + "\n", encoding="utf-8")
     for shown in (
-        views.run_facts(run, run.current_state(), "en"),
-        views.findings([Finding(HTML, "fail", HTML, HTML)], "en"),
+        views.run_facts(run, run.current_state()),
+        views.findings([Finding(HTML, "fail", HTML, HTML)]),
         views.note(HTML),
         views.message_box("error", HTML),
-        views.error_box(worded(RunError, HTML, HTML), "en"),
+        views.error_box(worded(RunError, HTML, HTML)),
         views.message_list("warning", HTML, [HTML]),
         views.details(HTML, ""),
         views.progress(HTML, 1, 2),
-        views.cards({HTML: HTML}, "en"),
+        views.cards({HTML: HTML}),
     ):
         assert "<img" not in shown
         assert "&lt;img" in shown
-    assert "<img" not in pronunciation.show(explain(f"{HTML} ሰላም"), "en")
+    assert "<img" not in pronunciation.show(explain(f"{HTML} ሰላም"))
 
 
 def test_a_text_is_explained_word_by_word_up_to_a_limit() -> None:
     explanation = explain("3 ልጆች 😀😀")
-    shown = pronunciation.show(explanation, "en")
+    shown = pronunciation.show(explanation)
     assert all(text in shown for text in (explanation.normalized, explanation.phones, explanation.latin, "😀 × 2"))
     assert all(word.gemination in shown for word in explanation.words)
-    shown = pronunciation.show(explain("ሰላም " * (pronunciation.MAX_WORDS + 7)), "en")
+    shown = pronunciation.show(explain("ሰላም " * (pronunciation.MAX_WORDS + 7)))
     assert "7" in shown.rpartition("</table>")[2]
     assert shown.count("<tr>") == pronunciation.MAX_WORDS + 6
 

@@ -234,8 +234,8 @@ def watch(page: Page) -> None:
     box = page.locator("#training-chart svg").bounding_box()
     assert box
     assert box["height"] > 100
-    expect(page.locator(".setting .effect").first).to_contain_text(t("training.changed_in_run", "en", count=12))
-    expect(page.locator("#samples")).to_contain_text(t("training.active_optimizations", "en"))
+    expect(page.locator(".setting .effect").first).to_contain_text(t("training.changed_in_run", count=12))
+    expect(page.locator("#samples")).to_contain_text(t("training.active_optimizations"))
     sample = page.locator("#samples [data-hear]").first
     expect(sample).to_be_visible(timeout=PATIENCE)
     kind = sample.evaluate("async (sound) => (await fetch(sound.dataset.hear)).headers.get('content-type')")

@@ -27,7 +27,7 @@ from utils.studio.facts import UploadError
 from utils.ui import steps, views
 from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
-from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, t
+from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, speaking, t
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, Panel, PanelRequest, toggle
 from utils.ui.projects import build_picker, build_project_panel, project_names
 from utils.ui.tabs.data import tab as data
@@ -73,7 +73,7 @@ def build(output: Path) -> gr.Blocks:
     make_folder(uploaded)
     os.environ["GRADIO_TEMP_DIR"] = str(uploaded)
     os.environ["GRADIO_EXAMPLES_CACHE"] = str(uploaded / "examples")
-    title = t("common.title", "en")
+    title = t("common.title")
     blocks = CheckedBlocks(title=title, analytics_enabled=False, delete_cache=(3600, 86_400), fill_width=True)
     with blocks:
         page, saved, open_system = build_header(output, blocks)
@@ -136,18 +136,18 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
 
         def show_steps(request: PanelRequest) -> str:
             runs.watch_queue(request.project)
-            return steps.render(request.project, request.language)
+            return steps.render(request.project)
 
         shown = "element.refreshed = () => openStep();"
-        Panel(page, "steps", show_steps, {}, script=shown, value=steps.render(None, "en"))
+        Panel(page, "steps", show_steps, {}, script=shown, value=steps.render(None))
         readings = gr.HTML(elem_id="readings")
         open_system = gr.Button(t("common.settings"), elem_id="open-system", size="sm", min_width=36, scale=0)
     build_project_panel(page, manage)
 
-    def read(language: str) -> list[str]:
-        return [views.readings(monitor.read_once(output), language)]
+    def read() -> list[str]:
+        return [views.readings(monitor.read_once(output))]
 
-    page.live.add(read, [language], [readings])
+    page.live.add(read, [], [readings])
     connect_live_parts(page, blocks.load, manage.click)
     return page, saved, open_system
 
@@ -185,10 +185,8 @@ def connect_state(
     widgets = [block for block, translated in texts.items() if translated]
 
     def in_language(language: str) -> list[Update]:
-        return [
-            gr.update() | {name: text.in_language(language) for name, text in texts[widget].items()}
-            for widget in widgets
-        ]
+        with speaking(language):
+            return [gr.update() | {name: text.write() for name, text in texts[widget].items()} for widget in widgets]
 
     def restore(project: str, language: str) -> list[Any]:
         names = project_names(page.output)
@@ -306,9 +304,13 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
 
 def page_head() -> str:
     """Return the style and the scripts of the page, for the head of the document: gradio leaves them alone."""
-    words = [{"own": own, **{code: t(key, code) for code in LANGUAGES}} for own, key in GRADIO_WORDS.items()]
+    words = {own: {"own": own} for own in GRADIO_WORDS}
+    for language in LANGUAGES:
+        with speaking(language):
+            for own, key in GRADIO_WORDS.items():
+                words[own][language] = t(key)
     css, script = styles("tokens", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
-    return html("page.html", "head", words=words, css=css, js=script)
+    return html("page.html", "head", words=[*words.values()], css=css, js=script)
 
 
 def theme() -> gr.themes.Base:

@@ -18,7 +18,7 @@ from utils.media import audio
 from utils.recognition.signal_checks import HUM_BELOW_VOICE, NOISE_BELOW_SPEECH, REVERBERANT_SECONDS, TELEPHONE_HZ
 from utils.ui import views
 from utils.ui.html import html, styles
-from utils.ui.i18n import t
+from utils.ui.i18n import LANGUAGE, describe, speaking, t
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.clip_render import reason_text
 from utils.ui.views import cell
@@ -29,57 +29,60 @@ SMALLEST = 0.9  # compression of libsndfile, from 0 to 1
 
 def page(report: DatasetReport, folder: Path, name: str, language: str = "en") -> str:
     """Return the report of a dataset in its folder as one HTML file."""
-    say = partial(t, language=language)
-    shown = partial(_clip, folder=folder, report=report, language=language)
+    with speaking(language):
+        return _page(report, folder, name)
+
+
+def _page(report: DatasetReport, folder: Path, name: str) -> str:
+    shown = partial(_clip, folder=folder, report=report)
     texts = [
-        (f"{reason_text(reason, language)} ({len(clips)})", [shown(clip) for clip in clips[:WRONG_SHOWN]])
+        (f"{reason_text(reason)} ({len(clips)})", [shown(clip) for clip in clips[:WRONG_SHOWN]])
         for reason, clips in report.wrong.items()
     ]
     if report.doubtful:
-        texts.append((say("data.report_suspicious"), [*map(shown, report.doubtful)]))
+        texts.append((t("data.report_suspicious"), [*map(shown, report.doubtful)]))
     counts = DatasetLengths(report.statistics.seconds).counts().get("seconds", {})
     return html(
         "report.html",
         "page",
-        language=language,
+        language=LANGUAGE.get(),
         css=styles("tokens", "report"),
-        t=say,
         name=name,
-        cards=_cards(report, language),
-        advice=[wording.describe(fact, language) for fact in report.advice],
-        ledger=render.ledger(report.account, language),
-        speakers=_speakers(report, language),
-        measured=say("data.report_measured", clips=MEASURED),
-        statistics=render.statistics(report.statistics, language),
+        cards=_cards(report),
+        advice=[describe(fact) for fact in report.advice],
+        ledger=render.ledger(report.account),
+        speakers=_speakers(report),
+        measured=t("data.report_measured", clips=MEASURED),
+        statistics=render.statistics(report.statistics),
         lengths=_bars(counts),
         phones=_bars(dict(sorted(report.statistics.phonemes.items(), key=lambda item: item[1])), FEW),
-        few=say("data.report_phones_hint", few=FEW),
+        few=t("data.report_phones_hint", few=FEW),
         sentences=report.sentences,
         texts=texts,
     )
 
 
-def _cards(report: DatasetReport, language: str) -> str:
+def _cards(report: DatasetReport) -> str:
     total, counted = report.account.total, report.statistics
     cards = {
-        "data.clips_in_use": f"{len(counted.seconds)} · {render.minutes(sum(counted.seconds), language)}",
-        "data.not_in_use": render.minutes(sum(part.seconds for part in total.excluded), language),
-        "data.recordings": f"{counted.recordings} · {render.minutes(total.seconds, language)}",
+        "data.clips_in_use": f"{len(counted.seconds)} · {render.minutes(sum(counted.seconds))}",
+        "data.not_in_use": render.minutes(sum(part.seconds for part in total.excluded)),
+        "data.recordings": f"{counted.recordings} · {render.minutes(total.seconds)}",
         "data.speakers": str(len(report.speakers)),
         "data.duplicates": str(report.duplicates),
     }
-    return views.cards(cards, language)
+    return views.cards(cards)
 
 
-def _speakers(report: DatasetReport, language: str) -> str:
+def _speakers(report: DatasetReport) -> str:
     titles = ("speaker", "clips", "speaking_rate", "snr", "loudness")
     measured = ("rate", "band", "hum", "decay", "noise")
     keys = [*(f"data.{key}" for key in titles), *(f"data.report_{key}" for key in measured)]
-    return views.table([t(key, language) for key in keys], [_speaker(speaker, language) for speaker in report.speakers])
+    return views.table([t(key) for key in keys], [_speaker(speaker) for speaker in report.speakers])
 
 
-def _speaker(speaker: SpeakerReport, language: str) -> list[str]:
-    size = f"{speaker.clips} · {render.minutes(speaker.seconds, language)}"
+def _speaker(speaker: SpeakerReport) -> list[str]:
+    size = f"{speaker.clips} · {render.minutes(speaker.seconds)}"
     medians = [cell(_number(value)) for value in (speaker.pace, speaker.snr, speaker.loudness)]
     cells = [cell(speaker.name, classes="mark"), cell(size), *medians]
     if not (signal := speaker.signal):
@@ -104,10 +107,10 @@ def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, 
     return [(name, count, f"{80 * count / most:.1f}", count < few) for name, count in counts.items()]
 
 
-def _clip(clip: Clip, folder: Path, report: DatasetReport, language: str) -> dict[str, Any]:
+def _clip(clip: Clip, folder: Path, report: DatasetReport) -> dict[str, Any]:
     scores = {"data.snr_db": clip.scores.snr_db, "data.text_match": clip.scores.text_match}
     facts = [f"{render.file_name(clip.source)}, {wording.clock(clip.span.start)}–{wording.clock(clip.span.end)}"]
-    facts += [f"{t(name, language)} {value:.1f}" for name, value in scores.items() if value is not None]
+    facts += [f"{t(name)} {value:.1f}" for name, value in scores.items() if value is not None]
     about = [clip.note, clip.other_text, " · ".join(facts)]
     return {
         "text": clip.text or "–",

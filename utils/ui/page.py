@@ -1,14 +1,15 @@
 """What the tabs share: the open project, the language, kinds of events, errors in handlers, and confirmations."""
 
+import contextlib
 import functools
 import inspect
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 import gradio as gr
 
@@ -16,11 +17,8 @@ from utils.core.errors import AmharicTtsError, explain
 from utils.speech.session import SpeechSession
 from utils.studio import paths
 from utils.studio.facts import UsageError
-from utils.ui.i18n import LANGUAGES, describe_error, t
+from utils.ui.i18n import describe_error, speaking, t
 from utils.ui.views import note
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 # For events that come often or without a click: no spinner, no queue.
 QUIET_EVENT: dict[str, Any] = {"show_progress": "hidden", "queue": False}
@@ -59,18 +57,18 @@ class Live:
         outputs = [widget for *_, shown in self.parts for widget in shown]
 
         @show_errors
-        def refresh(language: str, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
+        def refresh(*values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
             given, updates = dict(zip(inputs, values, strict=True)), list[Any]()
             for function, read, shown in self.parts:
                 try:
                     updates += function(*(given[widget] for widget in read))
                 except Exception as error:  # noqa: BLE001  # the other parts are refreshed all the same
-                    gr.Warning(escape(describe_error(log_internal(error), language)), duration=ERROR_SECONDS)
+                    gr.Warning(escape(describe_error(log_internal(error))), duration=ERROR_SECONDS)
                     updates += [gr.skip()] * len(shown)
             return updates
 
         for triggers in filter(None, (events, [*self.changes])):
-            gr.on(triggers, refresh, [language, *inputs], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+            gr.on(triggers, refresh, [*inputs, language], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 @dataclass(frozen=True)
@@ -90,29 +88,53 @@ class PageContext:
         return paths.project(name, self.output)
 
 
-def show_errors(function: Callable[P, R]) -> Callable[P, R]:
-    """Show an error of a handler on the page, in its language.
+def show_errors(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Call a handler in the language of its visitor, which is the last value, and show its errors on the page.
 
     A parameter that is declared as ``str`` gets "" for None, which an empty box may send.
     """
     signature = inspect.signature(function)
-    texts = [name for name, parameter in signature.parameters.items() if parameter.annotation is str]
+    parameters = [*signature.parameters.values()]
+
+    def call(*values: Any) -> Any:  # noqa: ANN401  # those of the inputs
+        given = signature.bind(*values)
+        texts = [parameter.name for parameter in parameters if parameter.annotation is str]
+        given.arguments.update({name: "" for name in texts if given.arguments[name] is None})
+        return function(*given.args)
 
     @functools.wraps(function)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = signature.bind(*args, **kwargs)
-        given.arguments.update({name: "" for name in texts if given.arguments.get(name, "") is None})
+    def guarded(*values: Any) -> Any:  # noqa: ANN401
+        with errors_in(values[-1]):
+            return call(*values[:-1])
+
+    @functools.wraps(function)
+    def stepwise(*values: Any) -> Iterator[Any]:  # noqa: ANN401  # gradio may take each step in another thread
+        steps, end = call(*values[:-1]), object()
+        while True:
+            with errors_in(values[-1]):
+                step = next(steps, end)
+            if step is end:
+                return
+            yield step
+
+    handler: Any = stepwise if inspect.isgeneratorfunction(function) else guarded
+    if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):  # gradio reads the names
+        language = inspect.Parameter("language", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        handler.__signature__ = signature.replace(parameters=[*parameters, language])
+    return handler  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def errors_in(language: object) -> Iterator[None]:
+    """Speak a language, also in an error, which the page shows."""
+    with speaking(language):
         try:
-            return function(*given.args, **given.kwargs)
+            yield
         except gr.Error:
             raise
         except Exception as error:
-            language = given.arguments.get("language")
-            known = language if isinstance(language, str) and language in LANGUAGES else "en"
-            shown = escape(describe_error(log_internal(error), known))  # it may quote user input
+            shown = escape(describe_error(log_internal(error)))  # it may quote user input
             raise gr.Error(shown, duration=ERROR_SECONDS, print_exception=False) from error
-
-    return guarded
 
 
 def log_internal(error: BaseException) -> BaseException:
@@ -169,11 +191,10 @@ def connect_live(
 
 @dataclass(frozen=True)
 class PanelRequest:
-    """What a panel is rendered for: the open project, the language, and the fields as this visitor last sent them."""
+    """What a panel is rendered for: the open project, and the fields as this visitor last sent them."""
 
     page: "PageContext"
     name: str  # of the project
-    language: str
     fields: Mapping[str, Any] = field(default_factory=dict)
     seen: dict[Any, Any] = field(default_factory=dict)  # see ``PageContext``
     turn: int = 0  # higher after every action of the panel
@@ -237,16 +258,16 @@ class Panel:
         self.render_html = render
         show_progress = options.pop("show_progress", "hidden")
         self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch, props);\n{script}", **options)
-        self.inputs: list[Any] = [page.seen, page.project, page.language, *self.reads.values()]
+        self.inputs: list[Any] = [page.seen, page.project, *self.reads.values()]
 
         def refresh(*values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
             return [self.render(self.request(*values))]
 
         @show_errors
-        def act(event: gr.EventData, seen: Any, project: str, language: str, *read: Any) -> list[Any]:  # noqa: ANN401
+        def act(event: gr.EventData, seen: Any, project: str, *read: Any) -> list[Any]:  # noqa: ANN401
             data = event._data  # noqa: SLF001  # what the browser sent, under any name
             sent = data if isinstance(data, dict) else {}
-            request = self.request(seen, project, language, *read, **sent)
+            request = self.request(seen, project, *read, **sent)
             action = actions.get(str(sent.get("act")))
             result = action and action(request)
             updates = result if isinstance(result, dict) else {}
@@ -258,17 +279,16 @@ class Panel:
             return
         # in the queue, which shows messages and keeps the order
         act_on: dict[str, Any] = {"trigger_mode": "multiple", "api_visibility": "private", **RAW_INPUTS}
-        self.html.click(act, self.inputs, [self.html, *outputs], show_progress=show_progress, **act_on)
+        inputs = [*self.inputs, page.language]
+        self.html.click(act, inputs, [self.html, *outputs], show_progress=show_progress, **act_on)
 
-    def request(
-        self, seen: dict[str, Any] | None, project: str, language: str, /, *read: object, **sent: object
-    ) -> PanelRequest:
+    def request(self, seen: dict[str, Any] | None, project: str, /, *read: object, **sent: object) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
         seen = {} if seen is None else seen
         begun = seen.setdefault("begun", time.time_ns() // 1_000_000)  # turns go on when a session is lost
         of, fields, turn = seen.get(self.name, ("", {}, begun))
         fields = {**(fields if of == project else {}), **dict(zip(self.reads, read, strict=False)), **sent}
-        return PanelRequest(self.page, project, language, fields, seen, turn)
+        return PanelRequest(self.page, project, fields, seen, turn)
 
     def show(self, request: PanelRequest, changed: Mapping[str, Any]) -> str:
         """Remember the fields, some of them changed, and return the HTML."""
@@ -281,7 +301,7 @@ class Panel:
         try:
             html = self.render_html(request)
         except Exception as error:  # noqa: BLE001  # runs on every tick, so it is shown here and not as a pop-up
-            html = note(describe_error(log_internal(error), request.language))
+            html = note(describe_error(log_internal(error)))
         return f"{html}<!--{request.turn}-->"
 
 

@@ -46,15 +46,15 @@ def position(verb: str, events: Sequence[Event]) -> Position:
     return Position(name if name in plan else plan[-1], done, total, share, left)
 
 
-def estimate(state: State, now: Position, language: str) -> str:
+def estimate(state: State, now: Position) -> str:
     """Return how long the rest will take, once that can be known."""
     elapsed = time.time() - state.created
     if state.status not in ACTIVE or ((now.percent or 0) < EARLY_SHARE and elapsed < EARLY_SECONDS):
         return ""
-    return views.time_left(now.seconds_left, language)
+    return views.time_left(now.seconds_left)
 
 
-def phases(run: Run, state: State, language: str) -> str:
+def phases(run: Run, state: State) -> str:
     """Show the phases of a run, done, active and to come."""
     now = position(state.verb, views.newest_events(run))
     plan = [name for name in PHASES.get(state.verb, (state.verb,)) if name not in OPTIONAL or name == now.phase]
@@ -64,25 +64,25 @@ def phases(run: Run, state: State, language: str) -> str:
         share = min(100.0, max(0.0, now.percent)) if is_now and now.percent is not None else None
         shown.append(
             {
-                "title": t(f"phases.{name}", language),
+                "title": t(f"phases.{name}"),
                 "state": "now" if is_now else "done" if number < plan.index(now.phase) else "next",
                 "share": None if share is None else f"{share:.0f}",
-                "text": _text(state, now, language) if is_now else "",
+                "text": _text(state, now) if is_now else "",
             }
         )
     return html("page.html", "phases", shown)
 
 
-def _text(state: State, now: Position, language: str) -> str:
-    counted = t("common.step_of", language, step=f"{now.done:.0f}", total=f"{now.total:.0f}") if now.total else ""
+def _text(state: State, now: Position) -> str:
+    counted = t("common.step_of", step=f"{now.done:.0f}", total=f"{now.total:.0f}") if now.total else ""
     if state.verb != "train" and now.percent is not None:
         counted = f"{now.percent:.0f} %"
-    return " · ".join(filter(None, (counted, estimate(state, now, language))))
+    return " · ".join(filter(None, (counted, estimate(state, now))))
 
 
-def brief(run: Run, state: State, language: str) -> tuple[str, float | None]:
+def brief(run: Run, state: State) -> tuple[str, float | None]:
     """Return how far a run is in a few words, and in percent."""
     now = position(state.verb, views.newest_events(run))
     share = "" if now.percent is None else f"{now.percent:.0f} %"
-    left = estimate(state, now, language)
-    return ", ".join(filter(None, (share or t(f"phases.{now.phase}", language), left))), now.percent
+    left = estimate(state, now)
+    return ", ".join(filter(None, (share or t(f"phases.{now.phase}"), left))), now.percent

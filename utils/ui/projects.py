@@ -40,38 +40,38 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
 def build_project_panel(page: PageContext, manage: gr.Button) -> None:
     """Lay out the project management, hidden, and connect it."""
 
-    def opened(request: PanelRequest, name: str, phrase: str, **values: str) -> Mapping[Any, Any]:
-        notify(t(phrase, request.language, name=name, new=name, **values))
+    def opened(name: str, phrase: str, **values: str) -> Mapping[Any, Any]:
+        notify(t(phrase, name=name, new=name, **values))
         return {page.project: open_update(page, name)}
 
     def existing(request: PanelRequest) -> paths.Project:
         return projects.find(request.name, page.output)
 
     def create(request: PanelRequest) -> Mapping[Any, Any]:
-        return opened(request, projects.create(request.text("name"), page.output).root.name, "project.created")
+        return opened(projects.create(request.text("name"), page.output).root.name, "project.created")
 
     def rename(request: PanelRequest) -> Mapping[Any, Any]:
         renamed = projects.rename(existing(request), request.text("name"), page.output).root.name
-        return opened(request, renamed, "project.renamed", old=request.name)
+        return opened(renamed, "project.renamed", old=request.name)
 
     def duplicate(request: PanelRequest) -> Mapping[Any, Any]:
         progress = gr.Progress()
 
         def report(step: CopyProgress) -> None:
-            label = t("project.copying", request.language, done=step.done, total=step.total)
+            label = t("project.copying", done=step.done, total=step.total)
             progress((step.done, step.total), desc=label)
 
         copied = projects.duplicate(existing(request), request.text("name"), page.output, report).root.name
-        return opened(request, copied, "project.copied", old=request.name)
+        return opened(copied, "project.copied", old=request.name)
 
     def delete(request: PanelRequest) -> Mapping[Any, Any]:
         deleted = projects.delete(projects.find(request.text("project"), page.output), page.output).name
         projects.empty_trash(page.output, days=page_settings.read(page.output).kept_days)
-        notify(t("project.deleted", request.language, name=deleted))
+        notify(t("project.deleted", name=deleted))
         return {page.project: open_update(page, project_names(page.output)[0])}
 
     def restore(request: PanelRequest) -> Mapping[Any, Any]:
-        return opened(request, projects.restore(request.text("deleted"), page.output).root.name, "project.restored")
+        return opened(projects.restore(request.text("deleted"), page.output).root.name, "project.restored")
 
     actions = {"new": create, "rename": rename, "duplicate": duplicate, "delete": delete, "restore": restore}
     panel = Panel(page, "projects-panel", render, actions, [page.project], visible=False, show_progress="full")
@@ -81,20 +81,20 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
 
 def render(request: PanelRequest) -> str:
     """Render what can be done with the open project; an action that cannot be taken is absent."""
-    project, language = request.project, request.language
+    project = request.project
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
     keys = {"data_key": request.name, "data_keep": "typed"}
-    name = views.text_field("name", t("project.name", language), placeholder=" ", **keys)
-    buttons = [views.button(action, t(f"project.{action}", language), "named") for action in ("new", *changes)]
-    reason = views.note(t("project.is_running", language)) if is_running else ""
+    name = views.text_field("name", t("project.name"), placeholder=" ", **keys)
+    buttons = [views.button(action, t(f"project.{action}"), "named") for action in ("new", *changes)]
+    reason = views.note(t("project.is_running")) if is_running else ""
     shown = views.row(name) + views.row(*buttons) + reason
     if changes:
-        data = {"project": request.name, "confirm": t("project.ask_delete", language, name=request.name)}
-        label = t("project.delete", language, name=request.name)
-        shown += views.row(views.button("delete", label, "quiet", cancel=t("common.cancel", language), **data))
+        data = {"project": request.name, "confirm": t("project.ask_delete", name=request.name)}
+        label = t("project.delete", name=request.name)
+        shown += views.row(views.button("delete", label, "quiet", cancel=t("common.cancel"), **data))
     shown += "".join(
-        views.note(t("project.not_a_project", language, reason=describe_error(error, language)))
+        views.note(t("project.not_a_project", reason=describe_error(error)))
         for error in paths.list_others(request.page.output)
     )
     deleted = [
@@ -103,6 +103,6 @@ def render(request: PanelRequest) -> str:
     ]
     if not deleted:
         return shown
-    hint = t("project.deleted_hint", language)
-    chosen = views.select_field("deleted", t("common.deleted_projects", language), deleted, hint)
-    return shown + views.row(chosen, views.button("restore", t("project.restore", language)))
+    hint = t("project.deleted_hint")
+    chosen = views.select_field("deleted", t("common.deleted_projects"), deleted, hint)
+    return shown + views.row(chosen, views.button("restore", t("project.restore")))

@@ -6,7 +6,6 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.facts import Progress
@@ -14,7 +13,7 @@ from utils.studio import runs, tasks
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.ui import views
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 
 
@@ -26,13 +25,13 @@ class RunPanel:
         page: PageContext,
         name: str = "",
         list_runs: Callable[[Project], list[runs.Run]] = runs.list_runs,
-        render_facts: Callable[[runs.Run, State, str], str] = views.run_facts,
+        render_facts: Callable[[runs.Run, State], str] = views.run_facts,
         outputs: Sequence[Any] = (),  # of the actions of a subclass
     ) -> None:
         self.page, self.list_runs, self.render_facts = page, list_runs, render_facts
         self.ids = f"{name}-" if name else ""
         self.chosen = gr.State("")  # name of the selected run
-        self.inputs: list[Any] = [page.project, self.chosen, page.language]  # what a handler of a run reads
+        self.inputs: list[Any] = [page.project, self.chosen]  # what a handler of a run reads
         self.outputs = [self.chosen]
         options: dict[str, Any] = {"reads": {"run": self.chosen}, "show_progress": "minimal"}
         outputs = [*self.outputs, *outputs]
@@ -51,8 +50,8 @@ class RunPanel:
             "delete": self._action(runs.delete, "runs.deleted"),
         }
 
-    def ask_stop(self, run: runs.Run, language: str) -> str:
-        return t("runs.ask_stop", language, name=views.run_title(run, language))
+    def ask_stop(self, run: runs.Run) -> str:
+        return t("runs.ask_stop", name=views.run_title(run))
 
     def waiting(self, request: PanelRequest) -> str:  # noqa: ARG002  # of subclasses
         """Return what is shown without any run."""
@@ -65,9 +64,9 @@ class RunPanel:
     def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Callable[[PanelRequest], None]:
         def action(request: PanelRequest) -> None:
             run = find(request)
-            title = views.run_title(run, request.language)
+            title = views.run_title(run)
             act(run)
-            notify(t(phrase, request.language, name=title))
+            notify(t(phrase, name=title))
 
         return action
 
@@ -80,55 +79,55 @@ class RunPanel:
 
     def render(self, request: PanelRequest) -> str:
         """Read the runs from disk; called on every tick."""
-        language, run = request.language, self.selected(request.project, request.text("run"))
+        run = self.selected(request.project, request.text("run"))
         if run is None:
             return self.waiting(request)
         state = run.current_state()
         try:
-            facts, log = self.render_facts(run, state, language), views.log(run, language)
+            facts, log = self.render_facts(run, state), views.log(run)
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
-            facts, log = views.note(describe_error(error, language)), ""
+            facts, log = views.note(describe_error(error)), ""
         choices = [
             (
-                f"{views.run_title(listed, language)} · {t(f'status.{listed.current_state().status}', language)}",
+                f"{views.run_title(listed)} · {t(f'status.{listed.current_state().status}')}",
                 listed.name,
             )
             for listed in self.list_runs(request.project)
         ]
         options = {"chosen": run.name, "data_act": "choose"}
-        chooser = views.select_field("run", t("runs.run", language), choices, **options) if len(choices) > 1 else ""
-        label, hint = t("runs.note", language), t("runs.note_hint", language)
+        chooser = views.select_field("run", t("runs.run"), choices, **options) if len(choices) > 1 else ""
+        label, hint = t("runs.note"), t("runs.note_hint")
         key = f"{run.name} {request.text('kept')}"
         text = views.text_area("note", label, hint, run.note, key, data_act="note", data_run=run.name, data_of=run.name)
         if request.text("of") == run.name and request.is_overtaken("note", run.note):
-            text += views.conflict("note", run.note, "note", language, run=run.name)
-        log = views.code(log or t("runs.log_empty", language), "log")
-        details = views.details(t("runs.log_and_note", language), text + log, f"{self.ids}log")
-        buttons = self._buttons(run, state.status, language)
+            text += views.conflict("note", run.note, "note", run=run.name)
+        log = views.code(log or t("runs.log_empty"), "log")
+        details = views.details(t("runs.log_and_note"), text + log, f"{self.ids}log")
+        buttons = self._buttons(run, state.status)
         head = views.element("div", facts, id=f"{self.ids}run-facts")
         return head + self.more(run, request) + views.row(chooser, *buttons) + details
 
-    def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
+    def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
         """Return what can be done with a run; each button names it, because another may be selected meanwhile."""
-        title = views.run_title(run, language)
-        questions = {"stop_now": self.ask_stop(run, language), "delete": t("runs.ask_delete", language, name=title)}
+        title = views.run_title(run)
+        questions = {"stop_now": self.ask_stop(run), "delete": t("runs.ask_delete", name=title)}
         styles = {"stop_now": "stop", "resume": "primary", "delete": "quiet"}
         return [
             views.button(
                 action,
-                t(f"common.{action}", language),
+                t(f"common.{action}"),
                 styles.get(action, ""),
                 run=run.name,
                 confirm=questions.get(action),
-                cancel=t("common.cancel", language) if action in questions else None,
+                cancel=t("common.cancel") if action in questions else None,
             )
             for action in views.run_actions(status)
         ]
 
-    def started(self, start: Callable[[Project], runs.Start], project: str, language: str) -> tuple[Any]:
+    def started(self, start: Callable[[Project], runs.Start], project: str) -> tuple[Any]:
         """Start a run, say what became of it, and return the values of ``outputs``, which select it unless it waits."""
         run, outcome, _ = start(self.page.open(project))
-        notify(t(f"runs.{outcome}", language, name=views.run_title(run, language)))
+        notify(t(f"runs.{outcome}", name=views.run_title(run)))
         return (gr.skip() if outcome == "queued" else run.name,)
 
 
@@ -143,30 +142,28 @@ def find(request: PanelRequest) -> runs.Run:
     return runs.find_run(request.project, request.fields.get("run"))
 
 
-def working(sentence: str, seconds: float, language: str, done: int = 0, total: int = 0) -> str:
+def working(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str:
     """Show how far something is, with a button that stops it."""
-    shown = views.timed_progress(sentence, seconds, language, done, total)
-    return shown + views.row(views.button("stop", t("inference.stop", language), "stop"))
+    shown = views.timed_progress(sentence, seconds, done, total)
+    return shown + views.row(views.button("stop", t("inference.stop"), "stop"))
 
 
-def task_status(
-    kind: str, request: PanelRequest, describe: Callable[[runs.Run], str], *, shows_log: bool = False
-) -> str:
+def task_status(kind: str, request: PanelRequest, done: Callable[[runs.Run], str], *, shows_log: bool = False) -> str:
     """Show how far the newest task of a kind is, or how it ended; its output too where that is the result."""
-    run, language = tasks.newest(kind, request.project), request.language
+    run = tasks.newest(kind, request.project)
     if run is None:
         return ""
     state = run.current_state()
     if state.status in runs.ACTIVE | {"queued"}:
         told = next((fact for fact in reversed(views.newest_facts(run)) if isinstance(fact, Progress)), Progress())
-        sentence = wording.describe(told, language) if told.total else t("inference.getting_ready", language)
-        return working(sentence, time.time() - state.created, language, told.step, told.total)
+        sentence = describe(told) if told.total else t("inference.getting_ready")
+        return working(sentence, time.time() - state.created, told.step, told.total)
     output = views.code(read_tail(run.log), "log") if shows_log else ""
     if state.status == "finished":
-        return views.message_box("success", describe(run)) + output
+        return views.message_box("success", done(run)) + output
     if state.status == "stopped":
-        return views.message_box("warning", t("inference.stopped", language))
-    return views.message_box("error", state.reason(language)) + output
+        return views.message_box("warning", t("inference.stopped"))
+    return views.message_box("error", state.reason(LANGUAGE.get())) + output
 
 
 def stop_action(kind: str) -> dict[str, Any]:

@@ -19,8 +19,8 @@ from utils.core.languages import canonical, known_languages
 from utils.studio.facts import UsageError
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, on_latest
+from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, speaking, t
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, on_latest, show_errors
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
@@ -81,10 +81,9 @@ class SettingsForm:
         self,
         page: PageContext,
         function: Callable[..., Any],
-        inputs: Sequence[Any] = (),
         outputs: Sequence[Any] = (),
     ) -> None:
-        """Fill the form when a project is opened: the handler is given its name, the form, and the inputs.
+        """Fill the form when a project is opened: the handler is given its name and the form.
 
         What is edited after the project was opened stays, also if its settings are asked for later.
         """
@@ -92,27 +91,30 @@ class SettingsForm:
         note = f"form => {{ {edits} = form?.{EDITS} ?? 0; }}"
         gr.on(events, None, self.widget, None, js=note, trigger_mode="multiple", api_visibility="private")
         seen = f"(project, form, ...rest) => [project, {{...form, {EDITS}: {edits}}}, ...rest]"
-        given, filled = [page.project, self.widget, *inputs], [self.widget, *outputs]
-        on_latest(events, function, given, filled, js=seen, **RAW_INPUTS, **PRIVATE_EVENT)
+        given, filled = [page.project, self.widget, page.language], [self.widget, *outputs]
+        on_latest(events, show_errors(function), given, filled, js=seen, **RAW_INPUTS, **PRIVATE_EVENT)
 
     def render(self, language: str) -> str:
-        """Return the HTML of the form."""
+        """Return the HTML of the form in a language."""
+        with speaking(language):
+            return self._render()
+
+    def _render(self) -> str:
         groups = [
-            (t(title, language) if title else "", [self._field(name, language) for name in names])
-            for title, names in self.groups.items()
+            (t(title) if title else "", [self._field(name) for name in names]) for title, names in self.groups.items()
         ]
         keys = ("common.advanced", "common.close", "training.search", "training.reset", "training.changed_settings")
-        return html("form.html", "form", groups, [t(key, language) for key in keys])
+        return html("form.html", "form", groups, [t(key) for key in keys])
 
-    def _field(self, field: str, language: str) -> dict[str, Any]:
+    def _field(self, field: str) -> dict[str, Any]:
         """Return what the template shows of a field; the config checks bounds, so that errors are reported together."""
         declared, element = self.config.model_fields[field], f"{self.name}-{field}"
         attributes = {"id": f"{element}-input", "name": field, "aria_describedby": f"{element}-hint"}
         if field not in self.fixed:
             attributes["data_default"] = json.dumps(declared.default)
-        kind, choices = declared.annotation, self._choices(field, language)
-        shown = {"id": element, "title": field_title(self.config, field, language), "choices": choices, "kind": "text"}
-        shown["hint"] = describe(self.config, field, language)
+        kind, choices = declared.annotation, self._choices(field)
+        shown = {"id": element, "title": field_title(self.config, field), "choices": choices, "kind": "text"}
+        shown["hint"] = describe(self.config, field)
         if kind is bool:
             shown["kind"], attributes["type"] = "switch", "checkbox"
         elif get_origin(kind) is Literal or is_language(declared):
@@ -122,14 +124,14 @@ class SettingsForm:
         else:
             attributes |= {"type": "text"} | ({"list": f"{element}s"} if choices else {})
         if field == "seed":
-            shown["dice"] = t("inference.random_seed", language)
+            shown["dice"] = t("inference.random_seed")
         return shown | {"attributes": views.attributes(**attributes)}
 
-    def _choices(self, field: str, language: str) -> Sequence[tuple[str, str]]:
+    def _choices(self, field: str) -> Sequence[tuple[str, str]]:
         """Return the choices of a field, or common values of one that can be typed, as (label, value)."""
         declared = self.config.model_fields[field]
         if get_origin(declared.annotation) is Literal:
-            return choice_labels(field, get_args(declared.annotation)).in_language(language)
+            return choice_labels(field, get_args(declared.annotation))
         if is_language(declared):
             return language_choices()
         return self.suggestions.get(field, ())
@@ -164,7 +166,7 @@ def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], v
         choices,
         value=value,
         label=field_title(config, name),
-        info=phrase(lambda language: describe(config, name, language)),
+        info=phrase(lambda: describe(config, name)),
         allow_custom_value=True,
         interactive=True,
         elem_id=name,
@@ -182,10 +184,10 @@ def bounds(field: FieldInfo) -> dict[str, float]:
     }
 
 
-def describe(config: type[Config], name: str, language: str) -> str:
+def describe(config: type[Config], name: str) -> str:
     """Return the field's description with its bounds in brackets."""
     limits = bounds(config.model_fields[name])
-    return field_text(config, name, "description", language) + (f" [{range_text(limits)}]" if limits else "")
+    return field_text(config, name, "description") + (f" [{range_text(limits)}]" if limits else "")
 
 
 def range_text(limits: Mapping[str, float]) -> str:

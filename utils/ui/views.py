@@ -9,17 +9,16 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Fact, Progress, Unrecognised, from_json
 from utils.core.monitor import MachineReading
-from utils.studio.progress import describe
+from utils.studio.progress import describe as describe_event
 from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run, Status
 from utils.system.doctor import Finding
 from utils.training.facts import Scores
 from utils.ui.html import html
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
@@ -74,8 +73,8 @@ def code(text: str, classes: str = "command") -> str:
     return html("views.html", "code", text, classes)
 
 
-def error_box(error: BaseException, language: str) -> str:
-    return message_box("error", describe_error(error, language))
+def error_box(error: BaseException) -> str:
+    return message_box("error", describe_error(error))
 
 
 def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
@@ -112,14 +111,14 @@ def button(action: str, label: str, style: str = "", aria_label: str = "", key: 
     return html("views.html", "button", attributes(data_act=action, aria_label=aria_label, **named), style, label, key)
 
 
-def buttons(area: str, actions: Iterable[str], language: str, **data: object) -> str:
+def buttons(area: str, actions: Iterable[str], **data: object) -> str:
     """Return a button for each action; the id of its label is ``AREA.ACTION``."""
-    return "".join(button(action, t(f"{area}.{action}", language), "", "", "", **data) for action in actions)
+    return "".join(button(action, t(f"{area}.{action}"), "", "", "", **data) for action in actions)
 
 
-def delete_button(label: str, language: str, **data: object) -> str:
+def delete_button(label: str, **data: object) -> str:
     """Return a button that deletes, after the question in ``confirm``."""
-    return button("delete", label, "stop", "", "", cancel=t("common.cancel", language), **data)
+    return button("delete", label, "stop", "", "", cancel=t("common.cancel"), **data)
 
 
 def field(label: str, control: str, hint: str = "") -> str:
@@ -138,11 +137,11 @@ def text_area(name: str, label: str, hint: str, value: str, key: str, **options:
     return field(label, element("textarea", "", text=value, **shown), hint)
 
 
-def conflict(name: str, stored: str, save: str, language: str, **data: object) -> str:
+def conflict(name: str, stored: str, save: str, **data: object) -> str:
     """Return the text that another tab has stored, and a button for each of the two."""
-    mine = button(save, t("common.keep_mine", language), "", "", "", **{f"{name}_base": stored}, **data)
-    theirs = button("use_stored", t("common.use_stored", language), "", "", "", **data)
-    return message_box("warning", t("common.changed_elsewhere", language), stored or "–") + row(mine, theirs)
+    mine = button(save, t("common.keep_mine"), "", "", "", **{f"{name}_base": stored}, **data)
+    theirs = button("use_stored", t("common.use_stored"), "", "", "", **data)
+    return message_box("warning", t("common.changed_elsewhere"), stored or "–") + row(mine, theirs)
 
 
 def select_field(
@@ -168,10 +167,10 @@ def progress(sentence: str, done: float = 0, total: int = 0) -> str:
     return note(sentence) + (progress_bar(sentence, done, total) if total else "")
 
 
-def timed_progress(sentence: str, seconds: float, language: str, done: int = 0, total: int = 0) -> str:
+def timed_progress(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str:
     """Show progress with how long the rest will take, or without a total for how long it has been running."""
     left = seconds * (total - done) / done if done else None
-    when = time_left(left, language) if total else duration(seconds, language)
+    when = time_left(left) if total else duration(seconds)
     return progress(" · ".join(filter(None, (sentence, when))), done, total)
 
 
@@ -200,36 +199,36 @@ def downloads(links: Iterable[tuple[Path, str]]) -> str:
     return html("views.html", "downloads", [(file_url(path), path.name, label) for path, label in links])
 
 
-def time_left(seconds: object, language: str) -> str:
+def time_left(seconds: object) -> str:
     """Return the remaining time as a phrase; nothing when it is unknown."""
     known = as_number(seconds)
     if known is None or abs(known) > MAX_SECONDS:
         return ""
-    return t("common.time_left", language, time=duration(known, language))
+    return t("common.time_left", time=duration(known))
 
 
-def duration(seconds: float, language: str) -> str:
+def duration(seconds: float) -> str:
     """Write a length of time in seconds, minutes or hours, whichever suits it."""
     for key, unit in (("data.count_seconds", 1), ("data.count_minutes", 60)):
         if round(seconds / unit) < 100:
-            return t(key, language, count=round(seconds / unit))
-    return t("data.count_hours", language, count=f"{seconds / 3600:.1f}")
+            return t(key, count=round(seconds / unit))
+    return t("data.count_hours", count=f"{seconds / 3600:.1f}")
 
 
-def cards(values: Mapping[str, str], language: str) -> str:
+def cards(values: Mapping[str, str]) -> str:
     """Return labelled values in one line that wraps. The labels are ids of phrases."""
-    shown = [(t(name, language), value) for name, value in values.items()]
+    shown = [(t(name), value) for name, value in values.items()]
     return html("views.html", "cards", shown) if shown else ""
 
 
-def findings(found: Sequence[Finding], language: str) -> str:
+def findings(found: Sequence[Finding]) -> str:
     """Return the findings of the doctor as a table, the worst first."""
     order = list(reversed(SIGNS))
     rows = []
     for finding in sorted(found, key=lambda finding: order.index(finding.verdict)):
-        verdict = f"{SIGNS[finding.verdict]} {t(f'verdict.{finding.verdict}', language)}"
+        verdict = f"{SIGNS[finding.verdict]} {t(f'verdict.{finding.verdict}')}"
         rows.append((cell(verdict, classes=f"mark {finding.verdict}"), finding.name, finding.detail, finding.cure))
-    titles = [t(title, language) for title in ("common.verdict", "common.check", "common.finding", "common.cure")]
+    titles = [t(title) for title in ("common.verdict", "common.check", "common.finding", "common.cure")]
     return table(titles, rows, classes="stack")
 
 
@@ -241,7 +240,7 @@ def run_actions(status: Status) -> list[str]:
     return [*["resume"] * can_resume, "delete"]
 
 
-def run_title(run: Run, language: str) -> str:
+def run_title(run: Run) -> str:
     """Return what the person called a run, else when it was created."""
     if run.note:
         return run.title
@@ -249,23 +248,23 @@ def run_title(run: Run, language: str) -> str:
         when = datetime.strptime(run.name[:15], "%Y%m%d-%H%M%S")  # noqa: DTZ007  # local, as runs are named
     except ValueError:
         return run.name
-    return f"{t(f'weekday.{when.weekday()}', language)} {when:%d/%m %H:%M:%S}"
+    return f"{t(f'weekday.{when.weekday()}')} {when:%d/%m %H:%M:%S}"
 
 
-def run_head(run: Run, state: State, language: str, classes: str = "") -> str:
-    status = t(f"status.{state.status}", language)
-    title, reason = run_title(run, language), state.reason(language)
+def run_head(run: Run, state: State, classes: str = "") -> str:
+    status = t(f"status.{state.status}")
+    title, reason = run_title(run), state.reason(LANGUAGE.get())
     return html("views.html", "run_head", classes or state.status, status, title, reason)
 
 
-def run_facts(run: Run, state: State, language: str) -> str:
-    head = run_head(run, state, language)
+def run_facts(run: Run, state: State) -> str:
+    head = run_head(run, state)
     events = newest_events(run)
     if not events:
         return head
     step, total = (as_integer(events[-1].get(name)) for name in ("step", "total"))
     bar = progress_bar(f"{step} / {total}", step, total) if step is not None and total and total > 0 else ""
-    line = f"{t('common.last_event', language)}: {event_line(events[-1], language)}"
+    line = f"{t('common.last_event')}: {event_line(events[-1])}"
     return f"{head}{bar}{element('p', '', text=line)}"
 
 
@@ -278,21 +277,21 @@ def newest_facts(run: Run) -> list[Fact]:
     return [from_json(event) for event in newest_events(run)]
 
 
-def log(run: Run, language: str) -> str:
+def log(run: Run) -> str:
     """Return the newest events as sentences, followed by the end of the run's output."""
     found = newest_events(run, LOG_BYTES)
     events = [event for event in found if event.get("part") or event["kind"] not in {"progress", "fetched"}]
-    lines = [clock(event) + line for event in events[-LOG_LINES:] if (line := event_line(event, language))]
+    lines = [clock(event) + line for event in events[-LOG_LINES:] if (line := event_line(event))]
     return "\n\n".join(filter(None, ("\n".join(lines), read_tail(run.log).strip())))
 
 
-def event_line(event: Event, language: str) -> str:
+def event_line(event: Event) -> str:
     """Return an event as a sentence."""
     fact = from_json(event)
     if isinstance(fact, Progress) and not fact.part:
-        return t("common.step_of", language, step=fact.step, total=fact.total)
+        return t("common.step_of", step=fact.step, total=fact.total)
     is_old = isinstance(fact, (Unrecognised, Scores)) or event.get("message")  # of version 1.1, or with gaps
-    return describe(event) if is_old else wording.describe(fact, language)
+    return describe_event(event) if is_old else describe(fact)
 
 
 def clock(event: Event) -> str:
@@ -310,11 +309,11 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
-def readings(reading: MachineReading, language: str) -> str:
+def readings(reading: MachineReading) -> str:
     def used_of(used: float | None, total: float | None) -> str:
-        return t("common.used_of_total", language, used=gib(used).removesuffix(" GiB"), total=gib(total))
+        return t("common.used_of_total", used=gib(used).removesuffix(" GiB"), total=gib(total))
 
-    gpu = t("common.none", language)
+    gpu = t("common.none")
     if reading.gpu_name is not None:
         percent = "" if reading.gpu_percent is None else f" · {reading.gpu_percent:.0f} %"
         gpu = f"{reading.gpu_name} · {used_of(reading.gpu_memory_used_gib, reading.gpu_memory_total_gib)}{percent}"
@@ -323,11 +322,11 @@ def readings(reading: MachineReading, language: str) -> str:
         "common.memory": used_of(reading.ram_used_gib, reading.ram_total_gib),
         "common.app_memory": gib(reading.process_ram_gib),
         "common.processor": f"{reading.cpu_percent:.0f} %",
-        "common.disk": t("common.free", language, free=gib(reading.disk_free_gib)),
+        "common.disk": t("common.free", free=gib(reading.disk_free_gib)),
     }
     is_short = reading.disk_free_gib is not None and reading.disk_free_gib < LITTLE_DISK
     state = "doubt" if is_short else "ok"
-    return html("page.html", "readings", state, t("system.this_computer", language), cards(parts, language))
+    return html("page.html", "readings", state, t("system.this_computer"), cards(parts))
 
 
 def gib(size: float | None) -> str:

@@ -19,43 +19,43 @@ LOST = {
 }
 
 
-def show(explanation: Explanation, language: str) -> str:
+def show(explanation: Explanation) -> str:
     """Return the steps of a text, the letters that the model does not get, and a table of the words."""
     if not explanation.written.strip():
-        return note(t("common.nothing_to_explain", language))
-    titles = [t(title, language) for title in ("pronunciation.step", "common.text")]
+        return note(t("common.nothing_to_explain"))
+    titles = [t(title) for title in ("pronunciation.step", "common.text")]
     steps = {
         "common.written": explanation.written,
         "common.normalized": explanation.normalized,
         "common.sounds": explanation.phones,
         "common.model_reads": explanation.latin,
     }
-    html = table(titles, [(cell(t(step, language), classes="mark"), text) for step, text in steps.items()])
+    html = table(titles, [(cell(t(step), classes="mark"), text) for step, text in steps.items()])
     for name, key in LOST.items():
         if counts := getattr(explanation, name):
             found = counts.most_common(20)
             letters = ", ".join(f"{letter} × {count}" if count > 1 else letter for letter, count in found)
-            html += note(t(key, language, letters=letters))
-    return html + words(explanation.words, language)
+            html += note(t(key, letters=letters))
+    return html + words(explanation.words)
 
 
-def words(explained: tuple[ExplainedWord, ...], language: str) -> str:
+def words(explained: tuple[ExplainedWord, ...]) -> str:
     titles = ("pronunciation.word", "common.sounds", "common.model_reads", "pronunciation.gemination")
     rows = [(word.normalized, word.phones, word.latin, word.gemination) for word in explained]
     more = len(rows) - MAX_WORDS
-    rest = note(t("pronunciation.more_words", language, count=more)) if more > 0 else ""
-    return table([t(title, language) for title in titles], rows[:MAX_WORDS]) + rest
+    rest = note(t("pronunciation.more_words", count=more)) if more > 0 else ""
+    return table([t(title) for title in titles], rows[:MAX_WORDS]) + rest
 
 
-def fix_fields(language: str, elem_id: str) -> str:
+def fix_fields(elem_id: str) -> str:
     """Return the fields for a word, its pronunciation and a note, with their button."""
-    written, spoken, why = (t(f"pronunciation.{name}", language) for name in ("written", "spoken", "note"))
+    written, spoken, why = (t(f"pronunciation.{name}") for name in ("written", "spoken", "note"))
     fields = (
         text_field("written", written),
-        text_field("spoken", spoken, t("pronunciation.spoken_hint", language)),
+        text_field("spoken", spoken, t("pronunciation.spoken_hint")),
         text_field("pronunciation_note", why),
     )
-    label = t("pronunciation.fix", language)
+    label = t("pronunciation.fix")
     return details(label, row(*fields) + row(button(FIX, label)), elem_id)
 
 
@@ -67,4 +67,4 @@ def fix(request: PanelRequest) -> None:
     project = request.project
     language = read_language(project.dataset)
     heard = add_pronunciation(project.pronunciations, written, spoken, why, language=language)
-    notify(t("pronunciation.fixed", request.language, written=written.strip(), heard=heard))
+    notify(t("pronunciation.fixed", written=written.strip(), heard=heard))

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 
 from utils.amharic import explain
-from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import parse_json
@@ -22,7 +21,7 @@ from utils.media.audio import Samples
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import describe, describe_error, t
 from utils.ui.tabs import pronunciation
 from utils.ui.views import button, file_url, note, row, select_field, text_field
 from utils.xtts.language_packs import AmharicPack
@@ -54,49 +53,47 @@ EXAMPLES = 10
 # --- the list ---
 
 
-def filters(
-    view: View, counts: Mapping[str, int], reasons: dict[str, int], page: ClipPage, undo: str, language: str
-) -> str:
+def filters(view: View, counts: Mapping[str, int], reasons: dict[str, int], page: ClipPage, undo: str) -> str:
     """Show what the list is filtered and ordered by; a change acts at once."""
 
     def choice(name: str, label: str, items: dict[str, str], chosen: str, hint: str) -> str:
         choices = [(text, value) for value, text in items.items()]
-        return select_field(name, t(label, language), choices, t(hint, language), chosen, data_act="show")
+        return select_field(name, t(label), choices, t(hint), chosen, data_act="show")
 
-    statuses = [(value, t(key, language), counts.get(value), value == view.status) for value, key in STATUSES.items()]
-    named = {name: f"{reason_text(name, language)} ({count})" for name, count in reasons.items()}
-    named = {"": t("data.any_reason", language)} | named
-    orders = {value: t(key, language) for value, key in ORDERS.items()}
+    statuses = [(value, t(key), counts.get(value), value == view.status) for value, key in STATUSES.items()]
+    named = {name: f"{reason_text(name)} ({count})" for name, count in reasons.items()}
+    named = {"": t("data.any_reason")} | named
+    orders = {value: t(key) for value, key in ORDERS.items()}
     number = {"type": "number", "min": 1, "max": page.pages, "value": page.number, "data_act": "show"}
     more = row(
         choice("reason", "data.exclusion_reason", named, view.reason, "data.reason_filter_hint"),
         choice("order", "data.order", orders, view.order, "data.order_hint"),
-        text_field("page", t("data.page", language), t("data.page_hint", language), **number),
+        text_field("page", t("data.page"), t("data.page_hint"), **number),
     )
-    more = views.details(t("data.more_filters", language), more, "review-more")
-    words = (t(key, language) for key in ("data.which_clips", "data.search"))
+    more = views.details(t("data.more_filters"), more, "review-more")
+    words = (t(key) for key in ("data.which_clips", "data.search"))
     return html("clips.html", "filters", statuses, *words, more, undo)
 
 
-def rows(page: ClipPage, chosen: str, folder: Path, language: str) -> str:
+def rows(page: ClipPage, chosen: str, folder: Path) -> str:
     if not page.clips:
-        return note(t("data.no_matching_clips", language))
-    titles = [t(title, language) for title in TITLES]
-    shown = [{**_row(clip, folder, language), "is_chosen": clip.id == chosen} for clip in page.clips]
-    return html("clips.html", "rows", titles, t("data.select_page", language), shown)
+        return note(t("data.no_matching_clips"))
+    titles = [t(title) for title in TITLES]
+    shown = [{**_row(clip, folder), "is_chosen": clip.id == chosen} for clip in page.clips]
+    return html("clips.html", "rows", titles, t("data.select_page"), shown)
 
 
-def _row(clip: Clip, folder: Path, language: str) -> dict[str, str]:
-    text = clip.text[:MAX_TEXT] or f"({t('data.no_text', language)})"
+def _row(clip: Clip, folder: Path) -> dict[str, str]:
+    text = clip.text[:MAX_TEXT] or f"({t('data.no_text')})"
     return {
         "id": clip.id,
         "text": text,
-        "select": f"{t('data.select', language)}: {text}",
-        "play": f"{t('data.play', language)}: {text}",
+        "select": f"{t('data.select')}: {text}",
+        "play": f"{t('data.play')}: {text}",
         "url": file_url(folder / clip.audio) if clip.audio else "",
         "seconds": f"{clip.span.seconds:.1f}",
         "kind": _kind(clip),
-        "status": _status(clip, language),
+        "status": _status(clip),
     }
 
 
@@ -107,50 +104,48 @@ def _kind(clip: Clip) -> str:
     return "good" if clip.reason == "approved" else "doubt" if clip.other_text else "plain"
 
 
-def repair(store: Store, language: str) -> str:
+def repair(store: Store) -> str:
     """Show that texts of the list fit other clips, with examples to listen to, and offer to repair it."""
     proposed = store.proposed()
     if not proposed:
         return ""
     rows = []
     for clip in store.find(list(proposed)[:EXAMPLES]).values():
-        play = f"{t('data.play', language)}: {clip.text}"
+        play = f"{t('data.play')}: {clip.text}"
         rows.append((file_url(store.folder / clip.audio), play, clip.text, with_fields(clip, proposed[clip.id]).text))
     finding = parse_json(store.meta(FINDING))
     finding["details"] = Path(str(finding.get("details"))).name  # the folder says nothing to a visitor
-    found = wording.describe(from_json(finding), language)
-    titles = [t(key, language) for key in ("data.play", "data.text_of_list", "data.text_that_fits")]
-    offer = row(button("repair_list", t("data.repair_list", language, count=len(proposed)), "primary"))
+    found = describe(from_json(finding))
+    titles = [t(key) for key in ("data.play", "data.text_of_list", "data.text_that_fits")]
+    offer = row(button("repair_list", t("data.repair_list", count=len(proposed)), "primary"))
     return html("clips.html", "repair", found, titles, rows, offer)
 
 
-def pager(page: ClipPage, language: str) -> str:
+def pager(page: ClipPage) -> str:
     """Show where the list is, with the ways on."""
     buttons = {"data.previous_page": page.number - 1, "data.next_page": page.number + 1}
-    turn = "".join(
-        button("show", t(key, language), page=number) for key, number in buttons.items() if 1 <= number <= page.pages
-    )
-    place = t("data.page_of", language, number=page.number, pages=page.pages, count=page.total)
+    turn = "".join(button("show", t(key), page=number) for key, number in buttons.items() if 1 <= number <= page.pages)
+    place = t("data.page_of", number=page.number, pages=page.pages, count=page.total)
     return html("clips.html", "pager", place, turn)
 
 
-def selected_actions(language: str) -> str:
+def selected_actions() -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
-    buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"), language)
-    return html("clips.html", "selected", row(_reason_field("reason_for_all", "reviewed", language), buttons))
+    buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"))
+    return html("clips.html", "selected", row(_reason_field("reason_for_all", "reviewed"), buttons))
 
 
-def _reason_field(name: str, value: Reason, language: str) -> str:
+def _reason_field(name: str, value: Reason) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
-    offered = html("clips.html", "reasons", name, [reason_text(reason, language) for reason in HEARD])
-    label = t("data.exclude_reason", language)
-    return text_field(name, label, value=reason_text(value, language), list=f"{name}s") + offered
+    offered = html("clips.html", "reasons", name, [reason_text(reason) for reason in HEARD])
+    label = t("data.exclude_reason")
+    return text_field(name, label, value=reason_text(value), list=f"{name}s") + offered
 
 
 # --- the editor ---
 
 
-def _scores(clip: Clip, language: str) -> str:
+def _scores(clip: Clip) -> str:
     """Return what was measured of a clip."""
     scores = {
         "data.snr_db": (clip.scores.snr_db, ".1f"),
@@ -158,19 +153,19 @@ def _scores(clip: Clip, language: str) -> str:
         "data.confidence": (clip.scores.confidence, ".2f"),
     }
     known = ((key, format(value, form)) for key, (value, form) in scores.items() if value is not None)
-    return " · ".join(f"{t(key, language)} {value}" for key, value in known)
+    return " · ".join(f"{t(key)} {value}" for key, value in known)
 
 
-def reason_text(reason: str, language: str) -> str:
+def reason_text(reason: str) -> str:
     """Return why clips are left out; a person's own words stay as they are."""
-    return wording.text(f"ReasonTotal.{reason}", language) if reason in REASONS else reason
+    return t(f"ReasonTotal.{reason}") if reason in REASONS else reason
 
 
-def _status(clip: Clip, language: str) -> str:
+def _status(clip: Clip) -> str:
     if clip.status == "excluded":
-        return f"✗ {clip.note if clip.reason == 'other' else reason_text(clip.reason or '', language)}"
+        return f"✗ {clip.note if clip.reason == 'other' else reason_text(clip.reason or '')}"
     is_approved = clip.reason == "approved"
-    return f"✓ {t('data.clip_approved', language)}" if is_approved else t("data.clip_in_use", language)
+    return f"✓ {t('data.clip_approved')}" if is_approved else t("data.clip_in_use")
 
 
 def place(page: ClipPage, name: str) -> str:
@@ -185,7 +180,6 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
     draft: str,
     box: str,
     folder: Path,
-    language: str,
     busy: str,
     placed: str = "",
     undo: str = "",
@@ -194,26 +188,24 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
 
     ``draft`` is the text as it stands in the ``box``; ``busy`` says why nothing can be changed now.
     """
-    split = t(f"data.{clip.split}", language) if clip.split else t("data.no_split", language)
+    split = t(f"data.{clip.split}") if clip.split else t("data.no_split")
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
     about = "" if clip.reason == "other" else clip.note
-    status = ": ".join(filter(None, (_status(clip, language), about)))
+    status = ": ".join(filter(None, (_status(clip), about)))
     facts = f"{Path(clip.source).name} · {times} · {clip.speaker} · {split}"
-    sound = _sound(clip, folder, language) if clip.audio else note(t("data.clip_without_audio", language))
+    sound = _sound(clip, folder) if clip.audio else note(t("data.clip_without_audio"))
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
-    other = (t("data.other_text", language), differences(clip.text, clip.other_text)) if clip.other_text else None
-    reads = [f"{t('common.sounds', language)}: {reading.phones}"] if reading.phones else []
-    more = views.details(
-        t("common.pronunciation_preview", language), pronunciation.show(reading, language), "clip-explained"
-    )
-    more += pronunciation.fix_fields(language, "clip-fix")
-    actions = note(busy) if busy else _actions(clip, following, undo, language)
-    scores = _scores(clip, language)
+    other = (t("data.other_text"), differences(clip.text, clip.other_text)) if clip.other_text else None
+    reads = [f"{t('common.sounds')}: {reading.phones}"] if reading.phones else []
+    more = views.details(t("common.pronunciation_preview"), pronunciation.show(reading), "clip-explained")
+    more += pronunciation.fix_fields("clip-fix")
+    actions = note(busy) if busy else _actions(clip, following, undo)
+    scores = _scores(clip)
     others = [(word, {phones: why for phones, why in word.others if phones != word.phones}) for word in reading.words]
     offered = [each for each in others if each[1]][:MAX_AMBIGUOUS]
     shown = (_kind(clip), status, facts, placed, scores, sound, box, other, reads, offered, more, actions)
-    named = {"id": clip.id, "text": clip.text or t("data.no_text", language)}
+    named = {"id": clip.id, "text": clip.text or t("data.no_text")}
     return html("clips.html", "editor", named, *shown)
 
 
@@ -230,36 +222,35 @@ def differences(text: str, other: str) -> list[tuple[str, str]]:
     return parts
 
 
-def _actions(clip: Clip, following: Clip | None, undo: str, language: str) -> str:
+def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
     available = [*available_actions(clip, following), "save_text"]
 
     def buttons(style: str, *names: str) -> str:
         shown = [name for name in names if name in available]
-        return "".join(button(name, t(f"data.{name}", language), style, key=KEYS.get(name, "")) for name in shown)
+        return "".join(button(name, t(f"data.{name}"), style, key=KEYS.get(name, "")) for name in shown)
 
     result = row(buttons("primary", "approve"), buttons("", "exclude", "restore", "split", "trim"), undo)
-    fields = _reason_field("why", HEARD[0], language) if "exclude" in available else ""
+    fields = _reason_field("why", HEARD[0]) if "exclude" in available else ""
     play = ""
     if clip.audio:
         seconds = round(clip.span.seconds, 2)
         values = dict(zip(MARKS, (0, seconds, round(seconds / 2, 2)), strict=True))
         shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
         fields += "".join(
-            text_field(name, t(f"data.mark_{name}", language), "", value=value, **shared)
-            for name, value in values.items()
+            text_field(name, t(f"data.mark_{name}"), "", value=value, **shared) for name, value in values.items()
         )
-        play = t("data.play_selection", language)
+        play = t("data.play_selection")
     return result + html("clips.html", "cut", fields, play, buttons("quiet", "save_text", "merge_next"))
 
 
-def _sound(clip: Clip, folder: Path, language: str) -> str:
+def _sound(clip: Clip, folder: Path) -> str:
     path = folder / clip.audio
-    player = views.audio_player(path, t("data.clip_audio", language), data_seconds=f"{clip.span.seconds:.3f}")
+    player = views.audio_player(path, t("data.clip_audio"), data_seconds=f"{clip.span.seconds:.3f}")
     try:
         path_data = _outline_of(path, clip.content)
     except AmharicTtsError as error:
-        return note(describe_error(error, language))
-    label = t("data.clip_waveform", language)
+        return note(describe_error(error))
+    label = t("data.clip_waveform")
     return html("clips.html", "wave", WAVE_WIDTH, WAVE_HEIGHT, path_data, label, _words(clip), player)
 
 

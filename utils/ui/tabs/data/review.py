@@ -62,8 +62,8 @@ def _changing(action: Action) -> Callable[[PanelRequest], Mapping[str, Any]]:
         opened, before = request.text("of"), _listed(request)
         edit = action(request.project.dataset, opened, request)
         if len(edit.clips) > 1:  # else the button "Undo" says so
-            what = _edit_name(edit.name, request.language)
-            notify(t("data.done_count", request.language, what=what, count=len(edit.clips)))
+            what = _edit_name(edit.name)
+            notify(t("data.done_count", what=what, count=len(edit.clips)))
         is_decision = edit.name in DECISIONS and request.text("act") != "undo"
         if is_decision and opened not in before:  # its key was pressed twice: the next clip is open already
             return {}
@@ -99,7 +99,7 @@ def _save_text(request: PanelRequest) -> None:
         refuse_while_busy(request.project)
         (clip,) = editor.set_text(store.folder, clip.id, text, request.typed_on("text")).clips
         request.note_saved("text", clip.text)
-        notify(t("data.text_saved", request.language))
+        notify(t("data.text_saved"))
 
 
 def _selected(request: PanelRequest) -> list[str]:
@@ -111,7 +111,7 @@ def _selected(request: PanelRequest) -> list[str]:
 
 def _reason(request: PanelRequest, name: str) -> str:
     """Return the reason of an exclusion: one that is offered, or the person's own words."""
-    offered = {clip_render.reason_text(reason, request.language): reason for reason in editor.HEARD}
+    offered = {clip_render.reason_text(reason): reason for reason in editor.HEARD}
     return offered.get(request.text(name), request.text(name))
 
 
@@ -120,46 +120,46 @@ def refuse_while_busy(project: Project) -> None:
         raise RunActiveError(run.name, project.root.name)
 
 
-def _edit_name(name: str, language: str) -> str:
+def _edit_name(name: str) -> str:
     key = f"data.edit_{name}"
-    return t(key, language) if key in phrases() else name  # the command line has more kinds of edits
+    return t(key) if key in phrases() else name  # the command line has more kinds of edits
 
 
 def render(request: PanelRequest) -> str:
-    store, language = Store(request.project.dataset), request.language
+    store = Store(request.project.dataset)
     if not store.exists:
-        return note(t("data.no_clips", language))
+        return note(t("data.no_clips"))
     reasons = store.reasons()
     view, page = _page(request, store, reasons)
     last = editor.last_edit(store.folder)
-    undo = t("data.undo", language, what=_edit_name(last, language)) if last else ""
+    undo = t("data.undo", what=_edit_name(last)) if last else ""
     undo = button("undo", undo, "quiet", key="Ctrl Z") if undo else ""
     counts = {name: total.clips for name, total in store.totals().items()}
     counts |= {"unchecked": counts["kept"] - counts["approved"], "all": counts["kept"] + counts["excluded"]}
     opened = _editor(request, store, clip_render.place(page, request.text("clip")), undo)
     clips = (
-        clip_render.filters(view, counts, reasons, page, "" if opened else undo, language)
-        + clip_render.selected_actions(language)
-        + clip_render.rows(page, request.text("clip"), store.folder, language)
-        + clip_render.pager(page, language)
+        clip_render.filters(view, counts, reasons, page, "" if opened else undo)
+        + clip_render.selected_actions()
+        + clip_render.rows(page, request.text("clip"), store.folder)
+        + clip_render.pager(page)
     )
-    return html("clips.html", "sides", clip_render.repair(store, language) + clips, opened)
+    return html("clips.html", "sides", clip_render.repair(store) + clips, opened)
 
 
 def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:
     """Show the open clip and what can be done with it; without one, nothing."""
-    name, language = request.text("clip"), request.language
+    name = request.text("clip")
     clip = store.find([name]).get(name) if name else None
     is_open = request.text("of") == name
     if clip is None:
         is_lost = is_open and request.text("act") == "draft"
-        return message_box("warning", t("data.clip_is_gone", language), request.text("text")) if is_lost else ""
+        return message_box("warning", t("data.clip_is_gone"), request.text("text")) if is_lost else ""
     is_draft = request.text("act") == "draft" and is_open
     busy = runs.active_run(request.project, *WRITERS)
-    reason = t("data.clips_in_use_by_run", language, name=views.run_title(busy, language)) if busy else ""
+    reason = t("data.clips_in_use_by_run", name=views.run_title(busy)) if busy else ""
     draft = request.text("text") if is_draft else clip.text
     is_overtaken = is_open and request.is_overtaken("text", clip.text)
-    box = views.text_area("text", t("data.clip_text", language), "", clip.text, f"{clip.id} {request.text('kept')}") + (
-        views.conflict("text", clip.text, "save_text", language) if is_overtaken else ""
+    box = views.text_area("text", t("data.clip_text"), "", clip.text, f"{clip.id} {request.text('kept')}") + (
+        views.conflict("text", clip.text, "save_text") if is_overtaken else ""
     )
-    return clip_render.editor(clip, store.following(clip), draft, box, store.folder, language, reason, place, undo)
+    return clip_render.editor(clip, store.following(clip), draft, box, store.folder, reason, place, undo)

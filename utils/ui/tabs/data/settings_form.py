@@ -89,7 +89,7 @@ def _shown(act: Callable[[PanelRequest], Mapping[str, str]]) -> Callable[[PanelR
         try:
             return act(request)
         except AmharicTtsError as error:
-            return {"message": message_box("error", *describe_problems(error, request.language))}
+            return {"message": message_box("error", *describe_problems(error))}
 
     return safe
 
@@ -105,8 +105,8 @@ def _refilter(request: PanelRequest, *, apply: bool) -> Mapping[str, str]:
         "data.restored_count": changes.count(("excluded", "kept")),
         "data.in_use_count": len(plan.kept),
     }
-    done = t("data.changes_applied" if apply else "data.preview_only", request.language)
-    sentences = (t(key, request.language, count=count) for key, count in counts.items())
+    done = t("data.changes_applied" if apply else "data.preview_only")
+    sentences = (t(key, count=count) for key, count in counts.items())
     return {"message": message_box("success", *sentences, done)}
 
 
@@ -116,9 +116,9 @@ def _command(request: PanelRequest) -> Mapping[str, str]:
 
 
 def _render_tools(request: PanelRequest) -> str:
-    language, command = request.language, request.text("command")
+    command = request.text("command")
     can_filter = Store(request.project.dataset).exists
-    filters = views.buttons("data", ("preview_filters", "rerun_filters") if can_filter else (), language)
-    buttons = views.row(filters, views.buttons("common", ("show_command",), language))
+    filters = views.buttons("data", ("preview_filters", "rerun_filters") if can_filter else ())
+    buttons = views.row(filters, views.buttons("common", ("show_command",)))
     content = buttons + request.text("message") + (html("views.html", "code", command) if command else "")
-    return views.details(t("data.tools", language), content, "more-tools")
+    return views.details(t("data.tools"), content, "more-tools")

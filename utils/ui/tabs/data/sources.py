@@ -19,7 +19,7 @@ from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import LANGUAGE, describe_error, t
 from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
@@ -52,50 +52,48 @@ def build_sources(page: PageContext) -> None:
         return [None, panel.show(request, _upload(request, files or []))]
 
     frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    files.upload(upload, [files, *panel.inputs], [files, panel.html], **frame)
+    files.upload(upload, [files, *panel.inputs, page.language], [files, panel.html], **frame)
 
 
 def _render(request: PanelRequest) -> str:
-    project, language = request.project, request.language
-    entered = text_field(
-        "link", t("data.path", language), t("data.path_hint", language), data_key=request.text("added") or "-"
-    )
-    buttons = [button("add", t("data.add", language))]
+    project = request.project
+    entered = text_field("link", t("data.path"), t("data.path_hint"), data_key=request.text("added") or "-")
+    buttons = [button("add", t("data.add"))]
     if not uploads.read_inputs(project):
-        buttons.append(button("sample", t("data.use_sample", language), "primary"))
-    return row(entered, *buttons) + request.text("message") + render.sources(project, language)
+        buttons.append(button("sample", t("data.use_sample"), "primary"))
+    return row(entered, *buttons) + request.text("message") + render.sources(project)
 
 
 def _welcome(request: PanelRequest) -> str:
     """Say what will appear, while there is nothing."""
     if uploads.read_inputs(request.project) or Store(request.project.dataset).exists:
         return ""
-    return html("page.html", "welcome", *(t(f"data.welcome{end}", request.language) for end in ("", "_text")))
+    return html("page.html", "welcome", *(t(f"data.welcome{end}") for end in ("", "_text")))
 
 
 def _upload(request: PanelRequest, files: list[str]) -> Mapping[str, Any]:
     """Store files; with a list among them they are a dataset of their own."""
     kind = uploads.LISTS if any(uploads.is_list(Path(file)) for file in files) else uploads.UPLOADS
     saved = uploads.save_uploads(request.project, files, kind)
-    added = render.understood(saved.names, request.language)
-    errors = (describe_error(error, request.language) for error in saved.errors)
+    added = render.understood(saved.names)
+    errors = (describe_error(error) for error in saved.errors)
     return {"message": message_box("success", added) + message_box("error", *errors)}
 
 
 def _add(request: PanelRequest) -> Mapping[str, Any]:
     """Add a link or a path, and show what is there."""
-    text, language = request.text("link").strip(), request.language
+    text = request.text("link").strip()
     try:
         if not text:
             raise InputError("nothing_entered")
         names = uploads.split_inputs(text)
         spoken = read_language(request.project.dataset)
-        looks = (uploads.preview(name, language, spoken=spoken) for name in names)
-        found = "".join(dict.fromkeys(render.preview(look, language) for look in looks))
+        looks = (uploads.preview(name, LANGUAGE.get(), spoken=spoken) for name in names)
+        found = "".join(dict.fromkeys(render.preview(look) for look in looks))
         uploads.add_input(request.project, text)
     except AmharicTtsError as error:  # what was entered stays, to be corrected
-        return {"message": error_box(error, language)}
-    return {"message": message_box("success", render.understood(names, language)) + found, "added": text}
+        return {"message": error_box(error)}
+    return {"message": message_box("success", render.understood(names)) + found, "added": text}
 
 
 def _remove(request: PanelRequest) -> Mapping[str, Any]:
@@ -104,13 +102,13 @@ def _remove(request: PanelRequest) -> Mapping[str, Any]:
         uploads.remove_uploads(request.project, [name], kind)
     else:
         uploads.remove_input(request.project, name)
-    return {"message": message_box("success", t("data.source_removed", request.language, name=name))}
+    return {"message": message_box("success", t("data.source_removed", name=name))}
 
 
 def _too_large(request: PanelRequest, limit: int) -> Mapping[str, Any]:
     """Refuse a file as the browser did, in plain words."""
     error = InputError("too_large", request.text("name"), views.gigabytes(limit))
-    return {"message": error_box(error, request.language)}
+    return {"message": error_box(error)}
 
 
 def _use_sample(request: PanelRequest) -> Mapping[Any, Any]:
@@ -118,7 +116,7 @@ def _use_sample(request: PanelRequest) -> Mapping[Any, Any]:
     uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
     if not Store(made.dataset).exists:
         runs.start(VERB, read_settings({}, made), made)
-    notify(t("project.sample_ready", request.language))
+    notify(t("project.sample_ready"))
     return {request.page.project: open_update(request.page, made.root.name)}
 
 
@@ -142,7 +140,7 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
 
     def undo(request: PanelRequest) -> Mapping[Any, Any]:
         take = voice_recordings.undo_last(request.project.recordings)
-        notify(t("data.take_removed", request.language, name=take.path.stem))
+        notify(t("data.take_removed", name=take.path.stem))
         return {"prompt": take.text, "is_saved": False, "take": "", microphone: None}
 
     actions: dict[str, Callable[[PanelRequest], Mapping[Any, Any] | None]] = {
@@ -167,44 +165,44 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         try:
             return [gr.skip(), panel.show(request, _save_take(request, Path(path)))]
         except AmharicTtsError as error:  # the sentence stays for another try
-            reason = t("data.take_rejected", request.language, reason=describe_error(error, request.language))
+            reason = t("data.take_rejected", reason=describe_error(error))
             return [None, panel.show(request, {"take": message_box("error", reason)})]
 
     frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}  # in the queue, to show errors
-    section.expand(begin, panel.inputs, panel.html, **RAW_INPUTS, **frame)
-    microphone.stop_recording(save, [microphone, *panel.inputs], [microphone, panel.html], **frame)
+    section.expand(begin, [*panel.inputs, page.language], panel.html, **RAW_INPUTS, **frame)
+    microphone.stop_recording(save, [microphone, *panel.inputs, page.language], [microphone, panel.html], **frame)
 
 
 def _next_sentence(request: PanelRequest, skipped: list[str]) -> Mapping[str, Any]:
     prompt = voice_recordings.next_sentence(_read_sentences(request.project), skipped)
-    done = "" if prompt else message_box("success", t("data.all_prompts_read", request.language))
+    done = "" if prompt else message_box("success", t("data.all_prompts_read"))
     return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done}
 
 
 def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
-    rate, language = audio.probe(path).rate, request.language
+    rate = audio.probe(path).rate
     take = voice_recordings.save_take(
         request.project.recordings, request.text("sentence"), audio.load(path, rate), rate
     )
     uploads.add_input(request.project, uploads.project_input(uploads.TAKES))
-    saved = t("data.take_saved", language, name=take.path.stem, seconds=f"{take.seconds:.1f}")
-    warning = message_box("warning", t("data.too_loud", language) if take.is_too_loud else "")
+    saved = t("data.take_saved", name=take.path.stem, seconds=f"{take.seconds:.1f}")
+    warning = message_box("warning", t("data.too_loud") if take.is_too_loud else "")
     return {"is_saved": True, "take": message_box("success", saved) + warning}
 
 
 def _render_recording(request: PanelRequest) -> str:
-    takes, language = voice_recordings.takes(request.project.recordings), request.language
+    takes = voice_recordings.takes(request.project.recordings)
     prompt = request.text("prompt")
-    label, hint = (t(key, language) for key in ("data.prompt", "data.prompt_hint"))
+    label, hint = (t(key) for key in ("data.prompt", "data.prompt_hint"))
     sentence = views.text_area("sentence", label, hint, prompt, prompt or "-")
     actions = {"next": not prompt or bool(request.fields.get("is_saved")), "skip": bool(prompt), "undo": bool(takes)}
     buttons = (
-        button(action, t(f"data.{action}_sentence", language), "primary" * (action == "next"))
+        button(action, t(f"data.{action}_sentence"), "primary" * (action == "next"))
         for action, is_possible in actions.items()
         if is_possible
     )
-    progress = render.recording_progress(voice_recordings.progress(takes), language)
-    return note(t("data.recording_hint", language)) + sentence + request.text("take") + row(*buttons) + progress
+    progress = render.recording_progress(voice_recordings.progress(takes))
+    return note(t("data.recording_hint")) + sentence + request.text("take") + row(*buttons) + progress
 
 
 def _read_sentences(project: Project) -> list[str]:

@@ -79,7 +79,7 @@ def render_fit(request: PanelRequest) -> str:
     if share is None or (share > 0 if wants_ethiopic else share < SOME_ETHIOPIC):
         return ""
     key = "data.texts_not_ethiopic" if wants_ethiopic else "data.texts_ethiopic"
-    return message_box("warning", t(key, request.language, name=name))
+    return message_box("warning", t(key, name=name))
 
 
 def build_summary(page: PageContext) -> None:
@@ -87,18 +87,18 @@ def build_summary(page: PageContext) -> None:
     background = BackgroundCounts()
 
     def show(request: PanelRequest) -> str:
-        store, language = Store(request.project.dataset), request.language
+        store = Store(request.project.dataset)
         if not store.exists:
             return ""
-        summary = render.summary(store.totals(), store.count_recordings(), language)
-        following = next_button("training-tab", "steps.next_train", language)
+        summary = render.summary(store.totals(), store.count_recordings())
+        following = next_button("training-tab", "steps.next_train")
         counts = background.latest(store)
-        usage = render.ledger(counts.account, language) if counts else note(t("data.counting", language))
-        found = render.statistics(counts.statistics, language) if counts else ""
+        usage = render.ledger(counts.account) if counts else note(t("data.counting"))
+        found = render.statistics(counts.statistics) if counts else ""
         return (
             html("dataset.html", "summary", summary, following)
-            + views.details(t("data.audio_usage", language), usage, "audio-usage")
-            + (views.details(t("data.statistics", language), found, "statistics") if found else "")
+            + views.details(t("data.audio_usage"), usage, "audio-usage")
+            + (views.details(t("data.statistics"), found, "statistics") if found else "")
         )
 
     Panel(page, "summary", show, {})
@@ -117,12 +117,12 @@ def build_step(page: PageContext) -> gr.Button:
     advanced.connect()
 
     @show_errors
-    def prepare(project: str, settings: Values | None, language: str) -> tuple[Any, ...]:
+    def prepare(project: str, settings: Values | None) -> tuple[Any, ...]:
         try:
             config = read_settings(settings or {}, page.open(project))
-            return *panel.started(lambda opened: runs.start(VERB, config, opened), project, language), ""
+            return *panel.started(lambda opened: runs.start(VERB, config, opened), project), ""
         except AmharicTtsError as error:  # names every field that is wrong, next to the button
-            return gr.skip(), message_box("error", *describe_problems(error, language))
+            return gr.skip(), message_box("error", *describe_problems(error))
 
     inputs = [page.project, form.widget, page.language]
     options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None, **RAW_INPUTS}

@@ -10,7 +10,6 @@ from pathlib import Path
 import gradio as gr
 
 from utils.config.flags import command_line
-from utils.core import wording
 from utils.core.events import read_tail
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
@@ -19,7 +18,7 @@ from utils.studio import batch_speech, comparisons, tasks
 from utils.studio.facts import UsageError
 from utils.studio.models import list_models
 from utils.ui import views
-from utils.ui.i18n import t
+from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
 from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.inference.context import SAMPLES, Context, config, uploaded_file
@@ -65,10 +64,9 @@ def build_file(context: Context) -> None:
         tasks.start(FILE, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
-        language = request.language
-        row = views.row(format_field(language, ".wav"), views.button("speak", t("inference.speak_file", language)))
+        row = views.row(format_field(".wav"), views.button("speak", t("inference.speak_file")))
         status = task_status(FILE, request, lambda run: read_tail(run.log).strip())
-        about = note(t("inference.file_about", language))
+        about = note(t("inference.file_about"))
         return about + row + status + archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
 
     inputs = {"file": file, **context.inputs}
@@ -90,23 +88,21 @@ def build_compare(context: Context) -> None:
         tasks.start(COMPARISON, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
-        language, name = request.language, selected(request)
-        boxes = [
-            views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output), language)
-        ]
-        hints = [t(f"inference.{key}_hint", language) for key in ("models_to_compare", "comparison_sentences")]
+        name = selected(request)
+        boxes = [views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output))]
+        hints = [t(f"inference.{key}_hint") for key in ("models_to_compare", "comparison_sentences")]
         text = views.element("textarea", "", text="\n".join(SAMPLES), name="sentences", rows=4)
         models = views.element("div", "".join(boxes), class_="scroll boxes", tabindex="0")
-        html = note(hints[0]) + models + views.field(t("inference.comparison_sentences", language), text, hints[1])
-        html += views.row(views.button("compare", t("inference.compare", language)))
-        done = t("inference.comparison_ready", language)
+        html = note(hints[0]) + models + views.field(t("inference.comparison_sentences"), text, hints[1])
+        html += views.row(views.button("compare", t("inference.compare")))
+        done = t("inference.comparison_ready")
         html += task_status(COMPARISON, request, lambda _: done)
         if not name:
             return html
         choices = [(each, each) for each in comparisons.names(request.project)]
-        title, hint = (t(f"inference.{key}", language) for key in ("comparison", "comparison_hint"))
+        title, hint = (t(f"inference.{key}") for key in ("comparison", "comparison_hint"))
         html += views.select_field("comparison", title, choices, hint, name, data_act="show")
-        return html + report_html(comparisons.load_report(request.project, name), language)
+        return html + report_html(comparisons.load_report(request.project, name))
 
     actions = {"compare": compare, "show": lambda _: None, **stop_action(COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
@@ -118,24 +114,23 @@ def selected(request: PanelRequest) -> str:
     return request.text("comparison") if request.text("comparison") in names else next(iter(names), "")
 
 
-def report_html(report: EvaluationReport, language: str) -> str:
+def report_html(report: EvaluationReport) -> str:
     """Show each sentence with a player for each model."""
     spoken = {(one.text, one.checkpoint): one for one in report.utterances}
     texts = dict.fromkeys(one.text for one in sorted(report.utterances, key=lambda one: one.sentence))
     rows = [
-        [text, *(_cell(spoken.get((text, name)), report.folder, name, language) for name in report.checkpoints)]
-        for text in texts
+        [text, *(_cell(spoken.get((text, name)), report.folder, name) for name in report.checkpoints)] for text in texts
     ]
-    medians: list[str] = [cell(t("inference.real_time_factor", language), classes="mark")]
+    medians: list[str] = [cell(t("inference.real_time_factor"), classes="mark")]
     medians += [_factor(summary(report.of(name))["real_time_factor"]) for name in report.checkpoints]
-    titles = [t("inference.sentence", language), *report.checkpoints]
-    return table(titles, [*rows, medians]) + "".join(note(wording.describe(each, language)) for each in report.notes)
+    titles = [t("inference.sentence"), *report.checkpoints]
+    return table(titles, [*rows, medians]) + "".join(note(describe(each)) for each in report.notes)
 
 
-def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str, language: str) -> str:
+def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str) -> str:
     if utterance is None or not utterance.wav:
-        return wording.explain(utterance.error, language) if utterance and utterance.error else "–"
-    flags = [message_box("warning", flag.text(language)) for flag in utterance.flags]
+        return describe_error(utterance.error) if utterance and utterance.error else "–"
+    flags = [message_box("warning", flag.text(LANGUAGE.get())) for flag in utterance.flags]
     sound = views.hear(folder / utterance.wav, f"{name}: {utterance.text}")
     return views.html_cell(sound + note(_factor(utterance.real_time_factor)) + "".join(flags))
 
@@ -168,13 +163,12 @@ def build_export(context: Context) -> None:
         tasks.start(DATASET, words, request.project)
 
     def render(request: PanelRequest) -> str:
-        language = request.language
-        done = t("inference.exported", language)
-        half = views.check("half", t("inference.half_precision", language), checked=True)
-        buttons = views.buttons("inference", ("export_model", "export_dataset"), language)
-        html = note(t("inference.export_about", language)) + views.row(half, buttons)
+        done = t("inference.exported")
+        half = views.check("half", t("inference.half_precision"), checked=True)
+        buttons = views.buttons("inference", ("export_model", "export_dataset"))
+        html = note(t("inference.export_about")) + views.row(half, buttons)
         html += "".join(task_status(kind, request, lambda _: done) for kind in (MODEL, DATASET))
-        return html + (archives(request.project.exports.glob("*.zip")) or note(t("inference.no_exports", language)))
+        return html + (archives(request.project.exports.glob("*.zip")) or note(t("inference.no_exports")))
 
     def stop(request: PanelRequest) -> None:
         for kind in (MODEL, DATASET):

@@ -76,6 +76,6 @@ def uploaded_file(request: PanelRequest, name: str) -> Path:
     return path
 
 
-def shown_error(error: BaseException, language: str) -> str:
+def shown_error(error: BaseException) -> str:
     """Show an error where it happened; internal errors also go to the log."""
-    return error_box(log_internal(error), language)
+    return error_box(log_internal(error))

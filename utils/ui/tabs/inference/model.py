@@ -7,10 +7,8 @@ from typing import Any
 import gradio as gr
 
 from utils.config import SEPARATOR
-from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.languages import find
-from utils.core.wording import describe
 from utils.dataset.store import Store
 from utils.speech.session import ActiveModel, SpeechSession
 from utils.studio import reference_clips
@@ -18,7 +16,7 @@ from utils.studio.models import ListedModel, list_models, preferred_model, token
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest, notify, show_errors
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import cards, message_box, note
@@ -39,21 +37,21 @@ def build_model(context: Context) -> None:
             pass
 
     def render(request: PanelRequest) -> str:
-        model, language = request.text("model"), request.language
-        reason, preview = t("inference.no_model", language), ""
+        model = request.text("model")
+        reason, preview = t("inference.no_model"), ""
         if model:
             try:
-                reason, preview = "", describe_reading(tokenizer_of(model), language)
+                reason, preview = "", describe_reading(tokenizer_of(model))
             except AmharicTtsError as error:
-                reason = describe_error(error, language)
+                reason = describe_error(error)
         can = {
             "load": bool(model) and not session.loading,
             "unload": session.loaded is not None and not session.loading and not session.users,
         }
-        buttons = views.buttons("inference", (action for action in can if can[action]), language)
-        card = model_html(session, model, language, preview)
+        buttons = views.buttons("inference", (action for action in can if can[action]))
+        card = model_html(session, model, preview)
         card = html("speech.html", "card", card, views.row(buttons))
-        return note(reason) + views.details(t("inference.model_in_memory", language), card, "model-details")
+        return note(reason) + views.details(t("inference.model_in_memory"), card, "model-details")
 
     actions = {"load": load, "unload": lambda _: session.unload()}
     Panel(context.page, "model-panel", render, actions, reads=context.inputs)
@@ -63,113 +61,111 @@ def build_card(context: Context) -> None:
     """Show who will speak: the model, what it learned from, and its reference to listen to."""
 
     def render(request: PanelRequest) -> str:
-        language, chosen = request.language, request.text("model")
+        chosen = request.text("model")
         model = next((item for item in list_models(request.page.output) if str(item.path) == chosen), None)
         if model is None:
             return ""
-        parts = [t(KINDS[model.kind], language)]
+        parts = [t(KINDS[model.kind])]
         about = read_about(model.path)
         if step := about.get("step"):
-            parts.append(f"{t('common.step', language)} {step}")
+            parts.append(f"{t('common.step')} {step}")
         if model.path.is_relative_to(request.page.output):
             folder = request.page.output / model.path.relative_to(request.page.output).parts[0]
             project = Project(folder)
             store = Store(project.dataset)
-            parts += [views.duration(store.totals()["train"].seconds, language)] if store.exists else []
+            parts += [views.duration(store.totals()["train"].seconds)] if store.exists else []
             similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
-            parts += [t("inference.similarity", language, value=f"{similarity:.2f}")] if similarity is not None else []
+            parts += [t("inference.similarity", value=f"{similarity:.2f}")] if similarity is not None else []
         if model.eval_loss is not None:
-            parts.append(t("common.evaluation_loss", language, loss=f"{model.eval_loss:.2f}"))
+            parts.append(t("common.evaluation_loss", loss=f"{model.eval_loss:.2f}"))
         reference = model.path / REFERENCE_FILE
-        sound = views.hear(reference, t("data.play", language)) if reference.is_file() else ""
+        sound = views.hear(reference, t("data.play")) if reference.is_file() else ""
         return html("speech.html", "voice", model.name[:1].upper(), model.name, " · ".join(parts), sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
 
 
 def picker_state(
-    context: Context, project: Project, models: list[ListedModel], model: str, seen: Mapping[str, Any], language: str
+    context: Context, project: Project, models: list[ListedModel], model: str, seen: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return updates for the choices of models and voices.
 
     A model that the page selected itself gives way to one of the open project, and that one to the finished model.
     """
-    picker: dict[str, Any] = {"choices": model_choices(models, language)}
+    picker: dict[str, Any] = {"choices": model_choices(models)}
     if not model or seen.get("model", {}).get("value") == model:
         model = picker["value"] = preferred_model(models, project.root, model)
     loaded = context.session.loaded
     voices = reference_clips.choices(project, loaded.synthesizer.voices() if loaded else ())
-    choices = [(t("inference.model_voice", language), ""), *voices]
+    choices = [(t("inference.model_voice"), ""), *voices]
     return {"model": picker, "speak": {"visible": bool(model)}, "reference": {"choices": choices}}
 
 
-def model_choices(models: list[ListedModel], language: str) -> list[tuple[str, str]]:
-    return [(_title(model, language), str(model.path)) for model in models]
+def model_choices(models: list[ListedModel]) -> list[tuple[str, str]]:
+    return [(_title(model), str(model.path)) for model in models]
 
 
-def _title(model: ListedModel, language: str) -> str:
-    parts = [model.name, t(KINDS[model.kind], language)]
+def _title(model: ListedModel) -> str:
+    parts = [model.name, t(KINDS[model.kind])]
     if model.eval_loss is not None:
-        parts.append(t("common.evaluation_loss", language, loss=f"{model.eval_loss:.4f}"))
+        parts.append(t("common.evaluation_loss", loss=f"{model.eval_loss:.4f}"))
     return " · ".join([*parts, views.gigabytes(model.size), *(["★"] if model.is_best else [])])
 
 
-def model_html(session: SpeechSession, selected: str, language: str, preview: str = "") -> str:
+def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:
     """Show what is in memory, and how the selected model reads text."""
     parts, loaded = [], session.loaded
     if session.loading:
-        parts.append(views.progress(t("inference.loading_model", language)))
+        parts.append(views.progress(t("inference.loading_model")))
     if loaded:
-        parts.append(_card(loaded, session.users, language))
+        parts.append(_card(loaded, session.users))
     elif not session.loading:
-        parts.append(note(t("inference.no_model_loaded", language)))
+        parts.append(note(t("inference.no_model_loaded")))
     is_other = loaded is None or loaded.choice[0] != selected
     if loaded and selected and is_other:
-        parts.append(note(t("inference.other_model_selected", language)))
+        parts.append(note(t("inference.other_model_selected")))
     if preview and is_other:
-        parts.append(cards({"inference.chosen_model_reads": preview}, language))
+        parts.append(cards({"inference.chosen_model_reads": preview}))
     return "".join(parts)
 
 
-def _card(loaded: ActiveModel, users: int, language: str) -> str:
+def _card(loaded: ActiveModel, users: int) -> str:
     model, precision = loaded.synthesizer.model, loaded.synthesizer.precision
     memory = f"{loaded.gib:.2f} GiB"
     if loaded.gpu_gib > 0.005:
-        memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu', language)})"
-    took = t("inference.loaded_in", language, seconds=f"{loaded.seconds:.1f}")
-    gpt, vocoder = (describe(reason, language) for reason in (precision.gpt_reason, precision.vocoder_reason))
-    sound = f"{t('inference.sound', language)} {precision.vocoder}: {vocoder}"
+        memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu')})"
+    took = t("inference.loaded_in", seconds=f"{loaded.seconds:.1f}")
+    gpt, vocoder = (describe(reason) for reason in (precision.gpt_reason, precision.vocoder_reason))
+    sound = f"{t('inference.sound')} {precision.vocoder}: {vocoder}"
     about = model.about
     training = [str(about["run"])] if about.get("run") else []
     if about.get("step") is not None:
-        training.append(f"{t('common.step', language)} {about['step']}")
+        training.append(f"{t('common.step')} {about['step']}")
     if isinstance(loss := about.get("eval_loss"), int | float):
-        training.append(t("common.evaluation_loss", language, loss=f"{loss:.4f}"))
+        training.append(t("common.evaluation_loss", loss=f"{loss:.4f}"))
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
         "inference.computes_on": f"{precision.device} · GPT {precision.gpt}: {gpt} · {sound}",
-        "inference.input": describe_reading(model.tokenizer, language),
+        "inference.input": describe_reading(model.tokenizer),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
         "common.training": " · ".join(training),
-        "common.in_use": t("inference.users_now", language, count=users) if users else "",
+        "common.in_use": t("inference.users_now", count=users) if users else "",
     }
     known = {name: value for name, value in rows.items() if value}
-    return cards(known, language) + message_box(
-        "warning", *(wording.describe(notice, language) for notice in model.notices), aloud=False
-    )
+    return cards(known) + message_box("warning", *(describe(notice) for notice in model.notices), aloud=False)
 
 
-def describe_reading(tokenizer: Tokenizer, language: str) -> str:
+def describe_reading(tokenizer: Tokenizer) -> str:
     """Describe how a model reads its added language, from its metadata."""
     settings = tokenizer.settings
     if settings is None:
-        return t("inference.published_languages", language)
-    parts = [find(settings.language).native_name, t(f"inference.mode_{settings.mode}", language)]
+        return t("inference.published_languages")
+    parts = [find(settings.language).native_name, t(f"inference.mode_{settings.mode}")]
     if settings.mode != "fidel":
-        backend = t(f"inference.backend_{settings.backend}", language)
-        parts.append(f"{t('inference.amharic_g2p', language)}: {backend}")
+        backend = t(f"inference.backend_{settings.backend}")
+        parts.append(f"{t('inference.amharic_g2p')}: {backend}")
     if settings.overrides:
-        parts.append(t("inference.lexicon_size", language, count=len(settings.overrides)))
+        parts.append(t("inference.lexicon_size", count=len(settings.overrides)))
     return " · ".join(parts)
 
 
@@ -181,7 +177,7 @@ def build_voice(context: Context) -> None:
     page, picker = context.page, context.reference
 
     @show_errors
-    def add_clips(paths: Sequence[str] | str | None, project: str, language: str) -> Any:  # noqa: ANN401, ARG001  # an update
+    def add_clips(paths: Sequence[str] | str | None, project: str) -> Any:  # noqa: ANN401  # an update
         opened, paths = page.open(project), [paths] if isinstance(paths, str) else paths or []
         added = [reference_clips.add(opened, Path(path)) for path in paths]
         return reference_clips.join_reference(added) if added else gr.skip()
@@ -197,7 +193,7 @@ def build_voice(context: Context) -> None:
 
     def save(request: PanelRequest) -> dict[Any, Any]:
         reference = reference_clips.save_voice(request.project, request.text("voice"), request.text("reference"))
-        notify(t("inference.voice_saved", request.language, name=request.text("voice")))
+        notify(t("inference.voice_saved", name=request.text("voice")))
         return {picker: reference}
 
     actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save}
@@ -222,23 +218,23 @@ def build_voice(context: Context) -> None:
 
 def voice_html(request: PanelRequest) -> str:
     """Offer the selected clips for listening, say how good they are, and let the voice be saved under a name."""
-    language, reference = request.language, request.text("reference")
+    reference = request.text("reference")
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     html = ""
     for path in (path for path in paths if path.is_absolute() and path.is_file()):
         html += views.hear(path, path.name, path.name) if path.is_relative_to(request.page.output) else ""
-        html += message_box("success", f"{path.name}: {reference_clips.describe(path, language)}", aloud=False)
+        html += message_box("success", f"{path.name}: {reference_clips.describe(path, LANGUAGE.get())}", aloud=False)
     if html:
-        name = views.text_field("voice", t("inference.voice_name", language), t("inference.voice_name_hint", language))
-        html += views.row(name, views.button("save_voice", t("inference.save_voice", language)))
+        name = views.text_field("voice", t("inference.voice_name"), t("inference.voice_name_hint"))
+        html += views.row(name, views.button("save_voice", t("inference.save_voice")))
     clips = [
-        views.check(f"clip-{number}", clip.title(request.language)) for number, clip in enumerate(scored_clips(request))
+        views.check(f"clip-{number}", clip.title(LANGUAGE.get())) for number, clip in enumerate(scored_clips(request))
     ]
     if clips:
         boxes = views.element("div", "".join(clips), class_="scroll boxes", tabindex="0")
-        return html + boxes + views.row(views.button("use_clips", t("inference.use_clips", language)))
-    button = views.button("find_clips", t("inference.find_clips", language))
-    return html + note(t("inference.dataset_clips_hint", language)) + views.row(button)
+        return html + boxes + views.row(views.button("use_clips", t("inference.use_clips")))
+    button = views.button("find_clips", t("inference.find_clips"))
+    return html + note(t("inference.dataset_clips_hint")) + views.row(button)
 
 
 def scored_clips(request: PanelRequest) -> list[reference_clips.ScoredClip]:

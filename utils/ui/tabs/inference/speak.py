@@ -13,20 +13,20 @@ from utils.studio.paths import Project
 from utils.studio.takes import TakeRecorder
 from utils.ui import views
 from utils.ui.i18n import labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
 from utils.ui.tabs.inference.context import Context, config, shown_error, visitor
 from utils.ui.views import message_box
 
 SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of the audio that was spoken before
 
 
-def progress(recorder: TakeRecorder, seconds: float, stage: str, language: str) -> str:
+def progress(recorder: TakeRecorder, seconds: float, stage: str) -> str:
     """Show how far a request is; before it starts, the stage."""
     if recorder.started is None:
-        return views.timed_progress(t(stage, language), seconds, language)
+        return views.timed_progress(t(stage), seconds)
     done, total = len(recorder.sentences), recorder.started.total
-    sentence = t("inference.sentences_progress", language, step=done, total=total)
-    return views.timed_progress(sentence, recorder.took, language, done, total)
+    sentence = t("inference.sentences_progress", step=done, total=total)
+    return views.timed_progress(sentence, recorder.took, done, total)
 
 
 def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
@@ -44,7 +44,8 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     options: dict[str, Any] = {"type": "filepath", "interactive": False, "buttons": []}
     audio = gr.Audio(label=t("inference.result"), elem_id="take-sound", **options)
 
-    def say(  # noqa: PLR0913, PLR0917  # the names of the fields in the API
+    @show_errors
+    def say(  # the names of the fields in the API
         request: gr.Request,
         text: str | None,
         stream: object,
@@ -52,10 +53,9 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
         reference: str | None,
         settings: dict[str, Any] | None,
         project: str,
-        language: str,
     ) -> Iterator[tuple[Any, ...]]:
         values = {"model": model, "reference": reference, "settings": settings}
-        yield from follow(context, visitor(request), project, text or "", values, language, is_streamed=bool(stream))
+        yield from follow(context, visitor(request), project, text or "", values, is_streamed=bool(stream))
 
     def stop_speaking(request: gr.Request) -> None:
         context.session.cancel(visitor(request))
@@ -78,11 +78,11 @@ def _update(status: str, chunk: object = None, chosen: object = None, audio: obj
 
 
 def follow(
-    context: Context, owner: str, project: str, text: str, values: dict[str, Any], language: str, *, is_streamed: bool
+    context: Context, owner: str, project: str, text: str, values: dict[str, Any], *, is_streamed: bool
 ) -> Iterator[tuple[Any, ...]]:
     """Speak a text until it ends or is stopped, and save what was spoken as a take."""
     # The take that was shown before gives way to the new one.
-    yield _update(views.progress(t("inference.waiting", language)), "", "", gr.update(value=None))
+    yield _update(views.progress(t("inference.waiting")), "", "", gr.update(value=None))
     try:
         opened, settings = context.page.open(project), config(values)
         voices, function = (
@@ -97,19 +97,19 @@ def follow(
             chunk = recorder.player_json() if recorder.chunks > sent else None
             sent = recorder.chunks
             stage = "inference.loading_model" if context.session.loading else "inference.waiting"
-            yield _update(progress(recorder, request.seconds, stage, language), chunk)
-        yield _save(opened, recorder, language)
+            yield _update(progress(recorder, request.seconds, stage), chunk)
+        yield _save(opened, recorder)
     except Exception as error:  # noqa: BLE001  # shown
-        yield _update(shown_error(error, language))
+        yield _update(shown_error(error))
 
 
-def _save(project: Project, recorder: TakeRecorder, language: str) -> tuple[Any, ...]:
+def _save(project: Project, recorder: TakeRecorder) -> tuple[Any, ...]:
     recorded = recorder.take()
     if recorded is None or not recorded.samples.size:
-        return _update(message_box("warning", t("inference.stopped_empty", language)))
+        return _update(message_box("warning", t("inference.stopped_empty")))
     take = takes.save(project, *recorded)
-    sentence = t("inference.spoken", language, seconds=f"{take.seconds:.1f}", took=f"{take.took:.1f}")
+    sentence = t("inference.spoken", seconds=f"{take.seconds:.1f}", took=f"{take.took:.1f}")
     if take.unfinished:
-        sentence = t("inference.stopped_kept", language)
+        sentence = t("inference.stopped_kept")
     path = takes.take_folder(project, take.name) / takes.AUDIO
     return _update(message_box("success", sentence), None, take.name, str(path))

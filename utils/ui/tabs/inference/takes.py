@@ -7,7 +7,6 @@ from typing import Any
 
 import gradio as gr
 
-from utils.core import wording
 from utils.media.encoding import AUDIO_FORMATS, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import WordsFound
@@ -17,7 +16,7 @@ from utils.studio.paths import Project
 from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import t
+from utils.ui.i18n import LANGUAGE, describe, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
 from utils.ui.run_panel import working
 from utils.ui.tabs.inference.context import Context, config
@@ -44,12 +43,12 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
             selected = name if name in names else next(iter(names), "")
             fresh = {"sentence": "", "first": "", "made": ""}
             sound = sound_of(request.project, selected)
-            return {chosen: selected, player: sound, **fresh, "said": t(say, request.language)}
+            return {chosen: selected, player: sound, **fresh, "said": t(say)}
 
         return act
 
     def reuse(request: PanelRequest) -> dict[Any, Any]:
-        return {reused: f"{request.text('take')} {time.time()}", "said": t("inference.take_reused", request.language)}
+        return {reused: f"{request.text('take')} {time.time()}", "said": t("inference.take_reused")}
 
     @show_errors
     def load_settings(project: str, name: str) -> tuple[Any, ...]:
@@ -74,7 +73,11 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
     }
     reused = gr.State("")  # take and time
     reused.change(
-        load_settings, [context.page.project, reused], [text, *context.inputs.values()], **RAW_INPUTS, **PRIVATE_EVENT
+        load_settings,
+        [context.page.project, reused, context.page.language],
+        [text, *context.inputs.values()],
+        **RAW_INPUTS,
+        **PRIVATE_EVENT,
     )
 
     def render(request: PanelRequest) -> str:
@@ -101,14 +104,14 @@ def convert(request: PanelRequest) -> dict[Any, Any]:
     return {"made": suffix}
 
 
-def format_field(language: str, chosen: str) -> str:
+def format_field(chosen: str) -> str:
     choices = [(_format_name(suffix), suffix) for suffix in FORMATS]
-    return views.select_field("format", t("inference.file_format", language), choices, chosen=chosen)
+    return views.select_field("format", t("inference.file_format"), choices, chosen=chosen)
 
 
 def take_html(request: PanelRequest) -> str:
     """Show the selected take: facts, files, and its sentences."""
-    name, language = request.text("take"), request.language
+    name = request.text("take")
     if name not in takes.names(request.project):
         return ""
     take = takes.load(request.project, name)
@@ -118,16 +121,14 @@ def take_html(request: PanelRequest) -> str:
     rows = html("speech.html", "sentences", name, [_sentence(request, take, *each) for each in numbered])
     turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}
     pages = [
-        views.button("sentence", t(key, language), first=start)
-        for key, start in turns.items()
-        if 0 <= start < len(take.pieces)
+        views.button("sentence", t(key), first=start) for key, start in turns.items() if 0 <= start < len(take.pieces)
     ]
-    return facts_html(take, language) + _downloads(request, take) + rows + views.row(*pages)
+    return facts_html(take) + _downloads(request, take) + rows + views.row(*pages)
 
 
 def _downloads(request: PanelRequest, take: Take) -> str:
     """Offer the files of a take in one menu; those in other formats are made when they are asked for."""
-    files, title = takes.files(request.project, take), t("inference.download", request.language)
+    files, title = takes.files(request.project, take), t("inference.download")
     links = [(views.file_url(path), path.name, _format_name(path.suffix), _is_made(request, path)) for path in files]
     missing = [suffix for suffix in FORMATS if suffix not in {path.suffix for path in files}]
     formats = [(suffix, _format_name(suffix)) for suffix in missing]
@@ -145,22 +146,22 @@ def _is_made(request: PanelRequest, path: Path) -> bool:
 def _sentence(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> dict[str, Any]:
     """Return what the template shows of a sentence: play, speak again, edit, warnings."""
     sound = takes.take_folder(request.project, take.name) / takes.AUDIO
-    language, is_open = request.language, request.text("sentence") == str(number)
+    is_open = request.text("sentence") == str(number)
     keys = {"play": "data.play", "again": "inference.speak_again", "edit": "inference.edit_sentence"}
     return {
         "number": number,
         "url": f"{views.file_url(sound)}#t={piece.start:.2f},{piece.start + piece.seconds:.2f}",
         "text": piece.reading.written,
-        "facts": _facts("", piece.tries, piece.seconds, piece.seed, language),
-        "flags": [flag.text(language) for flag in piece.flags],
-        "names": {name: f"{t(key, language)}: {number + 1}" for name, key in keys.items()},
+        "facts": _facts("", piece.tries, piece.seconds, piece.seed),
+        "flags": [flag.text(LANGUAGE.get()) for flag in piece.flags],
+        "names": {name: f"{t(key)}: {number + 1}" for name, key in keys.items()},
         "is_fixed": take.kind == "subtitles",
         "is_open": is_open,
         "editor": _editor(request, take, number, piece) if is_open and take.kind != "subtitles" else "",
     }
 
 
-def facts_html(take: Take, language: str) -> str:
+def facts_html(take: Take) -> str:
     rows = {
         "inference.model": take.model,
         "inference.voice": take.voice,
@@ -168,46 +169,44 @@ def facts_html(take: Take, language: str) -> str:
         "common.length": f"{take.seconds:.1f} s",
         "inference.real_time_factor": f"{take.real_time_factor:.2f}",
     }
-    shown = cards(rows, language)
+    shown = cards(rows)
     if take.unfinished:
-        shown += message_box("warning", t("inference.stopped_early_note", language))
+        shown += message_box("warning", t("inference.stopped_early_note"))
     if not take.flags and take.kind == "speech" and not take.unfinished:
-        shown += message_box("success", t("inference.checks_passed", language), aloud=False)
+        shown += message_box("success", t("inference.checks_passed"), aloud=False)
     checked = WordsFound.of(take.pieces)
     notes = [*take.notes, checked] if checked.total else take.notes
-    return shown + "".join(note(wording.describe(each, language)) for each in notes)
+    return shown + "".join(note(describe(each)) for each in notes)
 
 
 def history_html(request: PanelRequest) -> str:
     """Show the list of takes, newest first, and what can be done with the selected one."""
-    language, listed = request.language, takes.newest(request.project)
+    listed = takes.newest(request.project)
     can_undo, selected = bool(takes.deleted(request.project)), request.text("take")
     if not listed and not can_undo:
         return ""
-    choices = [(_take_title(take, language), take.name) for take in listed]
+    choices = [(_take_title(take), take.name) for take in listed]
     options: dict[str, Any] = {"chosen": selected, "size": min(8, len(choices) + 1), "data_act": "choose"}
-    parts = (
-        [views.select_field("take", t("inference.takes_newest_first", language), choices, **options)] if listed else []
-    )
+    parts = [views.select_field("take", t("inference.takes_newest_first"), choices, **options)] if listed else []
     can_change = any(take.name == selected for take in listed)
     keys = {"reuse": "inference.reuse", "delete": "inference.delete_take"} if can_change else {}
-    buttons = [views.button(action, t(key, language), take=selected) for action, key in keys.items()]
-    buttons += [views.button("undo", t("inference.undo_deletion", language))] if can_undo else []
+    buttons = [views.button(action, t(key), take=selected) for action, key in keys.items()]
+    buttons += [views.button("undo", t("inference.undo_deletion"))] if can_undo else []
     said = views.element("div", message_box("success", request.text("said")), id="takes-status")
-    return said + views.details(t("inference.takes", language), "".join(parts) + views.row(*buttons), "history")
+    return said + views.details(t("inference.takes"), "".join(parts) + views.row(*buttons), "history")
 
 
-def _take_title(take: Take, language: str) -> str:
+def _take_title(take: Take) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
-    stopped = t("inference.stopped_early", language) if take.unfinished else ""
-    facts = _facts(stopped, 1, take.seconds, take.settings.get("seed", 0), language)
-    warnings = f" · ! {t('inference.warnings', language, count=len(take.flags))}" if take.flags else ""
+    stopped = t("inference.stopped_early") if take.unfinished else ""
+    facts = _facts(stopped, 1, take.seconds, take.settings.get("seed", 0))
+    warnings = f" · ! {t('inference.warnings', count=len(take.flags))}" if take.flags else ""
     return f"{when} · {_shorten(take.text)} · {facts}{warnings}"
 
 
-def _facts(remark: str, tries: int, seconds: float, seed: object, language: str) -> str:
-    tried = t("inference.tries", language, count=tries) if tries > 1 else ""
-    parts = (f"{seconds:.1f} s", f"{t('inference.seed', language)} {seed}", remark, tried)
+def _facts(remark: str, tries: int, seconds: float, seed: object) -> str:
+    tried = t("inference.tries", count=tries) if tries > 1 else ""
+    parts = (f"{seconds:.1f} s", f"{t('inference.seed')} {seed}", remark, tried)
     return " · ".join(filter(None, parts))
 
 
@@ -239,7 +238,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
         for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
                 path.unlink(missing_ok=True)
-        said = t("inference.sentence_replaced", request.language)
+        said = t("inference.sentence_replaced")
         return {player: sound_of(request.project, take.name), "said": said}
 
     return {"again": again, "stop": stop, "accept": accept}
@@ -247,24 +246,24 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
 
 def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> str:
     """Show the text of a sentence to edit, and the newest attempt at it."""
-    language, written = request.language, piece.reading.written
+    written = piece.reading.written
     options = {"value": written, "data_of": f"{take.name} {number}", "name": "words", "rows": 2}
     text = views.element("textarea", "", text=written, **options)
-    shown = views.field(t("inference.sentence_text", language), text, t("inference.sentence_text_hint", language))
-    shown += views.row(views.button("again", t("inference.speak_again", language), take=take.name, sentence=number))
+    shown = views.field(t("inference.sentence_text"), text, t("inference.sentence_text_hint"))
+    shown += views.row(views.button("again", t("inference.speak_again"), take=take.name, sentence=number))
     new = _new_sentence(request, take.name, number)
     if new is None:
         return shown
     if new.is_running:
-        return shown + working(t("inference.getting_ready", language), new.request.seconds, language)
+        return shown + working(t("inference.getting_ready"), new.request.seconds)
     if new.error:
-        return shown + views.error_box(new.error, language)
+        return shown + views.error_box(new.error)
     if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
         return shown
-    flags = [flag.text(language) for one in new.spoken for flag in one.flags]
-    new_version = t("inference.new_version", language)
+    flags = [flag.text(LANGUAGE.get()) for one in new.spoken for flag in one.flags]
+    new_version = t("inference.new_version")
     player = views.hear(new.file, new_version, new_version)
-    accept = views.button("accept", t("inference.replace_in_result", language), "primary", take=take.name)
+    accept = views.button("accept", t("inference.replace_in_result"), "primary", take=take.name)
     return shown + message_box("warning", *flags) + views.row(player, accept)
 
 

@@ -41,7 +41,7 @@ def build_text(context: Context) -> gr.Textbox:
 
     @show_errors
     def read_text(
-        text: str | None, model: str | None, settings: dict[str, Any] | None, project: str, language: str
+        text: str | None, model: str | None, settings: dict[str, Any] | None, project: str
     ) -> tuple[str, str]:
         spoken = str(values_of(settings).get("language") or AMHARIC.code)
         try:
@@ -52,7 +52,7 @@ def build_text(context: Context) -> gr.Textbox:
         read = preview(context, "\n".join(said for _, said in parts), model or "", spoken)
         count = len({reference for reference, _ in parts if reference})
         unknown = unknown_speakers(text or "", voices)
-        return counter_html(read, count, language, unknown), preview_html(read, language)
+        return counter_html(read, count, unknown), preview_html(read)
 
     page = context.page
     inputs, outputs = [text, context.model, context.form.widget, page.project, page.language], [counter, preview_box]
@@ -63,8 +63,8 @@ def build_text(context: Context) -> gr.Textbox:
 
 
 def build_fix(context: Context, fixed: gr.State) -> None:
-    def render(request: PanelRequest) -> str:
-        return pronunciation.fix_fields(request.language, "text-fix")
+    def render(_: PanelRequest) -> str:
+        return pronunciation.fix_fields("text-fix")
 
     def fix(request: PanelRequest) -> Mapping[Any, Any]:
         pronunciation.fix(request)
@@ -98,33 +98,33 @@ def _estimate_seconds(preview: TextPreview) -> float | None:
     return float(sum(guards.sounds(reading) for reading in preview.readings) / guards.SpeechLimits().usual)
 
 
-def counter_html(preview: TextPreview, speakers: int, language: str, unknown: Sequence[str] = ()) -> str:
+def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = ()) -> str:
     """Count sentences, tokens and speakers, show which characters are not supported, and ask about unknown speakers."""
     if not preview.readings:
-        return note(describe_error(preview.error, language)) if preview.error else ""
+        return note(describe_error(preview.error)) if preview.error else ""
     count, longest = len(preview.readings), max(len(reading.ids) for reading in preview.readings)
-    parts = [t("inference.sentence_count", language, count=count, longest=longest, limit=preview.max_tokens)]
+    parts = [t("inference.sentence_count", count=count, longest=longest, limit=preview.max_tokens)]
     if speakers:
-        parts.append(t("inference.speaker_count", language, count=speakers))
+        parts.append(t("inference.speaker_count", count=speakers))
     if (seconds := _estimate_seconds(preview)) is not None:
-        parts.append(t("inference.estimated_length", language, seconds=f"{seconds:.0f}"))
+        parts.append(t("inference.estimated_length", seconds=f"{seconds:.0f}"))
     if not preview.is_complete:
-        parts.append(t("inference.text_truncated", language))
+        parts.append(t("inference.text_truncated"))
     shown = note(" · ".join(parts))
     if unknown:
-        shown += message_box("warning", t("inference.unknown_speakers", language, names=", ".join(unknown)))
+        shown += message_box("warning", t("inference.unknown_speakers", names=", ".join(unknown)))
     if preview.unreadable:
-        shown += html("speech.html", "unsupported", t("inference.unsupported_characters", language), preview.unreadable)
+        shown += html("speech.html", "unsupported", t("inference.unsupported_characters"), preview.unreadable)
     elif preview.error:
-        shown += error_box(preview.error, language)
+        shown += error_box(preview.error)
     if preview.skipped:
-        shown += message_box("warning", t("inference.skipped_characters", language, signs=" ".join(preview.skipped)))
+        shown += message_box("warning", t("inference.skipped_characters", signs=" ".join(preview.skipped)))
     return shown
 
 
-def preview_html(preview: TextPreview, language: str) -> str:
+def preview_html(preview: TextPreview) -> str:
     if not preview.readings:
-        return note(t("common.nothing_to_explain", language))
+        return note(t("common.nothing_to_explain"))
     keys = ("common.written", "common.normalized", "common.sounds", "common.model_reads", "inference.tokens")
     rows = [
         [
@@ -137,8 +137,8 @@ def preview_html(preview: TextPreview, language: str) -> str:
         for reading in preview.readings[:MAX_ROWS]
     ]
     hidden = len(preview.readings) - MAX_ROWS
-    rest = note(t("inference.more_sentences", language, count=hidden)) if hidden > 0 else ""
-    return table([t(key, language) for key in keys], rows, classes="stack") + rest
+    rest = note(t("inference.more_sentences", count=hidden)) if hidden > 0 else ""
+    return table([t(key) for key in keys], rows, classes="stack") + rest
 
 
 def _marked(text: str, strings: Iterable[str], classes: str = "") -> Markup:

@@ -8,7 +8,7 @@ from utils.core.storage import read_object
 from utils.studio import downloads, paths, runs
 from utils.studio.downloads import StoredModel
 from utils.ui import views
-from utils.ui.i18n import describe_error, t
+from utils.ui.i18n import LANGUAGE, describe_error, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, note
 from utils.xtts.hub import LICENCE, VARIABLE, licence_accepted
@@ -20,13 +20,13 @@ def build_base_models(page: PageContext) -> None:
     def saying(phrase: str, action: Action) -> Callable[[PanelRequest], None]:
         def act(request: PanelRequest) -> None:
             action(request)
-            notify(t(phrase, request.language))
+            notify(t(phrase))
 
         return act
 
     def delete(request: PanelRequest) -> None:
         size = downloads.delete(request.text("version"), page.output)
-        notify(t("system.freed", request.language, size=f"{size / 1e6:,.0f}"))
+        notify(t("system.freed", size=f"{size / 1e6:,.0f}"))
 
     actions = {
         "agree": saying("common.consent_saved", lambda request: downloads.give_consent(request.text("person"))),
@@ -43,63 +43,62 @@ def build_base_models(page: PageContext) -> None:
 
 
 def render(request: PanelRequest) -> str:
-    language = request.language
     run = downloads.current(request.page.output)
     models = [downloads.base_model(name) for name in downloads.VERSIONS]
     keys = ("system.base_version", "common.state", "system.size_disk", "common.actions")
-    rows = [_row(model, run, language) for model in models]
-    progress = _run_html(run, language) if run else ""
-    return _licence(request) + views.table([t(key, language) for key in keys], rows) + progress
+    rows = [_row(model, run) for model in models]
+    progress = _run_html(run) if run else ""
+    return _licence(request) + views.table([t(key) for key in keys], rows) + progress
 
 
 def _licence(request: PanelRequest) -> str:
     """Show who accepted the licence, and how to accept, withdraw and read it."""
-    language, accepted = request.language, licence_accepted(paths.LICENCE_CONSENT)
+    accepted = licence_accepted(paths.LICENCE_CONSENT)
     parts = []
     if os.environ.get(VARIABLE) == "1":
-        state = t("system.accepted_by_variable", language, name=VARIABLE)
+        state = t("system.accepted_by_variable", name=VARIABLE)
     elif accepted:
         stored = read_object(paths.LICENCE_CONSENT)
         who, when = stored.get("accepted_by") or "–", str(stored.get("at", "–"))[:10]
-        state = t("system.accepted", language, licence=LICENCE, who=who, when=when)
-        parts.append(views.button("withdraw", t("system.withdraw_consent", language)))
+        state = t("system.accepted", licence=LICENCE, who=who, when=when)
+        parts.append(views.button("withdraw", t("system.withdraw_consent")))
     else:
-        state = t("system.not_accepted", language, licence=LICENCE)
-        parts.append(views.text_field("person", t("common.your_name", language), t("system.your_name_hint", language)))
-        parts.append(views.button("agree", t("system.accept_licence", language)))
-    parts.append(views.button("licence", t("system.show_licence", language)))
+        state = t("system.not_accepted", licence=LICENCE)
+        parts.append(views.text_field("person", t("common.your_name"), t("system.your_name_hint")))
+        parts.append(views.button("agree", t("system.accept_licence")))
+    parts.append(views.button("licence", t("system.show_licence")))
     text = request.text("licence")
     shown = views.code(text) if text else ""
-    return note(t("system.licence_summary", language)) + note(state) + views.row(*parts) + shown
+    return note(t("system.licence_summary")) + note(state) + views.row(*parts) + shown
 
 
-def _row(model: StoredModel, run: runs.Run | None, language: str) -> list[str]:
+def _row(model: StoredModel, run: runs.Run | None) -> list[str]:
     """Show a version with what can be done with it."""
     begun = "incomplete" if model.files or model.is_begun else "not_installed"
-    state = t(f"system.{'installed' if model.is_whole else begun}", language)
+    state = t(f"system.{'installed' if model.is_whole else begun}")
     buttons = "".join(
-        views.delete_button(t("common.delete", language), language, version=model.version, confirm=question)
+        views.delete_button(t("common.delete"), version=model.version, confirm=question)
         if action == "delete"
-        else views.button(action, t(f"system.{action}", language), version=model.version)
+        else views.button(action, t(f"system.{action}"), version=model.version)
         for action in downloads.available_actions(model, run)
-        for question in (t("system.ask_delete_version", language, name=model.version),)
+        for question in (t("system.ask_delete_version", name=model.version),)
     )
     name, size = cell(model.version, classes="mark"), views.gigabytes(model.size)
     return [name, state, size, views.html_cell(buttons)]
 
 
-def _run_html(run: runs.Run, language: str) -> str:
+def _run_html(run: runs.Run) -> str:
     state = run.current_state()
     try:
         version, current = downloads.version_of(run), downloads.progress(run)
     except AmharicTtsError as error:
-        return note(describe_error(error, language))
-    status = f"{version} · {t(f'status.{state.status}', language)} {state.reason(language)}"
+        return note(describe_error(error))
+    status = f"{version} · {t(f'status.{state.status}')} {state.reason(LANGUAGE.get())}"
     if state.status == "finished" and not (run.project.root.parent / paths.FIELD_TEST).exists():
-        return note(status) + note(t("system.field_test", language))
+        return note(status) + note(t("system.field_test"))
     if current is None or state.status == "finished":
         return note(status)
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
-    label = t("system.download_progress", language, done=done, total=total, part=current.part)
-    left = views.time_left(current.seconds_left, language) if current.done < current.total else ""
+    label = t("system.download_progress", done=done, total=total, part=current.part)
+    left = views.time_left(current.seconds_left) if current.done < current.total else ""
     return views.progress(" · ".join(filter(None, (status, label, left))), current.done, current.total)

@@ -5,7 +5,7 @@ from pathlib import Path
 from utils.studio import disk_usage, paths, projects
 from utils.studio.paths import list_projects, project
 from utils.ui import views
-from utils.ui.i18n import t
+from utils.ui.i18n import LANGUAGE, t
 from utils.ui.page import PageContext, Panel, PanelRequest, notify
 from utils.ui.views import cell, gigabytes, note, table
 
@@ -31,50 +31,45 @@ def build_disk(page: PageContext) -> None:
     """Lay out the table on request, because measuring reads every file; each kind of files has its button."""
 
     def measure(request: PanelRequest) -> dict[str, str]:
-        return {"usage": usage_tables(page.output, request.name, request.language), "written_in": request.language}
+        return {"usage": usage_tables(page.output, request.name), "written_in": LANGUAGE.get()}
 
     def delete(request: PanelRequest) -> dict[str, str]:
         size = free(page.output, request.text("project"), request.text("kind"))
-        notify(t("system.freed", request.language, size=f"{size / 1e6:,.0f}"))
+        notify(t("system.freed", size=f"{size / 1e6:,.0f}"))
         return measure(request)
 
     def render(request: PanelRequest) -> str:
-        usage = request.text("usage") if request.text("written_in") == request.language else ""
-        return views.row(views.button("measure", t("system.measure", request.language))) + usage
+        usage = request.text("usage") if request.text("written_in") == LANGUAGE.get() else ""
+        return views.row(views.button("measure", t("system.measure"))) + usage
 
     Panel(page, "disk-use", render, {"measure": measure, "delete": delete})
 
 
-def usage_tables(output: Path, project_name: str, language: str) -> str:
+def usage_tables(output: Path, project_name: str) -> str:
     """Return the size of every project, and what can be deleted."""
     rows: list[tuple[str, str, str]] = []
     for name in list_projects(output):
         usage = disk_usage.measure(project(name, output))
-        parts = [
-            f"{t(key, language)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))
-        ]
+        parts = [f"{t(key)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))]
         rows.append((cell(name, classes="mark"), gigabytes(usage.total), " · ".join(parts)))
     for title, folder in (("common.deleted_projects", output / projects.TRASH), ("system.base_models", paths.MODELS)):
         if size := disk_usage.size_of(folder):
-            rows.append((cell(t(title, language), classes="mark"), gigabytes(size), ""))
-    used = table([t(key, language) for key in ("common.project", "system.total", "system.breakdown")], rows)
+            rows.append((cell(t(title), classes="mark"), gigabytes(size), ""))
+    used = table([t(key) for key in ("common.project", "system.total", "system.breakdown")], rows)
     spare = disk_usage.reclaimable(project(project_name, output))
     spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
-    rows = [
-        (t(KINDS[kind], language), gigabytes(size), _delete_cell(kind, size, project_name, language))
-        for kind, size in spare.items()
-    ]
-    titles = [t(key, language) for key in ("system.free_up_space", "system.size_disk", "common.actions")]
-    hints = (t("system.shared_files_hint", language), t("system.free_up_space_hint", language))
+    rows = [(t(KINDS[kind]), gigabytes(size), _delete_cell(kind, size, project_name)) for kind, size in spare.items()]
+    titles = [t(key) for key in ("system.free_up_space", "system.size_disk", "common.actions")]
+    hints = (t("system.shared_files_hint"), t("system.free_up_space_hint"))
     return used + note(" ".join(hints)) + table(titles, rows)
 
 
-def _delete_cell(kind: str, size: int, project_name: str, language: str) -> str:
+def _delete_cell(kind: str, size: int, project_name: str) -> str:
     if not size:
         return ""
-    question = f"{t(KINDS[kind], language)}: {t('system.ask_delete_files', language, size=gigabytes(size))}"
+    question = f"{t(KINDS[kind])}: {t('system.ask_delete_files', size=gigabytes(size))}"
     data = {"kind": kind, "project": project_name, "confirm": question}
-    return views.html_cell(views.delete_button(t("common.delete", language), language, **data))
+    return views.html_cell(views.delete_button(t("common.delete"), **data))
 
 
 def free(output: Path, project_name: str, kind: str) -> int:

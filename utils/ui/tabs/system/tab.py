@@ -54,11 +54,11 @@ def build_computer(page: PageContext) -> None:
         return {"findings": query(["-m", "utils", "doctor", "--json", *words], read_findings, timeout=DOCTOR_TIMEOUT)}
 
     def render(request: PanelRequest) -> str:
-        language, found = request.language, request.fields.get("findings")
+        found = request.fields.get("findings")
         tests = list(actions) if monitor.read_once(page.output).gpu_name else ["run_diagnostics"]
-        installed = views.details(t("system.versions", language), versions(page.output, language))
-        buttons = views.row(views.buttons("system", tests, language))
-        return buttons + (views.findings(found, language) if found else "") + installed
+        installed = views.details(t("system.versions"), versions(page.output))
+        buttons = views.row(views.buttons("system", tests))
+        return buttons + (views.findings(found) if found else "") + installed
 
     actions = {"run_diagnostics": lambda _: doctor("--output", str(page.output)), "test_gpu": lambda _: doctor("--gpu")}
     Panel(page, "computer", render, actions, show_progress="minimal")
@@ -73,14 +73,14 @@ def build_settings(page: PageContext) -> None:
     message = gr.HTML()
 
     @show_errors
-    def save(values: Mapping[str, object] | None, language: str) -> str:
+    def save(values: Mapping[str, object] | None) -> str:
         try:
             settings = PageSettings.parse(values_of(values), source="The form")
         except ConfigError as error:  # perhaps of a number that is being typed
-            return error_box(error, language)
+            return error_box(error)
         if settings != read(page.output):
             write(settings, page.output)
-            notify(t("system.settings_saved", language))
+            notify(t("system.settings_saved"))
         return ""
 
     # in the queue, which shows messages
@@ -91,19 +91,19 @@ def build_settings(page: PageContext) -> None:
     loaded.then(None, form.widget, None, js=SET_THEME)
 
 
-def versions(output: Path, language: str) -> str:
+def versions(output: Path) -> str:
     def version(name: str) -> str:
         try:
             return importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
-            return t("system.missing", language)
+            return t("system.missing")
 
     rows = {
         "Python": f"{platform.python_version()} · {platform.platform()}",
         **{name: version(name) for name in PACKAGES},
-        t("system.projects", language): str(output),
-        t("system.base_models", language): str(paths.MODELS),
-        t("system.page_settings", language): str(settings_path(output)),
+        t("system.projects"): str(output),
+        t("system.base_models"): str(paths.MODELS),
+        t("system.page_settings"): str(settings_path(output)),
     }
-    titles = [t(key, language) for key in ("common.what", "system.version_or_path")]
+    titles = [t(key) for key in ("common.what", "system.version_or_path")]
     return table(titles, [(cell(name, classes="mark"), value) for name, value in rows.items()])

@@ -61,7 +61,7 @@ class TrainPanel(RunPanel):
         # The form itself is no output of the actions: those that leave it alone would drop its effects.
         self.reused = gr.State("")  # run and time
         super().__init__(page, "training", settings.list_trainings, self.facts_of, [self.reused])
-        inputs = [page.project, self.reused]
+        inputs = [page.project, self.reused, page.language]
         self.reused.change(show_errors(self._load_settings), inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
 
     @property
@@ -77,54 +77,53 @@ class TrainPanel(RunPanel):
 
     def waiting(self, request: PanelRequest) -> str:
         """Say what will appear here, and offer the way to the data if there is none."""
-        store, language = Store(request.project.dataset), request.language
-        title, text = t("training.waiting", language), t("training.waiting_text", language)
+        store = Store(request.project.dataset)
+        title, text = t("training.waiting"), t("training.waiting_text")
         if not store.exists:
-            return html("page.html", "waiting", title, text, next_button("data-tab", "steps.next_data", language))
+            return html("page.html", "waiting", title, text, next_button("data-tab", "steps.next_data"))
         kept = store.totals()["kept"]
-        length = views.duration(kept.seconds, language)
-        amount = f"{t('steps.clips', language, count=kept.clips)}, {length}"
+        length = views.duration(kept.seconds)
+        amount = f"{t('steps.clips', count=kept.clips)}, {length}"
         return html("page.html", "waiting", title, f"{amount}. {text}")
 
-    def facts_of(self, run: runs.Run, state: State, language: str) -> str:
+    def facts_of(self, run: runs.Run, state: State) -> str:
         history = self.histories.read(run)
-        return render.facts(run, state, history, language) + render.messages(history, language)
+        return render.facts(run, state, history) + render.messages(history)
 
-    def ask_stop(self, run: runs.Run, language: str) -> str:
+    def ask_stop(self, run: runs.Run) -> str:
         history = self.histories.read(run)
         lost = max(0, history.step - history.saved)
-        return t("training.ask_stop", language, name=views.run_title(run, language), saved=history.saved, lost=lost)
+        return t("training.ask_stop", name=views.run_title(run), saved=history.saved, lost=lost)
 
     def more(self, run: runs.Run, request: PanelRequest) -> str:
         """Return the voice when it is ready, the menu that exports a checkpoint, and the way on."""
-        language = request.language
         usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
         if not usable:
             return ""
-        choices = [(checkpoint_label(item, language), str(item.step)) for item in usable]
+        choices = [(checkpoint_label(item), str(item.step)) for item in usable]
         best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
-        hint, title = t("training.checkpoint_hint", language), t("training.checkpoint", language)
+        hint, title = t("training.checkpoint_hint"), t("training.checkpoint")
         asked = request.text("checkpoint") if request.text("of") == run.name else ""
         chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
         options = {"chosen": chosen, "data_of": run.name, "value": best}
         chooser = views.select_field("checkpoint", title, choices, hint, **options)
-        half = views.check("half", *(t(f"training.half_precision{end}", language) for end in ("", "_hint")))
-        export = views.button("export", t("training.export_model", language), run=run.name, of=run.name)
+        half = views.check("half", *(t(f"training.half_precision{end}") for end in ("", "_hint")))
+        export = views.button("export", t("training.export_model"), run=run.name, of=run.name)
         has_ended = run.current_state().status in {"finished", "stopped"}
-        following = next_button("inference-tab", "steps.next_speak", language) if has_ended else ""
-        done = task_status(PROMOTE, request, lambda _: t("steps.ready", language))
+        following = next_button("inference-tab", "steps.next_speak") if has_ended else ""
+        done = task_status(PROMOTE, request, lambda _: t("steps.ready"))
         sample = next(reversed(self.histories.read(run).samples), None)
-        sound = views.hear(render.sample_path(run, sample), t("data.play", language)) if sample else ""
-        shown = (t("training.done", language), sound, following)
-        return html("run.html", "done", *shown, t("training.export", language), chooser + half + export) + done
+        sound = views.hear(render.sample_path(run, sample), t("data.play")) if sample else ""
+        shown = (t("training.done"), sound, following)
+        return html("run.html", "done", *shown, t("training.export"), chooser + half + export) + done
 
-    def _buttons(self, run: runs.Run, status: runs.Status, language: str) -> list[str]:
-        reuse = views.button("reuse", t("training.reuse_settings", language), "quiet", run=run.name)
-        return [*super()._buttons(run, status, language), reuse]
+    def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
+        reuse = views.button("reuse", t("training.reuse_settings"), "quiet", run=run.name)
+        return [*super()._buttons(run, status), reuse]
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
         run = find(request)
-        notify(t("training.settings_loaded", request.language, name=views.run_title(run, request.language)))
+        notify(t("training.settings_loaded", name=views.run_title(run)))
         return {self.reused: f"{run.name}{SEPARATOR}{time.time()}"}
 
     def _load_settings(self, project: str, reused: str) -> dict[str, object]:
@@ -145,8 +144,8 @@ def build_live(panel: TrainPanel) -> dict[str, Any]:
         run = panel.selected(request.project, request.text("run"))
         if run is None:
             return ""
-        history, language = panel.histories.read(run), request.language
-        return render.samples(run, history, language) + render.active_optimizations(run, history, language)
+        history = panel.histories.read(run)
+        return render.samples(run, history) + render.active_optimizations(run, history)
 
     samples = Panel(panel.page, "samples", render_samples, {}, reads={"run": panel.chosen}).html
     return {"chart": shown, "samples": samples}
@@ -163,17 +162,17 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     page, form = panel.page, panel.form
 
     def state(  # the values of the widgets
-        _: object, project: str, name: str | None, language: str, values: Mapping[str, object] | None
+        _: object, project: str, name: str | None, values: Mapping[str, object] | None
     ) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
             run = panel.selected(opened, name)
         except AmharicTtsError as error:  # shown in place: this runs on every tick
-            return {"reason": note(describe_error(error, language)), "train": {"visible": False}}
+            return {"reason": note(describe_error(error)), "train": {"visible": False}}
         history = panel.histories.read(run) if run else RunHistory()
         return {
-            **start_state(opened, values or {}, language),
-            "chart": {"value": render.chart(history, language)},
+            **start_state(opened, values or {}),
+            "chart": {"value": render.chart(history)},
         }
 
     inputs = [*panel.inputs, form.widget]
@@ -187,46 +186,44 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
     page, form = panel.page, panel.form
 
     @show_errors
-    def effects(project: str, name: str | None, language: str) -> dict[str, Any]:
+    def effects(project: str, name: str | None) -> dict[str, Any]:
         run, device = panel.selected(page.open(project), name), known_device()
         switches = panel.histories.read(run).switches if run else {}
-        hints = {
-            switch: render.switch_hint(switch, device, switches.get(switch), language) for switch in settings.SWITCHES
-        }
+        hints = {switch: render.switch_hint(switch, device, switches.get(switch)) for switch in settings.SWITCHES}
         return gr.update() | {"effects": hints}
 
     events = [tab.select, page.language.change, page.project.change]  # too much HTML for every tick
     events += [panel.chosen.change, widgets["device"].change, widgets["samples"].change]
-    on_latest(events, effects, panel.inputs, [form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
+    on_latest(events, effects, [*panel.inputs, page.language], [form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
 
 
-def start_state(project: Project, values: Mapping[str, object], language: str) -> dict[str, Any]:
+def start_state(project: Project, values: Mapping[str, object]) -> dict[str, Any]:
     """Return whether a run can be started, and on which device."""
     device: Any = known_device()
     if detect_device().done() and (error := detect_device().exception()):
-        line = describe_error(error, language)
+        line = describe_error(error)
     else:
-        line = render.device_line(device, language) if device else t("training.detecting_device", language)
-    blocked, active = settings.start_blocked(project, values, language), runs.active_run(project, settings.VERB)
-    queued = t("training.will_be_queued", language, name=views.run_title(active, language)) if active else ""
+        line = render.device_line(device) if device else t("training.detecting_device")
+    blocked, active = settings.start_blocked(project, values), runs.active_run(project, settings.VERB)
+    queued = t("training.will_be_queued", name=views.run_title(active)) if active else ""
     return {
-        "line": settings_line(active, language) if active else "",
+        "line": settings_line(active) if active else "",
         "device": note(line),
-        "train": {"visible": not blocked, "value": t("training.queue" if active else "training.train_model", language)},
+        "train": {"visible": not blocked, "value": t("training.queue" if active else "training.train_model")},
         "reason": note(blocked or queued),
     }
 
 
-def settings_line(run: runs.Run, language: str) -> str:
+def settings_line(run: runs.Run) -> str:
     """Return what the active run was started with in one line, with a button that shows those of the next."""
     try:
         config = TrainConfig.load_own(run.config)
     except AmharicTtsError:
         return ""
     shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}
-    parts = [f"{field_title(TrainConfig, name, language)} {value}" for name, value in shown.items()]
-    parts += [field_title(TrainConfig, name, language) for name in settings.BOXES if getattr(config, name)]
-    return html("run.html", "line", " · ".join(parts), t("training.next_settings", language))
+    parts = [f"{field_title(TrainConfig, name)} {value}" for name, value in shown.items()]
+    parts += [field_title(TrainConfig, name) for name in settings.BOXES if getattr(config, name)]
+    return html("run.html", "line", " · ".join(parts), t("training.next_settings"))
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:
@@ -237,31 +234,28 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
         return [run for run in listed if request.fields.get(f"compare-{run.name}")][: render.MAX_COMPARED]
 
     def compare(request: PanelRequest) -> dict[Any, Any]:
-        language = request.language
-        curves = [(views.run_title(run, language), histories.read(run).points("eval")) for run in ticked(request)]
-        return {compared: render.compared(curves, language)}
+        curves = [(views.run_title(run), histories.read(run).points("eval")) for run in ticked(request)]
+        return {compared: render.compared(curves)}
 
     def show(request: PanelRequest) -> str:
-        listed, language = settings.list_trainings(request.project), request.language
+        listed = settings.list_trainings(request.project)
         if len(listed) < 2:
             return ""
-        boxes = [
-            views.check(f"compare-{run.name}", views.run_title(run, language), data_act="compare") for run in listed
-        ]
+        boxes = [views.check(f"compare-{run.name}", views.run_title(run), data_act="compare") for run in listed]
         chosen = ticked(request)
-        table = render.comparison_table(chosen, [histories.read(run) for run in chosen], language)
+        table = render.comparison_table(chosen, [histories.read(run) for run in chosen])
         inner = views.element("div", "".join(boxes), class_="scroll boxes", tabindex="0") + table
-        return views.details(t("training.compare_runs", language), inner, "comparison")
+        return views.details(t("training.compare_runs"), inner, "comparison")
 
     compared = chart("compared-chart")
     Panel(page, "comparison-panel", show, {"compare": compare}, [compared])
 
 
-def checkpoint_label(checkpoint: SavedCheckpoint, language: str) -> str:
-    parts = [f"{t('common.step', language)} {checkpoint.step}"]
+def checkpoint_label(checkpoint: SavedCheckpoint) -> str:
+    parts = [f"{t('common.step')} {checkpoint.step}"]
     if checkpoint.info and checkpoint.info.eval_loss is not None:
-        parts.append(t("common.evaluation_loss", language, loss=f"{checkpoint.info.eval_loss:.4f}"))
+        parts.append(t("common.evaluation_loss", loss=f"{checkpoint.info.eval_loss:.4f}"))
     parts.append(gigabytes(checkpoint.size))
     if checkpoint.is_best:
-        parts.append(f"★ {t('training.best', language)}")
+        parts.append(f"★ {t('training.best')}")
     return " · ".join(parts)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from utils.config import TrainConfig
 from utils.core.facts import Optimization
-from utils.core.wording import describe
 from utils.dataset.store import Store
 from utils.studio.paths import Project
 from utils.studio.run_history import SCORES, Points, RunHistory, is_finite
@@ -16,7 +15,7 @@ from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
 from utils.ui import progress, views
 from utils.ui.html import html
-from utils.ui.i18n import field_title, t
+from utils.ui.i18n import describe, field_title, t
 from utils.ui.views import cell, note
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
@@ -38,16 +37,16 @@ CHARTS = {
 }
 
 
-def facts(run: Run, state: State, history: RunHistory, language: str) -> str:
-    shown = "" if state.status == "finished" else progress.phases(run, state, language)
+def facts(run: Run, state: State, history: RunHistory) -> str:
+    shown = "" if state.status == "finished" else progress.phases(run, state)
     if history.read < 1:
-        shown += note(t("training.reading_log", language, percent=round(100 * history.read)))
+        shown += note(t("training.reading_log", percent=round(100 * history.read)))
     if state.status in {"stopped", "lost", "failed"} and history.step > history.saved:
-        shown += note(t("training.stopped_at", language, step=history.step, saved=history.saved))
-    return views.run_head(run, state, language) + shown + figures(history, language)
+        shown += note(t("training.stopped_at", step=history.step, saved=history.saved))
+    return views.run_head(run, state) + shown + figures(history)
 
 
-def figures(history: RunHistory, language: str) -> str:
+def figures(history: RunHistory) -> str:
     names = {
         "epoch": "training.epoch",
         "loss_audio": "training.loss_audio",
@@ -59,77 +58,77 @@ def figures(history: RunHistory, language: str) -> str:
     values = {title: getattr(history.latest, name, None) for name, title in names.items()}
     shown = {title: views.short(value) for title, value in values.items() if is_finite(value)}
     if history.best:
-        shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step', language)} {history.best[1]})"
+        shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step')} {history.best[1]})"
     if history.used:
         used = sum(history.used.values())
-        shown["common.clips"] = t("training.clips_used_excluded", language, used=used, aside=history.excluded)
-    return views.cards(shown, language)
+        shown["common.clips"] = t("training.clips_used_excluded", used=used, aside=history.excluded)
+    return views.cards(shown)
 
 
-def chart(history: RunHistory, language: str) -> dict[str, object] | None:
+def chart(history: RunHistory) -> dict[str, object] | None:
     """Return the value of the chart of a run: its curves by group, and the steps that were saved; None without any."""
     groups = []
     for title, curves in CHARTS.items():
         series = [
-            {"name": t(label, language), "points": points, "is_raw": name in RAW}
+            {"name": t(label), "points": points, "is_raw": name in RAW}
             for name, label in curves.items()
             if (points := history.points(name))
         ]
         if series:
-            groups.append({"title": t(title, language), "series": series})
+            groups.append({"title": t(title), "series": series})
     if not groups:
         return None
     marks = sorted({sample.step for sample in history.samples} | ({history.best[1]} if history.best else set()))
-    return {"groups": groups, "marks": marks, "step": t("common.step", language)}
+    return {"groups": groups, "marks": marks, "step": t("common.step")}
 
 
-def compared(curves: Sequence[tuple[str, Points]], language: str) -> dict[str, object] | None:
+def compared(curves: Sequence[tuple[str, Points]]) -> dict[str, object] | None:
     """Return the value of a chart of the evaluation losses of runs; None for a single one."""
     series = [{"name": name, "points": points, "is_raw": False} for name, points in curves]
-    group = {"title": t("training.evaluation_loss", language), "series": series}
-    return {"groups": [group], "marks": [], "step": t("common.step", language)} if len(curves) > 1 else None
+    group = {"title": t("training.evaluation_loss"), "series": series}
+    return {"groups": [group], "marks": [], "step": t("common.step")} if len(curves) > 1 else None
 
 
-def messages(history: RunHistory, language: str) -> str:
+def messages(history: RunHistory) -> str:
     parts = []
     if history.warnings:
-        newest_first = dict.fromkeys(describe(fact, language) for fact in reversed(history.warnings))
-        parts.append(views.message_list("warning", t("training.warnings", language), newest_first))
+        newest_first = dict.fromkeys(describe(fact) for fact in reversed(history.warnings))
+        parts.append(views.message_list("warning", t("training.warnings"), newest_first))
     if history.problem_count:
-        title = t("training.problems", language, count=history.problem_count)
-        problems = [describe(fact, language) for fact in reversed(history.problems)]
+        title = t("training.problems", count=history.problem_count)
+        problems = [describe(fact) for fact in reversed(history.problems)]
         parts.append(views.details(title, views.message_list("warning", "", problems), "problems"))
     return "".join(parts)
 
 
-def active_optimizations(run: Run, history: RunHistory, language: str) -> str:
+def active_optimizations(run: Run, history: RunHistory) -> str:
     """Return what each optimization changed, what is active in the live model, and the folder of TensorBoard files."""
     tracker = run.folder / "tracker"
-    files = note(t("training.tensorboard_files", language, folder=tracker)) if tracker.is_dir() else ""
+    files = note(t("training.tensorboard_files", folder=tracker)) if tracker.is_dir() else ""
     if not history.active and not history.switches:
         return files
 
-    effects = [(each.name, str(each.changed), effect_of(each, language)) for each in history.switches.values()]
-    titles = [t(key, language) for key in ("training.switch", "training.changed", "training.effect")]
+    effects = [(each.name, str(each.changed), effect_of(each)) for each in history.switches.values()]
+    titles = [t(key) for key in ("training.switch", "training.changed", "training.effect")]
     changed = views.table(titles, effects, classes="stack") if effects else ""
     parts = [(name, str(state)) for name, state in history.active.items()]
-    active = views.table([t(key, language) for key in ("training.model_part", "common.state")], parts, classes="stack")
-    memory = "".join(note(describe(fact, language)) for fact in (history.memory, history.gpu) if fact)
-    return views.details(t("training.active_optimizations", language), changed + active + memory, "what-is-on") + files
+    active = views.table([t(key) for key in ("training.model_part", "common.state")], parts, classes="stack")
+    memory = "".join(note(describe(fact)) for fact in (history.memory, history.gpu) if fact)
+    return views.details(t("training.active_optimizations"), changed + active + memory, "what-is-on") + files
 
 
-def samples(run: Run, history: RunHistory, language: str) -> str:
+def samples(run: Run, history: RunHistory) -> str:
     """Return players of the sample sentences, newest step first."""
     steps: dict[int, list[Sample]] = {}
     for sample in history.samples:
         steps.setdefault(sample.step, []).append(sample)
     newest = sorted(steps, reverse=True)[:MAX_STEPS]
     if not newest:
-        return note(t("training.no_samples", language))
+        return note(t("training.no_samples"))
     shown = []
     for number, step in enumerate(newest):
-        title = f"{t('common.step', language)} {step}"
-        sounds = [_heard(run, sample, title, language) for sample in steps[step]]
+        title = f"{t('common.step')} {step}"
+        sounds = [_heard(run, sample, title) for sample in steps[step]]
         shown.append((title, f"samples-{step}", number < OPEN_STEPS, sounds))
     return html("run.html", "samples", shown)
 
@@ -138,57 +137,57 @@ def sample_path(run: Run, sample: Sample) -> Path:
     return run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
 
 
-def _heard(run: Run, sample: Sample, title: str, language: str) -> tuple[str, list[str]]:
+def _heard(run: Run, sample: Sample, title: str) -> tuple[str, list[str]]:
     """Return a sentence with buttons that play the model's speech and, if there is one, the recording."""
     sounds = {"inference.model": sample_path(run, sample)}
     recording = run.project.root / sample.recording
     if sample.recording and recording.is_file() and recording.is_relative_to(run.project.root):
         sounds["training.recording"] = recording
-    names = {t(key, language): path for key, path in sounds.items()}
+    names = {t(key): path for key, path in sounds.items()}
     return sample.text, [views.hear(path, f"{name}, {title}: {sample.text}", name) for name, path in names.items()]
 
 
-def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory], language: str) -> str:
+def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory]) -> str:
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
-        return note(t("training.choose_two_runs", language))
+        return note(t("training.choose_two_runs"))
     best = [cell(f"{item.best[0]:.4f}", classes="mark") if item.best else "–" for item in histories]
     rows = [
-        [t("training.best_evaluation", language), *best],
-        [t("training.at_step", language), *(str(item.best[1]) if item.best else "–" for item in histories)],
-        [t("training.steps_done", language), *(str(item.step) for item in histories)],
-        [t("training.clips_used", language), *(str(sum(item.used.values()) or "–") for item in histories)],
+        [t("training.best_evaluation"), *best],
+        [t("training.at_step"), *(str(item.best[1]) if item.best else "–" for item in histories)],
+        [t("training.steps_done"), *(str(item.step) for item in histories)],
+        [t("training.clips_used"), *(str(sum(item.used.values()) or "–") for item in histories)],
     ]
     for name, values in differences(runs).items():
-        title = field_title(TrainConfig, name, language)
+        title = field_title(TrainConfig, name)
         rows.append([title, *("–" if value == "" else str(value) for value in values)])
-    return views.table([t("training.setting", language), *(views.run_title(run, language) for run in runs)], rows)
+    return views.table([t("training.setting"), *(views.run_title(run) for run in runs)], rows)
 
 
-def command(text: str, language: str) -> str:
+def command(text: str) -> str:
     """Return the command that starts the same run."""
-    return note(t("runs.command_hint", language)) + views.code(text)
+    return note(t("runs.command_hint")) + views.code(text)
 
 
-def amount(project: Project, seconds: float | None, language: str) -> str:
+def amount(project: Project, seconds: float | None) -> str:
     """Return how many clips there are, also to evaluate, and how long a training takes if that is known."""
     clips = Store(project.dataset).totals()["kept"]
-    text = f"{t('steps.clips', language, count=clips.clips)}, {views.duration(clips.seconds, language)}"
-    took = "" if seconds is None else views.duration(seconds, language)
-    return t("training.about_time", language, amount=text, time=took) if took else text
+    text = f"{t('steps.clips', count=clips.clips)}, {views.duration(clips.seconds)}"
+    took = "" if seconds is None else views.duration(seconds)
+    return t("training.about_time", amount=text, time=took) if took else text
 
 
-def disk_forecast(result: DiskForecast, language: str) -> str:
+def disk_forecast(result: DiskForecast) -> str:
     """Return the forecast as text, with advice where the disk is too small."""
     sizes = {
         name: value if name in {"updates", "saves"} else views.gigabytes(value)
         for name, value in asdict(result).items()
     }
-    text = t("training.disk_needed" if result.updates else "training.disk_per_checkpoint", language, **sizes)
-    return f"{text} {t('training.disk_full', language)}" if result.most > result.free else text
+    text = t("training.disk_needed" if result.updates else "training.disk_per_checkpoint", **sizes)
+    return f"{text} {t('training.disk_full')}" if result.most > result.free else text
 
 
-def memory_tables(plan: Result, language: str) -> str:
+def memory_tables(plan: Result) -> str:
     """Return the memory estimate: whether it fits, and its parts."""
 
     def gib(size: float) -> str:
@@ -197,37 +196,36 @@ def memory_tables(plan: Result, language: str) -> str:
     kind, verdict = ("pass", "it_fits") if plan["peak"] <= plan["available"] else ("fail", "it_does_not_fit")
     sizes = {"batch": plan["batch"], "peak": gib(plan["peak"]), "name": plan["device"], "room": gib(plan["available"])}
     tuned = plan["tuned"]
-    advice = t("training.memory_advice", language, **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
+    advice = t("training.memory_advice", **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
     parts = [
-        [t(f"MemoryPart.{name}", language), gib(size), t(f"MemoryPart.{name}.meaning", language)]
-        for name, size in plan["parts"].items()
+        [t(f"MemoryPart.{name}"), gib(size), t(f"MemoryPart.{name}.meaning")] for name, size in plan["parts"].items()
     ]
     return (
-        html("views.html", "run_head", kind, t(f"training.{verdict}", language), "")
-        + note(t("training.memory_needed", language, **sizes))
+        html("views.html", "run_head", kind, t(f"training.{verdict}"), "")
+        + note(t("training.memory_needed", **sizes))
         + note(advice)
-        + views.table([t(f"training.{name}", language) for name in ("part", "size", "meaning")], parts)
+        + views.table([t(f"training.{name}") for name in ("part", "size", "meaning")], parts)
     )
 
 
-def device_line(device: Result, language: str) -> str:
+def device_line(device: Result) -> str:
     memory = f"{device['memory'] / 2**30:.1f} GiB"
     if device["kind"] == "cuda":
-        return t("training.device_gpu", language, name=device["name"], memory=memory)
-    return t("training.device_cpu", language, memory=memory)
+        return t("training.device_gpu", name=device["name"], memory=memory)
+    return t("training.device_cpu", memory=memory)
 
 
-def effect_of(change: Optimization, language: str) -> str:
+def effect_of(change: Optimization) -> str:
     """Return what an optimization changed; version 1.1 wrote a sentence."""
-    return change.detail if isinstance(change.detail, str) else describe(change.detail, language)
+    return change.detail if isinstance(change.detail, str) else describe(change.detail)
 
 
-def switch_hint(field: str, device: Result | None, effect: Optimization | None, language: str) -> str:
+def switch_hint(field: str, device: Result | None, effect: Optimization | None) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
-    shown = note(t(device_hints(device).get(field, "training.here_any_device"), language)) if device else ""
+    shown = note(t(device_hints(device).get(field, "training.here_any_device"))) if device else ""
     if effect:
-        changed = t("training.changed_in_run", language, count=effect.changed)
-        shown += html("run.html", "effect", changed, effect_of(effect, language))
+        changed = t("training.changed_in_run", count=effect.changed)
+        shown += html("run.html", "effect", changed, effect_of(effect))
     return shown
 
 

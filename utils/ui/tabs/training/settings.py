@@ -11,7 +11,6 @@ from utils.config import TrainConfig
 from utils.config.facts import InvalidSettingsError, SettingProblem
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError, ConfigError
-from utils.core.wording import describe, text
 from utils.dataset import metadata
 from utils.studio import runs, training_checks
 from utils.studio.downloads import needs_consent
@@ -21,7 +20,7 @@ from utils.studio.run_history import HistoryCache
 from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.html import html
-from utils.ui.i18n import choices, field_title, labels, t
+from utils.ui.i18n import choices, describe, field_title, labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, on_latest, show_errors
 from utils.ui.settings_form import PRESET, SettingsForm, values_of
 from utils.ui.tabs.training import render
@@ -86,22 +85,22 @@ def read_settings(values: object, project: Project) -> TrainConfig:
     return TrainConfig.parse({**values_of(values), "output_path": str(project.root.resolve())}, source="The form")
 
 
-def settings_error(error: AmharicTtsError, language: str) -> str:
+def settings_error(error: AmharicTtsError) -> str:
     """Return a box with an error: each problem of a form or a file on a line, whose field the browser marks."""
     if not isinstance(error, InvalidSettingsError):
-        return error_box(error, language)
-    items = [_problem_item(problem, language) for problem in error.problems]
-    return html("run.html", "problems", t("training.invalid_settings", language), items)
+        return error_box(error)
+    items = [_problem_item(problem) for problem in error.problems]
+    return html("run.html", "problems", t("training.invalid_settings"), items)
 
 
-def _problem_item(problem: SettingProblem, language: str) -> tuple[str, str]:
+def _problem_item(problem: SettingProblem) -> tuple[str, str]:
     """Return a problem with the names of its field, which is marked, and of the one that it needs."""
     needed = problem.bound.partition(" ")[0] if problem.rule == "needs" else ""
     names = [name for name in (problem.setting, needed) if name in TrainConfig.model_fields]
-    titles = {name: f"{field_title(TrainConfig, name, language)} ({name})" for name in names}
+    titles = {name: f"{field_title(TrainConfig, name)} ({name})" for name in names}
     setting = titles.get(problem.setting, problem.setting)
     bound = problem.bound.replace(needed, titles[needed], 1) if needed in titles else problem.bound
-    shown = describe(SettingProblem(problem.rule, setting, problem.value, bound), language)
+    shown = describe(SettingProblem(problem.rule, setting, problem.value, bound))
     return " ".join(names), shown
 
 
@@ -122,13 +121,13 @@ def list_trainings(project: Project) -> list[runs.Run]:
     return runs.list_runs(project, VERB)
 
 
-def start_blocked(project: Project, values: Values, language: str) -> str:
+def start_blocked(project: Project, values: Values) -> str:
     """Return why no run can be started with the values of the form, or nothing."""
     for split, name in metadata.FILES.items():
         own = values.get(f"{split}_csv")
         if not Path(str(own or project.dataset / name)).is_file():
-            return t("training.dataset_missing", language, name=own or name)
-    return t("training.licence_needed", language) if needs_licence(values) else ""
+            return t("training.dataset_missing", name=own or name)
+    return t("training.licence_needed") if needs_licence(values) else ""
 
 
 def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
@@ -152,19 +151,19 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
 ) -> None:
     """Check the settings at every change, and fill them from presets and runs."""
 
-    def check(project: str, settings: Values | None, preset: str | None, language: str) -> tuple[Any, ...]:
+    def check(project: str, settings: Values | None, preset: str | None) -> tuple[Any, ...]:
         values = values_of(settings)
         try:
             opened = page.open(project)
             config = read_settings(values, opened)
             result = forecast_disk(config, opened)
         except AmharicTtsError as error:  # marked at the field; nothing is calculated
-            shown = "", settings_error(error, language)
+            shown = "", settings_error(error)
         else:
             seconds = training_seconds(config, result.updates, opened, histories)
             is_own = config.train_csv or not result.updates
-            amount = "" if is_own else note(render.amount(opened, seconds, language))
-            shown = amount + note(render.disk_forecast(result, language)), ""
+            amount = "" if is_own else note(render.amount(opened, seconds))
+            shown = amount + note(render.disk_forecast(result)), ""
         suited = suited_preset(values, preset)
         return *shown, suited or gr.skip(), filled(suited, settings) if suited else gr.skip()
 
@@ -174,16 +173,16 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
         return form.value(load_preset(name), settings or {}) | paths | {PRESET: name}
 
     @show_errors
-    def describe(project: str, name: str, language: str) -> str:
-        return describe_preset(name, page.open(project), language)
+    def describe(project: str, name: str) -> str:
+        return describe_preset(name, page.open(project))
 
     @show_errors
-    def choose(project: str, name: str, settings: Values | None, language: str) -> tuple[Any, ...]:
+    def choose(project: str, name: str, settings: Values | None) -> tuple[Any, ...]:
         is_shown = not name or (settings or {}).get(PRESET) == name  # proposed by the page, which has filled the form
-        return describe(project, name, language), gr.skip() if is_shown else filled(name, settings)
+        about = describe_preset(name, page.open(project))
+        return about, gr.skip() if is_shown else filled(name, settings)
 
-    @show_errors
-    def restore(project: str, settings: Values, language: str) -> tuple[Any, ...]:
+    def restore(project: str, settings: Values) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
         opened = page.open(project)
         name, config = "", None
@@ -193,7 +192,7 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)
-        return form.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened, language)
+        return form.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened)
 
     inputs = [page.project, form.widget, preset, page.language]
     events = [selected, page.blocks.load, page.project.change, page.language.change, form.widget.change]
@@ -204,7 +203,7 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
     options = {"api_name": "preset", "show_progress_on": about}
     preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
     page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
-    form.connect(page, restore, [page.language], [preset, about])
+    form.connect(page, restore, [preset, about])
 
 
 def training_seconds(config: TrainConfig, updates: int, project: Project, histories: HistoryCache) -> float | None:
@@ -225,16 +224,16 @@ def suited_preset(values: Values, preset: str | None) -> str:
     return "tiny_cpu" if values.get("version") == TINY and preset != "tiny_cpu" and is_untouched else ""
 
 
-def describe_preset(name: str, project: Project, language: str) -> str:
+def describe_preset(name: str, project: Project) -> str:
     """Return what a preset is for, and why, if it is the one for this data and computer."""
     if name not in PRESETS:  # the settings are those of a run
-        return note(t("training.settings_of_run", language))
-    description, advice = f"{t(f'preset.{name}.about', language)} (configs/{name}.yaml)", advice_for(project)
+        return note(t("training.settings_of_run"))
+    description, advice = f"{t(f'preset.{name}.about')} (configs/{name}.yaml)", advice_for(project)
     if name != advice.preset:
         return note(description)
-    device = monitor.read_once(project.root).gpu_name or t("training.no_gpu", language)
-    why = text(f"Advice.{next(iter(advice.gaps), advice.promise)}", language)
-    return note(f"{t('training.recommended', language, device=device)} {description} {why}")
+    device = monitor.read_once(project.root).gpu_name or t("training.no_gpu")
+    why = t(f"Advice.{next(iter(advice.gaps), advice.promise)}")
+    return note(f"{t('training.recommended', device=device)} {description} {why}")
 
 
 def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> None:
@@ -243,12 +242,12 @@ def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> Non
     load = gr.UploadButton(t("training.load_settings"), file_types=[".yaml", ".yml"], **options)
 
     @show_errors
-    def read_file(path: str, language: str) -> tuple[Any, ...]:
+    def read_file(path: str) -> tuple[Any, ...]:
         try:
             config = TrainConfig.load(Path(path))
         except ConfigError as error:
-            return settings_error(error, language), gr.skip()
-        done = message_box("success", t("training.settings_file_loaded", language, name=Path(path).name))
+            return settings_error(error), gr.skip()
+        done = message_box("success", t("training.settings_file_loaded", name=Path(path).name))
         return done, form.value(config)
 
     options = {"api_name": "load_settings", "show_progress_on": message}

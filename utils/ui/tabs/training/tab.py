@@ -12,7 +12,6 @@ from utils.config.flags import command_line
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import make_folder, write_atomically
-from utils.core.wording import describe, text
 from utils.studio import runs, tasks, training_checks
 from utils.studio.downloads import give_consent
 from utils.studio.facts import DatasetFinding, RunActiveError
@@ -20,7 +19,7 @@ from utils.studio.paths import UPLOADS
 from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
-from utils.ui.i18n import t
+from utils.ui.i18n import describe, t
 from utils.ui.page import RAW_INPUTS, Advanced, PageContext, Panel, PanelRequest, notify, show_errors
 from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.training import render
@@ -65,14 +64,12 @@ def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> Non
     """Start or queue a run with the settings of the form; show problems beside the button."""
 
     @show_errors
-    def start(project: str, settings: Mapping[str, object] | None, language: str) -> tuple[Any, ...]:
+    def start(project: str, settings: Mapping[str, object] | None) -> tuple[Any, ...]:
         try:
             config = train.read_settings(settings, panel.page.open(project))
-            return *panel.started(
-                lambda opened: train.start(config, opened, panel.page.session.make_room), project, language
-            ), ""
+            return *panel.started(lambda opened: train.start(config, opened, panel.page.session.make_room), project), ""
         except AmharicTtsError as error:
-            return gr.skip(), train.settings_error(error, language)
+            return gr.skip(), train.settings_error(error)
 
     inputs = [panel.page.project, panel.form.widget, panel.page.language]
     options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None, **RAW_INPUTS}
@@ -82,15 +79,15 @@ def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> Non
 def build_licence(page: PageContext, settings: gr.HTML) -> None:
     """Ask for consent to the licence of a published base model, once on a computer."""
 
-    def accept(request: PanelRequest) -> None:
+    def accept(_: PanelRequest) -> None:
         give_consent()
-        notify(t("common.consent_saved", request.language))
+        notify(t("common.consent_saved"))
 
     def show(request: PanelRequest) -> str:
         if not needs_licence(request.fields.get("settings") or {}):
             return ""
-        button = views.button("accept", t("training.accept_licence", request.language), "primary")
-        text, hint = (t(f"training.{key}", request.language) for key in ("licence_notice", "accept_licence_hint"))
+        button = views.button("accept", t("training.accept_licence"), "primary")
+        text, hint = (t(f"training.{key}") for key in ("licence_notice", "accept_licence_hint"))
         return views.message_box("warning", text, hint) + views.row(button)
 
     Panel(page, "licence", show, {"accept": accept}, reads={"settings": settings})
@@ -104,7 +101,7 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
             try:
                 return {"found": check(request, read_settings(request.fields.get("settings"), request.project))}
             except AmharicTtsError as error:
-                return {"found": settings_error(error, request.language)}
+                return {"found": settings_error(error)}
 
         return act
 
@@ -119,11 +116,11 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
     actions: dict[str, Any] = {name: action(check) for name, check in zip(ACTIONS, checks, strict=True)}
 
     def show(request: PanelRequest) -> str:
-        buttons = views.buttons("training", ACTIONS, request.language)
-        done = t("training.step_tested", request.language)
+        buttons = views.buttons("training", ACTIONS)
+        done = t("training.step_tested")
         status = task_status(MEMORY_TEST, request, lambda _: done, shows_log=True)
         content = views.row(buttons) + status + request.text("found")
-        return views.details(t("training.checks", request.language), content, "more-checks")
+        return views.details(t("training.checks"), content, "more-checks")
 
     options: dict[str, Any] = {"reads": {"settings": settings}, "show_progress": "minimal"}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), **options)
@@ -132,22 +129,22 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 def check_dataset(request: PanelRequest, config: TrainConfig) -> str:
     found = training_checks.ask("check", config=config, project=str(request.project.root))["findings"]
     facts = [fact for fact in map(from_json, found) if isinstance(fact, DatasetFinding)]
-    return views.findings([dataset_finding(fact, request.language) for fact in facts], request.language)
+    return views.findings([dataset_finding(fact) for fact in facts])
 
 
-def dataset_finding(fact: DatasetFinding, language: str) -> Finding:
+def dataset_finding(fact: DatasetFinding) -> Finding:
     key = f"DatasetFinding.{fact.check}"
-    detail = describe(fact, language) if fact.count else t("common.none", language)
-    cure = "" if fact.verdict == "pass" else text(f"{key}.cure", language)
-    return Finding(text(f"{key}.name", language), cast("Verdict", fact.verdict), detail, cure)
+    detail = describe(fact) if fact.count else t("common.none")
+    cure = "" if fact.verdict == "pass" else t(f"{key}.cure")
+    return Finding(t(f"{key}.name"), cast("Verdict", fact.verdict), detail, cure)
 
 
-def estimate_memory(request: PanelRequest, config: TrainConfig) -> str:
-    return render.memory_tables(training_checks.ask("plan", config=config), request.language)
+def estimate_memory(_: PanelRequest, config: TrainConfig) -> str:
+    return render.memory_tables(training_checks.ask("plan", config=config))
 
 
-def show_command(request: PanelRequest, config: TrainConfig) -> str:
-    return render.command(command_line(VERB, config), request.language)
+def show_command(_: PanelRequest, config: TrainConfig) -> str:
+    return render.command(command_line(VERB, config))
 
 
 def save_settings(request: PanelRequest, config: TrainConfig) -> str:
