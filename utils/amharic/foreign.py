@@ -15,7 +15,9 @@ ADDRESS = re.compile(
     re.ASCII,
 )
 DOMAIN = re.compile(
-    r"(?<![\w.])[a-z0-9-]{2,64}(?:\.[a-z0-9-]{2,64}){0,5}\.(?:com|org|net|gov|edu|info|et)(?![\w])", re.IGNORECASE
+    r"(?<![a-z0-9_.])(?:[a-z0-9-]{2,64}(?:\.[a-z0-9-]{2,64}){0,5}\.(?:com|org|net|gov|edu|info|et)|(?:t|wa)\.me|bit\.ly|youtu\.be)"
+    r"(?![\w])(?:/[a-z0-9_-]{1,64}){0,8}",
+    re.IGNORECASE,
 )
 COUNTRY = re.compile(r"\.[a-z]{2}(?=/|$)")
 INITIALS = re.compile(r"(?<![A-Za-z])(?:(?:[A-Z]\.){2,8}|[AaPp]\.[Mm]\.)")  # U.S.A., P.O., a.m.
