@@ -29,6 +29,7 @@ from utils.amharic.explanation import explain_words
         ("ጠረጴዛው ላይ ያለ መጽሐፍ", "jalːə"),
         ("ትናንት ስሜ ሰማሁ።", "sɨmːe"),  # having kissed, in a sentence about me
         ("በዚህ ስሜ ያለበት ታንኩ", "sɨme"),
+        ("ዳኛ አድርጌ ሹሜ ተመለስኩ።", "ʃumːe"),  # behind another deed of mine
         ("ባቡሩ ወደ ጣቢያው ይገባል።", "jɨɡəbal"),  # enters
         ("ሲሾም ያልበላ ሲሻር ይቆጨዋል።", "siʃːom"),  # a verb that is mostly passive begins the sentence
         ("ምስሩ ከመቀቀሉ በፊት ይታጠባል።", "kəməkʼːəkʼːəlu"),  # a thing with its article is no object

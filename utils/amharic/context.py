@@ -184,10 +184,16 @@ def _possessed(reading: Reading, place: Place, _: list[Reading]) -> float:
 
 def _first_person(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for "I, having done" in a sentence about what I did: ልጄን ስሜ ሄድኩ."""
-    if place.is_last or not reading.kinds & _MY_CONVERB or reading.ending.marked != "e":
+    if place.is_last or not _is_my_converb(reading):
         return 0
-    last = readings(place.words[-1], place.stems)[0]  # ታንኩ "the tank" is no "I"
-    return 1.2 * bool(not last.kinds & NOUN and _OF_ME.search(last.ending.marked))
+    end = readings(place.words[-1], place.stems)[0]  # ታንኩ "the tank" is no "I"
+    is_mine = not end.kinds & NOUN and _OF_ME.search(end.ending.marked)
+    is_chain = place.last and _is_my_converb(place.last)  # ዳኛ አድርጌ ሹሜ
+    return 1.2 * bool(is_mine) + 0.6 * bool(is_mine and is_chain)
+
+
+def _is_my_converb(reading: Reading) -> bool:
+    return bool(reading.kinds & _MY_CONVERB) and reading.ending.marked == "e"
 
 
 def _quoted(reading: Reading, place: Place, _: list[Reading]) -> float:
