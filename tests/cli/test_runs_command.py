@@ -43,12 +43,6 @@ def test_a_run_is_followed_resumed_and_watched_to_its_end(tmp_path: Path, capsys
     assert capsys.readouterr().out.endswith("last\n")
 
 
-def test_folders_that_are_no_projects_are_named(tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "my (new) project").mkdir()
-    assert main(["runs", "--output", str(tmp_path)]) == 0
-    assert "Not a project: 'my (new) project' cannot be a folder name." in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("words", [["speak", "ሰላም", "--out", "a\nb.wav"], ["export", "tiny", "--out", "a\nb"]])
 def test_a_name_of_two_lines_is_refused_before_the_work(words: list[str], capsys: Capture) -> None:
     assert main(words) == 1

@@ -57,11 +57,6 @@ def test_a_fact_survives_json(fact: Fact) -> None:
     assert from_json(to_json(fact)) == fact
 
 
-def test_json_names_kind_then_level() -> None:
-    assert list(to_json(ProbeOuter("a", 0.5)))[:3] == ["kind", "level", "name"]
-    assert to_json(ProbeOuter("a", 0.5))["kind"] == "probe_outer"
-
-
 @pytest.mark.parametrize(
     "event",
     [

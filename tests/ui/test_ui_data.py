@@ -1,8 +1,5 @@
 """Behind the Data tab: the inputs of a project, why something is disabled, and what is shown of clips."""
 
-import errno
-import os
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +12,7 @@ from soundfile import SoundFile
 
 from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
-from utils.core.errors import DataError, FileDamagedError
+from utils.core.errors import DataError
 from utils.core.events import EventLog
 from utils.dataset.editor import available_actions
 from utils.dataset.store import ClipPage
@@ -71,14 +68,6 @@ def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None
     assert config.input_list() == [str(uploads.uploads_folder(project, uploads.UPLOADS))]
     uploads.remove_uploads(project, names)
     assert uploads.read_inputs(project) == []
-
-
-def test_a_list_of_inputs_without_its_digest_is_damaged(tmp_path: Path) -> None:
-    project = Project(tmp_path / "p")
-    uploads.add_input(project, "https://example.org/talk.wav")
-    (project.recordings / uploads.INPUTS).write_text('["https://example.org/other.wav"]', encoding="utf-8")
-    with pytest.raises(FileDamagedError):
-        uploads.read_inputs(project)
 
 
 @pytest.mark.parametrize(
@@ -139,18 +128,6 @@ def test_amharic_in_any_encoding_and_beside_long_paths_is_no_misfit(tmp_path: Pa
     uploads.save_uploads(project, [str(path)])
     page: Any = SimpleNamespace(open=lambda _: project)
     assert not tab.render_fit(PanelRequest(page, "p", {"settings": {"language": "am"}}))
-
-
-def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse_link(*_: object) -> None:
-        raise OSError(errno.EXDEV, "Invalid cross-device link")
-
-    media, _ = talks(tmp_path / "in", 1)
-    monkeypatch.setattr(os, "link", refuse_link)
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1000))
-    (error,) = uploads.save_uploads(Project(tmp_path / "p"), [str(media)]).errors
-    assert "are free" in error.message
-    assert uploads.list_uploads(Project(tmp_path / "p")) == []
 
 
 def test_simultaneous_changes_of_the_inputs_are_all_stored(tmp_path: Path) -> None:
