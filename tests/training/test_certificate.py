@@ -140,11 +140,23 @@ def test_a_switch_that_failed_is_replaced_and_the_reason_is_said() -> None:
     assert changes[0].reason == "differs by 3.0e+00"
 
 
+def test_a_run_that_would_not_repeat_itself_does_not_promise_to() -> None:
+    write("resuming, deterministic")
+    config, changes = safe_config(TrainConfig(deterministic=True), CPU, paths.GPU_CERTIFICATE)
+    assert (config.deterministic, changes[0].switch) == (False, "resuming, deterministic")
+
+
 def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: Path) -> None:
     write("mixed precision")
     path.write_text(path.read_text().replace("torch 2", "torch 1"))
     assert safe_config(TrainConfig(), CPU, path)[1] == []
     path.write_text("{")
+    assert stored.read(CPU, path) is None
+
+
+def test_a_device_is_tested_again_when_a_check_was_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write("mixed precision")
+    monkeypatch.setattr(stored, "CHECKS", stored.CHECKS + 1)
     assert stored.read(CPU, path) is None
 
 
