@@ -201,7 +201,8 @@ def fit_memory(config: TrainConfig, run: Run, data: PreparedData, free: memory.D
     chosen = select_clips(data.features, data.clips.train, limits)[0]
     if not chosen.clips:
         return config  # ``fit`` says why
-    clip, size = ClipSize.longest(chosen.lengths), ModelSize.from_folder(data.base.folder)
+    clip = ClipSize.longest(chosen.lengths)
+    size = ModelSize.from_folder(data.base.folder)
     if config.find_batch_size:
         largest = None
         if free.kind == "cuda":  # try batches of the longest clips

@@ -89,12 +89,14 @@ def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
     """Say what twice the data would bring, and how well the smaller sizes predict the largest one."""
     from utils.studio.learning_curve import MEASURES, trend
 
-    lines, most = [], max(point.minutes for point in points)
+    lines = []
+    most = max(point.minutes for point in points)
     if (passes := min(point.passes for point in points)) < 1:
         share = f"{100 * passes:.0f} % of all clips"
         lines.append(f"The longest trainings saw only {share}, so more could not help them: give --curve more minutes.")
     for name in MEASURES:
-        now, line = [getattr(point, name) for point in points if point.minutes == most], trend(points, name, 2 * most)
+        now = [getattr(point, name) for point in points if point.minutes == most]
+        line = trend(points, name, 2 * most)
         if line is None:
             continue
         sure = "" if line.is_sure else "; the direction is not sure"
@@ -103,7 +105,8 @@ def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
             f"({line.per_doubling:+.3f} ± {line.uncertainty:.3f} per doubling{sure})"
         )
         if earlier := trend([point for point in points if point.minutes < most], name, most):
-            value, error = earlier.predicted, earlier.predicted_uncertainty
+            value = earlier.predicted
+            error = earlier.predicted_uncertainty
             lines.append(f"  from the smaller sizes: {value:.3f} ± {error:.3f} was predicted for all data")
     return lines
 

@@ -17,7 +17,8 @@ from utils.studio.models import pronunciations_of
 from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import UNKNOWN, Vocabulary
 
-MAX_LONGEST, MAX_LINES = 5, 10
+MAX_LONGEST = 5
+MAX_LINES = 10
 
 
 class TextRow(NamedTuple):
@@ -108,7 +109,8 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Token
     if arguments.model:
         return Tokenizer.load(arguments.model, pronunciations_of(arguments.model))
     base = Vocabulary.load(arguments.vocab or published_vocabulary())
-    mode, backend = arguments.text_mode, arguments.backend
+    mode = arguments.text_mode
+    backend = arguments.backend
     return prepare_tokenizer(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)
 
 

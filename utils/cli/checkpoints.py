@@ -120,7 +120,9 @@ def _which(step: str) -> Which:
 
 def _row(name: str, checkpoint: SavedCheckpoint) -> tuple[str, ...]:
     info = checkpoint.info
-    mark, size, samples = "*" * checkpoint.is_best, f"{checkpoint.size / 1e6:.1f}", str(len(checkpoint.samples) or "")
+    mark = "*" * checkpoint.is_best
+    size = f"{checkpoint.size / 1e6:.1f}"
+    samples = str(len(checkpoint.samples) or "")
     progress = (f"{info.epoch:g}", _number(info.train_loss), _number(info.eval_loss)) if info else ("", "", "")
     problem = checkpoint.error.message if checkpoint.error else ""
     return (name, str(checkpoint.step), *progress, size, mark, samples, problem)
@@ -146,7 +148,8 @@ class Comparison:
 
 def difference(first: SavedCheckpoint, second: SavedCheckpoint) -> Comparison:
     """Return how two checkpoints differ, one weight at a time."""
-    before, after = first.require_info(), second.require_info()
+    before = first.require_info()
+    after = second.require_info()
     names = sorted(before.settings.keys() | after.settings.keys())
     settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
     return Comparison(
@@ -167,7 +170,8 @@ def _moved(first: SavedCheckpoint, second: SavedCheckpoint) -> tuple[dict[str, t
         shared = sorted(set(one.keys()) & set(two.keys()))
         mismatched = set(one.keys()) ^ set(two.keys())
         for name in shared:
-            before, after = one.get_tensor(name).float(), two.get_tensor(name).float()
+            before = one.get_tensor(name).float()
+            after = two.get_tensor(name).float()
             if before.shape != after.shape:
                 mismatched.add(name)
                 continue

@@ -38,7 +38,8 @@ from utils.training.facts import Evaluation, Train
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-NAME, PAGE = "demo", "demo.html"
+NAME = "demo"
+PAGE = "demo.html"
 VERSIONS = 8  # of each sentence, of which the best is used: fewer phones are wrong (docs/embedded-voice.md)
 DISCLAIMER = (
     "The recording was generated with espeak-ng. The model is the small embedded voice of this program, trained on "

@@ -26,7 +26,8 @@ def run(arguments: argparse.Namespace) -> int:
         from utils.studio.downloads import give_consent
 
         give_consent()
-    config, downloads = read_flags(arguments, CONFIG), downloads_project(arguments.output)
+    config = read_flags(arguments, CONFIG)
+    downloads = downloads_project(arguments.output)
     return start_and_follow("download-model", config, downloads, arguments)
 
 

@@ -38,8 +38,10 @@ def work(job: Job, config: FeaturesConfig) -> None:
     from utils.xtts.codec import AudioEncoder
     from utils.xtts.device import choose_device
 
-    dataset, model = job.run.project.dataset, Path(config.model)
-    clips, language = store.load_dataset(dataset).kept, metadata.read_language(dataset)
+    dataset = job.run.project.dataset
+    model = Path(config.model)
+    clips = store.load_dataset(dataset).kept
+    language = metadata.read_language(dataset)
     encoder = AudioEncoder.load(model, choose_device(config.device))
     own = pronunciations.overrides(job.run.project.pronunciations)
     tokenizer = preparation.tokenizer_for(model, language, (clip.text for clip in clips), overrides=own)

@@ -87,7 +87,8 @@ def run(arguments: argparse.Namespace) -> int:
     lines = ["# Field test", "", *(f"- {each.name}: {each.detail}" for each in examine(arguments.output))]
     for title, step in list(steps.items())[: 1 if arguments.only_weights else None]:
         print(f"{title} …", flush=True)
-        began, found = time.monotonic(), list(survive(step))
+        began = time.monotonic()
+        found = list(survive(step))
         lines += ["", f"## {title}: {verdict(found)} ({time.monotonic() - began:.0f} s)", ""]
         lines += [f"- {line}" for line in found]
         written = "\n".join([*lines, ""])
@@ -117,8 +118,10 @@ class FieldTest:
     """One test of a model on this computer."""
 
     def __init__(self, folder: Path, model: Path, name: str, updates: int) -> None:
-        self.folder, self.model = folder, model
-        self.updates, self.name = updates, name
+        self.folder = folder
+        self.model = model
+        self.updates = updates
+        self.name = name
         self.exported = folder / "voice"
 
     def weights(self) -> Findings:
@@ -206,7 +209,8 @@ def vocabulary(folder: Path) -> Findings:
     from utils.xtts.model import read_config
     from utils.xtts.vocabulary import Vocabulary
 
-    words, rows = Vocabulary.load(folder / "vocab.json"), read_config(folder).model_args.gpt_number_text_tokens
+    words = Vocabulary.load(folder / "vocab.json")
+    rows = read_config(folder).model_args.gpt_number_text_tokens
     absent = [each.token for each in known_languages() if each.in_xtts and each.token not in words.special]
     mark = "! " if absent or words.size != rows else ""
     yield f"{mark}vocabulary: {words.size} tokens for {rows} rows, {LANGUAGES - len(absent)} of {LANGUAGES} languages"

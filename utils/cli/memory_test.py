@@ -36,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     from utils.xtts.device import choose_device
 
     config = memory.changed(read_flags(arguments, CONFIG), {"num_processes": 1})
-    device, clip = memory.Device.detect(config), ClipSize.from_config(config)
+    device = memory.Device.detect(config)
+    clip = ClipSize.from_config(config)
     estimate = memory.estimate(config, device)
     print(f"{'device':<24} {device.name}")
     print(f"{'batch':<24} {memory.batch_description(config)}, {clip.positions} positions each")

@@ -21,7 +21,9 @@ def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
     if arguments.written and (arguments.spoken or arguments.remove):
         spoken = "" if arguments.remove else arguments.spoken
-        written, note, language = arguments.written, arguments.note, arguments.language
+        written = arguments.written
+        note = arguments.note
+        language = arguments.language
         heard = add_pronunciation(opened.pronunciations, written, spoken, note, language=language)
         print(f"{arguments.written}\t{heard}")
         return 0

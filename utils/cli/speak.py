@@ -81,7 +81,8 @@ def load(config: SpeechConfig) -> "Synthesizer":
     """Load the model and report what it computes with."""
     synthesizer = chosen_voice(config)
     precision = synthesizer.precision
-    gpt, vocoder = describe(precision.gpt_reason), describe(precision.vocoder_reason)
+    gpt = describe(precision.gpt_reason)
+    vocoder = describe(precision.vocoder_reason)
     log(f"{synthesizer.model.name}, GPT in {precision.gpt}: {gpt}; vocoder in {precision.vocoder}: {vocoder}")
     for notice in synthesizer.model.notices:
         log(wording.describe(notice))

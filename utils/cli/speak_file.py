@@ -25,7 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldStop) -> int:
-    config, opened = read_flags(arguments, SpeechConfig), project(arguments.project, arguments.output)
+    config = read_flags(arguments, SpeechConfig)
+    opened = project(arguments.project, arguments.output)
     format_of(Path(f"x{arguments.format}"))  # before the long work
     is_subtitles = arguments.file.suffix.lower() in batch_speech.SUBTITLES
     lines = [] if is_subtitles else batch_speech.read_lines(arguments.file)

@@ -24,10 +24,13 @@ def printable(text: str) -> str:
     return text
 
 
-MODEL_SECONDS, MODEL_TOKENS = 28.09, 402  # what XTTS v2 holds: 605 audio codes; upstream trains with 11.6 s and 200
+# What XTTS v2 holds: 605 audio codes; upstream trains with 11.6 s and 200 tokens.
+MODEL_SECONDS = 28.09
+MODEL_TOKENS = 402
 AUTO_SECONDS = 15.0  # longest clip of a run unless more is asked for, because memory grows with it
 MAX_BYTES, MAX_NODES, MAX_DIGITS = 4 << 20, 10_000, 100  # of a YAML file; a setting may name thousands of recordings
-MERGE, INTEGER = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:int"
+MERGE = "tag:yaml.org,2002:merge"
+INTEGER = "tag:yaml.org,2002:int"
 SEPARATOR = "|"  # between the values of a setting that takes several
 
 T = TypeVar("T")
@@ -154,7 +157,8 @@ class _Loader(yaml.SafeLoader):
 def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProblem, ...]:
     """Return what pydantic, or a validator of ours, found wrong with a setting."""
     name = ".".join(map(str, problem["loc"]))[:120]
-    kind, context = problem["type"], problem.get("ctx", {})
+    kind = problem["type"]
+    context = problem.get("ctx", {})
     error = context.get("error")
     value = _shorten(problem["input"]) if name else ""
     if isinstance(error, InvalidSettingsError):  # it knows the setting, unless it is of one field
@@ -174,7 +178,9 @@ def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProbl
 def _shorten(value: object) -> str:
     """Return a value in at most about a line."""
     short = reprlib.Repr()
-    short.maxstring, short.maxother, short.maxlevel = 120, 120, 2
+    short.maxstring = 120
+    short.maxother = 120
+    short.maxlevel = 2
     if isinstance(value, int) and value.bit_length() > 256:  # converting it to decimal text takes minutes
         return f"2^{value.bit_length()}"
     return short.repr(value)

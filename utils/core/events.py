@@ -123,7 +123,8 @@ def read_events(path: Path, offset: int = 0, limit: int = BLOCK, parser: LinePar
 
 
 def iter_events(path: Path) -> Iterator[Event]:
-    offset, parser = 0, LineParser(0)
+    offset = 0
+    parser = LineParser(0)
     while (batch := read_events(path, offset, parser=parser)).offset > offset:
         yield from batch.events
         offset = batch.offset

@@ -210,7 +210,8 @@ def _plain(value: object) -> object:
 
 def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type that a field may have
     """Return a JSON value as the type of a field, or ``_MISMATCH``: a log may be damaged, or written by a stranger."""
-    origin, parts = get_origin(kind), get_args(kind)
+    origin = get_origin(kind)
+    parts = get_args(kind)
     if origin in {Union, types.UnionType}:
         return next((typed for part in parts if (typed := _typed(value, part)) is not _MISMATCH), _MISMATCH)
     if kind is int and type(value) is int:

@@ -167,7 +167,8 @@ def read_signed_manifest(path: Path) -> dict[str, Any]:
     """Read a manifest without looking at its files."""
     try:
         about = read_json(path)
-        version, files = about["format"], about["files"].items()
+        version = about["format"]
+        files = about["files"].items()
         is_complete = all(file["sha256"] and int(file["size"]) >= 0 for _, file in files)
         int(about["serial"])
         digest = about.pop(DIGEST, None)

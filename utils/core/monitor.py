@@ -124,7 +124,8 @@ class GpuMonitor:
 
     def __exit__(self, *_: object) -> None:
         if self._open:
-            self._open, self._handle = False, None
+            self._open = False
+            self._handle = None
             try:
                 self._nvml.nvmlShutdown()
             except self._nvml.NVMLError as error:

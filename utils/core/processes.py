@@ -85,7 +85,9 @@ def read_lines(arguments: Sequence[str], *, check: Callable[[], object] = lambda
 
 
 def _follow(process: subprocess.Popen[bytes], reader: BinaryIO, check: Callable[[], object]) -> Iterator[str]:
-    rest, last, is_over = b"", "", False
+    rest = b""
+    last = ""
+    is_over = False
     while not is_over:
         is_over = process.poll() is not None  # before reading: nothing is printed after it
         *lines, rest = (rest + reader.read()).split(b"\n")

@@ -28,7 +28,8 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 PARTIAL = ".partial"
-SIGNED_START, SIGNED_END = b"# sha256: ", b"# end\n"
+SIGNED_START = b"# sha256: "
+SIGNED_END = b"# end\n"
 SIGNED_LINE = re.compile(rb"^\s*# (sha|end\s*$)|[0-9a-f]{4} \(if|\x00", re.MULTILINE)
 SIGNED = re.compile(SIGNED_START + rb"(\S+) [^\n]*\n(.*)" + SIGNED_END, re.DOTALL)
 RETRY_SECONDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4)  # virus scanners close a file within this time
@@ -262,13 +263,15 @@ def make_folder(path: Path) -> None:
 def make_unique_folder(path: Path) -> Path:
     """Create a new folder; append a number to its name if it exists already."""
     make_folder(path.parent)
-    folder, number = path, 2
+    folder = path
+    number = 2
     with storage_errors(path):
         while True:
             try:
                 folder.mkdir()
             except FileExistsError:
-                folder, number = path.with_name(f"{path.name}-{number}"), number + 1
+                folder = path.with_name(f"{path.name}-{number}")
+                number += 1
             else:
                 return folder
 
@@ -311,7 +314,8 @@ def link_or_copy_atomically(source: Path, target: Path) -> None:
 def symlink_or_copy(source: Path, target: Path) -> None:
     """Point to a file that stays where it is, or copy it where the system has no links."""
     if target.exists():
-        wanted, present = source.stat(), target.stat()
+        wanted = source.stat()
+        present = target.stat()
         same_copy = (wanted.st_size, wanted.st_mtime_ns) == (present.st_size, present.st_mtime_ns)
         if same_copy or source.samefile(target):
             return

@@ -88,7 +88,8 @@ def cure(error: BaseException, language: str = "en") -> str:
 
 def explain(error: BaseException, language: str = "en") -> str:
     """Return what happened and how to fix it."""
-    message, advice = describe(error, language), cure(error, language)
+    message = describe(error, language)
+    advice = cure(error, language)
     label = f"{text('common.cure', language)}፦ " if language == "am" and advice else ""
     return f"{message} {label}{advice}".rstrip()
 
@@ -96,7 +97,9 @@ def explain(error: BaseException, language: str = "en") -> str:
 def time(seconds: float) -> str:
     """Format a duration with its two largest units: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
     whole = round(seconds)
-    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    hours = whole // 3600
+    minutes = whole // 60 % 60
+    rest = whole % 60
     parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (whole >= 60) + [f"{rest} s"] * (hours == 0)
     return " ".join(parts)
 
@@ -112,7 +115,8 @@ def size(count: float) -> str:
     """Format bytes with three digits: ``812 kB``, ``1.25 GB``."""
     power = 0
     while count >= 999.5 and power < len(UNITS) - 1:
-        count, power = count / 1000, power + 1
+        count = count / 1000
+        power += 1
     return f"{count:.3g} {UNITS[power]}"
 
 
@@ -120,7 +124,8 @@ class _Formatter(string.Formatter):
     """Fills gaps, also those in the text of an enumeration; a field that is missing is left open."""
 
     def __init__(self, language: str, values: Mapping[str, object]) -> None:
-        self.language, self.values = language, values
+        self.language = language
+        self.values = values
 
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002
         return kwargs.get(str(key), f"{{{key}}}")
@@ -134,7 +139,8 @@ class _Formatter(string.Formatter):
         if format_spec in FORMATS and not isinstance(value, str):
             return str(FORMATS[format_spec](value))
         if format_spec == "phase":
-            value, format_spec = phase(value, self.language), ""
+            value = phase(value, self.language)
+            format_spec = ""
         if isinstance(value, (Fields, Enum)):
             cured = cure(value, self.language) if isinstance(value, BaseException) else ""
             return f"{describe(value, self.language, self.values)} {cured}".rstrip()

@@ -45,7 +45,8 @@ class BackgroundCounts:
             revision = store.meta("revision")
             while folder in self._counts:  # counting slows down all other work, so it waits for a pause in the edits
                 time.sleep(PAUSE)
-                before, revision = revision, store.meta("revision")
+                before = revision
+                revision = store.meta("revision")
                 if revision == before:
                     break
             counts = Counts(revision, statistics.count(store, read_language(folder)), statistics.account(store.read()))

@@ -125,7 +125,8 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
     """Add the recordings of another dataset with their clips and their split; a dry run only plans it."""
     if target.resolve() == other.resolve():
         raise DatasetError(target, "itself")
-    mine, theirs = read_language(target), read_language(other)
+    mine = read_language(target)
+    theirs = read_language(other)
     if mine != theirs:
         raise DatasetError(other, "language", theirs)
     if dry_run:
@@ -149,7 +150,8 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
     theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
     groups: defaultdict[str, list[Clip]] = defaultdict(list)
-    missing, duplicates = [], 0
+    missing = []
+    duplicates = 0
     for clip in theirs.clips.values():
         if clip.recording in mine.recordings:
             continue

@@ -75,14 +75,16 @@ def _pad(spans: Sequence[Span], seconds: float, settings: DatasetConfig) -> list
     padded = []
     for span, pause, left, right in zip(spans, pauses, middles[:-1], middles[1:], strict=False):  # no span, one middle
         padding = min(settings.padding_seconds, max(0.0, settings.max_seconds - span.seconds) / 2)
-        start, end = max(left, span.start - padding), max(span.start, min(right, span.end + padding))
+        start = max(left, span.start - padding)
+        end = max(span.start, min(right, span.end + padding))
         padded.append(_Padded(start, end, pause))
     return padded
 
 
 def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tuple[int, int]]:
     """Return the (first, end) of each clip, by dynamic programming over the prefixes."""
-    worth, begins = [0.0], [0]
+    worth = [0.0]
+    begins = [0]
     for end in range(1, len(padded) + 1):
         worth.append(-math.inf)
         begins.append(end - 1)
@@ -94,7 +96,8 @@ def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tu
             total -= SHORT_PENALTY if length < settings.min_seconds - EPSILON else 0.0
             if total > worth[end]:
                 worth[end], begins[end] = total, first
-    clips, end = [], len(padded)
+    clips = []
+    end = len(padded)
     while end:
         clips.append((begins[end], end))
         end = begins[end]
@@ -103,7 +106,8 @@ def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tu
 
 def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[CueDiffers]]:
     """Sort the cues and warn about those without text or time in the recording."""
-    usable, warnings = [], []
+    usable = []
+    warnings = []
     for cue in sorted(cues, key=lambda cue: (cue.span.start, cue.span.end)):
         span = Span(max(0.0, cue.span.start), min(seconds, cue.span.end))
         if not cue.text.strip():

@@ -16,7 +16,8 @@ from utils.dataset import seal
 from utils.dataset.clip import COLUMNS, SCORES
 from utils.dataset.errors import DatasetError, StoreError
 
-DATABASE, LOCK = "clips.db", ".lock"  # whoever changes clips holds the lock; readers need none
+DATABASE = "clips.db"
+LOCK = ".lock"  # whoever changes clips holds it; readers need none
 VERSION = 1
 BUSY_SECONDS = 30.0
 TYPES = dict.fromkeys(["start", "end", *SCORES], "REAL")
@@ -42,7 +43,8 @@ class Database:
     """The database of one dataset folder, made by the first change."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / DATABASE
+        self.folder = folder
+        self.path = folder / DATABASE
         self._open: sqlite3.Connection | None = None
 
     @property

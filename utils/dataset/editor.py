@@ -105,7 +105,8 @@ def available_actions(clip: Clip, following: Clip | None) -> list[str]:
     """Return what can be done with a clip; ``following`` is the next one of the recording."""
     has_audio = bool(clip.audio)
     is_complete = has_audio and bool(clip.text.strip())
-    is_excluded, is_approved = clip.status == "excluded", clip.status == "kept" and clip.reason == "approved"
+    is_excluded = clip.status == "excluded"
+    is_approved = clip.status == "kept" and clip.reason == "approved"
     can = {
         "approve": is_complete and not is_approved,
         "exclude": not is_excluded,
@@ -177,7 +178,8 @@ def trim(folder: Path, name: str, start: float, end: float) -> Edit:
     with editing(folder, "trim") as session:
         clip = _with_audio(*session.clips([name]))
         seconds = clip.span.seconds
-        start, end = max(0.0, start), min(seconds, end)
+        start = max(0.0, start)
+        end = min(seconds, end)
         if end - start < SHORTEST:
             raise EditError("too_short", limit=SHORTEST)
         if end - start > seconds - 0.005:

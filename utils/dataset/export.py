@@ -62,7 +62,8 @@ def _write_zip(folder: Path, kept: Sequence[Clip], target: Path) -> None:
 
 def _store_for_strangers(folder: Path, target: Path) -> Store:
     """Copy the clips and their recordings with bare file names; edits and warnings, which name paths, stay here."""
-    contents, store = open_store(folder).read(), Store(target)
+    contents = open_store(folder).read()
+    store = Store(target)
     with store.transaction():
         store.put(dataclasses.replace(clip, source=bare_name(clip.source)) for clip in contents.clips.values())
         for source in contents.recordings.values():

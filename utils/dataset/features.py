@@ -83,7 +83,8 @@ class FeatureStore:
 
     def __getitem__(self, clip: Clip) -> ClipFeatures:
         codes, mel = (self.audio.row(clip.content, name) for name in ("codes", "mel"))
-        samples, ids = self.audio.number(clip.content, "samples"), self.text.row(text_hash(clip.text), "ids")
+        samples = self.audio.number(clip.content, "samples")
+        ids = self.text.row(text_hash(clip.text), "ids")
         return ClipFeatures(samples, codes, mel.reshape(-1, BANDS), ids)
 
     def lengths(self, clip: Clip) -> tuple[int, int, int, int]:
@@ -203,7 +204,8 @@ def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
 
 def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[dict[str, Samples], list[ClipNotEncoded]]:
     """Read the audio of clips by content hash."""
-    waves, problems = {}, []
+    waves = {}
+    problems = []
     for clip in clips:
         path = resolve_inside(dataset, clip.audio)
         try:
@@ -226,7 +228,8 @@ class _Meter:
         self.started = time.monotonic()
 
     def step(self, clips: int, work: float) -> Progress:
-        self.done, self.worked = self.done + clips, self.worked + work
+        self.done += clips
+        self.worked += work
         share = min(1.0, self.worked / self.work) if self.worked else 1.0
         left = (time.monotonic() - self.started) * (1 - share) / share
         return Progress(self.done, self.total, self.part, round(100 * share, 1), round(left, 1))
@@ -241,7 +244,9 @@ class Shards:
     """
 
     def __init__(self, folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str] = ()) -> None:
-        self.folder, self.columns, self.bulky = folder, columns, bulky
+        self.folder = folder
+        self.columns = columns
+        self.bulky = bulky
         self.schema = pa.schema([(KEY, pa.string()), *columns.items()])
         self._shards: list[pa.RecordBatch] = []
         self._positions: dict[str, int] = {}  # shard and row in one number: a tuple takes three times the memory
@@ -283,7 +288,8 @@ class Shards:
 
     def repair(self, *, thorough: bool = False) -> list[DamagedFeaturesError]:
         """Map every shard that is whole; delete the others, and what a killed writer left. Return what was deleted."""
-        removed, verified = [], read_object(self.folder / VERIFIED)
+        removed = []
+        verified = read_object(self.folder / VERIFIED)
         for path in self._paths():
             try:
                 self._map(path, thorough=thorough or verified.get(path.name) != list(file_version(path)))

@@ -19,7 +19,8 @@ from utils.recognition.spans import Span
 
 MAX_PAUSE = 1.0  # seconds between clips that are joined: a speaker takes a breath
 MIN_PAUSE = 0.25  # between two phrases that become clips of their own
-SHORT, SHORTEST = 2.0, 0.5  # seconds of a short clip; the model refuses shorter ones
+SHORT = 2.0  # seconds of a short clip
+SHORTEST = 0.5  # the model refuses shorter ones
 TARGETS = (0.5, 0.75, 1.0)  # of the maximum, in turn, so that joined clips have different lengths
 PADDING = 0.1  # seconds around a phrase
 PHRASE = re.compile(r"[^.!?;:,።፧፣፤፥፦]+[.!?;:,።፧፣፤፥፦]*\s*")

@@ -47,7 +47,8 @@ def find_fitting_texts(
         return {}, None
     units = units_of(settings.language, pronunciations)
     texts = [[unit for word in units.words(recording.text) for unit in word.units] for recording, _ in listed]
-    index, model = TextIndex(texts), load_recogniser(EMBEDDED, units)
+    index = TextIndex(texts)
+    model = load_recogniser(EMBEDDED, units)
 
     def scores_of(number: int) -> Scores:
         raise_if_stopped(should_stop)
@@ -65,7 +66,8 @@ def find_fitting_texts(
     fitting = pair(tried, texts)
     if sum(texts[at] != texts[chosen[row]] for row, at in fitting.items()) < max(4, MANY * len(chosen)):
         return {}, None
-    clips, reported = [], 0.0
+    clips = []
+    reported = 0.0
     for number in range(len(listed)):
         if time.monotonic() - reported > PROGRESS_SECONDS:
             reported = time.monotonic()

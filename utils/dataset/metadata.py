@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 HEADER = "audio_file|text|speaker_name"
-LANGUAGE_FILE, WAVS = "lang.txt", "wavs"
+LANGUAGE_FILE = "lang.txt"
+WAVS = "wavs"
 FILES: dict[Split, str] = {"train": "metadata_train.csv", "eval": "metadata_eval.csv"}
 RUN_CLIPS, OTHER_CLIPS = "clips.json", "clips-{number}.json"  # in the folder of a training
 ROUNDING = 0.02  # seconds by which a header may differ from the store
@@ -247,7 +248,8 @@ def _named_apart(clip: Clip, number: int) -> Clip:
 def _stored_clips(path: Path, folder: Path) -> ClipLists:
     try:
         stored = read_document(path)
-        clips, problems = [clip_of_row(row) for row in stored["clips"]], tuple(map(_problem, stored["problems"]))
+        clips = [clip_of_row(row) for row in stored["clips"]]
+        problems = tuple(map(_problem, stored["problems"]))
     except (LookupError, TypeError, ValueError) as error:
         raise DatasetError(path, "run_clips") from error
     train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)

@@ -54,7 +54,8 @@ def process_recording(
     seconds = audio.duration(recording.path)
     speech = vad.speech_segments(recording.path, settings)
     check = None if needs_transcription(recording) else check
-    cues, warnings = list[Cue](), list[WarningFact]()
+    cues = list[Cue]()
+    warnings = list[WarningFact]()
     if check and not recording.turns:
         rows = check.rows(recording.path, source.recording)
         cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings, should_stop)
@@ -95,14 +96,17 @@ def _cut(
 ) -> tuple[list[Cue], list[CueDiffers]]:
     """Return the spans of the clips in order, with their text if known."""
     if recording.cues:
-        clips, warnings = list[Cue](), list[CueDiffers]()
+        clips = list[Cue]()
+        warnings = list[CueDiffers]()
         for cues, within in _runs(recording, speech, seconds):
             more, differing = cutting.cut_cues(cues, within, seconds, settings)
-            clips, warnings = clips + more, warnings + differing
+            clips = clips + more
+            warnings = warnings + differing
         return sorted(clips, key=lambda cue: cue.span.start), warnings
     if not recording.text:
         return [Cue(span, "") for span in cutting.cut_speech(speech, seconds, settings)], []
-    span, padding = Span(0.0, seconds), settings.padding_seconds
+    span = Span(0.0, seconds)
+    padding = settings.padding_seconds
     if speech:  # without the silence around it
         span = Span(max(0.0, speech[0].start - padding), min(seconds, speech[-1].end + padding))
     return [Cue(span, recording.text)], []

@@ -104,7 +104,8 @@ def make_clips(
         return Stop.NO
 
     source, processed = process_recording(*task, settings, *recognisers, check, should_stop)
-    clips, reported = [], time.monotonic()
+    clips = []
+    reported = time.monotonic()
     for clip, samples in processed:
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
         if name:
@@ -127,7 +128,8 @@ def _opened(
         return
 
     def opened(model: str, kind: Kind = "auto") -> IsolatedRecogniser:
-        device, number_format = settings.device, settings.compute_type
+        device = settings.device
+        number_format = settings.compute_type
         return open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
 
     with contextlib.ExitStack() as stack:
@@ -140,10 +142,12 @@ class _Meter:
     """Adds up the progress of all files, weighted by their size, and reports it with the time left."""
 
     def __init__(self, report: Report, sizes: Mapping[str, int]) -> None:
-        self.report, self.sizes = report, sizes
+        self.report = report
+        self.sizes = sizes
         self.shares: dict[str, float] = {}
         self.finished = 0
-        self.started, self.reported = time.monotonic(), 0.0
+        self.started = time.monotonic()
+        self.reported = 0.0
 
     def update(self, name: str, share: float) -> None:
         """Set the share of a file; the last update is always reported, the others twice a second."""
@@ -170,8 +174,11 @@ class _Preparation:
         should_stop: ShouldStop,
         pronunciations: Path | None,
     ) -> None:
-        self.folder, self.settings, self.pronunciations = folder, settings, pronunciations
-        self.report, self.should_stop = report, should_stop
+        self.folder = folder
+        self.settings = settings
+        self.pronunciations = pronunciations
+        self.report = report
+        self.should_stop = should_stop
         self.store = Store(folder)
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
@@ -275,7 +282,8 @@ class _Preparation:
         groups: dict[bool, list[Task]] = {True: [], False: []}
         for task in tasks:
             groups[recognisers[0] is not None and needs_transcription(task[0])].append(task)
-        with_text, spoken = groups[False], groups[True]
+        with_text = groups[False]
+        spoken = groups[True]
         with_text, check = self._learn(with_text)
         work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
         if recognisers[1]:  # it reads the others too, to be compared
@@ -310,7 +318,8 @@ class _Preparation:
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
-        clips, repairs = list[Clip](), dict[str, str]()
+        clips = list[Clip]()
+        repairs = dict[str, str]()
         if (text := self.listed.get(source.recording)) is not None:
             made, repairs = self._doubted(made, text)
         for clip in made:

@@ -28,7 +28,8 @@ from utils.recognition.spans import Span
 
 MEASURED = 12  # clips of a speaker
 MAX_SPEAKERS = 50  # that are measured, those who speak longest
-WRONG_SHOWN, DOUBTFUL_SHOWN = 4, 8  # clips of each reason; of those in use
+WRONG_SHOWN = 4  # clips of each reason
+DOUBTFUL_SHOWN = 8  # of those in use
 SENTENCES = 10  # to record next
 MAX_READ = 500  # texts that those are compared with; more hardly change which sentence adds most
 TEXT_REASONS: tuple[Reason, ...] = (
@@ -71,7 +72,8 @@ class DatasetReport:
 def describe_dataset(folder: Path) -> DatasetReport:
     """Collect the facts of a dataset; only a few clips of each speaker are read."""
     store = open_store(folder)
-    contents, language = store.read(), read_language(folder)
+    contents = store.read()
+    language = read_language(folder)
     counted = statistics.count(store, language)
     kept = contents.kept
     speakers = tuple(_speakers(kept, folder))
@@ -153,12 +155,15 @@ def _median(values: Iterable[float | None]) -> float | None:
 
 def _measured(clips: Sequence[Clip], folder: Path) -> tuple[int | None, Signal | None]:
     """Return the rate of the recordings of some clips, and their sound; clips stand in where they are gone."""
-    rates, excerpts = [], []
+    rates = []
+    excerpts = []
     for clip in evenly_spaced(clips, MEASURED):
-        path, span = Path(clip.source), clip.span
+        path = Path(clip.source)
+        span = clip.span
         is_there = path.is_file()
         if not is_there:
-            path, span = folder / clip.audio, Span(0.0, span.seconds)
+            path = folder / clip.audio
+            span = Span(0.0, span.seconds)
         try:
             rates += [audio.probe(path).rate] * is_there
             excerpts.append(read_excerpt(path, span))

@@ -25,7 +25,8 @@ from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.text_files import name_key
 from utils.media.facts import AudioFileError
 
-HUB, CORPUS = "hf:", "corpus:"
+HUB = "hf:"
+CORPUS = "corpus:"
 USED_CORPORA = "corpora.json"  # in the dataset folder: what a model card has to name
 
 

@@ -72,7 +72,8 @@ def _split_by_time(new: Sequence[Clip], share: float) -> dict[str, Split]:
     splits: dict[str, Split] = {}
     for clips in _by_recording(new).values():
         clips.sort(key=lambda clip: clip.span.start)
-        wanted, held_out = share * sum(clip.span.seconds for clip in clips), 0.0
+        wanted = share * sum(clip.span.seconds for clip in clips)
+        held_out = 0.0
         for clip in reversed(clips):
             splits[clip.id] = "eval" if held_out < wanted and clip is not clips[0] else "train"
             held_out += clip.span.seconds

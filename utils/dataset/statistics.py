@@ -107,7 +107,8 @@ def _count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:
 
 
 def report(statistics: Statistics) -> str:
-    missing, total = statistics.missing, len(statistics.phonemes)
+    missing = statistics.missing
+    total = len(statistics.phonemes)
     values = {
         "recordings": str(statistics.recordings),
         "clips in use": f"{len(statistics.seconds)}, {sum(statistics.seconds) / 3600:.2f} h",
@@ -186,7 +187,8 @@ class DatasetLengths:
 
     def gaps(self) -> list[LengthGap]:
         """Return the lengths that a model trained on these clips will speak badly, because it never sees them."""
-        count, longest = len(self.seconds), max(self.seconds)
+        count = len(self.seconds)
+        longest = max(self.seconds)
         short = sum(value < SHORT_SECONDS for value in self.seconds)
         found = []
         if short < SHORT_SHARE * count:
@@ -254,10 +256,12 @@ def _divide(recording: Source, clips: Iterable[Clip]) -> Ledger:
     for clip in sorted(clips, key=lambda clip: clip.span.start):
         groups.setdefault(clip.reason if clip.status == "excluded" else None, []).append(clip.span)
     spans: list[Span] = []
-    covered, seconds = 0.0, dict[Reason | None, float]()
+    covered = 0.0
+    seconds = dict[Reason | None, float]()
     for reason, others in groups.items():
         spans += others
-        before, covered = covered, _covered(spans, recording.seconds)
+        before = covered
+        covered = _covered(spans, recording.seconds)
         seconds[reason] = covered - before
     kept = seconds.pop(None)
     excluded = tuple(ReasonTotal(reason, part) for reason, part in seconds.items() if reason)

@@ -227,7 +227,8 @@ class Store(Database):
 
         with self.reading() as db:
             found = db.execute(f"{SELECT} ORDER BY number")
-            columns, rows = [name for name, *_ in found.description], found.fetchall()
+            columns = [name for name, *_ in found.description]
+            rows = found.fetchall()
         table = pd.DataFrame.from_records(rows, columns=columns, coerce_float=True)
         return table.assign(seconds=table["end"] - table["start"])
 
@@ -277,7 +278,8 @@ class Store(Database):
 
 
 def _condition(view: View) -> tuple[str, list[str]]:
-    conditions, values = ["1"], list[str]()
+    conditions = ["1"]
+    values = list[str]()
     if view.status in {"approved", "unchecked"}:
         conditions.append(f"status = 'kept' AND reason {'=' if view.status == 'approved' else '<>'} ?")
         values.append("approved")

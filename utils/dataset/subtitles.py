@@ -111,7 +111,8 @@ def _parse_timed_lines(lines: list[str], *, is_vtt: bool) -> Parsed:
         if (match := TIMES.fullmatch(line)) or ("-->" in line and any(map(str.isdigit, line)))
     ]
     head = [line for line in lines[: times[0][0] if times else None] if not NUMBER.fullmatch(line)]
-    cues, unreadable = list[Cue](), [(1, _strip(head).replace("\n", " "))] if not is_vtt and _strip(head) else []
+    cues = list[Cue]()
+    unreadable = [(1, _strip(head).replace("\n", " "))] if not is_vtt and _strip(head) else []
     ends = [*(number for number, _ in times[1:]), len(lines)]
     for (number, match), end in zip(times, ends, strict=False):
         block = lines[number + 1 : end]
@@ -229,7 +230,8 @@ def _count_repeated(earlier: Cue, later: Cue) -> int:
     """Count the first words of a cue that the cue before it showed already: whole lines, or all that it showed."""
     if later.span.start - earlier.span.end > SHORT_OVERLAP:
         return 0
-    before, now = earlier.text.split(), later.text.split()
+    before = earlier.text.split()
+    now = later.text.split()
     lines = later.text.split("\n")
     whole = (len(" ".join(lines[:count]).split()) for count in range(1, len(lines) + 1))
     return max((n for n in {*whole, len(before)} if 0 < n <= len(now) and before[-n:] == now[:n]), default=0)
@@ -239,10 +241,13 @@ def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
     """End short overlaps at the later start; join cues that overlap longer, because two voices cannot be separated."""
     overlapping = sum(earlier.span.end > later.span.start for earlier, later in pairwise(cues))
     staggered = len(cues) > 3 and overlapping * 2 > len(cues) - 1  # cues stay on screen longer than the speech lasts
-    separate, ended, joined = cues[:1], [], []
+    separate = cues[:1]
+    ended = []
+    joined = []
     for cue in cues[1:]:
         last = separate[-1]
-        overlap, rest = last.span.end - cue.span.start, cue.span.start - last.span.start
+        overlap = last.span.end - cue.span.start
+        rest = cue.span.start - last.span.start
         is_long_enough = rest >= MIN_CUE if staggered else rest * 2 >= last.span.seconds and overlap <= SHORT_OVERLAP
         if overlap <= 0:
             separate.append(cue)

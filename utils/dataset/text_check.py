@@ -42,7 +42,8 @@ from utils.recognition.thresholds import Judged, Limits, calibrate, word_score
 from utils.recognition.units import Units, units_of
 
 FOLDER = "text_check"  # below the dataset
-LIMITS, DIGESTS = "limits.json", "files.json"
+LIMITS = "limits.json"
+DIGESTS = "files.json"
 BLOCK_SECONDS = 30.0
 LESSON_PADDING = 0.2  # seconds
 LESSON_LENGTH = 8.0  # seconds, about as long as clips
@@ -222,7 +223,8 @@ def learn(
         learnt = _adapted(models, lessons, units, report, should_stop)
         better = _limits(lessons, learnt, units)
         if better and (limits is None or better.missed + better.missed_words < limits.missed + limits.missed_words):
-            models, limits = learnt, better
+            models = learnt
+            limits = better
     check = saved
     if limits and limits.usable:
         check = _save(TextCheck(folder / FOLDER, settings.language, limits, pronunciations), models)
@@ -269,7 +271,8 @@ def _lessons(
     should_stop: ShouldStop,
 ) -> Iterator[Lesson]:
     """Yield the subtitles and sentences of the recordings, in an order that is random but always the same."""
-    total, reported = 0.0, 0.0
+    total = 0.0
+    reported = 0.0
     for number, (recording, content) in enumerate(sorted(recordings, key=lambda pair: pair[1])):
         raise_if_stopped(should_stop)
         if time.monotonic() - reported > PROGRESS_SECONDS:
@@ -314,7 +317,8 @@ def _joined(groups: Sequence[Group], length: float) -> list[Group]:
 
 def _around(group: Group, seconds: float) -> Cue:
     """Return a clip of these words with a little sound around it."""
-    start, end = max(0.0, group[0].span.start - LESSON_PADDING), min(seconds, group[-1].span.end + LESSON_PADDING)
+    start = max(0.0, group[0].span.start - LESSON_PADDING)
+    end = min(seconds, group[-1].span.end + LESSON_PADDING)
     return Cue(Span(start, max(start, end)), " ".join(word.text for word in group))
 
 

@@ -110,7 +110,8 @@ def _decode_lossy(raw: bytes, encoding: str) -> tuple[Any, ...]:
 
 def _repair_run(run: re.Match[str]) -> str:
     """Decode the UTF-8 characters in a run of cp1252 characters, and leave the others."""
-    parts, end = [], 0
+    parts = []
+    end = 0
     for match in UTF8_CHARACTER.finditer(bytes(CP1252_BYTES[character] for character in run[0])):
         try:
             decoded = match[0].decode("utf-8")

@@ -40,7 +40,8 @@ Group = list[SpokenWord]  # the words of a subtitle or a sentence
 
 def words_of_cues(rows: Rows, cues: Sequence[Cue], units: Units, limit: float) -> list[Group]:
     """Find each subtitle near its times; where it is not spoken, its words are spread over them."""
-    groups, last = [], 0.0
+    groups = []
+    last = 0.0
     for cue in cues:
         span = Span(max(last, cue.span.start - CUE_SLACK), cue.span.end + CUE_SLACK)
         words = units.words(cue.text)
@@ -66,7 +67,8 @@ def words_of_transcript(
         raise_if_stopped(should_stop)
         groups = _align_window(rows, span, written[first:end], limit)
         found.update((first + number, group) for number, group in groups.items())
-    missing, last = [], 0.0
+    missing = []
+    last = 0.0
     _find_elsewhere(rows, written, found, limit, should_stop)
     for number, sentence in enumerate(sentences):
         if number in found:
@@ -81,10 +83,12 @@ def _find_elsewhere(
 ) -> None:
     """Find sentences in speech that has no words yet: long ones wherever it is, such as a chapter in another order."""
     lost = [number for number, words in enumerate(written) if number not in found and _size(words) >= MIN_UNITS]
-    anywhere, left = len(lost) * len(rows) <= LARGEST_SEARCH, LARGEST_SEARCH
+    anywhere = len(lost) * len(rows) <= LARGEST_SEARCH
+    left = LARGEST_SEARCH
     for number in sorted(lost, key=lambda number: -_size(written[number])):
         raise_if_stopped(should_stop)
-        words, tried = written[number], list[Group]()
+        words = written[number]
+        tried = list[Group]()
         is_long = _size(words) >= ALONE
         for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and is_long):
             part, start = _part(rows, span)
@@ -102,7 +106,8 @@ def _find_elsewhere(
 
 def _without_words(found: Mapping[int, Group], number: int, seconds: float, anywhere: bool) -> list[Span]:  # noqa: FBT001
     """Return where no sentence was found: between the neighbours of one in the text, or anywhere."""
-    first, last = 0.0, seconds
+    first = 0.0
+    last = seconds
     if not anywhere:
         before = max((other for other in found if other < number), default=None)
         after = min((other for other in found if other > number), default=None)
@@ -213,7 +218,8 @@ def _heard(rows: Rows) -> tuple[Integers, npt.NDArray[np.float64]]:
 
 def _anchors(heard: Integers, times: npt.NDArray[np.float64], written: Integers) -> list[tuple[int, int]]:
     """Return places (heard, written) of the same run of units, in the order of both."""
-    ours, theirs = _runs(heard), _runs(written)
+    ours = _runs(heard)
+    theirs = _runs(written)
     _, here, there = np.intersect1d(ours[0], theirs[0], assume_unique=True, return_indices=True)
     pairs = sorted(zip(ours[1][here].tolist(), theirs[1][there].tolist(), strict=True))
     chain = [pairs[at] for at in _longest_rising([there for _, there in pairs])]
@@ -241,7 +247,8 @@ def _longest_rising(values: Sequence[int]) -> list[int]:
         before[at] = ends[length - 1] if length else -1
         tails[length : length + 1] = [value]
         ends[length : length + 1] = [at]
-    chain, at = [], ends[-1] if ends else -1
+    chain = []
+    at = ends[-1] if ends else -1
     while at >= 0:
         chain.append(at)
         at = before[at]
@@ -253,7 +260,8 @@ def _is_supported(chain: Sequence[tuple[int, int]], number: int, times: npt.NDAr
     for other in (number - 1, number + 1):
         if 0 <= other < len(chain):
             (here, there), (here2, there2) = sorted((chain[number], chain[other]))
-            seconds, said = float(times[here2] - times[here]), there2 - there
+            seconds = float(times[here2] - times[here])
+            said = there2 - there
             slowest, fastest = UNITS_PER_SECOND
             if seconds < SUPPORT_SECONDS and slowest * seconds <= said + RUN and said <= fastest * seconds + RUN:
                 return True

@@ -43,7 +43,8 @@ def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, s
 def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Cue]:
     """Return a short recording as one clip, without the speech segments at its ends that hold no word of its text."""
     places = [_nearest(speech, word.span) for word in words]
-    first, end = min(places), max(places) + 1
+    first = min(places)
+    end = max(places) + 1
     parts = [Segment(span, kind="no text") for span in speech]
     parts[first:end] = [Segment(Span(speech[first].start, speech[end - 1].end), text)]
     return clips_of(parts, seconds, settings)
@@ -51,7 +52,8 @@ def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settin
 
 def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: DatasetConfig) -> list[Span]:
     """Add the words that the voice detection missed, such as in a telephone call, and move its cuts out of words."""
-    spans, pause = list(speech), settings.min_pause_seconds
+    spans = list(speech)
+    pause = settings.min_pause_seconds
     for word in _placed(groups):
         first = bisect.bisect_right(spans, word.start - pause, key=lambda span: span.end)
         end = bisect.bisect_left(spans, word.end + WORD_END + pause, key=lambda span: span.start)
@@ -66,7 +68,8 @@ def _apart(speech: Span, pauses: Sequence[Span]) -> list[Span]:
     """Split off long stretches of speech without words of the text, such as a sentence missing from it."""
     times = [speech.start]
     for pause in pauses:
-        start, end = max(speech.start, pause.start), min(speech.end, pause.end)
+        start = max(speech.start, pause.start)
+        end = min(speech.end, pause.end)
         times += [start, end] if end - start >= WORDLESS else []
     times.append(speech.end)
     return [Span(start, end) for start, end in pairwise(times) if end > start]

@@ -104,9 +104,11 @@ def unique_names(paths: Sequence[Path]) -> list[str]:
             base = f"{path.parent.parent.name} {path.name}"
         else:
             base = path.parent.name if path.name == "ready" else path.stem if path.is_file() else path.name
-        name, number = base, 2
+        name = base
+        number = 2
         while name in names:
-            name, number = f"{base} ({number})", number + 1
+            name = f"{base} ({number})"
+            number += 1
         names.append(name)
     return names
 
@@ -174,7 +176,8 @@ def _speak_all(
 ) -> None:
     """Let every model speak the sentences that have no measurement yet."""
     missing = [task for task in tasks if log.utterance(task.key) is None]
-    total, done = len(tasks), len(tasks) - len(missing)
+    total = len(tasks)
+    done = len(tasks) - len(missing)
     for candidate, group in groupby(missing, key=lambda task: task.candidate):
         report(Progress(done, total, candidate.name))
         with candidate.load() as model:
@@ -220,7 +223,8 @@ def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfi
         expected: float | None = recording.spoken
         distance = mel_cepstral_distance(guards.trim(spoken), guards.trim(recording))
     else:
-        expected, distance = _usual_length(speech, sentence.language), None
+        expected = _usual_length(speech, sentence.language)
+        distance = None
     return replace(
         utterance,
         wav=_save_audio(speech.samples, folder, utterance),

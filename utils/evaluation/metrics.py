@@ -48,7 +48,8 @@ def error_rates(text: str, transcript: str, language: str) -> ErrorRates | None:
     import jiwer
 
     pack = pack_for(language)
-    reference, hypothesis = spoken_words(text, pack), spoken_words(transcript, pack)
+    reference = spoken_words(text, pack)
+    hypothesis = spoken_words(transcript, pack)
     if not reference:
         return None
     cer = jiwer.process_characters("".join(reference), "".join(hypothesis)).cer if hypothesis else 1.0
@@ -73,7 +74,8 @@ def mel_cepstral_distance(first: Samples, second: Samples) -> float | None:
     The cepstra come from 40 mel bands, not from WORLD envelopes, so the values compare models with each other but not
     with published results. None when one recording is empty.
     """
-    one, other = mel_cepstra(first), mel_cepstra(second)
+    one = mel_cepstra(first)
+    other = mel_cepstra(second)
     return float(TO_DECIBELS * warped_distance(one, other)) if one.size and other.size else None
 
 

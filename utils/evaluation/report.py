@@ -15,7 +15,8 @@ from utils.evaluation.facts import EvaluationError
 from utils.evaluation.metrics import compare
 from utils.evaluation.results import METRICS, EvaluatedUtterance
 
-JSON, CSV = "report.json", "report.csv"
+JSON = "report.json"
+CSV = "report.csv"
 FORMAT = 1
 COLUMNS = (
     "checkpoint voice text transcript".split() + [metric.name for metric in METRICS] + "flags_raised error wav".split()

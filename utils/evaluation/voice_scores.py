@@ -70,7 +70,8 @@ class TranscriptJudge:
     """Judges by the character error of a recogniser that writes text; letters of the same sound are folded."""
 
     def __init__(self, recogniser: Recogniser) -> None:
-        self.recogniser, self.name = recogniser, recogniser.name
+        self.recogniser = recogniser
+        self.name = recogniser.name
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
         transcripts = self.recogniser.transcribe(clips, language)
@@ -82,7 +83,8 @@ class PhoneJudge:
     """Judges by the phone error of the small recogniser that also checks texts (see ``find_phone_judge``)."""
 
     def __init__(self, weights: Path, pronunciations: Path | None = None) -> None:
-        self.weights, self.pronunciations = weights, pronunciations
+        self.weights = weights
+        self.pronunciations = pronunciations
         self.name = f"phone recogniser {weights.stem}"
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
@@ -110,7 +112,8 @@ class VoiceScorer:
     """Scores the spoken sentences of a checkpoint; without a judge, their intelligibility is left out."""
 
     def __init__(self, language: str, judge: Judge | None = None) -> None:
-        self.language, self.judge = language, judge
+        self.language = language
+        self.judge = judge
 
     def __call__(self, spoken: Sequence[SpokenSentence]) -> dict[str, float]:
         analysed = [guards.AudioAnalysis(sentence.samples) for sentence in spoken]

@@ -17,7 +17,8 @@ from utils.recognition.spans import Cue
 from utils.speech.facts import Flag
 from utils.speech.synthesizer import Synthesizer
 
-MIN_SPEED, MAX_SPEED = 0.8, 1.35
+MIN_SPEED = 0.8
+MAX_SPEED = 1.35
 GAP = 0.1  # seconds of silence before the next cue
 MIN_CHANGE = 0.02  # slowing down by less is not worth it
 NOTICEABLE = 0.05  # seconds; about a frame of a film
@@ -63,11 +64,13 @@ def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: floa
     dubbed: list[DubbedCue] = []
     free = 0  # first sample at which the next cue may begin
     for cue, sound in zip(cues, sounds, strict=True):
-        begin, last = max(round(cue.span.start * OUTPUT_RATE), free), round(cue.span.end * OUTPUT_RATE)
+        begin = max(round(cue.span.start * OUTPUT_RATE), free)
+        last = round(cue.span.end * OUTPUT_RATE)
         speed = _speed(sound.size, last - begin)
         fitted = stretch(sound, OUTPUT_RATE, speed)
         end = begin + fitted.size
-        start, stop = begin / OUTPUT_RATE, end / OUTPUT_RATE
+        start = begin / OUTPUT_RATE
+        stop = end / OUTPUT_RATE
         dubbed.append(DubbedCue(start, stop, speed, _flag(cue, start, stop, speed)))
         placed.append((begin, faded(fitted, OUTPUT_RATE)))
         free = end + round(GAP * OUTPUT_RATE) if end > last else end
@@ -87,7 +90,8 @@ def _flag(cue: Cue, start: float, end: float, speed: float) -> Flag | None:
     """Return what a listener may notice: nothing is spoken, or it starts or ends late."""
     if start == end:
         return Flag("nothing")
-    late, over = start - cue.span.start, end - cue.span.end
+    late = start - cue.span.start
+    over = end - cue.span.end
     if max(late, over) <= NOTICEABLE:
         return None
     return Flag("timing", max(0.0, over), share=speed, late=max(0.0, late))

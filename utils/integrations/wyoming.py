@@ -98,7 +98,8 @@ class Conversation:
                 raise RequestError("text_too_long", count=len(self.text), limit=self.service.config.longest_text)
             await self._speak(sentences)
         elif SynthesizeStop.is_type(event.type):
-            text, self.text = self.text, None
+            text = self.text
+            self.text = None
             await self._speak([text] if is_spoken(text) else [], last=True)
             await self.write(SynthesizeStopped().event())
 

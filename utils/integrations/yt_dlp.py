@@ -56,7 +56,10 @@ def download(
 
 class _Downloader:
     def __init__(self, folder: Path, language: str, on_progress: OnProgress, access: Access) -> None:
-        self.folder, self.language, self.on_progress, self.access = folder, language, on_progress, access
+        self.folder = folder
+        self.language = language
+        self.on_progress = on_progress
+        self.access = access
 
     def download(self, url: str, depth: int) -> DownloadedFiles:
         """Download one address; one bad entry of a playlist does not stop the others."""
@@ -65,7 +68,8 @@ class _Downloader:
             info: Info = loader.extract_info(url, download=False)
             if "entries" not in info:
                 return self._download_one(loader, info)
-            links, parts = [], []
+            links = []
+            parts = []
             for entry in filter(None, info["entries"]):
                 if str(entry.get("_type", "")).startswith("url"):
                     links.append(str(entry["url"]))

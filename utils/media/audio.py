@@ -33,7 +33,8 @@ logger = logging.getLogger(__name__)
 FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
 RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
 FILTER_REACH = 0.1  # seconds on each side that affect the resampling filter, with a margin
-SHORTEST_HOLE, LONGEST_HOLE = 0.05, 600.0  # seconds; shorter: rounding, longer: a broken timestamp
+SHORTEST_HOLE = 0.05  # seconds; shorter: rounding
+LONGEST_HOLE = 600.0  # longer: a broken timestamp
 LONGEST_OVERLAP = 1.0  # seconds by which a frame may repeat what is known; more: recordings joined into one file
 STREAM_TOLERANCE, CONTAINER_TOLERANCE = 0.1, 2.0  # seconds by which the length in a header may be wrong
 LARGEST_SAMPLE = 1e9  # a little over what 32 bits hold; far larger ones become infinite when resampled
@@ -57,7 +58,8 @@ def probe(path: Path | str) -> AudioInfo:
     be read.
     """
     with _opened(Path(path)) as reader:
-        rate, end = reader.rate, reader.find_end()
+        rate = reader.rate
+        end = reader.find_end()
     if end is None:
         with _opened(Path(path)) as reader:
             end = sum(part.size for part in reader.samples(0, None))
@@ -75,7 +77,8 @@ def load(path: Path | str, rate: int, start: float | None = None, end: float | N
     A part is reached by seeking and is the same slice of the whole file, to the sample. (MKV and WebM keep times in
     whole milliseconds: there a Vorbis track, or the sound behind a hole, can be off by one.)
     """
-    path, first = Path(path), round((start or 0.0) * rate)
+    path = Path(path)
+    first = round((start or 0.0) * rate)
     stop = None if end is None else round(end * rate)
     if first < 0 or (stop is not None and stop <= first):
         raise AudioFileError(path, "out_of_range", f"{start}-{end} s")
@@ -204,7 +207,8 @@ def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
         joined = np.concatenate(waiting)
         for begin in range(0, count - size + 1, size):
             yield joined[begin : begin + size].copy()  # a view would keep all of `joined` alive
-        waiting, count = [joined[count - count % size :].copy()], count % size
+        waiting = [joined[count - count % size :].copy()]
+        count = count % size
     if count:
         yield np.concatenate(waiting)
 
@@ -321,7 +325,8 @@ class _Reader:
 
     def _near(self, first: int) -> Iterator[av.AudioFrame]:
         """Yield frames from a little before a sample, by seeking where that pays."""
-        origin, seconds = self.head[0].pts, first / self.rate - RUN_UP
+        origin = self.head[0].pts
+        seconds = first / self.rate - RUN_UP
         if seconds <= RUN_UP or origin is None:
             return chain(self.head, self.frames)
         try:
@@ -338,7 +343,8 @@ class _Reader:
         if frame.pts is None or self.head[0].pts is None:
             return None
         stamped = float((frame.pts - self.head[0].pts) * self.tick * self.rate)
-        border, size = self.head[0].samples, self.head[-1].samples
+        border = self.head[0].samples
+        size = self.head[-1].samples
         nearest = border + round((stamped - border) / size) * size
         return nearest if abs(nearest - stamped) <= self.tick * self.rate + 1 else round(stamped)
 

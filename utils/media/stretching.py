@@ -8,7 +8,8 @@ import numpy as np
 from utils.media.audio import Samples
 from utils.media.facts import SpeedError
 
-MIN_SPEED, MAX_SPEED = 0.25, 4.0
+MIN_SPEED = 0.25
+MAX_SPEED = 4.0
 HOP = 0.015  # seconds between windows in the output; a window is two hops long
 REACH = 0.009  # seconds that a window may move to either side; both cover a period of the lowest voice (55 Hz)
 SILENCE = 1e-14  # energy of a window

@@ -44,7 +44,8 @@ def adapt(
     seconds = sum(mels.shape[1] for mels, _ in examples) * HOP / RATE
     passes = int(min(max(SECONDS_LEARNT / seconds, PASSES[0]), PASSES[1]))
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, passes)
-    last, limit = torch.zeros(len(examples)), torch.inf
+    last = torch.zeros(len(examples))
+    limit = torch.inf
     for number in range(passes):
         for batch in _batches(examples, random):
             raise_if_stopped(should_stop)
@@ -88,9 +89,11 @@ def mask_bands(mels: Tensor, random: torch.Generator) -> Tensor:
 
     mels = mels.clone()
     for _ in range(2):
-        start, width = draw(mels.shape[0] - 10), draw(10)
+        start = draw(mels.shape[0] - 10)
+        width = draw(10)
         mels[start : start + width] = 0
-    start, width = draw(max(1, mels.shape[1] - 12)), draw(12)
+    start = draw(max(1, mels.shape[1] - 12))
+    width = draw(12)
     mels[:, start : start + width] = 0
     return mels
 

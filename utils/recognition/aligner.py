@@ -69,14 +69,16 @@ def emit(model: PhoneRecogniser, samples: Samples) -> Rows:
 def emit_blocks(models: Sequence[PhoneRecogniser], blocks: Iterator[Samples], first: int = 0) -> Rows:
     """Return the rows of a long sound at 16 kHz with half precision, each block from the next recogniser in turn."""
     parts: list[npt.NDArray[np.float16]] = []
-    before, block = np.zeros(0, np.float32), next(blocks, None)
+    before = np.zeros(0, np.float32)
+    block = next(blocks, None)
     while block is not None:
         after = next(blocks, None)
         near = after[:MARGIN] if after is not None else np.zeros(0, np.float32)
         rows = emit(models[(first + len(parts)) % len(models)], np.concatenate([before, block, near]))
         start = before.size // ROW
         parts.append(rows[start : start + -(-block.size // ROW)].astype(np.float16))
-        before, block = block[-MARGIN:], after
+        before = block[-MARGIN:]
+        block = after
     return np.concatenate(parts) if parts else np.zeros((0, 1), np.float16)
 
 
@@ -98,7 +100,8 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
     units = [unit for _, word in spoken for unit in word.units]
     if not spoken:
         return None
-    wildcard, loose = rows.shape[1], rows.shape[1] + 1
+    wildcard = rows.shape[1]
+    loose = rows.shape[1] + 1
     before = (loose if number in apart else wildcard for number, _ in spoken)
     targets = [unit for (_, word), gap in zip(spoken, before, strict=True) for unit in (gap, *word.units)]
     targets.append(loose if apart else wildcard)
@@ -108,14 +111,19 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
         return None
     lost = np.where(path >= wildcard, 0.0, rows[np.arange(len(path)), np.minimum(path, wildcard - 1)] - best)
     tokens = _tokens(path)
-    found, gaps, at, left = [], [], 1, 0
+    found = []
+    gaps = []
+    at = 1
+    left = 0
     for number, word in spoken:
-        first, last = tokens[at][0], tokens[at + len(word.units) - 1][1]
+        first = tokens[at][0]
+        last = tokens[at + len(word.units) - 1][1]
         gaps.append(_gap(rows, left, first, start))
         text = words[number].text
         worth = max(WORST, float(lost[first:last].sum()) / len(word.units))
         found.append(SpokenWord(text, _span(first, last, start), worth, len(word.units)))
-        at, left = at + len(word.units) + 1, last
+        at += len(word.units) + 1
+        left = last
     gaps.append(_gap(rows, left, len(path), start))
     return Alignment(score(rows, units), tuple(found), tuple(gaps))
 

@@ -72,7 +72,8 @@ def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> floa
     power = np.maximum(np.einsum("ij,ij->i", frames, frames) / size - frames.mean(axis=1) ** 2, 0.0)
     inside = np.zeros(power.size, np.bool_)  # the frames that touch speech
     for span in speech:
-        first, end = math.floor(span.start / (size / rate)), math.ceil(span.end / (size / rate))
+        first = math.floor(span.start / (size / rate))
+        end = math.ceil(span.end / (size / rate))
         inside[max(0, first) : max(0, end)] = True
     if not inside.any():
         return None

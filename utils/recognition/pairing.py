@@ -69,7 +69,8 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
 
     It is infinite where the best texts stand out too little: the recogniser hears too badly, or no text fits.
     """
-    seconds, firsts = list[float](), list[float]()
+    seconds = list[float]()
+    firsts = list[float]()
     for scores in filter(None, clips):
         ranked = sorted(scores, key=lambda at: -scores[at])
         others = [scores[at] for at in ranked if tuple(texts[at]) != tuple(texts[ranked[0]])]

@@ -16,7 +16,8 @@ RATE = 16_000
 HOP, FFT, MELS = 160, 400, 64  # 10 ms, 25 ms
 STRIDE = 2  # mel frames per row
 FRAMES_PER_SECOND = RATE / HOP / STRIDE
-CHANNELS, KERNELS = 256, (9, 9, 13, 13, 17, 17, 21, 21)
+CHANNELS = 256
+KERNELS = (9, 9, 13, 13, 17, 17, 21, 21)
 EMBEDDED = Path(__file__).with_name("amharic.safetensors")
 
 

@@ -27,7 +27,8 @@ TELEPHONE_HZ = 5_500.0  # below it: a telephone, or a codec of a few kbit/s
 AUDIBLE = 55.0  # dB below the loudest part of the spectrum
 REVERBERANT_SECONDS = 0.4  # time in which a sound decays by 60 dB
 NOISE_BELOW_SPEECH = 22.0  # dB
-WIDTH, BINS = 1024, 50  # of a spectrum; of a histogram of levels, 2 % of the peak each
+WIDTH = 1024  # of a spectrum
+BINS = 50  # of a histogram of levels, 2 % of the peak each
 PLATEAU_FROM = 0.7  # of the peak: a clipped sound that was resampled or stored with loss overshoots its plateau
 PLATEAU_RATIO = 4.0  # how many more samples the plateau has than the levels below it
 HUM_BELOW_VOICE = -15.0  # dB against the rest of the sound
@@ -148,5 +149,6 @@ def _excerpts(path: Path, speech: Sequence[Span]) -> list[Samples]:
 
 def read_excerpt(path: Path, speech: Span) -> Samples:
     """Read the beginning of some speech, with the pause before it, and after it if it is short."""
-    start, end = max(0.0, speech.start - PAUSE_SECONDS), min(speech.end, speech.start + EXCERPT_SECONDS)
+    start = max(0.0, speech.start - PAUSE_SECONDS)
+    end = min(speech.end, speech.start + EXCERPT_SECONDS)
     return audio.load(path, RATE, start, end + PAUSE_SECONDS)

@@ -34,13 +34,16 @@ class Cue:
 def read_spans(path: Path, spans: Sequence[Span], rate: int = RATE) -> Iterator[Samples]:
     """Yield the audio of each span, in order of their starts, in one pass over the file."""
     blocks = audio.stream(path, rate)
-    held, first = np.zeros(0, np.float32), 0
+    held = np.zeros(0, np.float32)
+    first = 0
     for span in spans:
-        begin, end = round(span.start * rate), round(span.end * rate)
+        begin = round(span.start * rate)
+        end = round(span.end * rate)
         while first + held.size < end:
             block = next(blocks, None)
             if block is None:
                 break
             passed = min(max(0, begin - first), held.size)
-            held, first = np.concatenate([held[passed:], block]), first + passed
+            held = np.concatenate([held[passed:], block])
+            first += passed
         yield held[max(0, begin - first) : end - first].copy()

@@ -22,7 +22,8 @@ MIN_CLIPS = 12  # fewer say nothing about a project
 MAX_MISSED = 0.31  # share of wrong texts; with more, the recogniser cannot judge
 # Weaker signs of an error are not taken for one: of 515 right clips of 14 readers who were new to the recogniser, 1.2 %
 # reach one of these; of as many texts with a word too many, or without one, 86 % do.
-LARGEST_WORD_SCORE, SMALLEST_GAP = -3.75, 9.0
+LARGEST_WORD_SCORE = -3.75
+SMALLEST_GAP = 9.0
 PLANTED = 200  # words too many, and as many that are left out
 CLEARLY = 3.0  # times the lower quartile of the right ones, of two standard deviations
 MIN_UNITS = 4  # of a word that is judged alone; shorter ones are often swallowed
@@ -95,7 +96,8 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     it is in the middle of the gap. The own scores are a mixture: as many of them are wrong as lie where only wrong
     ones do.
     """
-    ours, others = np.array(own), np.array(wrong)
+    ours = np.array(own)
+    others = np.array(wrong)
     share = min(1.0, float(np.mean(ours < np.quantile(others, aim.surely_wrong))) / aim.surely_wrong)
     # In a sample of this size; one clip may always be wrong.
     uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)))
@@ -137,7 +139,8 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
     if not vocabulary:
         return -np.inf, np.inf, 1.0
     own = [aligned for clip in clips if (aligned := align(clip.rows, clip.words))]
-    planted, left_out = [], []
+    planted = []
+    left_out = []
     for clip in list(clips) * -(-PLANTED // len(clips)):
         words = list(clip.words)
         words.insert(int(random.integers(len(words) + 1)), vocabulary[int(random.integers(len(vocabulary)))])

@@ -73,7 +73,8 @@ class Units:
         """Group words that are read differently on their own, such as the parts of a telephone number."""
         groups = [range(1)]
         for at in range(1, len(written)):
-            before, after = " ".join(written[max(0, at - NEAR) : at]), " ".join(written[at : at + NEAR])
+            before = " ".join(written[max(0, at - NEAR) : at])
+            after = " ".join(written[at : at + NEAR])
             apart = self.spell(before) + self.spell(after) == self.spell(f"{before} {after}")
             start = at if apart else groups.pop().start
             groups.append(range(start, at + 1))

@@ -60,7 +60,9 @@ def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
 
 def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTrack:
     """Measure consecutive blocks at 16 kHz; all but the last must hold whole windows."""
-    levels, probabilities, size = [np.zeros(0, np.float32)], [np.zeros(0, np.float32)], 0
+    levels = [np.zeros(0, np.float32)]
+    probabilities = [np.zeros(0, np.float32)]
+    size = 0
     hidden = cell = np.zeros(STATE, np.float32)
     before = np.zeros(CONTEXT, np.float32)
     for block in blocks:
@@ -152,7 +154,8 @@ def _overhang(levels: Floats) -> int:
 
 def _split_long(segment: tuple[int, int], levels: Floats, smooth: Floats, settings: DatasetConfig) -> Frames:
     """Split speech without a pause at its quietest places until every part fits into a clip."""
-    pending, parts = [segment], Frames()
+    pending = [segment]
+    parts = Frames()
     longest = max(settings.max_seconds - 2 * settings.padding_seconds, settings.max_seconds / 2) * FRAMES_PER_SECOND
     while pending:
         first, end = pending.pop()

@@ -93,7 +93,8 @@ async def read_body(scope: Scope, receive: Receive, max_bytes: int) -> Receive |
     """Read the whole body of a request and return what gives it again; None when the client has disconnected."""
     announced = Headers(scope=scope).get("content-length", "0")
     is_too_large = announced.isdecimal() and int(announced[:20]) > max_bytes
-    body, more = bytearray(), True
+    body = bytearray()
+    more = True
     try:
         async with asyncio.timeout(BODY_SECONDS):
             while more:

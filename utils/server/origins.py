@@ -51,14 +51,18 @@ class Site:
         """
         headers = Headers(scope=scope)
         peer = (scope.get("client") or ("", 0))[0]
-        host, scheme, client = headers.get("host", ""), scope["scheme"], peer
+        host = headers.get("host", "")
+        scheme = scope["scheme"]
+        client = peer
         named = (_forwarded(headers, "host") or [host])[-1]
         if self._is_proxy(peer):
             sent = (_forwarded(headers, "proto") or [scheme])[-1]
-            host, scheme = named, sent if sent in {"http", "https"} else scheme
+            host = named
+            scheme = sent if sent in {"http", "https"} else scheme
             client = next((each for each in reversed(_forwarded(headers, "for")) if not self._is_proxy(each)), peer)
         elif self.tunnel.netloc and self.tunnel.netloc in {host, named} and is_loopback(peer):
-            host, scheme = self.tunnel.netloc, self.tunnel.scheme
+            host = self.tunnel.netloc
+            scheme = self.tunnel.scheme
         kept = [pair for pair in scope["headers"] if pair[0] != b"host" and not FORWARDED.fullmatch(pair[0])]
         if host:
             kept.insert(0, (b"host", host.encode("latin-1")))
@@ -67,7 +71,8 @@ class Site:
     def foreign(self, scope: Scope) -> Literal["", "host", "origin"]:
         """Return the header that shows that another web site sent a request; empty when none does."""
         headers = Headers(scope=scope)
-        host, origin = headers.get("host", ""), headers.get("origin")
+        host = headers.get("host", "")
+        origin = headers.get("origin")
         named = HOST.fullmatch(host)
         is_tunnel = bool(host) and host == self.tunnel.netloc
         if self.local and not is_tunnel and not (named and is_loopback(named["name"].lower())):

@@ -26,7 +26,9 @@ SECURITY_HEADERS = {
     "cross-origin-resource-policy": "same-origin",  # no other site shows what is here
     "referrer-policy": "same-origin",
 }
-FILES, LOGIN, UPLOAD = "/file=", "/login", "/gradio_api/upload"
+FILES = "/file="
+LOGIN = "/login"
+UPLOAD = "/gradio_api/upload"
 SPARE = 100 << 20  # bytes that an upload leaves free
 MAX_LOGIN = 1 << 14  # bytes
 MAX_CONTENT_TYPE = 256  # characters; the boundary of a form has at most 70
@@ -116,7 +118,8 @@ class PageGuard:
             except RequestError as error:
                 handler = error_response(error)
             else:
-                handler, receive = self.throttle, receive_again or receive
+                handler = self.throttle
+                receive = receive_again or receive
         reply = refusing_errors(send_with_headers) if EVENT.match(scope["path"]) else send_with_headers
         await (handler or self.app)(scope, receive, reply)
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 IGNORED, MAX_IGNORED = "X-Ignored", 500  # characters
 NOT_A_NAME = re.compile(r"[^\w.-]", re.ASCII)
 SAMPLES_PER_CODE = 1024
-PCM, EVENT_STREAM = "pcm", "text/event-stream"
+PCM = "pcm"
+EVENT_STREAM = "text/event-stream"
 MEDIA_TYPES = {name: AUDIO_FORMATS[f".{name}"].mime for name in ("mp3", "opus", "aac", "flac", "wav")} | {
     PCM: "audio/pcm"
 }
@@ -95,7 +96,8 @@ class AudioStream:
 
     def usage(self) -> dict[str, int]:
         """Count what OpenAI calls tokens: the characters of the text, and the audio codes that were spoken."""
-        sent, spoken = len(self.body.input), round(self.samples / SAMPLES_PER_CODE)
+        sent = len(self.body.input)
+        spoken = round(self.samples / SAMPLES_PER_CODE)
         return {"input_tokens": sent, "output_tokens": spoken, "total_tokens": sent + spoken}
 
     def close(self) -> None:

@@ -58,13 +58,16 @@ def best_takes(
     ``add`` begins an attempt to generate a sentence, and ``next_sound`` returns a complete one with its sound. The
     sentences are read as far as there is work for two batches.
     """
-    source, limits = iter(sentences), SpeechLimits.of(config.language)
+    source = iter(sentences)
+    limits = SpeechLimits.of(config.language)
     if config.top_k == 1:
         config = config.model_copy(update={"tries": 1, "candidates": 1})
-    works, takes = deque[_Work](), dict[Generation, tuple[_Work, int, Sentence]]()
+    works = deque[_Work]()
+    takes = dict[Generation, tuple[_Work, int, Sentence]]()
 
     def start(work: _Work) -> None:
-        work.tries, work.open = work.tries + 1, config.candidates
+        work.tries += 1
+        work.open = config.candidates
         for number in range((work.tries - 1) * config.candidates, work.tries * config.candidates):
             take = replace(work.sentence, seed=guards.next_seed(work.sentence.seed, number))
             takes[add(take, work.tries)] = work, number, take
@@ -120,15 +123,18 @@ def _repaired(attempts: Sequence[Attempt], limits: SpeechLimits, *, trim: bool) 
 
 def _with_phrase(take: Attempt, other: Attempt, number: int) -> tuple[Generation, Samples] | None:
     """Return a take with the phrase around a word from another one, if both pause around it and that one is clear."""
-    ours, theirs = _pauses(take.audio), _pauses(other.audio)
+    ours = _pauses(take.audio)
+    theirs = _pauses(other.audio)
     shared = ours.keys() & theirs.keys()
     if not shared or not other.audio.words:
         return None
-    first, end = max(place for place in shared if place <= number), min(place for place in shared if place > number)
+    first = max(place for place in shared if place <= number)
+    end = min(place for place in shared if place > number)
     if any(first <= word < end for word in other.audio.words.doubtful) or end - first == max(shared):
         return None
     pieces = (take, 0.0, ours[first]), (other, theirs[first], theirs[end]), (take, ours[end], take.audio.seconds)
-    joined, sounds = Generation(ended=take.generation.ended, finished=True), []
+    joined = Generation(ended=take.generation.ended, finished=True)
+    sounds = []
     for source, start, stop in pieces:
         part = slice(round(start / CODE_SECONDS), round(stop / CODE_SECONDS) + (stop == take.audio.seconds))
         joined.codes += source.generation.codes[part]

@@ -53,7 +53,10 @@ class DecodingRequest:
     """The sentences of one caller, in one voice; closing it frees their rows within a step."""
 
     def __init__(self, batch: "Batch", prompt: Tensor, config: SpeechConfig, should_stop: ShouldStop) -> None:
-        self.batch, self.prompt, self.config, self.should_stop = batch, prompt, config, should_stop
+        self.batch = batch
+        self.prompt = prompt
+        self.config = config
+        self.should_stop = should_stop
         self.waiting: deque[BatchRow] = deque()
         self.finished: deque[Generation] = deque()
         self.error: Exception | None = None

@@ -159,7 +159,8 @@ def judge(
         return (Flag("silent"),)
     flags = [] if ended else [Flag("endless", count=codes.size)]
     flags += _loops(codes, limits)
-    count, seconds = sounds(text), audio.spoken
+    count = sounds(text)
+    seconds = audio.spoken
     if count and seconds > longest(text, limits):
         flags.append(Flag("long", seconds, count))
     elif seconds < count / limits.fastest:
@@ -237,7 +238,8 @@ def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
     if audio.speech is None:
         flags.append(Flag("speechless"))
     else:
-        before, after = audio.speech.start, audio.seconds - audio.speech.end
+        before = audio.speech.start
+        after = audio.seconds - audio.speech.end
         frames = audio.levels[: _frame(audio.speech.start)]
         if after >= before:
             frames = audio.levels[_frame(audio.speech.end) :]

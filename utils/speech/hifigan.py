@@ -49,7 +49,8 @@ class TransposedConvolution(NamedTuple):
 
     @classmethod
     def of(cls, layer: nn.ConvTranspose1d, dtype: torch.dtype, device: torch.device, divisor: int = 1) -> Self:
-        weight, stride = layer.weight.detach().float() / divisor, layer.stride[0]
+        weight = layer.weight.detach().float() / divisor
+        stride = layer.stride[0]
         taps = math.ceil(weight.shape[2] / stride)
         weight = functional.pad(weight, (0, taps * stride - weight.shape[2]))
         phases = weight.reshape(*weight.shape[:2], taps, stride).flip(2).permute(3, 1, 0, 2)  # stride, out, in, taps
@@ -110,9 +111,11 @@ class HifiGan:
     @classmethod
     def of(cls, network: nn.Module, dtype: torch.dtype, device: torch.device) -> Self:
         generator: Any = network
-        kernels, plain = generator.num_kernels, torch.float32
+        kernels = generator.num_kernels
+        plain = torch.float32
         after = Convolution.of(generator.conv_post, plain, device, kernels)
-        margin, stages = after.padding, []
+        margin = after.padding
+        stages = []
         for index in reversed(range(generator.num_upsamples)):
             blocks = generator.resblocks[index * kernels : (index + 1) * kernels]
             branches = tuple(
@@ -180,5 +183,6 @@ def _voice_bias(layer: Layer, condition: nn.Conv1d | None, device: torch.device)
 
 def _narrowed(x: Tensor, left: int, right: int, margin: int) -> tuple[Tensor, int, int]:
     """Cut off what exceeds a margin and return the new margins; at the ends of a sentence there is less."""
-    start, stop = max(0, left - margin), max(0, right - margin)
+    start = max(0, left - margin)
+    stop = max(0, right - margin)
     return x[..., start : x.shape[3] - stop], left - start, right - stop

@@ -52,7 +52,8 @@ def linear(
 
     ``gelu`` applies GPT-2's activation. ``after_gelu``: the rows come from it, which makes their int8 steps finer.
     """
-    weight, bias = weight.detach(), bias.detach().clone()
+    weight = weight.detach()
+    bias = bias.detach().clone()
     if weight.device.type != "cpu":
         return PlainLinear(weight, bias, DTYPES[precision], gelu=gelu)
     if precision == "int8":
@@ -129,7 +130,8 @@ class Int8Linear:
 
 
 def _packed_int8(weight: Tensor) -> Any:  # noqa: ANN401  # an object of torch's engine
-    name, before = int8_engine(), torch.backends.quantized.engine
+    name = int8_engine()
+    before = torch.backends.quantized.engine
     if not name:
         raise PrecisionError("int8", "torch_lacks")
     weight = weight.float().contiguous()
@@ -169,7 +171,8 @@ class KeyValueCache:
         if rows <= slots and columns <= capacity:
             return
         rows = slots if rows <= slots else max(rows, slots * 3 // 2)
-        used, end = len(self.lengths), max(self.lengths, default=0)
+        used = len(self.lengths)
+        end = max(self.lengths, default=0)
         for number, layer in reversed(list(enumerate(self.layers))):  # without memory, the first stays small
             grown = torch.zeros(2, rows, heads, max(columns, capacity), size, dtype=layer.dtype, device=layer.device)
             grown[:, :used, :, :end] = layer[:, :used, :, :end]
@@ -177,7 +180,8 @@ class KeyValueCache:
 
     def extend(self) -> tuple[int, bool]:
         """Add a column to each row, and return how many the longest has, and whether all have as many."""
-        end, slots = max(self.lengths) + 1, self.layers[0].shape[1]
+        end = max(self.lengths) + 1
+        slots = self.layers[0].shape[1]
         if end > self.layers[0].shape[3]:
             self.reserve(slots, end - 1 + GROWTH)
         is_even = min(self.lengths) == end - 1
@@ -266,7 +270,8 @@ class LayerStack:
 
         if type(source) is not Conv1D:
             raise ModelLayerError("Conv1D", type(source).__name__)
-        weight, bias = source.weight.detach().to(self.device), source.bias.detach().to(self.device)
+        weight = source.weight.detach().to(self.device)
+        bias = source.bias.detach().to(self.device)
         return linear(weight.t(), bias, precision, gelu=gelu, after_gelu=after_gelu)
 
     def cache(self) -> KeyValueCache:
@@ -300,8 +305,10 @@ class LayerStack:
 
         ``layers``: the part of the cache that is used. Without ``lengths`` every row gets its last column.
         """
-        hidden, count = rows.to(self.dtype), len(rows)
-        numbers, mask = torch.arange(count, device=self.device), None
+        hidden = rows.to(self.dtype)
+        count = len(rows)
+        numbers = torch.arange(count, device=self.device)
+        mask = None
         if lengths is not None:
             behind = torch.arange(layers[0].shape[3], device=self.device) > lengths[:, None]
             mask = torch.zeros(behind.shape, dtype=self.dtype, device=self.device)

@@ -138,7 +138,8 @@ def _with_vocoder(
 
 def _check_rows(weights: Mapping[str, Tensor], tokenizer: Tokenizer, folder: Path) -> None:
     """Refuse a vocabulary whose size differs from the text rows of the weights."""
-    rows, tokens = weights.get(TEXT_ROWS), tokenizer.vocabulary.size
+    rows = weights.get(TEXT_ROWS)
+    tokens = tokenizer.vocabulary.size
     if rows is not None and rows.shape[0] != tokens:
         source = str(folder / files.VOCABULARY_FILE)
         raise VocabularyFileError(source, "other_size", f"{tokens}, {rows.shape[0]}")
@@ -262,7 +263,8 @@ def _find_base(folder: Path, info: CheckpointInfo, companions: Companions, *, ne
 
     Merged weights need only its other parts, which a model that was exported with it has too.
     """
-    path, models = companions.base, companions.models
+    path = companions.base
+    models = companions.models
     if path is None and not info.base:
         raise CheckpointError(folder, "base_unknown")
     path, models = (Path(info.base), models) if path is None else (path, path.parent)
@@ -278,7 +280,8 @@ def _merged(
     """Merge an adapter into its base, with the settings in the file beside it, or else those of its run."""
     from utils.xtts.adapters import adapted_layers, add_lora, load_adapter
 
-    path, settings = folder / checkpoints.ADAPTER_CONFIG, info.settings
+    path = folder / checkpoints.ADAPTER_CONFIG
+    settings = info.settings
     if path.is_file() or not settings:
         try:
             settings = dict(read_json(path))

@@ -90,9 +90,11 @@ class DecoderNetwork:
 
     def read(self, sentences: Sequence[Sentence], prompts: Sequence[Tensor], cache: KeyValueCache) -> None:
         """Add rows with the prompts and texts of sentences to a cache, all at once."""
-        prefixes, lengths = [self._prefix(prompt) for prompt in prompts], [len(s.tokenized.ids) + 2 for s in sentences]
+        prefixes = [self._prefix(prompt) for prompt in prompts]
+        lengths = [len(s.tokenized.ids) + 2 for s in sentences]
         texts = self._embed_texts(sentences, max(lengths))
-        known, codes = prefixes[0][0].shape[3], max(self.limit(sentence) for sentence in sentences)
+        known = prefixes[0][0].shape[3]
+        codes = max(self.limit(sentence) for sentence in sentences)
         width = known + texts.shape[1]
         cache.reserve(len(cache.lengths) + len(lengths), max(width, known + max(lengths) + min(codes, GROWTH)))
         layers = cache.add([known + length for length in lengths], width)
@@ -143,7 +145,8 @@ class DecoderNetwork:
         for known, layers in self._prefixes:
             if torch.equal(known, prompt):
                 return layers
-        rows, cache = self._rows(prompt), self.stack.cache()
+        rows = self._rows(prompt)
+        cache = self.stack.cache()
         cache.reserve(1, len(rows))
         layers = cache.add([len(rows)], len(rows))
         self.stack.read(rows[None], layers)

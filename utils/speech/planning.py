@@ -195,7 +195,8 @@ def _without_symbols(
         return tokenized, []
     again = tokenizer.tokenize(_remove(tokenized.written, symbols | pictures), language)
     if pictures - symbols and again.model_text != tokenized.model_text:  # some pictures have a name that is spoken
-        pictures, again = set(), tokenizer.tokenize(_remove(tokenized.written, symbols), language)
+        pictures = set()
+        again = tokenizer.tokenize(_remove(tokenized.written, symbols), language)
     still = [sign for sign in "".join(again.unknown) if sign in symbols]  # made by the front end, not written
     problems = [UnspeakableText(line, sign, refused=sign not in symbols or sign in still) for sign in unread]
     problems += (UnspeakableText(line, sign, refused=False) for sign in sorted(pictures - symbols))

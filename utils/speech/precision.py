@@ -188,7 +188,8 @@ def _products(precision: Precision) -> Callable[[], object]:
 
 
 def _convolution(precision: Precision, channels: int = 128, samples: int = 3000) -> Callable[[], object]:
-    dtype, order = DTYPES[precision], torch.channels_last
+    dtype = DTYPES[precision]
+    order = torch.channels_last
     weight = torch.randn(channels, channels, 1, 7).to(dtype).contiguous(memory_format=order)
     sound = torch.randn(1, channels, 1, samples).to(dtype).contiguous(memory_format=order)
     return lambda: functional.conv2d(sound, weight, padding=(0, 3))

@@ -24,7 +24,9 @@ class TextPreview:
 
 def preview_text(text: str, tokenizer: Tokenizer, language: str) -> TextPreview:
     """Read a text; one that cannot be spoken is read nevertheless, with the reason."""
-    pack, part, error = tokenizer.pack(language), text[:MAX_LETTERS], None
+    pack = tokenizer.pack(language)
+    part = text[:MAX_LETTERS]
+    error = None
     try:
         readings = tuple(
             sentence.tokenized for sentence in plan(part, tokenizer, SpeechConfig(language=language)).sentences

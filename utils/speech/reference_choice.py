@@ -81,12 +81,14 @@ def score(path: Path) -> ReferenceScore:
 
 def pitches(samples: Samples, rate: int) -> Floats:
     """Return the pitch of each voiced frame in Hz, by autocorrelation."""
-    size, step = round(FRAME * rate), round(STEP * rate)
+    size = round(FRAME * rate)
+    step = round(STEP * rate)
     if samples.size < size:
         return np.zeros(0)
     frames = np.lib.stride_tricks.sliding_window_view(samples, size)[::step].astype(np.float64)
     frames = frames - frames.mean(axis=1, keepdims=True)
-    shortest, longest = math.floor(rate / MAX_PITCH), math.ceil(rate / MIN_PITCH)
+    shortest = math.floor(rate / MAX_PITCH)
+    longest = math.ceil(rate / MIN_PITCH)
     correlation = _autocorrelation(frames, longest + 2)
     best = _first_peak(correlation[:, shortest : longest + 1]) + shortest
     rows = np.arange(len(frames))

@@ -303,7 +303,8 @@ class SpeechSession:
                 self._changed.wait_for(lambda: all(other in self._queue for other in self._users()))
                 self._drop_model(self._users())
                 self.loading = config.model or "latest"
-            started, memory = time.monotonic(), psutil.Process().memory_info
+            started = time.monotonic()
+            memory = psutil.Process().memory_info
             before = memory().rss
             try:
                 synthesizer = self._load(config, check_cancelled)
@@ -322,7 +323,8 @@ class SpeechSession:
             raise ModelLoadingError
         if users:
             raise ModelInUseError(len(users))
-        loaded, self.loaded = self.loaded, None
+        loaded = self.loaded
+        self.loaded = None
         if loaded is not None:
             from utils.xtts.device import free_memory, on_gpu_thread
 

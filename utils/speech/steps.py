@@ -56,7 +56,8 @@ class DecodingStep:
     """The rows that are generated: their cache, their newest codes, and what samples the next ones."""
 
     def __init__(self, decoder: DecoderNetwork) -> None:
-        self.decoder, device = decoder, decoder.device
+        self.decoder = decoder
+        device = decoder.device
         self.cache = decoder.stack.cache()
         self.state = RowState(
             torch.zeros(0, 4, dtype=torch.long, device=device),
@@ -92,7 +93,8 @@ class DecodingStep:
 
     def add(self, joining: Sequence[Joining]) -> None:
         """Add rows and read the prompts and the texts of their sentences."""
-        decoder, first = self.decoder, len(self.top_k)
+        decoder = self.decoder
+        first = len(self.top_k)
         sentences, prompts, configs = zip(*joining, strict=True)
         limits = [decoder.limit(sentence) for sentence in sentences]
         sizes = (len(s.tokenized.ids) + limit for s, limit in zip(sentences, limits, strict=True))
@@ -153,7 +155,8 @@ class DecodingStep:
 
     def _graph(self, shape: Shape) -> Callable[[], Outputs]:
         """Return what does the same through the graph of this shape, which is captured once."""
-        compute, state = partial(self.compute, shape), (self.state.counts, self.state.used)
+        compute = partial(self.compute, shape)
+        state = (self.state.counts, self.state.used)
         has_grown = self.captured is not self.cache.layers[0]
         if has_grown or (len(self.graphs) == MAX_GRAPHS and shape not in self.graphs):
             self.graphs.clear()
@@ -193,7 +196,8 @@ def capture(compute: Callable[[], Outputs], state: Sequence[Tensor], pool: Any) 
         compute()
         for each, copy in zip(state, before, strict=True):
             each.copy_(copy)
-    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.current_stream()
+    graph = torch.cuda.CUDAGraph()
+    stream = torch.cuda.current_stream()
     with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
         outputs = compute()
 

@@ -75,7 +75,8 @@ class Synthesizer:
         self, texts: Sequence[str | SpeechPlan], config: SpeechConfig = DEFAULTS, **settings: object
     ) -> list[Speech]:
         """Speak several texts together."""
-        config, timings = overridden(config, settings), dict[str, float]()
+        config = overridden(config, settings)
+        timings = dict[str, float]()
         with _timed(timings, "total"):
             with _timed(timings, "planning"):
                 plans = [self.plan(text, config) for text in texts]
@@ -123,11 +124,15 @@ class Synthesizer:
 
     def stream_sentence(self, sentence: Sentence, config: SpeechConfig = DEFAULTS) -> Generator[Samples, None, None]:
         """Yield the audio of one sentence in chunks, without the pause after it."""
-        voice, stretcher = self.voice(config.reference), Stretcher(OUTPUT_RATE, config.speed)
+        voice = self.voice(config.reference)
+        stretcher = Stretcher(OUTPUT_RATE, config.speed)
         normalizer = Normalizer(OUTPUT_RATE, config.loudness)
         with closing(self.decoder.request(voice.prompt, config)) as request:
-            generation, sound = request.add(sentence), self.vocoder.stream(voice.embedding)
-            latents, sent, due = generation.latents, 0, config.first_codes
+            generation = request.add(sentence)
+            sound = self.vocoder.stream(voice.embedding)
+            latents = generation.latents
+            sent = 0
+            due = config.first_codes
             while not generation.finished or sent < len(latents):
                 request.wait(lambda: generation.finished or len(latents) - sent >= due)  # noqa: B023  # called now
                 yield normalizer.push(stretcher.push(sound.push(latents[sent : sent + due])))
@@ -205,7 +210,8 @@ def speak(
     should_stop: ShouldStop = never_stop,
 ) -> Speech:
     """Speak a text of any length; a request to stop is noticed at the next code of the model."""
-    plan, spoken = voice.plan(text, settings), list[Utterance]()
+    plan = voice.plan(text, settings)
+    spoken = list[Utterance]()
     with closing(voice.utterances(plan, settings, should_stop)) as utterances:
         for each in utterances:
             spoken.append(each)

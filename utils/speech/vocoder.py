@@ -107,7 +107,8 @@ class Vocoder:
         require("vocoder", precision, device)
         limit_kernel_cache()
         self.device = torch.device(device)
-        self.lane, self._source = Lane(self.device), decoder
+        self.lane = Lane(self.device)
+        self._source = decoder
         self.network = self._prepared(DTYPES[precision])
         sizes: Any = decoder
         to_frames = sizes.ar_mel_length_compression / sizes.output_hop_length
@@ -154,7 +155,8 @@ class Vocoder:
 
         @torch.inference_mode()
         def start() -> Arrival:
-            biases, whole = network.biases(embedding), frames()
+            biases = network.biases(embedding)
+            whole = frames()
 
             @torch.inference_mode()
             def compute(part: PaddedFrames) -> Tensor:
@@ -169,7 +171,8 @@ class Vocoder:
 
     def _split(self, whole: PaddedFrames) -> Iterator[PaddedFrames]:
         """Split frames into parts of similar size, at least one per thread if that is worth it."""
-        frames, reach = whole.frames, self.network.reach
+        frames = whole.frames
+        reach = self.network.reach
         size = len(frames) - whole.left - whole.right
         if not size:
             return
@@ -178,7 +181,8 @@ class Vocoder:
             return
         count = max(math.ceil(size / MAX_FRAMES_CPU), min(self.workers, size // MIN_FRAMES), 1)
         for first, last in pairwise(whole.left + size * number // count for number in range(count + 1)):
-            start, stop = max(0, first - reach), min(len(frames), last + reach)
+            start = max(0, first - reach)
+            stop = min(len(frames), last + reach)
             yield PaddedFrames(frames[start:stop], first - start, stop - last)
 
 
@@ -187,7 +191,8 @@ def windows(whole: PaddedFrames, reach: int) -> Iterator[PaddedFrames]:
     size = len(whole.frames)
     width = max((each for each in WINDOWS if each <= size), default=size)
     count = 1 + (math.ceil((size - width) / (width - 2 * reach)) if size > width else 0)
-    first, end = whole.left, size - whole.right
+    first = whole.left
+    end = size - whole.right
     for number in range(count):
         start = (size - width) * number // max(1, count - 1)
         last = end if number == count - 1 else min(end, start + width - reach)
@@ -200,7 +205,8 @@ class VocoderStream:
     """The audio of a sentence whose latents come in chunks; the audio joined is that of the whole."""
 
     def __init__(self, vocoder: Vocoder, embedding: Tensor) -> None:
-        self.vocoder, self.embedding = vocoder, embedding
+        self.vocoder = vocoder
+        self.embedding = embedding
         self.resampler = soxr.ResampleStream(vocoder.rate, OUTPUT_RATE, 1, dtype="float32")
         self.latents: Tensor | None = None  # those that coming frames need
         self.dropped = self.done = 0  # latents that were dropped again, frames that were returned
@@ -227,7 +233,8 @@ class VocoderStream:
         known = self.latents
         if known is None or last <= self.done:
             return np.zeros(0, np.float32)
-        vocoder, start = self.vocoder, max(0, self.done - self.vocoder.network.reach)
+        vocoder = self.vocoder
+        start = max(0, self.done - self.vocoder.network.reach)
 
         def frames() -> PaddedFrames:
             part = vocoder.upsampling.frames(known, self.dropped, start, end)
@@ -236,7 +243,8 @@ class VocoderStream:
         sound = vocoder.run(frames, self.embedding)
         self.done = last
         first = vocoder.upsampling.first_code(max(0, last - vocoder.network.reach))
-        self.latents, self.dropped = known[first - self.dropped :], first
+        self.latents = known[first - self.dropped :]
+        self.dropped = first
         return sound
 
 
@@ -246,7 +254,8 @@ def _single_threads(count: int) -> ThreadPoolExecutor:
     The parts of a sentence are independent, so no thread waits for the slowest after every layer, as the threads
     inside a layer do.
     """
-    before, ready = torch.get_num_threads(), Barrier(count)
+    before = torch.get_num_threads()
+    ready = Barrier(count)
     pool = ThreadPoolExecutor(count, thread_name_prefix="vocoder")
     list(pool.map(_use_one_core, [ready] * count))
     torch.set_num_threads(before)  # the last thread has set the number for all threads to come

@@ -39,7 +39,8 @@ logger = logging.getLogger(__name__)
 MIN_SECONDS = 1.0
 SILENT = 10 ** (-60 / 20)  # a peak below -60 dB
 MIN_CHUNK_SECONDS = 0.33  # coqui leaves out a shorter tail
-EMBEDDING_RATE, EMBEDDING_WIDTH = 16_000, 512
+EMBEDDING_RATE = 16_000
+EMBEDDING_WIDTH = 512
 TAIL = 1.0  # seconds that are read beyond what is used, for the resampling filter
 MAX_SHOWN = 8  # names in a message
 MAX_BYTES = 128 << 20  # of the cache; a voice of the published model takes 133 KB
@@ -228,7 +229,8 @@ def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
 
 def _verified(content: bytes) -> bytes:
     """Return the tensors of a cached voice without their digest."""
-    digest, tensors = content[:DIGEST_BYTES], content[DIGEST_BYTES:]
+    digest = content[:DIGEST_BYTES]
+    tensors = content[DIGEST_BYTES:]
     if hashlib.sha256(tensors).digest() != digest:
         raise ValueError("it has changed since it was written")
     return tensors

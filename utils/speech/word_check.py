@@ -48,7 +48,8 @@ class WordCheck(NamedTuple):
 
 def check_words(text: TokenizedText, rows: Rows) -> WordCheck | None:
     """Look for each word of a text in what is heard; None if that cannot be told."""
-    written, spoken = text.normalised.split(" "), text.phones.split(" ")
+    written = text.normalised.split(" ")
+    spoken = text.phones.split(" ")
     names = written if len(written) == len(spoken) else spoken
     words = [Word(name, units) for name, phones in zip(names, spoken, strict=True) if (units := to_units(phones))]
     aligned = align(rows, words)

@@ -12,7 +12,8 @@ from pathlib import Path
 from utils.core import VERSION
 from utils.core.paths import IS_CHECKOUT, ROOT
 
-NAME, SOURCE = "amharic_text", ROOT / "utils" / "amharic"
+NAME = "amharic_text"
+SOURCE = ROOT / "utils" / "amharic"
 LICENSE = (ROOT if IS_CHECKOUT else ROOT / "utils") / "LICENSE"
 ZIP_TIME = (1980, 1, 1, 0, 0, 0)  # the same source makes the same wheel
 METADATA = """\

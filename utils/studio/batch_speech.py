@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from utils.speech.planning import SpeechPlan
     from utils.speech.synthesizer import Synthesizer
 
-FOLDER, TABLE = "batches", "list.csv"
+FOLDER = "batches"
+TABLE = "list.csv"
 SUBTITLES = (".srt", ".vtt", ".ass", ".ssa")
 MAX_LINES = 10_000
 COLUMNS = ("number", "file", "text", "seconds", "seed", "flags", "fault")
@@ -71,7 +72,8 @@ def dub(
         )
         for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
-    settings, notes = config.model_dump(mode="json"), tuple(warnings)
+    settings = config.model_dump(mode="json")
+    notes = tuple(warnings)
     take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
     return takes.save(project, replace(take, took=time.monotonic() - began), timeline.samples)
 

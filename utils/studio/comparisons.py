@@ -13,8 +13,10 @@ from utils.evaluation.report import JSON, EvaluationReport, load
 from utils.studio.facts import InputError
 from utils.studio.paths import Project
 
-FOLDER, SENTENCES = "comparisons", "sentences.txt"
-MIN_MODELS, MAX_MODELS = 2, 4
+FOLDER = "comparisons"
+SENTENCES = "sentences.txt"
+MIN_MODELS = 2
+MAX_MODELS = 4
 MAX_SENTENCES = 50
 
 

@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from utils.evaluation.voice_scores import SpokenSentence
     from utils.speech.synthesizer import Synthesizer
 
-SHARES, SEEDS = (0.125, 0.25, 0.5, 1.0), (0, 1)
+SHARES = (0.125, 0.25, 0.5, 1.0)
+SEEDS = (0, 1)
 SENTENCES = 4  # that are spoken and judged after each training
-MIN_UPDATES, PROBED = 8, 4
+MIN_UPDATES = 8
+PROBED = 4
 PERCENTILE = 0.975  # of the 95 % interval
 MEASURES = ("loss", "phone_error", "similarity")
 
@@ -64,7 +66,8 @@ def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend |
     known = [(point.minutes, value) for point in points if (value := getattr(point, measure)) is not None]
     if len(known) < 4:  # a line through fewer says nothing about its error
         return None
-    x, y = np.log2([size for size, _ in known]), np.array([value for _, value in known])
+    x = np.log2([size for size, _ in known])
+    y = np.array([value for _, value in known])
     slope, start = np.polyfit(x, y, 1)
     spread = float(((x - x.mean()) ** 2).sum())
     scatter = float(np.sqrt(((y - start - slope * x) ** 2).sum() / (len(x) - 2)) * t.ppf(PERCENTILE, len(x) - 2))
@@ -77,8 +80,10 @@ def measure_curve(
     clips: ClipLists, config: TrainConfig, folder: Path, seconds: float, report: Report
 ) -> list[CurvePoint]:
     """Train on parts of the clips within a time, in the folder of their project; each warning is reported once."""
-    started, trainings = time.monotonic(), len(SHARES) * len(SEEDS)
-    pronunciations, warned = Project(folder).pronunciations, list[Fact]()
+    started = time.monotonic()
+    trainings = len(SHARES) * len(SEEDS)
+    pronunciations = Project(folder).pronunciations
+    warned = list[Fact]()
 
     def warn(fact: Fact) -> None:
         if isinstance(fact, WarningFact) and fact not in warned:
@@ -169,7 +174,8 @@ def plot(points: Sequence[CurvePoint]) -> "Figure":
     from matplotlib.figure import Figure
 
     known = [name for name in MEASURES if any(getattr(point, name) is not None for point in points)]
-    figure, most = Figure(figsize=(4 * len(known), 3), layout="constrained"), max(point.minutes for point in points)
+    figure = Figure(figsize=(4 * len(known), 3), layout="constrained")
+    most = max(point.minutes for point in points)
     for axes, name in zip(figure.subplots(1, len(known), squeeze=False)[0], known, strict=True):
         axes.plot([point.minutes for point in points], [getattr(point, name) for point in points], "o")
         sizes = [min(point.minutes for point in points), most, 2 * most]

@@ -49,7 +49,8 @@ def companions(model: Path, base: Path | None = None) -> "Companions":
     own = next((each for each in listed if each.folder == model), None)
     if own is None:
         return Companions(base, paths.MODELS, pronunciations=pronunciations_of(model))
-    exported, reference = Project(own.run.parent.parent).ready, training_reference(own)
+    exported = Project(own.run.parent.parent).ready
+    reference = training_reference(own)
     return Companions(base, paths.MODELS, exported, reference, pronunciations_of(model))
 
 
@@ -78,7 +79,8 @@ def make_ready(
     from utils.xtts.export import promote
 
     project = Project(checkpoint.run.parent.parent)
-    voice, own = reference or training_reference(checkpoint), project.pronunciations
+    voice = reference or training_reference(checkpoint)
+    own = project.pronunciations
     return promote(
         checkpoint, project.ready, paths.MODELS, voice, pronunciations=own, half=half, without_ema=without_ema
     )

@@ -56,7 +56,8 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
     base = Path(str(read_about(opened.folder).get("base") or opened.about.get("base", ""))).name  # "" when unknown
     settings = opened.tokenizer.settings
     code = settings.language if settings else next(iter(opened.languages), "en")
-    text, own = EXAMPLES.get(code, "Hello."), pronunciations_of(opened.folder)
+    text = EXAMPLES.get(code, "Hello.")
+    own = pronunciations_of(opened.folder)
     return render(
         "model_card.md",
         name=name,
@@ -83,7 +84,8 @@ def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, repor
 
 def _training(opened: "LoadedModel") -> list[str]:
     """List the clips, results and changed settings, as far as the run still exists."""
-    about, checkpoint = opened.about, opened.checkpoint or _source_checkpoint(opened)
+    about = opened.about
+    checkpoint = opened.checkpoint or _source_checkpoint(opened)
     settings = checkpoint.info.settings if checkpoint and checkpoint.info else {}
     lines = _training_clips(checkpoint.run, settings) if checkpoint and checkpoint.info else []
     for key, (title, form) in RESULTS.items():
@@ -98,7 +100,8 @@ def _training(opened: "LoadedModel") -> list[str]:
 
 def _source_checkpoint(opened: "LoadedModel") -> SavedCheckpoint | None:
     """Find the checkpoint that a ready folder was made from."""
-    run, step = opened.about.get("run"), opened.about.get("step")
+    run = opened.about.get("run")
+    step = opened.about.get("step")
     if opened.folder.name != "ready" or not isinstance(run, str) or not isinstance(step, int):
         return None
     index = checkpoints.list_checkpoints(Project(opened.folder.parent).runs / Path(run).name)

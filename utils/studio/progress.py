@@ -42,7 +42,8 @@ def _describe_untyped(event: Event, kind: str) -> str:
         shown = [f"{name} {value:.2f}" for name, value in named.items() if value is not None]
         return " · ".join([f"step {event.get('step')}", *shown])
     if kind == "ended":
-        status, message = str(event.get("status")).capitalize(), str(event.get("message") or "")
+        status = str(event.get("status")).capitalize()
+        message = str(event.get("message") or "")
         return f"{status}: {message}" if status == "Failed" else message or f"{status}."
     try:
         return FORMATS.get(kind, "{message}").format(**event).strip() or format_event(event)
@@ -56,7 +57,8 @@ def describe_progress(event: Event, train: Event | None = None) -> str:
     if (percent := as_number(event.get("percent"))) is not None:
         parts.append(f"{percent:.0f} %")
     if train and not event.get("part"):
-        loss, speed = as_number(train.get("loss")), as_number(train.get("samples_per_second"))
+        loss = as_number(train.get("loss"))
+        speed = as_number(train.get("samples_per_second"))
         parts += [f"loss {loss:.2f}"] if loss is not None else []
         parts += [f"{speed:.3g} clips/s"] if speed is not None else []
     if (left := as_number(event.get("seconds_left"))) is not None:
@@ -68,10 +70,12 @@ class EventPrinter:
     """Prints the events of a run as they come: all of them, or only progress, warnings and the end."""
 
     def __init__(self, stream: TextIO, *, everything: bool = True) -> None:
-        self.stream, self.everything = stream, everything
+        self.stream = stream
+        self.everything = everything
         self.is_terminal = stream.isatty()
         self._train: Event | None = None
-        self._printed, self._line = 0.0, ""
+        self._printed = 0.0
+        self._line = ""
 
     def __call__(self, event: Event) -> None:
         if event["kind"] == "train":
@@ -95,7 +99,8 @@ class EventPrinter:
             self._line = ""
 
     def _print_progress(self, event: Event) -> None:
-        line, is_last = describe_progress(event, self._train), event.get("step") == event.get("total")
+        line = describe_progress(event, self._train)
+        is_last = event.get("step") == event.get("total")
         if self.is_terminal:
             self._line = line[: shutil.get_terminal_size().columns - 1]
             self.stream.write(f"{CLEAR}{self._line}")

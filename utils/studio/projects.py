@@ -30,7 +30,8 @@ from utils.studio import runs
 from utils.studio.facts import ProjectError, RunActiveError
 from utils.studio.paths import OUTPUT, Project, list_projects, project, same_folder
 
-TRASH, DOWNLOADS = ".trash", ".downloads"
+TRASH = ".trash"
+DOWNLOADS = ".downloads"
 DELETED = re.compile(r"(?P<time>\d{15,20})-(?P<name>.+)")
 COPYING = re.compile(r"\..+\.copy-\d+")
 # Files of running work, or left by a crash.
@@ -149,9 +150,11 @@ def restore(identifier: str, output: Path = OUTPUT) -> Project:
     deleted = {project.id: project for project in list_deleted(output)}
     if identifier not in deleted:
         raise ProjectError("not_in_trash")
-    name, number = deleted[identifier].name, 2
+    name = deleted[identifier].name
+    number = 2
     while same_folder(name, output):
-        name, number = f"{deleted[identifier].name}-{number}", number + 1
+        name = f"{deleted[identifier].name}-{number}"
+        number += 1
     target = project(name, output)
     _move(resolve_inside(output / TRASH, identifier), target.root)
     return target

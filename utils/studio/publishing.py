@@ -25,7 +25,8 @@ from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
 
-CARD, SAFETENSORS_FILE = "README.md", "model.safetensors"
+CARD = "README.md"
+SAFETENSORS_FILE = "model.safetensors"
 ALL_FILES = (*EXPORTED_FILES, CARD, SAFETENSORS_FILE, ADAPTER, ADAPTER_CONFIG)
 TRAINING_FILES = (DVAE_FILE, MEL_FILE)  # speech needs neither
 ABOUT_KEYS = ("run", "step", "epoch", "train_loss", "eval_loss", "is_average")  # no local paths
@@ -63,7 +64,8 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
     # A ready folder keeps the base it was trained from.
     keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
     about = {name: opened.about[name] for name in keys if name in opened.about}
-    state, tokenizer = opened.gpt.state_dict(), opened.tokenizer
+    state = opened.gpt.state_dict()
+    tokenizer = opened.tokenizer
     if options.portable and tokenizer.settings and (alias := alias_of(tokenizer)):
         state = with_alias(state, tokenizer.vocabulary, tokenizer.settings.language, alias)
         tokenizer = portable(tokenizer)

@@ -16,7 +16,8 @@ QUEUE_SECONDS = 0.5
 
 def serve_queue(project: Project) -> None:
     """Start the queued runs of a project, each when the one before it has ended, until none is left."""
-    path, pid = project.runs / OWNER, os.getpid()
+    path = project.runs / OWNER
+    pid = os.getpid()
     with file_lock(project.runs / LOCK):
         other = read_object(path)
         if is_alive(int(other.get("pid", 0)), str(other.get("identity", ""))):

@@ -155,10 +155,13 @@ class RunHistory:
     def _add_other(self, fact: Fact) -> None:
         earlier = fact.name if isinstance(fact, Unrecognised) else ""  # a kind of version 1.1
         if isinstance(fact, Started):
-            self.problem_count, self.phase, self.latest = 0, None, None
+            self.problem_count = 0
+            self.phase = None
+            self.latest = None
             self.problems.clear()
         elif isinstance(fact, Ended) or earlier == "ended":
-            self.phase, self.seconds_left = None, None
+            self.phase = None
+            self.seconds_left = None
         elif isinstance(fact, PROBLEMS) or earlier == "problem":
             self.problem_count += 1
             self.problems.append(fact)
@@ -168,7 +171,10 @@ class RunHistory:
     def _add_update(self, fact: facts.Train) -> None:
         if fact.step <= self.step:
             self._cut(fact.step - 1)  # the run was rolled back to a checkpoint
-        self.step, self.latest, self.phase, self.seconds_left = fact.step, fact, None, fact.seconds_left
+        self.step = fact.step
+        self.latest = fact
+        self.phase = None
+        self.seconds_left = fact.seconds_left
         self._add_points(TRAIN, fact)
 
     def _add_evaluation(self, fact: facts.Evaluation) -> None:
@@ -188,7 +194,8 @@ class RunHistory:
         if fact.total and fact.part:
             self.phase = fact
         elif fact.total:
-            self.total, self.phase = fact.total, None
+            self.total = fact.total
+            self.phase = None
 
     def _add_clips(self, fact: facts.Clips) -> None:
         self.used[fact.split] = fact.used

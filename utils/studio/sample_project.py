@@ -10,7 +10,8 @@ from utils.core.storage import atomic_writer, make_folder, read_text
 from utils.studio.paths import OUTPUT, RECORDINGS, Project, project
 
 NAME = "sample"
-AUDIO_FILE, SUBTITLE_FILE = "sample.ogg", "sample.am.srt"
+AUDIO_FILE = "sample.ogg"
+SUBTITLE_FILE = "sample.am.srt"
 DATA = Path(__file__).parent / "data"
 UPLOADS = Path(RECORDINGS, "uploads")  # in the dataset folder
 

@@ -45,10 +45,14 @@ from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.xtts.tokenizer import TokenizedText
 
-FOLDER, AUDIO, METADATA, DELETED = "takes", "take.wav", "take.json", ".deleted"
+FOLDER = "takes"
+AUDIO = "take.wav"
+METADATA = "take.json"
+DELETED = ".deleted"
 CAPTIONS = {".srt": srt, ".vtt": vtt}
 AGAIN = "again.wav"  # the newest attempt at one of its sentences
-MAX_LISTED, MAX_DELETED = 100, 20
+MAX_LISTED = 100
+MAX_DELETED = 20
 FORMAT = 1
 
 RESENT_CHUNKS = 6  # a browser may skip an update, so each one repeats the newest chunks
@@ -241,7 +245,8 @@ class NewSentence:
         piece = take.pieces[number]
         seed = (piece.seed + 1 + secrets.randbelow(2**32 - 1)) % 2**32  # any other than before
         config = config.model_copy(update={"seed": seed, "reference": piece.reference or config.reference})
-        self.take, self.number = take.name, number
+        self.take = take.name
+        self.number = number
         self.spoken: list[Utterance] = []
         self.total = 1
         self.error: Exception | None = None
@@ -269,7 +274,8 @@ class NewSentence:
 
 def replace_sentence(project: Project, take: Take, index: int, replacement: Sequence[Utterance]) -> Take:
     """Replace one sentence of a take and write it again."""
-    sentences, new = load_sentences(project, take), list(replacement)
+    sentences = load_sentences(project, take)
+    new = list(replacement)
     old = sentences[index].sentence
     new = [replace(each, sentence=replace(each.sentence, reference=old.reference)) for each in new]
     new[0] = replace(new[0], sentence=replace(new[0].sentence, paragraph=old.paragraph, chapter=old.chapter))
@@ -281,7 +287,8 @@ def replace_sentence(project: Project, take: Take, index: int, replacement: Sequ
 
 def delete(project: Project, name: object) -> str:
     """Move a take to the deleted ones; the newest of them can be restored."""
-    folder, deleted_folder = take_folder(project, name), project.root / FOLDER / DELETED
+    folder = take_folder(project, name)
+    deleted_folder = project.root / FOLDER / DELETED
     make_folder(deleted_folder)
     with storage_errors(folder):
         folder.replace(deleted_folder / f"{time.time_ns()}~{folder.name}")

@@ -224,8 +224,10 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
         base = TINY_MODEL if config.version == TINY else paths.MODELS / config.version
     if not (base / VOCABULARY_FILE).is_file():
         return None, str(base / VOCABULARY_FILE)
-    texts, corrected = (clip.text for clip in clips), pronunciations.overrides(project.pronunciations)
-    mode, backend = text_mode(config), config.g2p_backend
+    texts = (clip.text for clip in clips)
+    corrected = pronunciations.overrides(project.pronunciations)
+    mode = text_mode(config)
+    backend = config.g2p_backend
     return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 
 

@@ -47,7 +47,8 @@ from utils.studio.paths import RECORDINGS, Project
 
 INPUTS = "inputs.json"
 EARLIER_INPUTS = "places.txt"  # of version 1.1, one in a line, unsigned
-UPLOADS, LISTS = "uploads", "lists"
+UPLOADS = "uploads"
+LISTS = "lists"
 TAKES = voice_recordings.FOLDER
 MAX_FILES = 20_000  # shown in a preview
 MAX_SIZE = 20 << 30  # bytes of one file; it may also fill at most half of the free space
@@ -87,7 +88,8 @@ def uploads_folder(project: Project, kind: str) -> Path:
 
 def read_inputs(project: Project) -> list[str]:
     """Return the inputs as entered."""
-    path, earlier = project.recordings / INPUTS, project.recordings / EARLIER_INPUTS
+    path = project.recordings / INPUTS
+    earlier = project.recordings / EARLIER_INPUTS
     if not path.is_file():
         return list(filter(None, read_text(earlier).splitlines())) if earlier.is_file() else []
     try:
@@ -172,7 +174,8 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
     """Save uploads in the project and add their folder to the inputs."""
     folder = uploads_folder(project, kind)
     make_folder(folder)
-    names, errors = [], []
+    names = []
+    errors = []
     for path in map(Path, paths):
         try:
             check_upload(path, kind)

@@ -82,7 +82,8 @@ def torch_device(_output: Path) -> Iterator[Finding]:
     """PyTorch finds a device."""
     import torch
 
-    gpu, build = torch_build.detect(), f"torch {torch.__version__}"
+    gpu = torch_build.detect()
+    build = f"torch {torch.__version__}"
     problem = gpu_problem(gpu, torch_build.installed() or "none", platform.system(), found=torch.cuda.is_available())
     if problem:
         yield Finding("Device", "warn", f"CPU only ({build}): {problem[0]}", problem[1])

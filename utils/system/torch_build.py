@@ -121,7 +121,8 @@ def install(backend: str, run: Callable[[list[str]], bool]) -> str:
 
     ``run`` executes a command and returns whether it succeeded.
     """
-    wanted, uv = packages.pins(), [sys.executable, "-m", "uv", "pip"]
+    wanted = packages.pins()
+    uv = [sys.executable, "-m", "uv", "pip"]
     command = [*uv, "install", "--python", sys.executable, "--compile-bytecode"]
     command += [*(f"--reinstall-package={name}" for name in PARTS), *(f"{name}=={wanted[name]}" for name in PARTS)]
     if run([*command, f"--torch-backend={backend}"] if backend != PYPI else command):
@@ -132,7 +133,9 @@ def install(backend: str, run: Callable[[list[str]], bool]) -> str:
 
 
 def main() -> None:
-    system, gpu, requested = platform.system(), detect(), os.environ.pop(VARIABLE, "auto")
+    system = platform.system()
+    gpu = detect()
+    requested = os.environ.pop(VARIABLE, "auto")
     build = choose(system, gpu) if requested == "auto" else Build(requested, f"{VARIABLE} is set")
     current = installed()
     if PARTS[0] not in packages.pins():

@@ -83,9 +83,11 @@ class ReplayClips:
 
     def draw(self, seed: int, epoch: int) -> Integers:
         """Return the clips of an epoch, counted from the first of them. Each comes again when all others did."""
-        drawn, first = [], 0
+        drawn = []
+        first = 0
         for number, (size, count) in enumerate(zip(self.sizes, self.counts, strict=True)):
-            start, end = epoch * count, (epoch + 1) * count
+            start = epoch * count
+            end = (epoch + 1) * count
             passes = range(start // size, -(-end // size))
             orders = [np.random.default_rng([seed, one, 2, number]).permutation(size) for one in passes]
             drawn.append(first + np.concatenate([*orders, np.zeros(0, np.int64)])[start % size :][:count])
@@ -131,7 +133,8 @@ class UpdatePlan:
         replay: ReplayClips = NO_REPLAY,
     ) -> Self:
         """Plan a run; without the clips themselves, each is its own reference."""
-        longest, times = int(lengths.positions.max(initial=0)), config.grad_acumm * processes
+        longest = int(lengths.positions.max(initial=0))
+        times = config.grad_acumm * processes
         if 0 < config.batch_tokens < longest:
             raise SettingRefusedError("batch_tokens", "long_clip", longest)
         return cls(
@@ -208,7 +211,8 @@ class UpdatePlan:
         epoch = self._planned(0)
         own = epoch.references == epoch.clips
         covered = np.repeat(epoch.frames, np.diff(epoch.bounds)) // CODE_FRAMES
-        masked, codes = np.diff(epoch.masked)[:, 0], self.lengths.codes[epoch.clips].sum()
+        masked = np.diff(epoch.masked)[:, 0]
+        codes = self.lengths.codes[epoch.clips].sum()
         return {
             "other_clip": float(1 - own.mean()),
             "masked": float(masked.sum() / codes),
@@ -256,7 +260,8 @@ def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integer
     Nothing is excluded if the reference covers more than half of a clip, as it does for every short clip: too little
     would remain to learn from.
     """
-    first, last = starts // CODE_FRAMES, np.minimum((starts + frames) // CODE_FRAMES, codes)
+    first = starts // CODE_FRAMES
+    last = np.minimum((starts + frames) // CODE_FRAMES, codes)
     marks: Integers = np.stack([first, last], axis=1) * (2 * (last - first) <= codes)[:, None]
     return marks
 
@@ -301,14 +306,16 @@ def compile_lengths(lengths: ClipLengths, buckets: int = GRID) -> tuple[int, ...
     rounded = -(-lengths.positions // GRID_STEP)
     ends, counts = np.unique(rounded, return_counts=True)
     up_to = np.concatenate([[0], np.cumsum(counts)])
-    best, choices = up_to[1:] * ends, [np.zeros(ends.size, np.int64)]
+    best = up_to[1:] * ends
+    choices = [np.zeros(ends.size, np.int64)]
     for _ in range(min(buckets, ends.size) - 1):  # the last bucket ends at j, the one before it at i
         costs = best[:, None] + np.triu((up_to[None, 1:] - up_to[1:, None]) * ends[None, :])
         costs[np.tril_indices(ends.size)] = np.iinfo(np.int64).max
         costs[0, 0] = best[0]
         choices.append(costs.argmin(0))
         best = costs.min(0)
-    chosen, end = [], ends.size - 1
+    chosen = []
+    end = ends.size - 1
     for choice in reversed(choices):
         chosen.append(int(ends[end]) * GRID_STEP)
         end = int(choice[end])

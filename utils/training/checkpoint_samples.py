@@ -51,7 +51,10 @@ class CheckpointSamples:
         open_voice: OpenVoice = synthesizer.open_voice,
         root: Path | None = None,
     ) -> None:
-        self.folder, self.report, self.open_voice, self.root = folder, report, open_voice, root or folder
+        self.folder = folder
+        self.report = report
+        self.open_voice = open_voice
+        self.root = root or folder
         texts = list(dict.fromkeys(clip.text for clip in clips.eval))
         self.texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
         if self.texts == [NO_SAMPLES]:

@@ -87,7 +87,8 @@ class FeatureSource:
     """Reads clips from a feature store."""
 
     def __init__(self, features: FeatureStore, clips: Sequence[Clip], lengths: ClipLengths | None = None) -> None:
-        self.features, self.clips = features, clips
+        self.features = features
+        self.clips = clips
         self.lengths = lengths or _read_lengths(features, clips)
 
     def read(self, clip: int, reference: int, start: int, frames: int) -> Example:

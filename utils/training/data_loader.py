@@ -42,7 +42,9 @@ class UpdateLoader:
         ahead: int | None = None,
     ) -> None:
         self.plan, self.reader = plan, UpdateReader(source, tokens, spec)
-        self.workers, self.pin, self.ahead = workers, pin, ahead or AHEAD
+        self.workers = workers
+        self.pin = pin
+        self.ahead = ahead or AHEAD
 
     def run(self, first: int, last: int) -> Iterator[Update]:
         requests = ((number, self.plan[number]) for number in range(first, last))
@@ -69,7 +71,9 @@ class UpdateReader(Dataset[Update]):
     """Reads updates by number and plan; this is all that a worker process holds."""
 
     def __init__(self, source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec) -> None:
-        self.source, self.tokens, self.spec = source, tokens, spec
+        self.source = source
+        self.tokens = tokens
+        self.spec = spec
 
     def __getitem__(self, request: tuple[int, PlannedUpdate]) -> Update:
         number, planned = request

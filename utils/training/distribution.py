@@ -40,7 +40,8 @@ def from_first(make: Callable[[], str]) -> str:
     """
     if not is_member():
         return make()
-    store, key = _store(), f"from the first process {next(TURNS)}"
+    store = _store()
+    key = f"from the first process {next(TURNS)}"
     if os.environ["RANK"] == "0":
         outcome = ""
         try:

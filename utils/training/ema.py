@@ -24,7 +24,8 @@ class Ema:
     """
 
     def __init__(self, model: nn.Module, decay: float, device: Literal["auto", "cpu"] = "auto") -> None:
-        self.decay, self.updates = decay, 0
+        self.decay = decay
+        self.updates = 0
         self.weights = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         if not self.weights:
             raise SettingRefusedError("enable_ema", "all_frozen")
@@ -46,7 +47,8 @@ class Ema:
             copies = (to_host(weight) for _, weight in pairs)
             coming = next(copies)
             for part, _ in pairs:  # one at a time, with the next on its way: no second copy of the model
-                copy, coming = coming, next(copies, coming)
+                copy = coming
+                coming = next(copies, coming)
                 mix([part], [copy.wait()], self.updates)
         self.updates += 1
 

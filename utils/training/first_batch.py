@@ -54,7 +54,8 @@ class FirstBatch:
     """Observes the first batch that is trained, reports what was used, by name, and removes itself."""
 
     def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], object]) -> None:
-        self.step, self.report = step, report
+        self.step = step
+        self.report = report
         self.model: Any = step.packed
         self.operators = None if compiled(self.model.gpt) else _Operators()  # it would turn compilation off
         self.autocast = ""
@@ -101,8 +102,10 @@ class FirstBatch:
 
     def _state(self) -> dict[str, str]:
         """Read the objects of the run."""
-        step, scaler = self.step, self.step.ranks.accelerator.scaler
-        optimizer, ema = unwrap_optimizer(step.optimizer), step.ema
+        step = self.step
+        scaler = self.step.ranks.accelerator.scaler
+        optimizer = unwrap_optimizer(step.optimizer)
+        ema = step.ema
         kernel = " (fused)" if optimizer.param_groups[0].get("fused") else ""
         activations = {type(block.mlp.act).__name__ for block in self.model.gpt.gpt.h}
         return {

@@ -85,7 +85,8 @@ class EarlyStopping(Stateful):
     def is_better(self, loss: float) -> bool:
         """Count an evaluation and tell whether it is the best so far."""
         if math.isfinite(loss) and (self.best is None or loss < self.best):
-            self.best, self.waited = loss, 0
+            self.best = loss
+            self.waited = 0
             return True
         self.waited += 1
         return False

@@ -36,8 +36,13 @@ class TrainingLoop:
 
     def __post_init__(self) -> None:
         saver = self.saver
-        self.report, self.config, self.step, self.per_epoch = saver.report, saver.config, saver.step, saver.per_epoch
-        self.throughput, self.stopping, self.overfitting = saver.throughput, saver.stopping, saver.overfitting
+        self.report = saver.report
+        self.config = saver.config
+        self.step = saver.step
+        self.per_epoch = saver.per_epoch
+        self.throughput = saver.throughput
+        self.stopping = saver.stopping
+        self.overfitting = saver.overfitting
         self.eval_step = self.config.eval_step or self.per_epoch
         self._saved_at = self._updated_at = self.clock()
         self._longest = dict.fromkeys(("update", "evaluation", "save"), 0.0)  # seconds
@@ -101,7 +106,8 @@ class TrainingLoop:
         """
         if evaluates and not self.saver.can_resume:
             return "late"  # before the first checkpoint, from which a run without a save would resume
-        since, limit = self.clock() - self._saved_at, 60 * self.config.save_minutes
+        since = self.clock() - self._saved_at
+        limit = 60 * self.config.save_minutes
         ahead = self._longest["update"] + self._longest["save"] + evaluates * self._longest["evaluation"]
         if limit and since + ahead >= limit:
             return "late"
@@ -147,7 +153,8 @@ class TrainingLoop:
 
     def _evaluate(self) -> None:
         """Evaluate the model and write a checkpoint if it is the best so far."""
-        start, state = self.clock(), self.state
+        start = self.clock()
+        state = self.state
         evaluated = self.evaluator.evaluate()
         losses = evaluated.losses
         is_baseline = state.evaluated < 0 and not state.update
@@ -162,7 +169,8 @@ class TrainingLoop:
 
     def _judge(self, losses: EvalLosses) -> None:
         """Speak with the evaluated weights, and write a checkpoint if they are the best so far."""
-        state, saver = self.state, self.saver
+        state = self.state
+        saver = self.saver
         if state.train_loss is not None and (warning := self.overfitting.check(state.train_loss, losses.audio)):
             self.report(warning)
         score = None
@@ -170,7 +178,8 @@ class TrainingLoop:
             saver.write_checkpoint(state, best=False, replace=True)
             score = saver.speak_samples(state)
         if self._is_best(losses.loss, score):
-            state.best_update, state.best_loss = state.update, losses.loss
+            state.best_update = state.update
+            state.best_loss = losses.loss
             saver.write_checkpoint(state, best=True, replace=not saver.samples.is_speaking)
 
     def _is_best(self, loss: float, score: float | None) -> bool:
@@ -197,6 +206,7 @@ class TrainingLoop:
     def _roll_back(self) -> None:
         """Return to the last save and continue with half the learning rate."""
         self.state = self.saver.roll_back() or self.state
-        schedule, times = self.step.schedule, self.step.guard.rolled_back
+        schedule = self.step.schedule
+        times = self.step.guard.rolled_back
         scale_rates(schedule, self.config.learning_rate * 0.5**times / float(schedule.base_lrs[0]))
         self.report(facts.RolledBack(self.state.update, self.step.guard.patience, self.step.guard.skipped))

@@ -74,7 +74,8 @@ def estimate(
 
     By default, the model is the configured base model, and the clip the longest that the settings allow.
     """
-    size, clip = size or ModelSize.from_config(config), clip or ClipSize.from_config(config)
+    size = size or ModelSize.from_config(config)
+    clip = clip or ClipSize.from_config(config)
     half = config.enable_mixed_precision and device.half
     parts = trace_update(config, size, clip, on_gpu=device.kind == "cuda", half=half)
     parts["reserve"] = RESERVE[device.kind] + round(FRAGMENTATION * sum(parts.values()))
@@ -146,6 +147,7 @@ def _remedies(
         result = estimate(tried, device, size, clip)
         if result.needed < needed:
             yield f"{name} ({wording.size(result.needed)})"
-            config, needed = tried, result.needed
+            config = tried
+            needed = result.needed
         if result.fits:
             return

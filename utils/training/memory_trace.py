@@ -44,7 +44,8 @@ class LiveMemory(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.bytes += storage.nbytes()
         weakref.finalize(storage, self._free, number, storage.nbytes())
         if self.bytes > self.peak:
-            self.peak, self.gradients_at_peak = self.bytes, self.gradients
+            self.peak = self.bytes
+            self.gradients_at_peak = self.gradients
 
     def add_gradient(self, weight: Tensor) -> None:
         """Count a gradient that has just been accumulated (a hook of the weight)."""
@@ -96,7 +97,8 @@ class _FusedAttention(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor) -> Tensor:  # noqa: ANN401
-        out, row_sums = torch.empty_like(query), query.new_empty(query.shape[:-1], dtype=torch.float32)
+        out = torch.empty_like(query)
+        row_sums = query.new_empty(query.shape[:-1], dtype=torch.float32)
         ctx.save_for_backward(query, key, value, out, row_sums)
         return out
 
@@ -123,7 +125,8 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
             batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
             live = _run_update(model, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    weights, state = _bytes([*model.parameters(), *model.buffers()]), _bytes(_state(optimizer))
+    weights = _bytes([*model.parameters(), *model.buffers()])
+    state = _bytes(_state(optimizer))
     activations = live.peak - weights - state - live.gradients_at_peak
     if config.optimizer == "adamw_8bit":  # bitsandbytes keeps the moments of embeddings in fp32
         tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}

@@ -52,7 +52,9 @@ class Throughput:
         device: torch.device | str = "cpu",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.total, self.processes, self.clock = total, processes, clock
+        self.total = total
+        self.processes = processes
+        self.clock = clock
         self.device = torch.device(device)
         self.window: deque[UpdateTiming] = deque(maxlen=WINDOW)
         self.updates = 0  # of this session
@@ -98,7 +100,9 @@ class Throughput:
         padded = sum(batch.padded for batch in update.batches)
         seconds = max(0.0, now - self._last_end - self._paused)
         self.window.append(UpdateTiming(seconds, self._data_wait, update.clips, positions, padded))
-        self._last_end, self._data_wait, self._paused = now, 0.0, 0.0
+        self._last_end = now
+        self._data_wait = 0.0
+        self._paused = 0.0
 
     def _seconds_left(self, done: int) -> float | None:
         """Estimate the remaining time including evaluations and saves; None during warm-up."""
@@ -134,9 +138,12 @@ class Tracker:
     """Sends metrics to TensorBoard, Weights & Biases or trackio. Its errors are reported once and never end a run."""
 
     def __init__(self, config: TrainConfig, accelerator: "Accelerator", folder: Path, report: Report) -> None:
-        self.accelerator, self.report, self.name = accelerator, report, config.tracker
+        self.accelerator = accelerator
+        self.report = report
+        self.name = config.tracker
         self.enabled = config.tracker != "none"
-        run, project = folder.name, Path(config.output_path).name
+        run = folder.name
+        project = Path(config.output_path).name
         if tracker_is_missing(config):
             self._disable(f"No module named {config.tracker!r}")
         elif self.enabled:

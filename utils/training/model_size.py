@@ -94,7 +94,8 @@ class ClipSize:
         """The longest clip of a dataset made with the default length, or the longest that the settings allow."""
         is_default = config.max_audio_length == AUTO_SECONDS
         samples = (USUAL_SECONDS if is_default else config.max_audio_length) * RATE
-        codes, frames = math.ceil(samples / CODE_SAMPLES), math.ceil(samples / FRAME_SAMPLES)
+        codes = math.ceil(samples / CODE_SAMPLES)
+        frames = math.ceil(samples / FRAME_SAMPLES)
         tokens = min(USUAL_TOKENS, config.max_text_length) if is_default else config.max_text_length
         return cls._from_counts(codes, tokens, frames)
 
@@ -106,7 +107,8 @@ class ClipSize:
 
     @classmethod
     def _from_counts(cls, codes: int, ids: int, frames: int) -> Self:
-        text, audio = ids + TEXT_EXTRA, min(codes + AUDIO_EXTRA, AUDIO_POSITIONS)
+        text = ids + TEXT_EXTRA
+        audio = min(codes + AUDIO_EXTRA, AUDIO_POSITIONS)
         return cls(PROMPT + text + audio, min(frames, MAX_REFERENCE_FRAMES), text, audio)
 
 

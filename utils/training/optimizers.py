@@ -32,14 +32,20 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     settings: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay, **ADAMW}
     optimizer: Optimizer
     if config.optimizer == "adamw_8bit":
-        name, kernel, optimizer = "optimizer", "8-bit AdamW", _adamw_8bit(model, groups, settings, device)
+        name = "optimizer"
+        kernel = "8-bit AdamW"
+        optimizer = _adamw_8bit(model, groups, settings, device)
     elif config.optimizer == "adafactor":
-        name, kernel, optimizer = "optimizer", "Adafactor", _adafactor(groups, config)
+        name = "optimizer"
+        kernel = "Adafactor"
+        optimizer = _adafactor(groups, config)
     elif config.offload_optimizer:
-        name, kernel = "offload_optimizer", "AdamW on the CPU"
+        name = "offload_optimizer"
+        kernel = "AdamW on the CPU"
         optimizer = OffloadedAdamW(groups, **settings, fused=fused)
     else:
-        name, kernel = "enable_fused_optimizer", f"{'fused' if fused else 'plain'} AdamW on {device.type}"
+        name = "enable_fused_optimizer"
+        kernel = f"{'fused' if fused else 'plain'} AdamW on {device.type}"
         optimizer = AdamW(groups, **settings, fused=fused)
     optimizer.register_load_state_dict_pre_hook(_keep_own_kernels)
     decayed, others = (len(group["params"]) for group in groups)

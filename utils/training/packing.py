@@ -23,7 +23,8 @@ from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 from utils.training.errors import SettingRefusedError
 
 PROMPT = 32  # latents that the perceiver returns for any reference
-TEXT_EXTRA, AUDIO_EXTRA = 1, 4  # START; START and three STOP
+TEXT_EXTRA = 1  # START
+AUDIO_EXTRA = 4  # START and three STOP
 AUDIO_POSITIONS = 608  # of the model: the longest clip, of 605 codes, has room for two STOP
 MAX_CODES = 605
 MEL_BANDS = 80
@@ -147,7 +148,8 @@ class PackedBatch:
 
     def _slice(self, first: int, last: int) -> "PackedBatch":
         sizes = np.array([row.parts for row in self.rows])
-        starts, ends = sizes[:first].sum(0).tolist(), sizes[:last].sum(0).tolist()
+        starts = sizes[:first].sum(0).tolist()
+        ends = sizes[:last].sum(0).tolist()
         parts = [
             part[start:end] - first * self.length if name.endswith("_index") else part[start:end]
             for name, part, start, end in zip(PackedParts._fields, self.parts, starts, ends, strict=True)
@@ -191,7 +193,8 @@ def _pack_clip(example: Example, tokens: SpecialTokens, first: int, last: int, s
     text = np.concatenate([[tokens.start_text], example.ids, [tokens.stop_text]])
     extra = min(AUDIO_EXTRA, AUDIO_POSITIONS - len(example.codes))
     audio = np.concatenate([[tokens.start_audio], example.codes, [tokens.stop_audio] * extra])
-    text_positions, audio_positions = np.arange(text.size - 1), np.arange(audio.size - 1)
+    text_positions = np.arange(text.size - 1)
+    audio_positions = np.arange(audio.size - 1)
     counted = np.delete(audio_positions, slice(first, last))
     audio_start = start + text_positions.size
     return (
@@ -210,7 +213,8 @@ class PackedGpt(nn.Module):
         self.label_smoothing = label_smoothing
 
     def forward(self, batch: PackedBatch) -> LossSums:
-        gpt, parts = self.gpt, batch.parts
+        gpt = self.gpt
+        parts = batch.parts
         flat = self._layers(self._embed(batch)).flatten(0, 1)
         return LossSums(
             self._loss(gpt.text_head, flat, parts.text_index, parts.text_targets),
@@ -219,9 +223,11 @@ class PackedGpt(nn.Module):
 
     def _layers(self, hidden: Tensor) -> Tensor:
         """Run the GPT-2. transformers' own forward asks the device for each batch whether its rows are packed."""
-        gpt2, mask = self.gpt.gpt, None
+        gpt2 = self.gpt.gpt
+        mask = None
         if gpt2.config._attn_implementation == "eager":  # noqa: SLF001  # the fused kernels know that they are causal
-            length, lowest = hidden.shape[1], torch.finfo(hidden.dtype).min
+            length = hidden.shape[1]
+            lowest = torch.finfo(hidden.dtype).min
             mask = torch.full((length, length), lowest, dtype=hidden.dtype, device=hidden.device).triu(1)[None, None]
         hidden = gpt2.drop(hidden)
         for block in gpt2.h:
@@ -231,7 +237,8 @@ class PackedGpt(nn.Module):
 
     def _embed(self, batch: PackedBatch) -> Tensor:
         """Put the embeddings of prompt, text and audio into the matrix; the rest is zero."""
-        gpt, parts = self.gpt, batch.parts
+        gpt = self.gpt
+        parts = batch.parts
         text = gpt.text_embedding(parts.text_ids) + gpt.text_pos_embedding.emb(parts.text_positions)
         audio = gpt.mel_embedding(parts.audio_ids) + gpt.mel_pos_embedding.emb(parts.audio_positions)
         prompt = gpt.get_style_emb(batch.mel.float()).mT

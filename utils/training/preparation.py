@@ -68,7 +68,8 @@ def find_base(config: TrainConfig, run: Path, source: ModelSource, replaced: Pat
         return base
     try:
         known = read_document(note)
-        folder, fingerprint = Path(known["folder"]), str(known["fingerprint"])
+        folder = Path(known["folder"])
+        fingerprint = str(known["fingerprint"])
     except (OSError, ValueError, TypeError, LookupError) as error:
         raise FileDamagedError(note) from error
     if place := model.find_recorded_base(folder, fingerprint, source.models):
@@ -291,14 +292,16 @@ def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits
     """Choose the clips to train on and to evaluate with, and join those of all languages."""
     own = choose_clips(data.features, data.clips.train, limits, "train", report)
     held_out = choose_clips(data.features, data.clips.eval, limits, "eval", report)
-    mixed, others = [], {}
+    mixed = []
+    others = {}
     for (lists, language, _), encoded in data.others:
         if config.replay_share:
             mixed.append(choose_clips(encoded, lists.train, limits, f"train {language}", report))
         others[language] = choose_clips(encoded, lists.eval, limits, f"eval {language}", report)
     if not mixed:
         return ChosenClips(own, held_out, others)
-    sizes, weights = [len(source.clips) for source in mixed], [clips.weight for clips, _ in data.others]
+    sizes = [len(source.clips) for source in mixed]
+    weights = [clips.weight for clips, _ in data.others]
     replay = ReplayClips.of_share(config.replay_share, len(own.clips), sizes, weights)
     counts = zip((clips.language for clips, _ in data.others), replay.counts, strict=True)
     report(facts.Replay({config.language: len(own.clips), **dict(counts)}))

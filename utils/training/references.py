@@ -34,7 +34,8 @@ class Partners:
         numbers = np.arange(self.speakers.size)
         longer = np.maximum(np.minimum(self.counts, 2), -(-self.counts // 2))
         drawn = (np.random.default_rng([seed, epoch, 1]).random(numbers.size) * longer).astype(np.int64)
-        chosen, waiting = numbers.copy(), np.ones(numbers.size, bool)
+        chosen = numbers.copy()
+        waiting = np.ones(numbers.size, bool)
         for attempt in range(TRIES):
             partners = self.order[self.first + (drawn + attempt) % self.counts]
             fits = waiting & ~self._overlap(numbers, partners)

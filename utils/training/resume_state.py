@@ -19,8 +19,10 @@ from utils.core.errors import FileDamagedError
 from utils.xtts.checkpoints import RESUME_STATE
 from utils.xtts.tensors import flatten_tree, read_tensors, unflatten_tree, write_tensors
 
-WEIGHTS, EMA = "weights.safetensors", "ema.safetensors"
-OPTIMIZER, OPTIMIZER_TREE = "optimizer.safetensors", "optimizer.json"
+WEIGHTS = "weights.safetensors"
+EMA = "ema.safetensors"
+OPTIMIZER = "optimizer.safetensors"
+OPTIMIZER_TREE = "optimizer.json"
 RANDOM = "random.safetensors"  # also the few tensors of scheduler and guards
 HEADER_BYTES = 400  # per tensor in headers and JSON
 

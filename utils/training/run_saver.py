@@ -168,7 +168,8 @@ class RunSaver:
 
     def write_checkpoint(self, state: TrainState, *, best: bool, replace: bool = False) -> None:
         """Write a checkpoint if there is none, or replace it, and delete old checkpoints."""
-        run, step = self.folder, self.step
+        run = self.folder
+        step = self.step
         if step.ranks.is_first:
             if replace or not checkpoints.checkpoint_folder(run, state.update).exists():
                 with step.ema.swapped() if step.ema is not None else contextlib.nullcontext():

@@ -203,11 +203,13 @@ class Evaluator:
         return {language: self.losses(batches).loss for language, batches in self.others.items()}
 
     def losses(self, batches: Callable[[], Iterable[PackedBatch]] | None = None) -> EvalLosses:
-        accelerator, was_training = self.ranks.accelerator, self.model.training
+        accelerator = self.ranks.accelerator
+        was_training = self.model.training
         self.model.eval()
         packed = accelerator.unwrap_model(self.model)
         smoothing, packed.label_smoothing = packed.label_smoothing, 0.0  # so that runs can be compared
-        totals, counts = torch.zeros(2, device=accelerator.device), np.zeros(2)
+        totals = torch.zeros(2, device=accelerator.device)
+        counts = np.zeros(2)
         try:
             with torch.no_grad(), uncompiled():
                 for batch in (batches or self.batches)():

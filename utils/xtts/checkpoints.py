@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-FOLDER, SAMPLES = "checkpoints", "samples"
+FOLDER = "checkpoints"
+SAMPLES = "samples"
 RESUME_FOLDER, RESUME_STATE = "resume", "state.json"  # written by utils/training/resume_state.py
-MODEL, MANIFEST = "model.safetensors", "checkpoint.json"
+MODEL = "model.safetensors"
+MANIFEST = "checkpoint.json"
 BEST_1_1 = "best.json"  # of version 1.1, without a digest: the step of the best checkpoint
 WITHOUT_EMA = "model_without_ema.safetensors"  # beside averaged weights: those of the training itself
 ADAPTER, ADAPTER_CONFIG = "adapter.safetensors", "adapter.json"  # of LoRA, next to the merged weights or alone
@@ -227,7 +229,8 @@ def read_info(folder: Path) -> tuple[CheckpointInfo, dict[str, str]]:
 
 
 def _read_checkpoint(folder: Path, step: int) -> SavedCheckpoint:
-    info, error = None, None
+    info = None
+    error = None
     try:
         info, _ = read_info(folder)
     except DamagedError as damage:

@@ -29,7 +29,8 @@ from utils.xtts.model import strip_prefix
 if TYPE_CHECKING:
     from TTS.tts.layers.xtts.dvae import DiscreteVAE
 
-WINDOW, BANDS = 1024, 80
+WINDOW = 1024
+BANDS = 80
 CODE_FFT, REFERENCE_FFT = 1024, 2048  # as in coqui's GPTTrainer: the reference mel is finer
 MIN_SAMPLES = WINDOW  # the edges are reflected by half a transform on each side
 FORMAT = "1"  # increase when the computation changes
@@ -117,7 +118,9 @@ def _masked_forward(layer: nn.Module, hidden: Tensor, lengths: Tensor) -> tuple[
     """
     if isinstance(layer, nn.Conv1d):
         hidden = layer(hidden * (torch.arange(hidden.shape[2], device=hidden.device) < lengths[:, None, None]))
-        kernel, stride, padding = layer.kernel_size[0], layer.stride[0], int(layer.padding[0])
+        kernel = layer.kernel_size[0]
+        stride = layer.stride[0]
+        padding = int(layer.padding[0])
         return hidden, (lengths + 2 * padding - kernel) // stride + 1
     if isinstance(layer, nn.Sequential):
         for part in layer:

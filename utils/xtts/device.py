@@ -212,7 +212,8 @@ class Arrival(NamedTuple):
 
 def to_host(part: Tensor) -> Arrival:
     """Start a copy to RAM; from a GPU it goes to pinned memory, which torch chooses by itself."""
-    copy, event = part.to("cpu", non_blocking=True, copy=True), None
+    copy = part.to("cpu", non_blocking=True, copy=True)
+    event = None
     if part.device.type == "cuda":
         event = torch.cuda.Event()  # type: ignore[no-untyped-call]
         event.record()

@@ -68,7 +68,8 @@ def promote(
     file of pronunciations are stored with it. ``without_ema`` exports the weights of the training itself instead of
     their moving average.
     """
-    about, folder = checkpoint.require_info(), checkpoint.folder
+    about = checkpoint.require_info()
+    folder = checkpoint.folder
     if not (base := find_parts(Path(about.base), about.base_fingerprint, models, ready)):
         raise CheckpointError(folder, "base_changed", about.base)
     weights = WITHOUT_EMA if without_ema and about.is_average else MODEL

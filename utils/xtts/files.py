@@ -8,8 +8,12 @@ from utils.core.errors import FileDamagedError
 from utils.core.folders import hash_once, read_signed_manifest
 from utils.core.storage import read_json, read_object
 
-MODEL_FILE, CONFIG_FILE, VOCABULARY_FILE = "model.pth", "config.json", "vocab.json"
-DVAE_FILE, MEL_FILE, SPEAKERS_FILE = "dvae.pth", "mel_stats.pth", "speakers_xtts.pth"
+MODEL_FILE = "model.pth"
+CONFIG_FILE = "config.json"
+VOCABULARY_FILE = "vocab.json"
+DVAE_FILE = "dvae.pth"
+MEL_FILE = "mel_stats.pth"
+SPEAKERS_FILE = "speakers_xtts.pth"
 SETTINGS_FILE = "text.json"  # how text of the added language is processed
 REFERENCE_FILE = "reference.wav"  # the default voice
 ABOUT_FILE = "about.json"  # where a fine-tuned model comes from

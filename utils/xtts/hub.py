@@ -20,7 +20,8 @@ from utils.xtts.facts import LicenceError, UnreachableError, WrongHashError
 REPOSITORY = "coqui/XTTS-v2"
 LICENCE = "Coqui Public Model License 1.0.0"
 VARIABLE = "COQUI_TOS_AGREED"  # the same as in coqui-tts
-SHA256, GIT_SHA1 = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{40}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
 
 OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from utils.xtts.modules import GPT
     from utils.xtts.tokenizer import Tokenizer
 
-GPT_PREFIX, VOCODER_PREFIX = "gpt.", "hifigan_decoder."
+GPT_PREFIX = "gpt."
+VOCODER_PREFIX = "hifigan_decoder."
 TRAINER_PREFIX = "xtts."  # in files by coqui's Trainer
 IGNORED = ("dvae.", "torch_mel_spectrogram_", "gpt.gpt_inference.", "gpt.gpt.wte.", "ema.")  # other modules, or copies
 TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # one row per token

@@ -41,11 +41,16 @@ PASSES = 3  # each decides one or two consonants of a run; runs longer than six 
 
 PLAIN = {code: chr(0xA500 + place) for place, code in enumerate(CONSONANTS.values())}
 LABIAL = {code: chr(0xA530 + place) for place, code in enumerate(CONSONANTS.values())}
-SHORT, LONG = "\ua5f0", "\ua5f1"
+SHORT = "\ua5f0"
+LONG = "\ua5f1"
 VOWEL = {code: chr(0xA5C0 + place) for place, code in enumerate(VOWELS.values())}
 UNDECIDED = "\ua5d0"  # no vowel is written
-CODA, CLOSED = "\ua5d1", "\ua5d2"  # none is heard; after a coda it is still open whether the next consonant needs one
-ANY, LENGTH, END = "[\ua500-\ua55f]", f"[{SHORT}{LONG}]", "(?![\ua500-\ua55f])"
+# None is heard; after a coda it is still open whether the next consonant needs one.
+CODA = "\ua5d1"
+CLOSED = "\ua5d2"
+ANY = "[\ua500-\ua55f]"
+LENGTH = f"[{SHORT}{LONG}]"
+END = "(?![\ua500-\ua55f])"
 SLOT = ANY + LENGTH
 SOME_VOWEL = f"[{''.join(VOWEL.values())}]"
 NO_VOWEL = f"[{UNDECIDED}{CODA}{CLOSED}{VOWEL['I']}]"  # as it is written
@@ -193,7 +198,8 @@ def vowel_rules() -> Iterator[Rule]:
     """Decide where ɨ is heard as ``amharic.syllables`` does, from left to right over each run of consonants."""
     heard = VOWEL["I"]
     tight, nasal = (f"(?:{'|'.join(map(_cluster, sorted(pairs)))})" for pairs in (TIGHT, NASAL))
-    unvoiced, last = LENGTH + UNDECIDED, LENGTH + UNDECIDED + END
+    unvoiced = LENGTH + UNDECIDED
+    last = LENGTH + UNDECIDED + END
 
     def after(first: str, ahead: str, decided: str, length: str = LENGTH) -> Rule:
         return _pattern(f"(?<={AFTER}{first}{length}){UNDECIDED}(?={ahead})", decided)
@@ -257,7 +263,8 @@ def _slot_pattern(part: str) -> str:
 
 def _context(part: str) -> tuple[str, str]:
     """Return the patterns of the consonant and the vowel of a slot in a learned rule."""
-    consonant, vowel = part[:-1], part[-1]
+    consonant = part[:-1]
+    vowel = part[-1]
     letters = LABIAL if consonant.endswith("W") else PLAIN
     return letters.get(consonant.removesuffix("W"), ANY), {".": WHATEVER, "0": NO_VOWEL}.get(vowel) or VOWEL[vowel]
 

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
     from utils.xtts.language_packs import LanguagePack
 
-STOP, UNKNOWN, SPACE, START = "[STOP]", "[UNK]", "[SPACE]", "[START]"
+STOP = "[STOP]"
+UNKNOWN = "[UNK]"
+SPACE = "[SPACE]"
+START = "[START]"
 
 # The row that a new language token starts from. Like our Latin spelling of Amharic, Italian doubles letters for long
 # consonants and has few vowels. Arabic is closer, but [ar] was only trained with Arabic letters. Not measured.
@@ -64,7 +67,8 @@ class Vocabulary:
 
     def checked(self) -> Self:
         data = self.data if isinstance(self.data, dict) else {}
-        model, added = data.get("model"), data.get("added_tokens")
+        model = data.get("model")
+        added = data.get("added_tokens")
         if not isinstance(model, dict) or model.get("type") != "BPE" or not isinstance(added, list):
             raise VocabularyFileError(self.source, "not_bpe")
         if missing := [token for token in (STOP, UNKNOWN, SPACE, START) if token not in self.ids]:

@@ -15,7 +15,8 @@ from utils.dataset.readers.protocol import Item, Match, matched
 from utils.dataset.readers.tables import row_of
 from utils.dataset.text_files import Columns, Table, find_columns
 
-NAME, IS_LIST = "table", True
+NAME = "table"
+IS_LIST = True
 ROWS_PER_BATCH = 16  # rows with audio inside are large
 ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.json"}
 
@@ -52,7 +53,8 @@ def batches(path: Path) -> Iterator[Any]:
 
 def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[Item]:
     """Yield the rows of some batches; audio inside the table is written to the workspace."""
-    number, columns = 0, None
+    number = 0
+    columns = None
     for batch in parts:
         if columns is None:
             columns, is_guessed = _columns(folder, path, batch)

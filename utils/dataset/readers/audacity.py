@@ -8,7 +8,8 @@ from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.recognition.spans import Span
 
-NAME, IS_LIST = "Audacity labels", False
+NAME = "Audacity labels"
+IS_LIST = False
 LINE = re.compile(r"\s*(\d+(?:[.,]\d+)?)\t(\d+(?:[.,]\d+)?)(?:\t(.*))?|\\\t.*")  # a backslash: a range of frequencies
 
 

@@ -10,7 +10,8 @@ from utils.dataset.readers.facts import TextNotUsed
 from utils.dataset.readers.folder import Folder, is_media
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME, IS_LIST = "audio book", False
+NAME = "audio book"
+IS_LIST = False
 HEADING = re.compile(r"(?m)^# *")
 
 

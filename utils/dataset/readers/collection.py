@@ -47,7 +47,8 @@ class Collection:
     """What the readers of a folder found."""
 
     def __init__(self, folder: Folder, speaker: str) -> None:
-        self.folder, self.speaker = folder, speaker
+        self.folder = folder
+        self.speaker = speaker
         self.rows: dict[Path, dict[Path, list[Row]]] = defaultdict(lambda: defaultdict(list))  # by audio and source
         self.problems: list[Bad] = []
         self.notes: list[Fact] = []
@@ -112,7 +113,8 @@ class Collection:
     def _recording(self, path: Path) -> Recording:
         """Make a recording of the rows of one source."""
         source, other = self._choose(path)
-        rows, file = self.rows[path][source], self.folder.files.get(path, path)
+        rows = self.rows[path][source]
+        file = self.folder.files.get(path, path)
         speaker, *more = dict.fromkeys(row.speaker for row in rows if row.speaker) or [self.speaker]
         warnings = self.warnings[source]
         timed = [row for row in rows if row.span]

@@ -11,7 +11,8 @@ from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.dataset.readers.timed import join_words
 from utils.recognition.spans import Cue, Span
 
-NAME, IS_LIST = "CTM", True
+NAME = "CTM"
+IS_LIST = True
 LINE = re.compile(r"(\S+)\s+\S+\s+(\d*\.?\d+)\s+(\d*\.?\d+)\s+(\S+)(?:\s+\S+)*\s*")
 
 

@@ -10,7 +10,8 @@ from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.recognition.spans import Span
 
-NAME, IS_LIST = "ELAN", False
+NAME = "ELAN"
+IS_LIST = False
 
 
 def recognise(folder: Folder) -> Match | None:

@@ -7,7 +7,8 @@ from pathlib import Path
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 
-NAME, IS_LIST = "Festvox", True
+NAME = "Festvox"
+IS_LIST = True
 LINE = re.compile(r'\s*\(\s*(\S+)\s+"((?:[^"\\]|\\.)*)"\s*\)\s*')
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 
-NAME, IS_LIST = "FLEURS", True
+NAME = "FLEURS"
+IS_LIST = True
 LINE = re.compile(r"\d+\t([^\t]+)\t([^\t]*)\t[^\t]*\t[^\t]*\t\d+\t[^\t]*")  # id, file, text, normalized, letters, …
 
 

@@ -107,7 +107,8 @@ class Folder:
         columns: Mapping[str, str] | None = None,
     ) -> None:
         """``nearby`` are files that may be named, but need not be used."""
-        self.inputs, self.files = files, {**(nearby or {}), **files}
+        self.inputs = files
+        self.files = {**(nearby or {}), **files}
         self.language, self.workspace, self.columns = language, workspace, dict(columns or {})
         self.media = [path for path in files if is_media(path)]
         self.texts = [path for path, file in files.items() if not is_media(path) and has_text(path, file)]
@@ -183,9 +184,11 @@ class Folder:
             return "several"
         if "\0" in written or len(written) > 4000:
             return "no_file"
-        target, root = near.parent / written.replace("\\", "/"), near.parent.resolve()
+        target = near.parent / written.replace("\\", "/")
+        root = near.parent.resolve()
         try:
-            exists, is_outside = os.path.lexists(target), not target.resolve().is_relative_to(root)
+            exists = os.path.lexists(target)
+            is_outside = not target.resolve().is_relative_to(root)
         except (OSError, ValueError):
             return "no_file"
         return "outside" if is_outside and (exists or ".." in target.parts) else "no_file"

@@ -8,7 +8,8 @@ from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.recognition.spans import Span
 
-NAME, IS_LIST = "Kaldi", True
+NAME = "Kaldi"
+IS_LIST = True
 SIGNS = {"wav.scp", "segments", "utt2spk"}
 OTHERS = re.compile(r"segments|frame_shift|(?:utt|spk|reco)2\w+|.+\.(?:scp|conf)")
 

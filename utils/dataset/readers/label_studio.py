@@ -8,7 +8,8 @@ from utils.core.storage import parse_json
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, span_in, unreadable
 
-NAME, IS_LIST = "Label Studio", True
+NAME = "Label Studio"
+IS_LIST = True
 
 
 def recognise(folder: Folder) -> Match | None:

@@ -6,7 +6,8 @@ from pathlib import Path
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME, IS_LIST = "LibriSpeech", True
+NAME = "LibriSpeech"
+IS_LIST = True
 ABOUT = {"speakers.txt", "chapters.txt", "books.txt"}
 
 

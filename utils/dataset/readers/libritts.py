@@ -7,8 +7,10 @@ from pathlib import Path
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME, IS_LIST = "LibriTTS", False
-NORMALIZED, ORIGINAL = ".normalized.txt", ".original.txt"
+NAME = "LibriTTS"
+IS_LIST = False
+NORMALIZED = ".normalized.txt"
+ORIGINAL = ".original.txt"
 ABOUT = re.compile(r".+\.(?:trans|book)\.tsv|speakers\.tsv|reader_book\.tsv")
 
 

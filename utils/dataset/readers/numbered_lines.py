@@ -7,7 +7,8 @@ from pathlib import Path
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 
-NAME, IS_LIST = "lines with names", True
+NAME = "lines with names"
+IS_LIST = True
 LINE = re.compile(r"\s*(?P<name>[^\s:|]+?)[.:)፦፡|]?[\s:|]+(?P<text>\S.*)")
 
 

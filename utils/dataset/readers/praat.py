@@ -13,7 +13,8 @@ from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.dataset.readers.timed import join_words
 from utils.recognition.spans import Cue, Span
 
-NAME, IS_LIST = "Praat TextGrid", False
+NAME = "Praat TextGrid"
+IS_LIST = False
 TOKEN = re.compile(r'"(?:[^"]|"")*"|(?<![\w\[.])-?\d+(?:\.\d+)?(?:[eE]-?\d+)?(?![\w\]])')
 TEXT_TIERS = re.compile(r"(?i)sent|utt|text|trans|ortho|phrase|segment")
 DERIVED_TIERS = re.compile(r"(?i)phon|word|syll|pos|tone")

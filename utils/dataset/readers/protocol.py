@@ -81,7 +81,8 @@ def matched(
 
 def span_in(values: Mapping[str, object]) -> Span | None:
     """Return the times in an object, if there are any."""
-    start, end = values.get("start"), values.get("end")
+    start = values.get("start")
+    end = values.get("end")
     are_times = isinstance(start, (int, float)) and isinstance(end, (int, float))
     return Span(float(start), float(end)) if are_times else None  # type: ignore[arg-type]  # checked above
 

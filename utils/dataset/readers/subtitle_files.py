@@ -11,7 +11,8 @@ from utils.dataset.readers.protocol import Item, Match, Note, Row, matched
 from utils.dataset.subtitles import SUFFIXES, read_cues
 from utils.recognition.spans import Cue
 
-NAME, IS_LIST = "subtitles", False
+NAME = "subtitles"
+IS_LIST = False
 PREFERRED = (".srt", ".vtt", ".ass", ".ssa", "")
 MIN_LETTERS = 20  # in a subtitle file, to judge its script
 

@@ -13,7 +13,8 @@ from utils.dataset.readers.protocol import Item, Match, Row, matched, unreadable
 from utils.dataset.text_files import LISTS, Columns, Table, cell_of, parse_table, text_of
 from utils.recognition.spans import Span
 
-NAME, IS_LIST = "list", True
+NAME = "list"
+IS_LIST = True
 SUFFIXES = LISTS | {".txt", ".list", ".lst", ".json", ".dat", ".filelist", ".psv"}
 LIST_NAME = re.compile(r"(?i)metadata[^/]*\.(?:csv|tsv|txt|jsonl)|validated\.tsv|[^/]*manifest[^/]*\.json")
 WHOLE_LIST = re.compile(r"(?i)metadata\.(?:csv|tsv|txt|jsonl)")  # other lists are parts or copies of it

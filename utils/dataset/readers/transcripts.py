@@ -9,7 +9,8 @@ from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched
 from utils.dataset.text_files import is_garbled
 
-NAME, IS_LIST = "transcripts", False
+NAME = "transcripts"
+IS_LIST = False
 SUFFIXES = (".txt", ".lab", ".trn")  # the text of a whole recording
 
 

@@ -7,7 +7,8 @@ from utils.dataset.readers.facts import MicrophoneChosen
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, Spare, matched
 
-NAME, IS_LIST = "VCTK", False
+NAME = "VCTK"
+IS_LIST = False
 ABOUT = {"speaker-info.txt", "update.txt"}
 
 

@@ -8,7 +8,8 @@ from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Row, matched, span_in
 from utils.dataset.text_files import SPEAKER, TEXT, json_object
 
-NAME, IS_LIST = "JSON beside audio", False
+NAME = "JSON beside audio"
+IS_LIST = False
 
 
 def recognise(folder: Folder) -> Match | None:
@@ -17,7 +18,8 @@ def recognise(folder: Folder) -> Match | None:
 
 
 def read(folder: Folder, path: Path) -> Iterator[Item]:
-    values, audio = json_object(folder.text(path)), folder.partner(path)
+    values = json_object(folder.text(path))
+    audio = folder.partner(path)
     speaker = next((str(values[name]) for name in SPEAKER if values.get(name)), "")
     segments = _segments(values)
     for segment in segments:

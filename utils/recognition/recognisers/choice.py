@@ -13,7 +13,8 @@ from utils.recognition.facts import RecogniserChanged
 from utils.recognition.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
 
 Kind = Literal["auto", "whisper", "ctc", "none"]
-CTC_PREFIX, WHISPER_FILE = "ctc:", "model.bin"
+CTC_PREFIX = "ctc:"
+WHISPER_FILE = "model.bin"
 DEFAULT_WHISPER = "large-v3"
 
 
@@ -64,7 +65,8 @@ def choose(
         fitting = [known for known in recommended(language) if kind in {"auto", known.kind}]
         fitting = fitting or [known for known in RECOMMENDED[languages.AMHARIC.code][1:] if known.kind == kind]
         best = next(filter(_is_available, fitting), fitting[0])
-        kind, model = best.kind, best.model
+        kind = best.kind
+        model = best.model
     elif kind == "auto":
         kind = "whisper" if _is_whisper(model) else "ctc"
     spec = RecogniserSpec(model, device, compute_type, CTC)

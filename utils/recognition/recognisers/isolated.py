@@ -58,7 +58,9 @@ class IsolatedRecogniser:
     ) -> None:
         folder = Path(spec.model).expanduser()
         self.name, self.spec = spec.name, dataclasses.replace(spec, model=str(folder)) if folder.is_dir() else spec
-        self._report, self._batch, self._timeout = report, batch, timeout
+        self._report = report
+        self._batch = batch
+        self._timeout = timeout
         self._process: _RecogniserProcess | None = None
         self._missing: RecognitionError | None = None  # why it cannot be loaded: the next call would wait in vain
         self._lock = threading.RLock()
@@ -135,7 +137,8 @@ def open_recogniser(
 ) -> IsolatedRecogniser:
     """Return the recogniser that a setting names, such as ``large-v3`` or ``ctc:MODEL``."""
     if model.startswith(CTC_PREFIX):
-        kind, model = "ctc", model.removeprefix(CTC_PREFIX)
+        kind = "ctc"
+        model = model.removeprefix(CTC_PREFIX)
     spec = choose(kind, model, language, device=device, compute_type=compute_type, report=report)
     return IsolatedRecogniser(spec, report=report)
 
@@ -146,7 +149,8 @@ class _RecogniserProcess:
     def __init__(self, spec: RecogniserSpec) -> None:
         self._log = tempfile.NamedTemporaryFile(suffix=".log", delete=False)  # noqa: SIM115  # closed by close()
         self._worker = Worker(_serve, Path(self._log.name))
-        self.name, self.pid = spec.name, self._worker.process.pid or 0
+        self.name = spec.name
+        self.pid = self._worker.process.pid or 0
         try:
             self.device: str = self.request(spec, SECONDS_TO_LOAD)
         except BaseException:

@@ -41,7 +41,8 @@ class Whisper:
         if compute_type not in {*possible, "default"}:
             raise RecogniserError(self.name, "number_format", ", ".join(possible))
         self._model = WhisperModel(str(_model_folder(spec.model)), device=self.device, compute_type=compute_type)
-        expected, actual = self._model.model.n_mels, self._model.feature_extractor.mel_filters.shape[0]
+        expected = self._model.model.n_mels
+        actual = self._model.feature_extractor.mel_filters.shape[0]
         if expected != actual:
             raise RecogniserError(spec.model, "mel_bands", f"{expected} / {actual}")
         self._pipeline = BatchedInferencePipeline(self._model)

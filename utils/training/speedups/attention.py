@@ -35,7 +35,8 @@ def use_attention(gpt: nn.Module, implementation: str) -> Optimization:
     """
     torch.backends.cuda.enable_cudnn_sdp(enabled=False)
     switch = modules.unfuse if implementation == EAGER else modules.fuse
-    changed, layers = _switch_gpt2(gpt, implementation), [len(_gpt2_attentions(gpt))]
+    changed = _switch_gpt2(gpt, implementation)
+    layers = [len(_gpt2_attentions(gpt))]
     for part in _conditioning_parts(gpt).values():
         changed += switch(part)
         layers.append(modules.count_fused(part)[0])

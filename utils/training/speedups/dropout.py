@@ -50,7 +50,8 @@ class ByteDropout(nn.Dropout):
 
 def drop(numbers: Tensor, share: float) -> Tensor:
     """Drop a share of the elements and scale the others up; the mask comes from torch's generator."""
-    limit, size = min(VALUES - 1, round(share * VALUES)), numbers.numel()
+    limit = min(VALUES - 1, round(share * VALUES))
+    size = numbers.numel()
     drawn = torch.randint(-(2**63), 2**63 - 1, (math.ceil(size / 8),), dtype=torch.int64)
     kept = (drawn.view(torch.uint8)[:size] >= limit).view(numbers.shape)
     return torch.where(kept, numbers * (VALUES / (VALUES - limit)), 0.0)
