@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_output, follow
-from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
+from utils.config import DatasetConfig, SpeechConfig, TrainConfig
 from utils.core.events import iter_events
 from utils.core.facts import Fact, Optimization, from_json
 from utils.core.languages import AMHARIC
@@ -93,8 +93,7 @@ def settings(file: Path, project: Project) -> TrainConfig:
 def prepare_and_train(project: Project, config: TrainConfig) -> runs.Run:
     """Prepare the recording and train on it; a run that stops or fails ends the program."""
     recordings = DatasetConfig(inputs=str(project.dataset / sample_project.UPLOADS))
-    steps: dict[str, Config] = {"prepare": recordings, "train": config}
-    for verb, step_config in steps.items():
+    for verb, step_config in (("prepare", recordings), ("train", config)):
         print(f"\n{verb} …", flush=True)
         run = runs.start(verb, step_config, project).run
         if code := follow(run):

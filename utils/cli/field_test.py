@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from utils.cli.runs import add_output, follow
-from utils.config import Config, DatasetConfig, SpeechConfig, TrainConfig
+from utils.config import DatasetConfig, SpeechConfig, TrainConfig
 from utils.core import monitor
 from utils.core.errors import ChildError
 from utils.core.events import iter_events
@@ -89,7 +89,9 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{title} …", flush=True)
         began = time.monotonic()
         found = list(survive(step))
-        lines += ["", f"## {title}: {verdict(found)} ({time.monotonic() - began:.0f} s)", ""]
+        problems = sum(line.startswith("!") for line in found)
+        verdict = f"{problems} problems" if problems else "good"
+        lines += ["", f"## {title}: {verdict} ({time.monotonic() - began:.0f} s)", ""]
         lines += [f"- {line}" for line in found]
         written = "\n".join([*lines, ""])
         for path in (arguments.output, Path.home()):
@@ -97,11 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
         write_atomically(folder / REPORT, written)
     print("\n".join(lines), f"\nPlease send back: {folder / REPORT}", sep="\n")
     return int(any(line.startswith("- !") for line in lines))
-
-
-def verdict(found: list[str]) -> str:
-    problems = sum(line.startswith("!") for line in found)
-    return f"{problems} problems" if problems else "good"
 
 
 def survive(step: Callable[[], Findings]) -> Findings:
@@ -144,18 +141,16 @@ class FieldTest:
 
     def training(self) -> Findings:
         opened = project(self.name, OUTPUT) if self.name else sample_project.create(self.folder, "sample")
-        steps: dict[str, Config] = (
-            {} if self.name else {"prepare": DatasetConfig(inputs=str(opened.dataset / sample_project.UPLOADS))}
-        )
-        for kind, config in steps.items():
-            _finish(runs.start(kind, config, opened).run)
+        if not self.name:
+            recordings = DatasetConfig(inputs=str(opened.dataset / sample_project.UPLOADS))
+            _finish(runs.start("prepare", recordings, opened).run)
         gib = monitor.read_once(self.folder).gpu_memory_total_gib
         data = training_data(opened.dataset, gib or None, TrainConfig().version)
         yield f"{data.clips} clips, {data.minutes:.1f} minutes"
-        changes = {"custom_model": str(self.model), "max_steps": self.updates, "num_epochs": 1000}
+        changes: dict[str, object] = {"custom_model": str(self.model), "max_steps": self.updates, "num_epochs": 1000}
         changes |= {"eval_step": self.updates, "save_step": self.updates, "score_sentences": 0}
-        config = advise(data).config.model_copy(update=changes)
-        run = runs.start("train", config.model_copy(update={"output_path": str(opened.root.resolve())}), opened).run
+        changes |= {"output_path": str(opened.root.resolve())}
+        run = runs.start("train", advise(data).config.model_copy(update=changes), opened).run
         _finish(run)
         facts = [from_json(event) for event in iter_events(run.events)]
         updates = [fact for fact in facts if isinstance(fact, Train)]
@@ -176,17 +171,14 @@ class FieldTest:
         from utils.xtts.files import read_about
 
         alias = str(read_about(self.exported).get("alias") or "en")
-        seconds = query(["-c", PLAIN, str(self.exported), alias, AMHARIC_TEXT], _last_number, timeout=3600)
+        words = ["-c", PLAIN, str(self.exported), alias, AMHARIC_TEXT]
+        seconds = query(words, lambda output: float(output.split()[-1]), timeout=3600)
         yield f"{seconds:.1f} s of Amharic under {alias}"
 
 
 def _finish(run: runs.Run) -> None:
     if follow(run):
         raise ChildError(run.current_state().reason())
-
-
-def _last_number(output: str) -> float:
-    return float(output.strip().splitlines()[-1])
 
 
 def files(folder: Path) -> Findings:
