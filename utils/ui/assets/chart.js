@@ -1,6 +1,6 @@
 // A chart of curves over steps: a fixed colour for each series, a pale line as measured with a bold smoothed one, dots where
 // points are few, marks for checkpoints, a crosshair with the values, and zoom by dragging (a double click shows all again).
-const SPACE = { left: 52, right: 16, top: 12, bottom: 28 }, HEIGHT = 280, FEW = 40;
+const SPACE = { left: 52, right: 16, top: 12, bottom: 28 }, HEIGHT = 250, FEW = 40;
 const view = { group: 0, range: null, drag: null };
 const make = (name, attributes = {}, ...children) => {
   const isDrawn = ["svg", "path", "line", "circle", "rect", "text"].includes(name);

@@ -57,7 +57,7 @@ def build_sources(page: PageContext) -> None:
 
 def _render(request: PanelRequest) -> str:
     project = request.project
-    entered = text_field("link", t("data.path"), t("data.path_hint"), data_key=request.text("added") or "-")
+    entered = text_field("link", t("data.path"), placeholder=t("data.path_hint"), data_key=request.text("added") or "-")
     buttons = [button("add", t("data.add"))]
     if not uploads.read_inputs(project):
         buttons.append(button("sample", t("data.use_sample"), "primary"))
