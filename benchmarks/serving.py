@@ -169,9 +169,10 @@ def difference(sound: bytes, other: bytes) -> float:
 def summary(kind: str, answers: list[Answer]) -> list[str]:
     """Return a row for a kind of text."""
     lost = sum(not answer.is_complete for answer in answers)
-    times = [(answer.first, answer.whole) for answer in answers] or [(0.0, 0.0)]
-    shown = np.quantile(times, (0.5, 0.95), axis=0).T.flatten()
-    return [kind, str(len(answers)), str(lost), *(f"{seconds:.2f}" for seconds in shown)]
+    if not answers:
+        return [kind, "0", "0", "", "", "", ""]
+    times = np.quantile([(answer.first, answer.whole) for answer in answers], (0.5, 0.95), axis=0)
+    return [kind, str(len(answers)), str(lost), *(f"{seconds:.2f}" for seconds in times.T.flatten())]
 
 
 if __name__ == "__main__":

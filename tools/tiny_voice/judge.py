@@ -32,7 +32,7 @@ from utils.evaluation.voice_scores import PhoneJudge, speaker_encoder
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import FRAME_SAMPLES, OUTPUT_RATE, RATE
-from utils.speech.synthesizer import Caches, Synthesizer, open_voice
+from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import projects, sample_project
 from utils.xtts.model import read_config
 
@@ -74,33 +74,21 @@ class Heard:
         return float(np.median(voiced)) if voiced.size else float("nan")
 
 
-class Voice:
-    """A voice that speaks with references.
+def speak(folder: Path, work: Path, versions: int, texts: Sequence[str], references: Mapping[str, Path]) -> list[Heard]:
+    """Let speakers, each by a reference, speak the texts in turn with a voice.
 
-    Args:
-        folder: The voice.
-        work: Folder of cached voices.
-        versions: How often it speaks each sentence; the program chooses one by its own checks.
+    Of several versions of a sentence, the program chooses one by its own checks.
     """
-
-    def __init__(self, folder: Path, work: Path, versions: int) -> None:
-        self.model: Synthesizer = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
-        self.versions = versions
-        self.work_seconds = self.seconds = 0.0
-
-    def speak(self, texts: Sequence[str], references: Mapping[str, Path]) -> list[Heard]:
-        """Let speakers, each by a reference, speak the texts in turn."""
-        said: list[Heard] = []
-        for name, own in in_turn(texts, list(references)):
-            config = SpeechConfig(reference=str(references[name]), tries=1, candidates=self.versions, batch_size=BATCH)
-            for first in tqdm(range(0, len(own), BATCH), name):
-                made = self.model.speak_many(own[first : first + BATCH], config)
-                self.work_seconds += made[0].timings["total"]  # one clock for all of a batch
-                for text, speech in zip(own[first:], made, strict=False):
-                    self.seconds += speech.seconds
-                    ended = all(one.ended for one in speech.utterances)
-                    said.append(Heard(text, name, trimmed(speech.samples), ended))
-        return said
+    voice = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
+    said: list[Heard] = []
+    for name, own in in_turn(texts, list(references)):
+        config = SpeechConfig(reference=str(references[name]), tries=1, candidates=versions, batch_size=BATCH)
+        for first in tqdm(range(0, len(own), BATCH), name):
+            made = voice.speak_many(own[first : first + BATCH], config)
+            for text, speech in zip(own[first:], made, strict=False):
+                ended = all(one.ended for one in speech.utterances)
+                said.append(Heard(text, name, trimmed(speech.samples), ended))
+    return said
 
 
 class Judges:
@@ -154,17 +142,16 @@ def judge(
 ) -> dict[str, Figures]:
     """Measure a voice on so many unseen sentences, which the speakers say in turn."""
     make_folder(work)
-    voice, texts = Voice(folder, work, versions), evenly_spaced(read_sentences()["eval"], sentences)
+    texts = evenly_spaced(read_sentences()["eval"], sentences)
     references = {name: _reference(work, BY_NAME[name]) for name in speakers}
     judges = Judges(folder, recogniser, references)
-    said, real = voice.speak(texts, references), rendered(texts, speakers)
-    speed: Figures = {"real_time_factor": round(voice.work_seconds / max(voice.seconds, 1e-9), 3)}
+    real = rendered(texts, speakers)
     marked = [word[:2] + MARK + word[2:] for word in PAIRS]
-    words, long = (voice.speak(each, references) for each in (PAIRS, marked))
+    said, words, long = (speak(folder, work, versions, each, references) for each in (texts, PAIRS, marked))
     real_words, real_long = (rendered(each, speakers) for each in (PAIRS, marked))
     return {
         "espeak": judges.figures(real, real) | longer(real_words, real_long),
-        "voice": judges.figures(said, real) | longer(words, long) | speed,
+        "voice": judges.figures(said, real) | longer(words, long),
     }
 
 
@@ -199,7 +186,7 @@ def judge_fine_tunings(
         references = {speaker.name: demo.reference_clip(project)}
         judges, real = Judges(folder, recogniser, references), rendered(texts, [speaker.name])
         found[speaker.name] = {
-            name: judges.figures(Voice(each, work, versions).speak(texts, references), real)
+            name: judges.figures(speak(each, work, versions, texts, references), real)
             for name, each in (("before", folder), ("after", project.ready))
         }
     return found
