@@ -69,7 +69,7 @@ def read_history(path: Path) -> str:
     run = Run(path.parent)
     history = HistoryCache().read(run)
     refuse([*history.warnings, *map(from_json, iter_events(path))])
-    return describe([comparison_table([run, run], [history, history], "en"), list(iter_events(path))])
+    return describe([comparison_table([run, run], [history, history]), list(iter_events(path))])
 
 
 def read_run_state(path: Path) -> str:

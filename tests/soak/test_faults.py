@@ -94,7 +94,8 @@ def _expect_message(subject: Subject, before: int) -> None:
 
 def complaints(run: Run) -> int:
     """Count how often a run has named the disk, in its log or in an event of its end."""
-    ends = (explain(error_from_json(event["error"])) for event in iter_events(run.events) if event.get("error"))
+    errors = (event.get("error") for event in iter_events(run.events))
+    ends = (explain(error_from_json(error)) for error in errors if isinstance(error, dict))
     text = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
     return sum(text.count(reason) for reason in DISK_REASONS)
 

@@ -109,9 +109,9 @@ def test_a_damaged_value_does_not_block_the_view(tmp_path: Path, value: str) -> 
     history = EventReader(run.events).read()
     assert (history.step, history.total, history.read) == (2, 9, 1.0)
     assert (history.switches, history.samples) == ({}, [])
-    assert "Stopped at step 2" in render.facts(run, run.current_state(), history, "en")
-    assert views.log(run, "en")
-    assert views.run_facts(run, run.current_state(), "en")
+    assert "Stopped at step 2" in render.facts(run, run.current_state(), history)
+    assert views.log(run)
+    assert views.run_facts(run, run.current_state())
 
 
 def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> None:
