@@ -1,19 +1,21 @@
 """Measure a voice on unseen sentences, beside espeak-ng's own speech.
 
-The phone error is that of the program's recogniser, or of one that ``tools.phone_recogniser`` trained; speaker
-similarity and naturalness come from resemblyzer and Distill-MOS where they are installed (``pip install resemblyzer
-distillmos``).
+The phone error is that of the program's recogniser, or of one that ``tools.phone_recogniser`` trained. Three judges of
+another make are asked where they are installed (``pip install hama==1.7 resemblyzer distillmos``): hama, which knows
+other languages, for the kinds of consonants; resemblyzer for the speaker; Distill-MOS for how natural people find it.
 """
 
 import importlib
 import importlib.util
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import jiwer
 import numpy as np
 import torch
 from tqdm import tqdm
@@ -34,12 +36,23 @@ from utils.media.audio import Samples, resample
 from utils.media.rates import FRAME_SAMPLES, OUTPUT_RATE, RATE
 from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import projects, sample_project
+from utils.xtts.language_packs import pack_for
 from utils.xtts.model import read_config
 
 JUDGE_RATE = 16_000  # samples a second that the judges hear
 NATURAL = 12  # sentences whose naturalness is measured: it costs a second each
 SAME_PITCH = 0.3  # semitones
 BATCH = 8  # sentences that are spoken together
+KINDS = {  # of consonants that listeners of another language take for one another
+    phone: kind
+    for kind, phones in {
+        "P": "p b pʼ", "T": "t d tʼ θ ð", "K": "k g ɡ kʼ", "S": "s z sʼ ʃ ʒ", "C": "t͡ʃ d͡ʒ t͡ʃʼ",
+        "F": "f v", "M": "m", "N": "n ɲ ŋ", "L": "l", "R": "r ɹ ɾ",
+    }.items()
+    for phone in phones.split()
+}  # fmt: skip
+CONSONANT = re.compile("|".join(sorted(KINDS, key=len, reverse=True)))
+MARKS = re.compile("[ːˈˌʰ]")
 # Short words that our front end reads without a long consonant; the mark makes the second one long.
 PAIRS = ("ገና ዶሮ ኑሮ ሻማ ሎሚ ኬላ ሙሉ ጎራ ቡሌ ጣና ዳማ ቤቱ ሩዙ ማማ ዜማ ላቡ ቁና ሶኬ ሙሴ ጉሎ ሙና ኪሳ ፊቱ ሚና ካሳ ጉዳ ሱቁ ሮማ ዲና ባቡ ጋሪ").split()
 
@@ -102,6 +115,7 @@ class Judges:
 
     def __init__(self, folder: Path, recogniser: Path, references: Mapping[str, Path]) -> None:
         self.phones, self.encoder = PhoneJudge(recogniser), speaker_encoder()
+        self.consonants: Any = importlib.import_module("hama").ASRModel() if importlib.util.find_spec("hama") else None
         self.frame_rate = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
         self.naturalness: Any = None
         if importlib.util.find_spec("distillmos"):
@@ -109,6 +123,16 @@ class Judges:
         self.voices = {
             name: self.encoder(audio.load(path, OUTPUT_RATE)) for name, path in references.items() if self.encoder
         }
+
+    def consonant_error(self, said: Sequence[Heard]) -> float | None:
+        """Return the share of consonants of which another kind is heard; None without hama."""
+        if self.consonants is None:
+            return None
+        pack, wanted, heard = pack_for(AMHARIC.code), [], []
+        for one in said:
+            wanted.append(_kinds(CONSONANT.findall(pack.phonemize(pack.normalize(one.text)))))
+            heard.append(_kinds(self.consonants.transcribe_waveform(one.heard, JUDGE_RATE).phonemes))
+        return float(jiwer.wer(wanted, heard))
 
     def similarity(self, one: Heard) -> float | None:
         """Return the likeness of a sentence to its speaker; None without resemblyzer."""
@@ -123,16 +147,19 @@ class Judges:
         """Measure a system beside espeak-ng's speech of the same sentences."""
         texts = [one.text for one in said]
         distances = [_semitones(one.usual_pitch, other.usual_pitch) for one, other in zip(said, real, strict=True)]
+        lengths = [one.seconds / other.seconds for one, other in zip(said, real, strict=True)]
         pitch = np.concatenate([one.pitch.f0[one.pitch.voiced] for one in said])
         multiples = np.maximum(1, np.rint(pitch / self.frame_rate)) * self.frame_rate
         return {
             "phone_error": usual(self.phones.errors([one.heard for one in said], texts, AMHARIC.code)),
+            "consonant_error": self.consonant_error(said),
             "naturalness": usual(map(self.natural, said[:NATURAL])),
             "pitch_distance": usual(map(abs, distances)),
             "pitch_spread": usual(_semitones(one.pitch.f0[one.pitch.voiced], 1).std() for one in said),
             "at_frame_rate": usual(np.abs(_semitones(pitch, multiples)) <= SAME_PITCH),
             "hnr_db": usual(one.pitch.hnr for one in said),
             "similarity": usual(map(self.similarity, said)),
+            "right_length": usual(abs(ratio - 1) <= 0.2 for ratio in lengths),
             "endless": float(sum(not one.ended for one in said)),
         }
 
@@ -211,6 +238,12 @@ def usual(values: Iterable[Any]) -> float | None:
     """Return the mean of the values that are known; None if none is."""
     known = np.array([value for value in values if value is not None], float)
     return round(float(np.nanmean(known)), 4) if np.isfinite(known).any() else None
+
+
+def _kinds(phones: Iterable[str]) -> str:
+    """Return the kinds of the consonants; a recogniser may hear a long one twice."""
+    kinds = (KINDS.get(MARKS.sub("", phone), "") for phone in phones)
+    return " ".join(kind for kind, _ in itertools.groupby(filter(None, kinds))) or "-"
 
 
 def _reference(work: Path, speaker: Speaker) -> Path:
