@@ -275,10 +275,11 @@ def stop_and_resume(page: Page) -> None:
     expect(facts(page)).to_contain_text("Stopped and saved.", timeout=PATIENCE)
     stopped = wait_for_step(page, 1)
     page.locator("#training-runs [data-act=resume]").click()
+    page.locator("#training-log summary").click()  # before the line leaves the end of the log, which is shown
+    resumed = re.compile(rf"Resumed at step {stopped}\b")
+    expect(page.locator("#training-log pre")).to_contain_text(resumed, timeout=PATIENCE)
     expect(facts(page)).to_contain_text("running", timeout=PATIENCE)
     wait_for_step(page, stopped + 1)
-    page.locator("#training-log summary").click()
-    expect(page.locator("#training-log pre")).to_contain_text(re.compile(rf"Resumed at step {stopped}\b"))
     page.locator("#training-runs [data-act=stop_now]").click()
     expect(page.locator("#question")).to_contain_text("steps are lost")
     page.locator("#confirm").click()
