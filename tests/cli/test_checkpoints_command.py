@@ -55,7 +55,7 @@ def test_they_are_deleted_damaged_ones_too(tmp_path: Path, capsys: Capture) -> N
     [
         (["delete", RUN], f"delete {RUN} STEP"), (["delete", RUN, "7"], "Existing checkpoints: 5"),
         (["delete", RUN, "last"], "'last'"), (["delete", "unknown", "5"], "has no run named"),
-        (["compare", RUN, "5"], "two steps"), (["promote", RUN], "no such checkpoint"),
+        (["compare", RUN, "5"], "two steps"), (["promote", RUN], "this checkpoint was not found"),
         (["promote", RUN, "5", "5"], "Only one"),
         (["promote", RUN, "5"], "is missing or has changed"),
         (["promote", RUN, "5", "--reference", "nowhere.wav"], "does not exist"),

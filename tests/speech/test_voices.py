@@ -199,7 +199,7 @@ def test_a_voice_has_several_names(model: LoadedModel, tmp_path: Path, cache: Pa
         ("zzz.wav", "Tiny Abebe, Tiny Almaz."),
         ("{folder}/good.wav|Tiny Abebe", "Did you mean one of these: Tiny Abebe"),
         ("x" * 300, "xxx"),
-        ("|", "|: there is no audio file"),
+        ("|", "|: no audio file or voice has this name"),
         ("{folder}", "folder"),
         ("{folder}/short.wav", "0.50 s"),
         ("{folder}/silent.wav", "silent.wav is silent"),

@@ -47,7 +47,7 @@ class Flag:
         if isinstance(stored, str):
             stored = {"kind": next((kind for kind in get_args(FlagKind) if kind in stored.split(": ")), stored)}
         if stored["kind"] not in get_args(FlagKind):
-            raise ValueError(f"{stored['kind']} is no flag")
+            raise ValueError(f"unknown flag: {stored['kind']}")
         return cls(**{**stored, "words": tuple(stored.get("words", ()))})
 
     def text(self, language: str = "en") -> str:
