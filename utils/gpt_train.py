@@ -36,7 +36,7 @@ from utils.studio.paths import Project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run, project_of
 from utils.training import facts, memory
-from utils.training.certificate import safe_config
+from utils.training.certificate import is_tested, safe_config
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.distribution import Ranks, from_first, make_accelerator
@@ -50,7 +50,6 @@ from utils.training.probe import probe
 from utils.training.run_saver import Scorer
 from utils.training.speedups.dropout import set_dropout
 from utils.xtts import checkpoints, pronunciations
-from utils.xtts.certificate import read as read_certificate
 from utils.xtts.device import choose_device, limit_kernel_cache
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
@@ -181,8 +180,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
 def certified(config: TrainConfig, report: Report, should_stop: ShouldStop) -> TrainConfig:
     """Test the GPU before its first run, in a process of its own, and replace the settings that failed on it."""
     device = choose_device("auto")
-    known = read_certificate(device, paths.GPU_CERTIFICATE)
-    if device == "cuda" and config.num_processes == 1 and not (known and known.is_complete):
+    if device == "cuda" and config.num_processes == 1 and not is_tested(device, paths.GPU_CERTIFICATE):
         report(facts.GpuTest(torch.cuda.get_device_name()))
         try:
             for _ in read_lines(["-m", "utils", "doctor", "--gpu"], check=partial(raise_if_stopped, should_stop)):

@@ -154,18 +154,23 @@ def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: 
     assert stored.read(CPU, path) is None
 
 
-def test_a_device_is_tested_again_when_a_check_was_added(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write("mixed precision")
-    monkeypatch.setattr(stored, "CHECKS", stored.CHECKS + 1)
-    assert stored.read(CPU, path) is None
+def test_a_device_is_tested_again_when_a_check_was_added(path: Path) -> None:
+    write(*certificate.checks(CPU))
+    assert certificate.is_tested(CPU, path)
+    write(*list(certificate.checks(CPU))[:-1])
+    assert not certificate.is_tested(CPU, path)
 
 
-def test_the_first_run_on_a_gpu_tests_it_and_later_runs_avoid_what_failed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_run_on_a_gpu_tests_it_and_later_runs_avoid_what_failed(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     started: list[list[str]] = []
+    names = certificate.checks(torch.device("cuda"))
+    found = tuple(Check(name, passed=name != "fused attention", detail="differs") for name in names)
 
     def read_lines(arguments: list[str], **_: object) -> list[str]:
         started.append(arguments)
-        write("fused attention")
+        Certificate("cpu", "2026-11-24", found).write(path)
         return []
 
     monkeypatch.setattr(gpt_train, "choose_device", lambda _name: "cuda")

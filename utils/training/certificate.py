@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec
 from itertools import accumulate
 from operator import eq
@@ -41,7 +41,6 @@ REFERENCE = SWITCHES.with_name("reference.yaml")
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
 UPDATES = 4
 LENGTHS = (10, 25, 40)  # codes of the sentences of decoding
-DETERMINISTIC = "resuming, deterministic"
 
 
 @dataclass(frozen=True)
@@ -55,6 +54,13 @@ class Switch:
     needs: str = ""  # "cuda", or a package
     reference: Mapping[str, object] = field(default_factory=dict)  # besides reference.yaml
 
+    def can_run_on(self, device: torch.device) -> bool:
+        """Return whether the device, or the package, is there."""
+        return self.needs in {"", device.type} or (self.needs != "cuda" and find_spec(self.needs) is not None)
+
+
+REPEATED = Switch("resuming, deterministic", {"deterministic": True}, {"deterministic": False}, tolerance=0.0)
+
 
 @cache
 def switches() -> tuple[Switch, ...]:
@@ -62,8 +68,8 @@ def switches() -> tuple[Switch, ...]:
     return tuple(Switch(name, **row) for name, row in tomllib.loads(SWITCHES.read_text(encoding="utf-8")).items())
 
 
-def certify(device: torch.device) -> Iterator[Check]:
-    """Run every check that this device can run."""
+def checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
+    """Return every check that this device can run, by its name."""
     small, wide = SIZES[0], SIZES[-1]
     references: dict[tuple[ModelSize, str], Measured] = {}
 
@@ -73,21 +79,40 @@ def certify(device: torch.device) -> Iterator[Check]:
             references[key] = updates(size, device, settings)
         return references[key]
 
-    plain = ((reference(size, {}), updates(size, torch.device("cpu"), {})) for size in [small])
-    yield _checked("plain fp32 as on the CPU", _compared, plain, 1e-2)
-    for switch in switches():
-        if switch.needs and switch.needs != device.type and (switch.needs == "cuda" or find_spec(switch.needs) is None):
-            continue
+    def switched(switch: Switch) -> Iterator[tuple[Measured, Measured]]:
         settings = {**switch.reference, **switch.on}
-        pairs = ((updates(size, device, settings), reference(size, switch.reference)) for size in SIZES)
-        yield _checked(switch.name, _compared, pairs, switch.tolerance)
+        return ((updates(size, device, settings), reference(size, switch.reference)) for size in SIZES)
+
+    plain = ((reference(size, {}), updates(size, torch.device("cpu"), {})) for size in [small])
     full = ((updates(size, device, {}, is_full=True), reference(size, {})) for size in [small])
-    yield _checked("recovery from a full memory", _compared, full, 1e-3)
-    yield _checked(DECODING, _decodes, wide, device)
-    yield _checked("vocoder in half precision", _vocodes, device)
-    yield _checked("resuming", _resumes, small, device, {}, 1e-3)
     fast = {"enable_sdpa": True, "enable_mixed_precision": True, "enable_fused_optimizer": True}
-    yield _checked(DETERMINISTIC, _resumes, small, device, {**fast, "deterministic": True}, 0.0)
+    return {
+        "plain fp32 as on the CPU": partial(_compared, measured=plain, tolerance=1e-2),
+        **{
+            switch.name: partial(_compared, measured=switched(switch), tolerance=switch.tolerance)
+            for switch in switches()
+            if switch.can_run_on(device)
+        },
+        "recovery from a full memory": partial(_compared, measured=full, tolerance=1e-3),
+        DECODING: partial(_decodes, size=wide, device=device),
+        "vocoder in half precision": partial(_vocodes, device=device),
+        "resuming": partial(_resumes, size=small, device=device, settings={}, tolerance=1e-3),
+        REPEATED.name: partial(
+            _resumes, size=small, device=device, settings={**fast, **REPEATED.on}, tolerance=REPEATED.tolerance
+        ),
+    }
+
+
+def certify(device: torch.device) -> Iterator[Check]:
+    """Run every check that this device can run."""
+    for name, check in checks(device).items():
+        yield _checked(name, check)
+
+
+def is_tested(device: torch.device | str, path: Path) -> bool:
+    """Return whether every check was run on this device, also those that were added since an older version."""
+    certificate = read(device, path)
+    return certificate is not None and checks(torch.device(device)).keys() <= {one.name for one in certificate.checks}
 
 
 def run(device: torch.device, path: Path, report: Callable[[Check], object] = lambda _check: None) -> Certificate:
@@ -108,8 +133,7 @@ def safe_config(
     """Replace the settings that failed on this device, and say which and why."""
     certificate = read(device, path)
     changes = []
-    repeated = Switch(DETERMINISTIC, on={"deterministic": True}, off={"deterministic": False})
-    for switch in (*switches(), repeated) if certificate else ():
+    for switch in (*switches(), REPEATED) if certificate else ():
         reason = certificate.failed.get(switch.name) if certificate else None
         wanted = {name: getattr(config, name) for name in switch.on}
         if reason and all(wanted[name] == value for name, value in switch.on.items()):
@@ -157,9 +181,9 @@ def _fill_memory(device: torch.device) -> Callable[..., None]:
     return fill
 
 
-def _checked(name: str, check: Callable[..., Check], *args: object) -> Check:
+def _checked(name: str, check: Callable[[str], Check]) -> Check:
     try:
-        return check(name, *args)
+        return check(name)
     except Exception as error:  # noqa: BLE001  # whatever a driver or a kernel raises is the result
         return Check(name, passed=False, detail=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
 

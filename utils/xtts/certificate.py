@@ -13,7 +13,6 @@ from pydantic import TypeAdapter
 from utils.core.storage import make_folder, read_document, write_atomically, write_document
 
 DECODING = "CUDA graphs for speech"  # name of the check that the decoder asks for
-CHECKS = 2  # to be raised with each check that is added or changed: a device that passed the older ones is tested again
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Certificate:
-    """All tests of a device; it is valid for this device, driver and torch, and for these checks only."""
+    """All tests of a device; it is valid for this device, driver and torch only."""
 
     machine: str
     date: str
@@ -64,11 +63,11 @@ class Certificate:
 
 def machine(device: torch.device | str) -> str:
     """Return what a certificate is valid for."""
-    kind, versions = torch.device(device), f"torch {torch.__version__}, checks {CHECKS}"
+    kind = torch.device(device)
     if kind.type != "cuda":
-        return f"{kind.type}, {versions}"
+        return f"{kind.type}, torch {torch.__version__}"
     gpu, driver = torch.cuda.get_device_properties(kind), torch._C._cuda_getDriverVersion()  # type: ignore[attr-defined]  # noqa: SLF001
-    return f"{gpu.name} (compute capability {gpu.major}.{gpu.minor}, CUDA driver {driver}), {versions}"
+    return f"{gpu.name} (compute capability {gpu.major}.{gpu.minor}, CUDA driver {driver}), torch {torch.__version__}"
 
 
 def read(device: torch.device | str, path: Path | None) -> Certificate | None:
