@@ -2,19 +2,23 @@
 
 ``python -m tools.portable_rules`` reads the project's own sentences with the front end and finds, one by one, the rules
 that correct the most: which consonant is long in which surroundings, then where ɨ is heard after all. It writes them to
-``utils/xtts/data/portable_rules.tsv``.
+``utils/xtts/data/portable_rules.tsv``. ``--measure FILE`` compares the readings of other sentences, one a line.
 """
 
 import argparse
 import heapq
 import json
 import re
+import sys
+import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from utils.amharic import normalize, phonemize
+from rapidfuzz.distance import Levenshtein
+
+from utils.amharic import from_latin, normalize, phonemize, to_latin
 from utils.amharic.alphabet import VOWELS, encode, values
 from utils.amharic.tables import numbered_cells
 from utils.xtts import portable
@@ -26,8 +30,8 @@ OUTSIDE = re.compile(r"[^\u1200-\u135a ]")
 LISTED = 0.25  # weight of a word that is only listed, beside one that occurs in a sentence
 DAMPING = 0.7  # a word that occurs ten times weighs as much as five others
 LEAST = 1.0  # what a rule must correct
-RULES = 800  # of length at most; a quarter as many of vowels
 AGAIN = 100  # rules, after which all others are weighed again
+STEPS = 100, 200, 400, 800
 
 # What a rule may look at: slots left (nearest last) and right; C is a consonant, V a vowel, ^ and $ are the ends.
 LEFT = ",V,C,CV,C CV,CV CV,CV CV CV,^,^ V,^ CV,V V,^ V V,V CV,^ CV CV,^ V CV,V V CV,^ V V V".split(",")
@@ -93,7 +97,13 @@ class Learner:
 
 
 def main() -> None:
-    argparse.ArgumentParser(description=__doc__).parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--limit", type=int, default=800, help="rules of length at most; a quarter as many of vowels")
+    parser.add_argument("--measure", type=Path, metavar="FILE", help="measure on sentences instead of learning")
+    arguments = parser.parse_args()
+    if arguments.measure:
+        measure(arguments.measure.read_text(encoding="utf-8").splitlines())
+        return
     readings = [(slots_of(word), read, weight) for word, weight in corpus().items() if (read := reading(word))]
     length = [
         Site(tuple(contexts(slots, place)), read[place][0], before=False, weight=weight)
@@ -101,9 +111,9 @@ def main() -> None:
         for place in range(len(slots))
         if slots[place][0] not in "Hh"
     ]
-    table = [line("length", rule, "long", "short") for rule in Learner(length).learn(RULES)]
+    table = [line("length", rule, "long", "short") for rule in Learner(length).learn(arguments.limit)]
     vowels = Learner(list(vowel_sites(readings, table)))
-    table += [line("vowel", rule, "ɨ", "none") for rule in vowels.learn(RULES // 4)]
+    table += [line("vowel", rule, "ɨ", "none") for rule in vowels.learn(arguments.limit // 4)]
     head = "# Learned from our own front end and sentences by tools/portable_rules.py; not to be edited by hand.\n"
     head += "# what\tleft\town slot\tright\tvalue\n"
     portable.RULES.write_text(head + "".join("\t".join(cells) + "\n" for cells in table), encoding="utf-8")
@@ -190,13 +200,41 @@ def shown(slot: portable.Slot, parts: str) -> str:
     return (consonant + labial if "C" in parts else ".") + ((vowel or "0") if "V" in parts else ".")
 
 
-def normalizer(learned: Sequence[Sequence[str]], last: int) -> Any:  # noqa: ANN401  # has no types
+def normalizer(learned: Sequence[Sequence[str]], last: int | None = None) -> Any:  # noqa: ANN401  # has no types
     """Return the function that applies the rules to a word."""
     from tokenizers import Tokenizer, models
 
     rules = list(portable.spelling_rules("latin", {}, learned))[:last]
     content = json.loads(Tokenizer(models.BPE()).to_str()) | {"normalizer": {"type": "Sequence", "normalizers": rules}}
     return Tokenizer.from_str(json.dumps(content)).normalizer.normalize_str
+
+
+def measure(sentences: Sequence[str]) -> None:
+    """Print the phone difference to our front end, with and without length, for numbers of rules, and the time."""
+    learned = portable.learned_rules()
+    texts = [" ".join(words(sentence)) for sentence in sentences]
+    ours = [phones(to_latin(phonemize(text))) for text in texts]
+    length, vowel = ([rule for rule in learned if rule[0] == kind] for kind in ("length", "vowel"))
+    for chosen in ([], *(length[:count] for count in STEPS if count < len(length)), [*length, *vowel]):
+        read = normalizer(chosen)
+        start = time.process_time()
+        theirs = [phones(" ".join(map(read, text.split()))) for text in texts]
+        seconds = (time.process_time() - start) / len(texts)
+        shares = difference(ours, theirs), difference([*map(shortened, ours)], [*map(shortened, theirs)])
+        shown = "{} learned rules: {:.2%} of the phones differ, {:.2%} without length, {:.1f} ms a sentence\n"
+        sys.stdout.write(shown.format(len(chosen), *shares, 1000 * seconds))
+
+
+def phones(latin: str) -> list[str]:
+    return re.findall(r"[^\W\d_][͡ʃʒʼ]*|ː", from_latin(latin))
+
+
+def shortened(text: Sequence[str]) -> list[str]:
+    return [phone for phone in text if phone != "ː"]
+
+
+def difference(ours: Sequence[Sequence[str]], theirs: Sequence[Sequence[str]]) -> float:
+    return sum(map(Levenshtein.distance, ours, theirs)) / sum(map(len, ours))
 
 
 if __name__ == "__main__":
