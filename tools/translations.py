@@ -10,12 +10,13 @@ import re
 import sys
 from collections.abc import Iterator
 from enum import Enum, StrEnum
-from typing import Any, get_args
+from typing import Any
 
 import utils
 from utils.config import Config, DatasetConfig, DownloadConfig, SpeechConfig, TrainConfig
 from utils.core.errors import ERRORS
 from utils.core.facts import KINDS, Unrecognised
+from utils.core.fields import literals
 from utils.core.paths import ROOT
 from utils.core.wording import rows
 from utils.studio.page_settings import PageSettings
@@ -91,7 +92,7 @@ def _wordings() -> Iterator[str]:
         if kind.__subclasses__() or kind is Unrecognised:
             continue
         yield kind.__name__
-        yield from (f"{owner}.{value}" for name, owner in kind.reasons.items() for value in get_args(kind.fields[name]))
+        yield from (f"{owner}.{value}" for name, owner in kind.reasons.items() for value in literals(kind.fields[name]))
         enums = (each for each in kind.fields.values() if isinstance(each, type) and issubclass(each, Enum))
         yield from (f"{enum.__name__}.{member.value}" for enum in enums for member in enum)
 

@@ -4,9 +4,8 @@ import importlib
 import pkgutil
 import string
 from collections.abc import Iterator
-from enum import Enum
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -15,6 +14,8 @@ from tools import translations
 from utils.core import wording
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, Progress, Unrecognised, WarningFact
+from utils.core.fields import literals
+from utils.dataset.facts import ReasonTotal
 from utils.media.facts import AudioFileError
 from utils.xtts.facts import ModelFileError
 
@@ -50,13 +51,11 @@ def test_every_fact_has_a_text_in_every_language() -> None:
 
 
 def test_every_reason_has_a_text_in_every_language() -> None:
-    reasons = {kind for each in typed() for kind in each.fields.values() if isinstance(kind, type)}
-    ids = [f"{kind.__name__}.{member.value}" for kind in reasons if issubclass(kind, Enum) for member in kind]
-    ids += [
+    ids = [
         f"{owner}.{value}"
         for each in typed()
         for name, owner in each.reasons.items()
-        for value in get_args(each.fields[name])
+        for value in literals(each.fields[name])
     ]
     assert ids
     assert [name for name in ids if name not in wording.rows() or not all(wording.rows()[name][1:])] == []
@@ -64,6 +63,11 @@ def test_every_reason_has_a_text_in_every_language() -> None:
 
 def test_the_text_of_a_reason_has_the_gaps_of_the_whole() -> None:
     assert wording.describe(ModelFileError(Path("model"), "lacks", "a vocabulary")) == "model has no a vocabulary."
+
+
+def test_a_reason_beside_a_persons_own_words_has_its_text() -> None:
+    assert wording.describe(ReasonTotal("too short", 60), "am").startswith("በጣም አጭር")
+    assert wording.describe(ReasonTotal("ሳል", 60), "am").startswith("ሳል")
 
 
 def test_a_reason_brings_its_own_cure() -> None:

@@ -57,7 +57,7 @@ def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> 
     assert voice_recordings.undo_last(project.recordings).text == SENTENCES[1]
     assert voice_recordings.takes(project.recordings) == [first]
     voice_recordings.undo_last(project.recordings)
-    with pytest.raises(AudioError, match="no recording"):
+    with pytest.raises(AudioError, match="nothing to delete"):
         voice_recordings.undo_last(project.recordings)
     assert [
         path.name for path in (project.recordings / voice_recordings.FOLDER).iterdir() if path.name != ".lock"

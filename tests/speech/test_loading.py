@@ -257,7 +257,7 @@ READY, STEP = "done/ready", f"{RUN}/checkpoints/step_6"
         (READY, replaced("config.json", "{}"), "config.json"),
         (READY, replaced("text.json", "{}"), "text.json"),
         (READY, other_vocabulary, "vocabulary"),
-        (READY, gpt_alone, "has changed its size"),
+        (READY, gpt_alone, "The size of"),
         (STEP, without("model.safetensors"), "model.safetensors"),
         (STEP, without("checkpoint.json"), "checkpoint.json"),
         (STEP, truncated("checkpoint.json"), "checkpoint.json"),

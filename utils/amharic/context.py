@@ -186,7 +186,7 @@ def _first_person(reading: Reading, place: Place, _: list[Reading]) -> float:
     """Return a bonus for "I, having done" in a sentence about what I did: ልጄን ስሜ ሄድኩ."""
     if place.is_last or not _is_my_converb(reading):
         return 0
-    end = readings(place.words[-1], place.stems)[0]  # ታንኩ "the tank" is no "I"
+    end = readings(place.words[-1], place.stems)[0]  # ታንኩ "the tank" is not "I"
     is_mine = not end.kinds & NOUN and _OF_ME.search(end.ending.marked)
     is_chain = place.last and _is_my_converb(place.last)  # ዳኛ አድርጌ ሹሜ
     return 1.2 * bool(is_mine) + 0.6 * bool(is_mine and is_chain)

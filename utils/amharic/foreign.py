@@ -15,8 +15,8 @@ ADDRESS = re.compile(
     re.ASCII,
 )
 DOMAIN = re.compile(
-    r"(?<![a-z0-9_.])(?:(?:[a-z0-9-]{1,64}\.){0,6}[a-z0-9-]{2,64}\.(?:com|org|net|gov|edu|info|et)|(?:t|wa)\.me|bit\.ly"
-    r"|youtu\.be)(?![\w])(?:/[a-z0-9_-]{1,64}){0,8}",
+    r"(?<![a-z0-9_.-])(?:(?:[a-z0-9-]{1,64}\.){0,6}[a-z0-9-]{2,64}\.(?:com|org|net|gov|edu|info|et)|(?:t|wa)\.me|bit\.ly"
+    r"|youtu\.be)(?![a-z0-9_])(?:/[a-z0-9_-]{1,64}(?:\.[a-z0-9_-]{1,64}){0,3}){0,8}",
     re.IGNORECASE,
 )
 COUNTRY = re.compile(r"\.[a-z]{2}(?=/|$)")

@@ -233,7 +233,7 @@ def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
 
 
 def why(clip: Clip) -> str:
-    return clip.note if clip.reason == "other" else str(clip.reason or "")
+    return clip.note if clip.reason == "other" else clip.reason or ""
 
 
 def rename(folder: Path, arguments: argparse.Namespace) -> int:

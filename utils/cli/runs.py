@@ -143,7 +143,7 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
             if batch.offset > offset:
                 offset = batch.offset
                 continue  # there may be more than one batch
-            if state.status not in runs.ACTIVE | {"queued"}:
+            if state.status not in runs.UNFINISHED:
                 printer.close()
                 return _end(run, asks=not as_json)
             if state.status == "queued":

@@ -5,13 +5,13 @@ import reprlib
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack, get_args
+from typing import Annotated, Any, Self, TypedDict, TypeVar, Unpack
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails
 
-from utils.config.facts import InvalidSettingsError, Rule, SettingProblem, SettingsFileError, YamlFault, broken
+from utils.config.facts import RULES, InvalidSettingsError, Rule, SettingProblem, SettingsFileError, broken
 from utils.core.errors import UnknownLanguageError
 from utils.core.languages import canonical
 from utils.core.storage import sign, verify_signed
@@ -84,7 +84,7 @@ class Config(BaseModel):
     def load_own(cls, path: Path) -> Self:
         """Load a file that the program has written, which is never empty."""
         if path.is_file() and not path.stat().st_size:
-            raise SettingsFileError(path, YamlFault.CHANGED)
+            raise SettingsFileError(path, "changed")
         return cls.load(path)
 
     def to_yaml(self) -> str:
@@ -104,14 +104,14 @@ def read_yaml(path: Path) -> dict[str, object]:
     except OSError as error:
         raise SettingsFileError(path, str(error.strerror)) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date or number
-        fault = error.args[0] if error.args and isinstance(error.args[0], YamlFault) else " ".join(str(error).split())
+        fault = " ".join(str(error).split())  # a fault of ours, or what the parser says
         if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
             fault = f"line {error.problem_mark.line + 1}: {error.problem}"
         raise SettingsFileError(path, fault) from error
     if values is None:
         return {}
     if not isinstance(values, dict) or not all(isinstance(key, str) for key in values):
-        raise SettingsFileError(path, YamlFault.LINES)
+        raise SettingsFileError(path, "lines")
     return values
 
 
@@ -119,7 +119,7 @@ def _verified(content: bytes) -> bytes:
     try:
         return verify_signed(content)
     except ValueError as error:
-        raise ValueError(YamlFault.CHANGED) from error
+        raise ValueError("changed") from error
 
 
 class _Loader(yaml.SafeLoader):
@@ -129,7 +129,7 @@ class _Loader(yaml.SafeLoader):
 
     def __init__(self, content: bytes) -> None:
         if len(content) > MAX_BYTES:
-            raise ValueError(YamlFault.LARGE)
+            raise ValueError("large")
         super().__init__(content.decode("utf-8-sig"))
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
@@ -137,13 +137,13 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         digits = len(node.value) if node and node.tag == INTEGER else 0  # 1:59:59… is an integer too
         if self.nodes > MAX_NODES or digits > MAX_DIGITS:
-            raise ValueError(YamlFault.VALUES)
+            raise ValueError("values")
         return node
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         """Refuse merge keys: a few of them, each of several others, never end."""
         if any(key.tag == MERGE for key, _ in node.value):
-            raise ValueError(YamlFault.MERGE)
+            raise ValueError("merge")
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
         seen: set[str] = set()
@@ -170,7 +170,7 @@ def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProbl
     if kind == "extra_forbidden" and (near := difflib.get_close_matches(name, known, n=1)):
         return (SettingProblem("similar", name, value, near[0]),)
     kinds = (kind, kind.partition("_")[0])
-    rule: Rule = next((known for each in kinds for known in get_args(Rule) if known == each), "other")
+    rule: Rule = next((RULES[each] for each in kinds if each in RULES), "other")
     bound = problem["msg"].removeprefix("Value error, ") if rule == "other" else next(iter(context.values()), "")
     return (SettingProblem(rule, name, value, str(bound)),)
 

@@ -1,8 +1,7 @@
 """Errors of settings."""
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from utils.core.errors import ConfigError
 from utils.core.facts import Fact
@@ -30,6 +29,7 @@ Rule = Literal[
     "needs",
     "other",
 ]
+RULES: dict[str, Rule] = {rule: rule for rule in get_args(Rule)}
 
 
 class SettingProblem(Fact):
@@ -53,14 +53,7 @@ def broken(rule: Rule) -> InvalidSettingsError:
     return InvalidSettingsError((SettingProblem(rule),))
 
 
-class YamlFault(StrEnum):
-    """Why valid YAML holds no settings."""
-
-    LARGE = "large"
-    VALUES = "values"
-    MERGE = "merge"
-    LINES = "lines"
-    CHANGED = "changed"
+YamlFault = Literal["large", "values", "merge", "lines", "changed"]  # why valid YAML holds no settings
 
 
 class SettingsFileError(ConfigError):

@@ -28,7 +28,6 @@ shown as an internal error.
 """
 
 import re
-from enum import Enum
 from pathlib import Path
 from typing import Literal, dataclass_transform
 
@@ -40,9 +39,8 @@ FOLDERS = re.compile(r"(?:[A-Za-z]:)?(?:[\\/][^\s\\/:,;]+)+[\\/](?=[^\s\\/])")  
 
 
 Resource = Literal["memory", "files", "threads", "disk"]
-SHORTAGES: dict[
-    str, Resource
-] = {  # by what Python, torch and the loader of libraries say when the system refuses them something
+# By what Python, torch and the loader of libraries say when the system refuses them something.
+SHORTAGES: dict[str, Resource] = {
     "MemoryError|allocate memory|map segment|out of memory|create a primitive": "memory",
     "Too many open files": "files",
     "start new thread": "threads",
@@ -299,7 +297,7 @@ def for_others(error: AmharicTtsError) -> AmharicTtsError:
     paths = [Path(value) for value in values.values() if isinstance(value, (str, Path)) and Path(value).is_absolute()]
 
     def named(value: object) -> object:
-        if not isinstance(value, (str, Path)) or isinstance(value, Enum):
+        if not isinstance(value, (str, Path)):
             return value
         said = str(value)
         for path in paths:

@@ -2,22 +2,28 @@
 
 import inspect
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, get_origin
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 
 class Fields:
     """Base of facts and errors: the annotated names of a subclass are its fields, except those with ``ClassVar``."""
 
     fields: ClassVar[dict[str, Any]] = {}  # the types by name, also those of the bases
-    reasons: ClassVar[dict[str, str]] = {}  # those with one of a few values: the class that declares it, by name
+    reasons: ClassVar[dict[str, str]] = {}  # those with one of a few values, or with words beside these: whose it is
 
     def __init_subclass__(cls) -> None:
         own = {name: kind for name, kind in inspect.get_annotations(cls).items() if "ClassVar" not in str(kind)}
         cls.fields = {**cls.fields, **own}
         cls.reasons = {
             **cls.reasons,
-            **{name: cls.__name__ for name, kind in own.items() if get_origin(kind) is Literal},
+            **{name: cls.__name__ for name, kind in own.items() if literals(kind)},
         }
+
+
+def literals(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401  # a type, or several
+    """Return the values that a type names, also where any words may stand in their place."""
+    parts = get_args(kind) if get_origin(kind) is Union else (kind,)
+    return next((get_args(part) for part in parts if get_origin(part) is Literal), ())
 
 
 def set_fields(thing: Fields, values: Sequence[object], named: dict[str, object]) -> None:

@@ -48,17 +48,13 @@ def text(key: str, language: str = "en", values: Mapping[str, object] | None = N
     if row is None:
         return key
     chosen = row.amharic if language == "am" and row.amharic else row.english
-    return _Formatter(language, values).vformat(chosen, (), values) if values else chosen
+    return _Formatter(language).vformat(chosen, (), values) if values else chosen
 
 
-def describe(
-    thing: Fields | Enum | BaseException,
-    language: str = "en",
-    values: Mapping[str, object] | None = None,
-) -> str:
-    """Return what happened as a sentence, without the cure of an error; ``values`` fill the gaps of a reason."""
+def describe(thing: Fields | Enum | BaseException, language: str = "en") -> str:
+    """Return what happened as a sentence, without the cure of an error."""
     if isinstance(thing, Enum):
-        return text(f"{type(thing).__name__}.{thing.value}", language, values)
+        return text(f"{type(thing).__name__}.{thing.value}", language)
     name = type(thing).__name__
     if isinstance(thing, Fields) and name in rows():
         plain = field_values(thing)
@@ -121,11 +117,10 @@ def size(count: float) -> str:
 
 
 class _Formatter(string.Formatter):
-    """Fills gaps, also those in the text of an enumeration; a field that is missing is left open."""
+    """Fills gaps; a field that is missing is left open."""
 
-    def __init__(self, language: str, values: Mapping[str, object]) -> None:
+    def __init__(self, language: str) -> None:
         self.language = language
-        self.values = values
 
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002
         return kwargs.get(str(key), f"{{{key}}}")
@@ -143,7 +138,7 @@ class _Formatter(string.Formatter):
             format_spec = ""
         if isinstance(value, (Fields, Enum)):
             cured = cure(value, self.language) if isinstance(value, BaseException) else ""
-            return f"{describe(value, self.language, self.values)} {cured}".rstrip()
+            return f"{describe(value, self.language)} {cured}".rstrip()
         if isinstance(value, (list, tuple)):
             written = (self.format_field(item, "") for item in value)
             return format_spec.join(written) if format_spec else ", ".join(written) or "–"

@@ -18,7 +18,8 @@ from utils.recognition.spans import Cue, Span
 
 Status = Literal["kept", "excluded"]
 Split = Literal["train", "eval", ""]
-REPLACED = frozenset({"trimmed", "split in two", "joined", "undone"})  # other clips hold the audio now
+# Other clips hold the audio now.
+REPLACED: frozenset[Reason] = frozenset({"trimmed", "split in two", "joined", "undone"})
 MAX_SECONDS = MODEL_SECONDS  # of a clip
 
 
@@ -97,7 +98,7 @@ class ScanResult:
         )
 
 
-REASONS: tuple[Reason, ...] = get_args(Reason)
+REASONS: dict[str, Reason] = {reason: reason for reason in get_args(Reason)}
 SCORES = [score.name for score in dataclasses.fields(ClipScores)]
 COLUMNS = (  # of a clip in the store
     *("id", "recording", "source", "start", "end", "speaker", "text"),
@@ -132,7 +133,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
     if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
         raise DatasetError(Path(name), "outside", audio)
-    reason = next((known for known in REASONS if known == written), "other" if written else None)
+    reason = REASONS.get(written, "other" if written else None)
     note = written if reason == "other" and not note else note  # version 1.1 stored a person's words as the reason
     state = (split, status, reason, note, words, *other_text)
     return Clip(name, recording, source, span, speaker, text, audio, content, scores, *state)

@@ -41,8 +41,9 @@ from utils.speech.facts import Flag, FlagKind
 Vector = npt.NDArray[np.float32]
 WEIGHTS = {"intelligibility": 0.4, "endings": 0.2, "similarity": 0.2, "duration": 0.1, "loss": 0.1}
 EARLY, LATE = 0.6, 1.6  # of the recording's length: the speech stopped early, or ran on
-UNFINISHED = set(get_args(FlagKind)) - {"unclear", "pause", "noise", "ending", "clipped"}
-UNFINISHED -= {"unheard", "added"}  # intelligibility tells more
+# Those with which a sentence is still finished, or that the scores tell better.
+HARMLESS: set[FlagKind] = {"unclear", "pause", "noise", "ending", "clipped", "unheard", "added"}
+UNFINISHED = set(get_args(FlagKind)) - HARMLESS
 ENCODER_RATE = 16_000
 
 

@@ -4,26 +4,6 @@ from typing import Literal
 
 from utils.core.errors import AmharicTtsError, ConfigError
 
-STATUS = {  # of HTTP; 400 otherwise
-    "invalid_api_key": 401,
-    "wrong_host": 403,
-    "wrong_origin": 403,
-    "not_allowed": 403,
-    "not_found": 404,
-    "too_slow": 408,
-    "gone": 408,
-    "too_large": 413,
-    "not_json": 415,
-    "rate_limit_exceeded": 429,
-    "speech_failed": 500,
-    "server_error": 500,
-    "loading": 503,
-    "stopping": 503,
-    "timeout": 504,
-    "disk_full": 507,
-}
-
-
 Fault = Literal[
     "wrong_host",
     "wrong_origin",
@@ -47,6 +27,24 @@ Fault = Literal[
     "speech_failed",
     "server_error",
 ]
+STATUS: dict[Fault, int] = {  # of HTTP; 400 otherwise
+    "invalid_api_key": 401,
+    "wrong_host": 403,
+    "wrong_origin": 403,
+    "not_allowed": 403,
+    "not_found": 404,
+    "too_slow": 408,
+    "gone": 408,
+    "too_large": 413,
+    "not_json": 415,
+    "rate_limit_exceeded": 429,
+    "speech_failed": 500,
+    "server_error": 500,
+    "loading": 503,
+    "stopping": 503,
+    "timeout": 504,
+    "disk_full": 507,
+}
 
 
 class RequestError(AmharicTtsError):

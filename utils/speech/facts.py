@@ -51,7 +51,7 @@ class Flag:
         return cls(**{**stored, "words": tuple(stored.get("words", ()))})
 
     def text(self, language: str = "en") -> str:
-        figures = {**vars(self), "kind": ""}
+        figures = vars(self)
         has_figures = any((self.seconds, self.count, self.share, self.late, self.words))
         key = f"FlagKind.{self.kind}"
         return wording.text(key if has_figures else f"{key}.plain", language, figures)

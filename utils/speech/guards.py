@@ -20,7 +20,7 @@ from utils.recognition import vad
 from utils.recognition.aligner import Rows
 from utils.recognition.spans import Span
 from utils.speech.clarity import Clarity, clarity, hear
-from utils.speech.facts import Flag
+from utils.speech.facts import Flag, FlagKind
 from utils.speech.word_check import WordCheck, check_words
 from utils.xtts.tokenizer import TokenizedText
 
@@ -38,7 +38,7 @@ GOLDEN = 0x9E3779B1  # odd, so that no two tries of a seed meet, and far from th
 DETECTOR = DatasetConfig(segmenter="vad", min_speech_seconds=0.06)  # a single short vowel is speech here, not a click
 
 CLARITY = 0.5  # in a score, of each nat per phone
-COSTS = {
+COSTS: dict[FlagKind, float] = {
     "broken": 100.0,  # cannot be played
     "nothing": 50.0,  # from here: nothing of the text is spoken
     "silent": 50.0,

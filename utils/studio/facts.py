@@ -27,7 +27,7 @@ Status = Literal["queued", "starting", "running", "finished", "stopped", "failed
 
 
 # A run with the same settings is there already, or it waits for one with other settings.
-Outcome = Literal["started", "joined", "queued"]  # it waits for one with other settings
+Outcome = Literal["started", "joined", "queued"]
 
 
 class RunStarted(Fact):
@@ -48,7 +48,7 @@ class Started(Fact):
 class Ended(Fact):
     """A run has ended; stopped, or failed with an error."""
 
-    status: Status
+    status: Literal["finished", "stopped", "failed"]
     stop: Stop = Stop.NO
     error: AmharicTtsError | None = None
 

@@ -63,7 +63,8 @@ LOCK, OWNER = ".lock", ".queue.json"  # of the folder with the runs
 MAX_STATE = 4096  # bytes: the single block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
-ACTIVE = frozenset({"starting", "running"})
+ACTIVE: frozenset[Status] = frozenset({"starting", "running"})
+UNFINISHED: frozenset[Status] = ACTIVE | {"queued"}
 
 
 @dataclass(frozen=True)

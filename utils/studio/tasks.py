@@ -18,7 +18,7 @@ class CommandConfig(Config):
 def start(kind: str, arguments: Sequence[str], project: Project, before: Callable[[], object] = lambda: None) -> None:
     """Start a task of a project, or queue it behind another of its kind; only the newest of a kind is kept."""
     for run in runs.list_runs(project, kind):
-        if run.current_state().status not in runs.ACTIVE | {"queued"}:
+        if run.current_state().status not in runs.UNFINISHED:
             runs.delete(run)
     runs.start(kind, CommandConfig(arguments=shlex.join(arguments)), project, before=before)
 

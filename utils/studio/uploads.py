@@ -8,7 +8,6 @@ import importlib.util
 import os
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from enum import Enum
 from pathlib import Path
 from typing import NamedTuple
 
@@ -266,7 +265,7 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
 
 
 def _said(reason: object, language: str) -> str:
-    return describe(reason, language) if isinstance(reason, (Fields, Enum)) else str(reason)
+    return describe(reason, language) if isinstance(reason, Fields) else str(reason)
 
 
 def has_packed(problems: Iterable[Bad]) -> bool:

@@ -133,8 +133,9 @@ def safe_config(
     """Replace the settings that failed on this device, and say which and why."""
     certificate = read(device, path)
     changes = []
-    for switch in (*switches(), REPEATED) if certificate else ():
-        reason = certificate.failed.get(switch.name) if certificate else None
+    failed = certificate.failed if certificate else {}
+    for switch in (*switches(), REPEATED):
+        reason = failed.get(switch.name)
         wanted = {name: getattr(config, name) for name in switch.on}
         if reason and all(wanted[name] == value for name, value in switch.on.items()):
             config = changed(config, switch.off)

@@ -154,7 +154,7 @@ def task_status(kind: str, request: PanelRequest, done: Callable[[runs.Run], str
     if run is None:
         return ""
     state = run.current_state()
-    if state.status in runs.ACTIVE | {"queued"}:
+    if state.status in runs.UNFINISHED:
         told = next((fact for fact in reversed(views.newest_facts(run)) if isinstance(fact, Progress)), Progress())
         sentence = describe(told) if told.total else t("inference.getting_ready")
         return working(sentence, time.time() - state.created, told.step, told.total)

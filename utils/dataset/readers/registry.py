@@ -83,9 +83,11 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
     seen = {root.resolve(), *root.resolve().parents}
     for walked, folders, names in os.walk(root, onerror=unreadable.append, followlinks=True):
         folder = Path(walked)
-        folders[:] = sorted(
-            name for name in folders if not name.startswith(".") and name != "__MACOSX" and _is_new(folder / name, seen)
-        )
+        folders[:] = [
+            name
+            for name in sorted(folders)
+            if not name.startswith(".") and name != "__MACOSX" and _is_new(folder / name, seen)
+        ]
         files = sorted(folder / name for name in names if not name.startswith("."))
         if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
             problems.append(Bad(folder, InputUnusable("named_as_audio")))
@@ -99,7 +101,7 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
 
 
 def _is_new(folder: Path, seen: set[Path]) -> bool:
-    """Return whether a folder was not walked yet: links may lead back to one that was."""
+    """Return whether a folder has not been walked yet: links may lead back to one that has."""
     if folder.is_symlink():
         folder = folder.resolve()
         if folder in seen:
