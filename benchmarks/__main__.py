@@ -41,7 +41,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", choices=PROGRAMS, metavar="NAME", help="only these; --list names them")
     parser.add_argument("--list", action="store_true", help="name them and their commands, and run nothing")
     parser.add_argument("--toy", action="store_true", help="tiny sizes: shows that all work, and measures nothing")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="which to run (those for the CPU)")
+    parser.add_argument(
+        "--device", choices=("cpu", "cuda"), default="cpu", help="run the benchmarks for this device (cpu)"
+    )
     parser.add_argument("--results", type=Path, help="folder for the findings (benchmarks/results; for toys a new one)")
     options = parser.parse_args()
     if options.list:

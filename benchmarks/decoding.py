@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 import torch
 
 from benchmarks.record import conclude, faster, parser
+from benchmarks.training_material import heads
 from utils.config import SpeechConfig
 from utils.speech.decoder import Decoder
 from utils.speech.types import Sentence
@@ -65,7 +66,7 @@ class Coqui:
     def __init__(self, options: argparse.Namespace) -> None:
         torch.manual_seed(0)
         self.codes, self.device = int(options.codes), str(options.device)
-        gpt: Any = random_gpt(ModelSize(options.layers, options.dim, max(1, options.dim // 64))).eval()
+        gpt: Any = random_gpt(ModelSize(options.layers, options.dim, heads(options))).eval()
         with torch.no_grad():
             gpt.mel_head.bias[gpt.stop_audio_token] = UNSAID
         self.gpt = gpt.to(self.device)

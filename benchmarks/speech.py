@@ -9,6 +9,7 @@ import argparse
 import sys
 import tempfile
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import cycle, islice
 from pathlib import Path
 
@@ -16,6 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from benchmarks.record import conclude, faster, parser, row, share
 from benchmarks.sides import Side
+from benchmarks.training_material import heads
 from tools import random_model
 from utils.config import SpeechConfig
 from utils.media.rates import CODE_SECONDS
@@ -83,14 +85,14 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         row("peak memory while loading, MiB", [each.loading for each in memory], ".0f", share),
         row("peak memory while speaking, MiB", [each.working for each in memory], ".0f", share),
     ]
-    others = [] if options.device == "cuda" or options.precisions == ["fp32", "int8"] else options.precisions
     conclude(
-        "_".join([f"speech_{options.layers}x{options.dim}", *others]),
+        f"speech_{options.layers}x{options.dim}",
         PAGE,
         options,
         head,
         rows,
-        measured=rounds,
+        measured=dict(zip(names, rounds, strict=True)),
+        memory=dict(zip(names, [each._asdict() for each in memory], strict=True)),
         seconds=seconds,
         shortest=min(lengths),
         longest=max(lengths),
@@ -111,9 +113,7 @@ def main() -> None:
     found.add_argument("--precisions", nargs="+", default=["fp32", "int8"], help="of ours (fp32 int8)")
     found.add_argument("--sentences", type=int, default=8, help="texts that ours speaks together (8)")
     options = found.parse_args()
-    size = random_model.RandomModelSize(
-        options.layers, options.dim, max(1, options.dim // 64), tokens=6681, dvae=512, codebook=512, views=True
-    )
+    size = replace(random_model.PUBLISHED, layers=options.layers, dim=options.dim, heads=heads(options))
     with tempfile.TemporaryDirectory() as folder:
         compare(options, random_model.build(Path(folder) / "model", sizes=size))
 

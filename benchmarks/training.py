@@ -80,8 +80,8 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         options,
         ["", "plain coqui-tts", "ours", "ratio", "ours, references of 6 s", "ratio"],
         comparison_rows(list(rounds.values()), list(memory.values()), feature_seconds / options.clips, loss_after),
-        measured=rounds,
-        memory=memory,
+        measured={name: [one._asdict() for one in found] for name, found in rounds.items()},
+        memory={name: each._asdict() for name, each in memory.items()},
         feature_seconds=feature_seconds,
         loss_before=loss_before,
         order="one side after another" if options.sequential else "in turn",
@@ -107,9 +107,7 @@ def comparison_rows(
         row("clips a second with the feature pass", with_features, ".3f", times),
         row("processor seconds a clip", [median(r.work / r.clips for r in each) for each in rounds], ".3f", share),
         row("seconds of audio a second", [median(r.audio / r.seconds for r in each) for each in rounds], ".2f", times),
-        row(
-            "time spent waiting for clips", [median(r.waited / r.seconds for r in each) for each in rounds], ".1%", none
-        ),
+        row("time waiting for clips", [median(r.waited / r.seconds for r in each) for each in rounds], ".1%", none),
         row("peak memory, MiB", [each.peak for each in memory], ".0f", share),
         row("loss over all clips afterwards", loss, ".4f", difference),
     ]

@@ -6,6 +6,7 @@ one.
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ SHORTEST, LONGEST = 2.0, 9.0  # seconds
 LETTERS_PER_SECOND = 14  # Latin letters of read speech, spaces included
 LETTERS = "aeiou bdfghklmnprstwyz"
 LANGUAGE = "en"  # one that plain coqui knows, so that all sides read the same ids
-TEXT_ROWS = 6681  # of the published vocabulary
 TRAIN_LIST, MODEL, DATASET = "metadata_train.csv", "model", "dataset"
 
 
@@ -56,7 +56,7 @@ def write_material(folder: Path, options: argparse.Namespace) -> None:
         clips.append(Clip(f"r-{number}", "r", "r.wav", place, "speaker", text, name, f"c{number:031d}", split="train"))
     (dataset / TRAIN_LIST).write_text("\n".join(rows) + "\n", encoding="utf-8")
     Store(dataset).add(Source("r", "r.wav"), clips)
-    size = random_model.RandomModelSize(options.layers, options.dim, heads(options), TEXT_ROWS, dvae=512, codebook=512)
+    size = replace(random_model.PUBLISHED, layers=options.layers, dim=options.dim, heads=heads(options), views=False)
     random_model.build(folder / MODEL, sizes=size)
 
 

@@ -129,14 +129,14 @@ def measure(speak: Callable[[str, int], tuple[TokenizedText, Samples]], texts: I
 
 def espeak() -> Callable[[str, int], tuple[TokenizedText, Samples]]:
     """Return what speaks a text with espeak-ng, each take at another pace and pitch."""
-    from tools.tiny_voice.espeak import Espeak
+    from tools.tiny_voice.speakers import Speaker, say
 
-    engine, pack = Espeak(), pack_for("am")
+    pack = pack_for("am")
 
     def speak(text: str, number: int) -> tuple[TokenizedText, Samples]:
         normalised = pack.normalize(text)
         phones, voice = pack.phonemize(normalised), VARIANTS[len(text) % len(VARIANTS)]
-        sound = engine.speak(phones, voice, pace=150 + 10 * number, pitch=40 + 5 * number).samples
+        sound = say(text, Speaker(voice, voice, 40 + 5 * number, 150 + 10 * number))
         return TokenizedText(text, normalised, phones, "", (), (), ()), resample(sound, RATE, OUTPUT_RATE)
 
     return speak

@@ -53,7 +53,10 @@ def spoil_step(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [
-        (lambda folder: (folder / checkpoints.MODEL).write_bytes(b"short"), "model.safetensors has changed since it was written"),
+        (
+            lambda folder: (folder / checkpoints.MODEL).write_bytes(b"short"),
+            "model.safetensors has changed since it was written",
+        ),
         (lambda folder: (folder / checkpoints.MANIFEST).unlink(), "checkpoint.json is missing"),
         (spoil_step, "checkpoint.json has changed since it was written"),
     ],

@@ -45,7 +45,7 @@ def main() -> int:
     judging.add_argument(
         "--versions", type=int, default=1, help="versions of a sentence; the best is used (default: 1)"
     )
-    judging.add_argument("--recogniser", type=Path, default=EMBEDDED, help="weights of the judge of phones")
+    judging.add_argument("--recogniser", type=Path, default=EMBEDDED, help="weights of the phone recogniser")
     judging.add_argument("--fine-tune", action="store_true", help="also fine-tune it on three held-out speakers")
     judging.add_argument("--json", type=Path, metavar="FILE", help="also write the results to this file")
     judging.set_defaults(run=judge)

@@ -55,9 +55,8 @@ class Corpus:
 class Take:
     """A text spoken by a speaker."""
 
-    name: str  # of its file, without the extension
+    name: str
     kind: Kind  # a phrase has one to four words
-    split: Split
     speaker: str
     text: str
 
@@ -163,10 +162,10 @@ def _sentences(texts: Sequence[str], count: int) -> Iterator[Take]:
     for number, text in enumerate(texts):
         for turn in range(number * count, (number + 1) * count):
             name = TURNS[turn % len(TURNS)]
-            yield Take(f"sentence-{number:05}-{name}", "sentence", "train", name, text)
+            yield Take(f"sentence-{number:05}-{name}", "sentence", name, text)
 
 
 def _phrases(texts: Sequence[str], random: np.random.Generator) -> Iterator[Take]:
     for number, text in enumerate(texts):
         name = TURNS[int(random.integers(len(TURNS)))]
-        yield Take(f"phrase-{number:05}-{name}", "phrase", "train", name, text)
+        yield Take(f"phrase-{number:05}-{name}", "phrase", name, text)

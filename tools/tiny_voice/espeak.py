@@ -8,7 +8,7 @@ import ctypes
 import ctypes.util
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,6 @@ class EspeakError(Exception):
 
 
 Samples = npt.NDArray[np.float32]
-
-
-class Speech(NamedTuple):
-    """What espeak-ng said."""
-
-    samples: Samples
 
 
 def split_phones(word: str) -> list[str]:
@@ -93,7 +87,7 @@ class Espeak:
         self._callback = _CALLBACK(self._receive)  # the library keeps no reference
         self._library.espeak_SetSynthCallback(self._callback)
 
-    def speak(self, phones: str, variant: str = "", **parameters: int) -> Speech:
+    def speak(self, phones: str, variant: str = "", **parameters: int) -> Samples:
         """Speak phones with a variant of the Amharic voice.
 
         Args:
@@ -110,7 +104,7 @@ class Espeak:
         text = write_phonemes(phones).encode() + b"\0"
         if self._library.espeak_Synth(text, len(text), 0, 1, 0, UTF8 | PHONES, None, None):
             raise EspeakError(f"espeak-ng could not speak {phones[:60]!r}.")
-        return Speech(np.concatenate(self._samples) if self._samples else np.zeros(0, np.float32))
+        return np.concatenate(self._samples) if self._samples else np.zeros(0, np.float32)
 
     def _receive(self, wave: Any, count: int, _: object) -> int:  # noqa: ANN401  # a pointer
         if wave and count:

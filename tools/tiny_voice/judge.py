@@ -20,6 +20,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from benchmarks.record import table as markdown
 from tools.tiny_voice.corpus import MARK, read_sentences
 from tools.tiny_voice.kit.clips import trimmed
 from tools.tiny_voice.pitch import PitchTrack, track_pitch
@@ -34,7 +35,7 @@ from utils.evaluation.voice_scores import PhoneJudge, speaker_encoder
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import FRAME_SAMPLES, OUTPUT_RATE, RATE
-from utils.speech.synthesizer import Caches, open_voice
+from utils.speech.synthesizer import Caches, Synthesizer, open_voice
 from utils.studio import projects, sample_project
 from utils.xtts.language_packs import pack_for
 from utils.xtts.model import read_config
@@ -87,12 +88,11 @@ class Heard:
         return float(np.median(voiced)) if voiced.size else float("nan")
 
 
-def speak(folder: Path, work: Path, versions: int, texts: Sequence[str], references: Mapping[str, Path]) -> list[Heard]:
+def speak(voice: Synthesizer, versions: int, texts: Sequence[str], references: Mapping[str, Path]) -> list[Heard]:
     """Let speakers, each by a reference, speak the texts in turn with a voice.
 
     Of several versions of a sentence, the program chooses one by its own checks.
     """
-    voice = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
     said: list[Heard] = []
     for name, own in in_turn(texts, list(references)):
         config = SpeechConfig(reference=str(references[name]), tries=1, candidates=versions, batch_size=BATCH)
@@ -110,19 +110,21 @@ class Judges:
     Args:
         folder: The voice that is judged.
         recogniser: Weights of the phone recogniser.
-        references: Clip of each speaker.
     """
 
-    def __init__(self, folder: Path, recogniser: Path, references: Mapping[str, Path]) -> None:
+    def __init__(self, folder: Path, recogniser: Path) -> None:
         self.phones, self.encoder = PhoneJudge(recogniser), speaker_encoder()
         self.consonants: Any = importlib.import_module("hama").ASRModel() if importlib.util.find_spec("hama") else None
         self.frame_rate = read_config(folder).model_args.output_sample_rate / FRAME_SAMPLES
         self.naturalness: Any = None
         if importlib.util.find_spec("distillmos"):
             self.naturalness = importlib.import_module("distillmos").ConvTransformerSQAModel().eval()
-        self.voices = {
-            name: self.encoder(audio.load(path, OUTPUT_RATE)) for name, path in references.items() if self.encoder
-        }
+        self.voices: dict[str, Any] = {}
+
+    def meet(self, references: Mapping[str, Path]) -> None:
+        """Hear a clip of each speaker."""
+        if self.encoder:
+            self.voices |= {name: self.encoder(audio.load(path, OUTPUT_RATE)) for name, path in references.items()}
 
     def consonant_error(self, said: Sequence[Heard]) -> float | None:
         """Return the share of consonants of which another kind is heard; None without hama."""
@@ -171,10 +173,12 @@ def judge(
     make_folder(work)
     texts = evenly_spaced(read_sentences()["eval"], sentences)
     references = {name: _reference(work, BY_NAME[name]) for name in speakers}
-    judges = Judges(folder, recogniser, references)
+    judges = Judges(folder, recogniser)
+    judges.meet(references)
     real = rendered(texts, speakers)
     marked = [word[:2] + MARK + word[2:] for word in PAIRS]
-    said, words, long = (speak(folder, work, versions, each, references) for each in (texts, PAIRS, marked))
+    voice = open_voice(folder, "auto", "auto", caches=Caches(work / "voices"))
+    said, words, long = (speak(voice, versions, each, references) for each in (texts, PAIRS, marked))
     real_words, real_long = (rendered(each, speakers) for each in (PAIRS, marked))
     return {
         "espeak": judges.figures(real, real) | longer(real_words, real_long),
@@ -200,7 +204,8 @@ def judge_fine_tunings(
     folder: Path, work: Path, sentences: int, versions: int, recogniser: Path
 ) -> dict[str, dict[str, Figures]]:
     """Fine-tune the voice on each held-out speaker as the demo does, and measure unseen sentences before and after."""
-    texts = evenly_spaced(read_sentences()["eval"], sentences)
+    texts, caches = evenly_spaced(read_sentences()["eval"], sentences), Caches(work / "voices")
+    untrained, judges = open_voice(folder, "auto", "auto", caches=caches), Judges(folder, recogniser)
     found: dict[str, dict[str, Figures]] = {}
     for speaker in HELD_OUT:
         output = work / "fine-tuned"
@@ -211,21 +216,25 @@ def judge_fine_tunings(
         config = demo.settings(demo.PRESET, project).model_copy(update={"custom_model": str(folder.resolve())})
         demo.prepare_and_train(project, config)
         references = {speaker.name: demo.reference_clip(project)}
-        judges, real = Judges(folder, recogniser, references), rendered(texts, [speaker.name])
+        judges.meet(references)
+        real = rendered(texts, [speaker.name])
         found[speaker.name] = {
-            name: judges.figures(speak(each, work, versions, texts, references), real)
-            for name, each in (("before", folder), ("after", project.ready))
+            name: judges.figures(speak(voice, versions, texts, references), real)
+            for name, voice in (
+                ("before", untrained),
+                ("after", open_voice(project.ready, "auto", "auto", caches=caches)),
+            )
         }
     return found
 
 
 def table(found: Mapping[str, Figures], title: str) -> str:
     """Write figures down, one column for each system."""
-    rows = [[title, *found], ["---"] * (len(found) + 1)]
+    rows = []
     for name in dict.fromkeys(itertools.chain.from_iterable(found.values())):
         values = [figures.get(name) for figures in found.values()]
         rows.append([name.replace("_", " "), *("" if value is None else f"{value:.3g}" for value in values)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return markdown([title, *found], rows)
 
 
 def in_turn(texts: Sequence[str], speakers: Sequence[str]) -> Iterator[tuple[str, Sequence[str]]]:

@@ -94,4 +94,4 @@ def say(text: str, speaker: Speaker) -> Samples:
     pack = pack_for(AMHARIC.code)
     phones, pace = pack.phonemize(pack.normalize(text)), round(speaker.pace / speaker.warp)
     speech = _espeak().speak(phones, speaker.variant, pitch=speaker.pitch, pace=pace, range=speaker.range)
-    return resample(speech.samples, round(RATE * speaker.warp), RATE) if speaker.warp != 1 else speech.samples
+    return resample(speech, round(RATE * speaker.warp), RATE) if speaker.warp != 1 else speech

@@ -10,7 +10,6 @@ visitor chose (``page.show_errors``); every thread and every step of a generator
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from enum import Enum
 from typing import Any, Literal
 
 from utils.config import Config
@@ -110,7 +109,7 @@ def field_area(config: type[Config]) -> str:
     return config.__name__.removesuffix("Config").removesuffix("Settings").lower()
 
 
-def describe(thing: Fields | Enum | BaseException) -> str:
+def describe(thing: Fields | BaseException) -> str:
     """Return what happened as a sentence, without the cure of an error."""
     return wording.describe(thing, LANGUAGE.get())
 

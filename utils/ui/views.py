@@ -111,9 +111,9 @@ def button(action: str, label: str, style: str = "", aria_label: str = "", key: 
     return html("views.html", "button", attributes(data_act=action, aria_label=aria_label, **named), style, label, key)
 
 
-def buttons(area: str, actions: Iterable[str], **data: object) -> str:
+def buttons(area: str, actions: Iterable[str]) -> str:
     """Return a button for each action; the id of its label is ``AREA.ACTION``."""
-    return "".join(button(action, t(f"{area}.{action}"), "", "", "", **data) for action in actions)
+    return "".join(button(action, t(f"{area}.{action}"), "", "", "") for action in actions)
 
 
 def delete_button(label: str, **data: object) -> str:

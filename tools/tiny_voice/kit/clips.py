@@ -106,7 +106,7 @@ def speak(take: Take, espeak: Espeak) -> Sound:
     """Return a take as espeak-ng says it, between silence, with a whole number of codes."""
     random = np.random.default_rng(int.from_bytes(hashlib.blake2b(take.name.encode(), digest_size=8).digest()))
     pace = round(take.pace / take.warp)
-    spoken = espeak.speak(take.phones, take.variant, pitch=take.pitch, pace=pace, range=take.range).samples
+    spoken = espeak.speak(take.phones, take.variant, pitch=take.pitch, pace=pace, range=take.range)
     sound = trimmed(_slower(spoken, take.warp))
     before, after = (round(random.uniform(0, PADDING) * RATE) for _ in range(2))
     size = before + len(sound) + after

@@ -75,6 +75,11 @@ def feature_loss(real: Sequence[Judgement], made: Sequence[Judgement]) -> Tensor
     return torch.stack(losses).mean()
 
 
+def spectrum(sound: Tensor, size: int) -> Tensor:
+    window = torch.hann_window(size, device=sound.device)
+    return torch.stft(sound, size, size // 4, window=window, return_complex=True)
+
+
 def _fold(sound: Tensor, period: int) -> Tensor:
     """Return sound with one period in each row, of shape (sounds, 1, rows, period)."""
     missing = -sound.shape[1] % period
@@ -83,6 +88,4 @@ def _fold(sound: Tensor, period: int) -> Tensor:
 
 def _spectrum(sound: Tensor, size: int) -> Tensor:
     """Return magnitudes, of shape (sounds, 1, frames, frequencies)."""
-    window = torch.hann_window(size, device=sound.device)
-    spectrum = torch.stft(sound, size, size // 4, window=window, return_complex=True)
-    return torch.view_as_real(spectrum).square().sum(-1).add(1e-8).sqrt().mT[:, None]
+    return torch.view_as_real(spectrum(sound, size)).square().sum(-1).add(1e-8).sqrt().mT[:, None]

@@ -17,7 +17,13 @@ from torch.nn.utils.parametrizations import weight_norm
 from tools.tiny_voice.grid import CODE
 from tools.tiny_voice.kit.clips import FULL, Clips
 from tools.tiny_voice.kit.clock import Figures, Training, autocast
-from tools.tiny_voice.kit.discriminators import Discriminators, adversarial_loss, discriminator_loss, feature_loss
+from tools.tiny_voice.kit.discriminators import (
+    Discriminators,
+    adversarial_loss,
+    discriminator_loss,
+    feature_loss,
+    spectrum,
+)
 
 CHANNELS = 512, 128, 64, 32, 16  # the first stages are cheap: they have few frames
 UPSAMPLINGS = (8, 16), (8, 16), (2, 4), (2, 4)  # factor and kernel
@@ -178,7 +184,7 @@ def train(lesson: Lesson, work: Path, path: Path, seconds: float, every: float) 
 def regression_loss(made: Tensor, wanted: Tensor) -> Tensor:
     """Compare waves, complex spectra and magnitudes."""
     wave = (made - wanted).abs().mean() / wanted.abs().mean().clamp(min=FLOOR)
-    pairs = [(_spectrum(made, size), _spectrum(wanted, size)) for size in SPECTRA]
+    pairs = [(spectrum(made, size), spectrum(wanted, size)) for size in SPECTRA]
     magnitudes = torch.stack([_magnitude_loss(*pair) for pair in pairs]).mean()
     distances = torch.stack([_complex_loss(*pair) for pair in pairs]).mean()
     return WAVE * wave + MAGNITUDES * magnitudes + COMPLEX * distances
@@ -200,11 +206,6 @@ def _complex_loss(made: Tensor, wanted: Tensor) -> Tensor:
 def _absolute(spectrum: Tensor) -> Tensor:
     power: Tensor = spectrum.real.square() + spectrum.imag.square() + FLOOR**2
     return power.sqrt()
-
-
-def _spectrum(sound: Tensor, size: int) -> Tensor:
-    window = torch.hann_window(size, device=sound.device)
-    return torch.stft(sound, size, size // 4, window=window, return_complex=True)
 
 
 def _inner(sound: Tensor) -> Tensor:
