@@ -13,16 +13,20 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
-from utils.evaluation.metrics import mel_cepstral_distance
 from utils.evaluation.sentences import built_in_sentences
+from utils.media.audio import Samples
+from utils.media.rates import OUTPUT_RATE
 from utils.speech.decoder import Decoder
 from utils.speech.types import Sentence, Voice
 from utils.speech.vocoder import Vocoder
 from utils.studio.loading import chosen_voice
 
+WINDOW, STEP, BANDS = 1024, 256, 80  # of the log-mel, in samples and bands
+QUIET = 1e-3  # of the loudest band: 60 dB below it counts as silence
 ENOUGH = 0.97  # share of codes on which a cheaper precision has to agree
 
 Spoken = Sequence[tuple[Sentence, Tensor]]  # sentences and their codes
@@ -53,15 +57,39 @@ def agreement(exact: Decoder, cheap: Decoder, spoken: Spoken, prompt: Tensor) ->
 def sound_distance(
     exact: tuple[Decoder, Vocoder], cheap: tuple[Decoder, Vocoder], spoken: Spoken, voice: Voice
 ) -> float:
-    """Return the mean mel-cepstral distance in dB between the audio that two precisions make of the same codes."""
-    distances = []
+    """Return the mean distance in dB between the audio that two precisions make of the same codes."""
+    total, samples = 0.0, 0
     for sentence, codes in spoken:
-        sounds = [
+        sound, other = (
             vocoder.sound(decoder.score(sentence, voice.prompt, codes)[1][: len(codes)], voice.embedding)
             for decoder, vocoder in (exact, cheap)
-        ]
-        distances.append(mel_cepstral_distance(*sounds) or 0.0)
-    return sum(distances) / max(len(distances), 1)
+        )
+        total += distance(sound, other) * sound.size
+        samples += sound.size
+    return total / max(samples, 1)
+
+
+def distance(first: Samples, second: Samples) -> float:
+    """Return the mean distance of two sounds of the same length in dB, over time and mel bands.
+
+    Anything 60 dB below the loudest band of the first sound counts as silence.
+    """
+    if not len(first):
+        return 0.0
+    mels = _mel(first), _mel(second)
+    floor = max(float(mels[0].max()) * QUIET, torch.finfo(torch.float32).tiny)
+    levels = [20 * mel.clamp(min=floor).log10() for mel in mels]
+    return float((levels[0] - levels[1]).abs().mean())
+
+
+def _mel(sound: Samples) -> Tensor:
+    from torchaudio.functional import melscale_fbanks
+
+    samples = torch.from_numpy(sound).float()
+    samples = functional.pad(samples, (0, max(0, WINDOW - len(samples))))
+    spectrum = torch.stft(samples, WINDOW, STEP, window=torch.hann_window(WINDOW), return_complex=True).abs()
+    bands: Tensor = melscale_fbanks(WINDOW // 2 + 1, 0.0, OUTPUT_RATE / 2, BANDS, OUTPUT_RATE, norm="slaney")
+    return bands.T @ spectrum
 
 
 def main(words: Sequence[str] | None = None) -> int:

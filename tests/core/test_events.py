@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -148,3 +149,12 @@ def test_a_watcher_of_a_log_of_a_gigabyte_stays_small(path: Path) -> None:
     words = [sys.executable, "-c", WATCHER, str(path)]
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True)
     assert int(run.stdout) < 40
+
+
+def test_a_large_limit_takes_no_more_memory_than_the_file_needs(path: Path) -> None:
+    with EventLog(path) as log:
+        log.emit("progress", step=1)
+    tracemalloc.start()
+    assert len(read_events(path, 0, 1 << 30).events) == 1
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()

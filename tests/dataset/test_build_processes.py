@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.dataset.building import SETTINGS, built, die_on_talk1, recordings
-from utils.core.facts import Progress
+from utils.config import DatasetConfig
+from utils.core.facts import Progress, Stop, StopRequested
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.store import Store
 from utils.studio.paths import Project
@@ -51,3 +52,18 @@ def test_a_worker_that_dies_loses_only_its_recording(
     (problem,) = report.bad
     assert (report.prepared.added, problem.path.name) == (2, "talk1.wav")
     assert "crashed" in str(problem.reason)
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, PROCESSES], ids=["serial", "processes"])
+def test_a_stopped_build_continues(project: Project, tmp_path: Path, settings: DatasetConfig) -> None:
+    scan = recordings(tmp_path / "in", 4)
+
+    def stop_after_the_first() -> Stop:
+        return Stop.SAVE if Store(project.dataset).read().recordings else Stop.NO
+
+    with pytest.raises(StopRequested):
+        built(scan, project, settings, should_stop=stop_after_the_first)
+    finished = len(Store(project.dataset).read().recordings)
+    assert 0 < finished < 4
+    report = built(scan, project, settings)
+    assert (report.prepared.added, report.prepared.known) == (4 - finished, finished)

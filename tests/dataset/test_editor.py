@@ -2,6 +2,7 @@
 
 import dataclasses
 import shutil
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,12 +10,13 @@ import numpy as np
 import pytest
 
 from tests.dataset.building import built, clip, recordings
+from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
 from utils.dataset import editor, metadata
 from utils.dataset.clip import Clip
 from utils.dataset.errors import DatasetError, EditError
 from utils.dataset.metadata import check, list_files, read_list
-from utils.dataset.store import Store, load_dataset
+from utils.dataset.store import PAGE_SIZE, Store, View, load_dataset
 from utils.media import audio
 from utils.studio.paths import Project
 
@@ -182,3 +184,22 @@ def test_a_run_keeps_the_clips_that_it_started_with(tmp_path: Path) -> None:
     assert metadata.fingerprint(metadata.read_clips(config, project.dataset).clips) != metadata.fingerprint(
         before.clips
     )
+
+
+@pytest.mark.slow
+@pytest.mark.alone
+def test_a_clip_of_fifty_thousand_is_edited_and_shown_in_50_ms(tmp_path: Path) -> None:
+    clips, durations = many_clips(tmp_path, 50_000), []
+    for number in range(20):
+        name = clips[number * 97].id
+        began = time.perf_counter()
+        edit = editor.approve if number % 2 else lambda folder, names: editor.set_text(folder, names[0], "ደህና ነኝ")
+        edit(tmp_path, [name])
+        store = Store(tmp_path)
+        page, shown = store.page(View(), 1 + number), store.find([name])[name]
+        counts = store.reasons(), store.totals()
+        following, last = store.following(shown), editor.last_edit(tmp_path)
+        durations.append(time.perf_counter() - began)
+        assert len(page.clips) == PAGE_SIZE
+        assert all((*counts, following, last))
+    assert sorted(durations)[len(durations) // 2] < 0.05, durations

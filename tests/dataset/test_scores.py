@@ -9,6 +9,7 @@ from utils.config import DatasetConfig
 from utils.dataset.clip import Clip
 from utils.dataset.filters import judge
 from utils.media.audio import Samples
+from utils.media.loudness import loudness
 from utils.recognition.levels import ClipScores, measure, signal_to_noise
 from utils.recognition.spans import Span
 
@@ -66,3 +67,11 @@ def test_the_first_rule_that_applies_gives_the_reason(
 ) -> None:
     clip = dataclasses.replace(GOOD, scores=dataclasses.replace(SCORES, **scores), **changes)  # type: ignore[arg-type]
     assert judge(clip, DatasetConfig()) == reason
+
+
+def test_loudness_is_that_of_bs_1770() -> None:
+    tone = np.sin(np.arange(5 * 48_000, dtype=np.float64) * 2 * np.pi * 997 / 48_000).astype(np.float32)
+    assert loudness(tone, 48_000) == pytest.approx(-3.01, abs=0.05)  # the reference tone of the standard, one channel
+    assert loudness(tone * np.float32(0.1), 48_000) == pytest.approx(-23.01, abs=0.05)
+    assert loudness(np.zeros(RATE, np.float32), RATE) is None
+    assert loudness(np.ones(100, np.float32), RATE) is None

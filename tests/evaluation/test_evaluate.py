@@ -12,10 +12,11 @@ from tests.dataset.recordings import babble
 from tests.evaluation.fake_models import FakeModel, FakeRecogniser, candidate
 from utils.__main__ import main
 from utils.config import SpeechConfig
+from utils.core.errors import DataError
 from utils.core.facts import Fact, Progress, Stop, StopRequested
 from utils.evaluation.evaluate import Candidate, evaluate
 from utils.evaluation.facts import ReportNote
-from utils.evaluation.report import JSON, EvaluationReport, load, summary, text
+from utils.evaluation.report import JSON, EvaluationReport, badness, load, summary, text
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
 from utils.recognition.facts import RecogniserError
@@ -242,3 +243,11 @@ def test_wrong_arguments_are_refused(
 ) -> None:
     assert command(tmp_path, *words) == 1
     assert key in capsys.readouterr().err
+
+
+def test_a_report_is_read_back(two: EvaluationReport, tmp_path: Path) -> None:
+    assert load(two.folder) == two
+    assert [badness(result) for result in two.utterances] == sorted(map(badness, two.utterances), reverse=True)
+    (tmp_path / JSON).write_text("{}", encoding="utf-8")
+    with pytest.raises(DataError, match=JSON):
+        load(tmp_path)

@@ -1,6 +1,7 @@
 """Which requests another web site has sent, and whose forwarded headers are believed."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.datastructures import Headers
@@ -123,3 +124,25 @@ def test_a_trusted_proxy_names_host_scheme_and_client() -> None:
 def test_a_proxy_is_named_by_an_address() -> None:
     with pytest.raises(ConfigError, match="network such as"):
         trusted_networks(["proxy.example"])
+
+
+@pytest.mark.parametrize(
+    "headers", [{"host": "abc.gradio.live"}, {"host": HERE, "x_forwarded_host": "abc.gradio.live"}]
+)
+def test_visitors_of_the_tunnel_are_at_its_public_address(headers: dict[str, Any]) -> None:
+    site = Site(local=True)
+    assert foreign(site, scope(host="abc.gradio.live")) == "host"
+    site.tunnel = urlsplit(TUNNEL)
+    resolved = site.resolve(scope(x_forwarded_proto="http", x_forwarded_for="1.2.3.4", **headers))
+    assert Headers(scope=resolved).items() == [("host", "abc.gradio.live")]
+    assert (resolved["scheme"], resolved["client"][0]) == ("https", "127.0.0.1")
+    assert foreign(site, scope(origin=TUNNEL, method="POST", **headers)) == ""
+    assert foreign(site, scope(origin="http://localhost:9", method="POST", **headers)) == "origin"
+
+
+@pytest.mark.parametrize(
+    "headers", [{"host": "other.gradio.live"}, {"host": HERE, "x_forwarded_host": "a.gradio.live"}]
+)
+def test_the_tunnel_has_one_host(headers: dict[str, Any]) -> None:
+    site = Site(local=True, tunnel=urlsplit(TUNNEL))
+    assert foreign(site, scope(origin=f"https://{[*headers.values()][-1]}", **headers)) in {"host", "origin"}

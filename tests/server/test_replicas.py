@@ -1,10 +1,13 @@
 """Two replicas behind nginx, and under Ray Serve: one is killed under load, and only what it was speaking is lost."""
 
 import contextlib
+import importlib.util
 import logging
+import os
 import shutil
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +16,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2 as httpx
+import psutil
 import pytest
 
 from benchmarks.serving import NEAR, difference
@@ -26,6 +30,7 @@ ACTIVE = 2  # requests that a replica speaks at a time
 WORDS = ("--model", "tiny", "--device", "cpu", "--active", str(ACTIVE))
 SKIPPED_SECONDS = 3  # after a failure, in the recipes
 PATIENCE = 600.0  # seconds; starting Ray imports torch in three processes
+RAY = {"RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "100"}  # 5 s are too short on a machine with other work
 
 logger = logging.getLogger(__name__)  # figures: pytest --log-cli-level=INFO
 pytestmark = [pytest.mark.long, pytest.mark.timeout(1800)]
@@ -149,3 +154,47 @@ def test_a_replica_behind_nginx_is_killed_and_only_what_it_was_speaking_is_lost(
             again.wait_until(status="ok")
             time.sleep(SKIPPED_SECONDS)
             assert {each.replicas[-1] for each in assert_complete(http)} == set(addresses)
+
+
+def replica_processes(parent: psutil.Process) -> list[psutil.Process]:
+    return [process for process in parent.children(recursive=True) if "ServeReplica" in " ".join(process.cmdline())]
+
+
+@contextlib.contextmanager
+def ray_serve(folder: Path) -> Iterator[tuple[httpx.Client, psutil.Process]]:
+    """Run the recipe with two replicas."""
+    port, output = free_port(), folder / "output.txt"
+    words = (*WORDS, "--min-replicas", "2", "--port", str(port))
+    with output.open("w") as file:
+        command = [sys.executable, str(RECIPES / "ray_serve.py"), *words]
+        process = subprocess.Popen(command, env=os.environ | RAY, stdout=file, stderr=subprocess.STDOUT)
+    parent = psutil.Process(process.pid)
+    try:
+        wait_for(lambda: "served at" in output.read_text() or process.poll() is not None)
+        assert process.poll() is None, output.read_text()
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE, trust_env=False) as http:
+            yield http, parent
+    finally:
+        children = parent.children(recursive=True) if parent.is_running() else []
+        process.terminate()
+        psutil.wait_procs([parent, *children], 30)
+        for child in filter(psutil.Process.is_running, children):
+            child.kill()
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("ray"), reason='needs Ray: pip install "ray[serve]"')
+def test_a_replica_of_ray_serve_is_killed_and_only_what_it_was_speaking_is_lost(tmp_path: Path) -> None:
+    with ray_serve(tmp_path) as (http, parent):
+        answers = [Answer(seed) for seed in range(REQUESTS)]
+        victim, _ = replica_processes(parent)
+
+        def kill() -> None:
+            wait_for(lambda: sum(answer.is_being_spoken for answer in answers) > ACTIVE)  # so both are speaking
+            victim.kill()
+
+        ask_at_once(http, answers, kill)
+        complete, _ = divide(answers)
+        assert_equal_to_single_requests(http, complete)
+
+        wait_for(lambda: len(replica_processes(parent)) == 2)  # Ray has started another one
+        assert_complete(http)

@@ -152,11 +152,10 @@ class Subject:
         if self.read_clips() != self.clips:
             raise Lost("the clips are not what was written")
 
-    def check_resume(self, last: int | None = None) -> None:
-        """Resume the run, and check that it continues after ``last``, by default the update of its resume state."""
-        if last is None:
-            newest = folders.newest_complete(self.training.folder / checkpoints.RESUME_FOLDER, checkpoints.RESUME_STATE)
-            last = int(folders.read_manifest(newest, checkpoints.RESUME_STATE)["update"]) if newest else 0
+    def check_resume(self) -> None:
+        """Resume the run, and check that it continues after the update of its resume state."""
+        newest = folders.newest_complete(self.training.folder / checkpoints.RESUME_FOLDER, checkpoints.RESUME_STATE)
+        last = int(folders.read_manifest(newest, checkpoints.RESUME_STATE)["update"]) if newest else 0
         before = len(self.events("train"))
         self.work()
         steps = self.steps("train")[before:]

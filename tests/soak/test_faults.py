@@ -44,6 +44,16 @@ def training_killed(subject: Subject, rng: random.Random) -> None:
     subject.kill()
 
 
+def training_killed_early(subject: Subject, rng: random.Random) -> None:
+    """Kill the training while it starts or resumes, before its first update."""
+    subject.kill()
+    count = len(subject.events("started"))
+    runs.resume(subject.training)
+    subject.wait_until(lambda: len(subject.events("started")) > count, "it does not start")
+    time.sleep(rng.uniform(0, 3))
+    subject.kill()
+
+
 def training_asked_to_stop(subject: Subject, rng: random.Random) -> None:
     """Send the signal that a system sends at its shutdown; the run saves first."""
     time.sleep(rng.uniform(0, 1))
@@ -94,7 +104,7 @@ def _expect_message(subject: Subject, before: int) -> None:
 
 def complaints(run: Run) -> int:
     """Count how often a run has named the disk, in its log or in an event of its end."""
-    errors = (event.get("error") for event in iter_events(run.events))
+    errors = (event.get("error") for event in iter_events(run.events) if event["kind"] == "ended")
     ends = (explain(error_from_json(error)) for error in errors if isinstance(error, dict))
     text = "\n".join([run.log.read_text(encoding="utf-8", errors="replace"), *ends])
     return sum(text.count(reason) for reason in DISK_REASONS)
@@ -118,6 +128,7 @@ def clock_jumped(subject: Subject, rng: random.Random) -> None:
 
 FAULTS: tuple[Fault, ...] = (
     training_killed,
+    training_killed_early,
     training_asked_to_stop,
     disk_full,
     file_size_limited,

@@ -23,7 +23,7 @@ from utils.core.folders import hash_file
 from utils.core.paths import ROOT, TINY_MODEL
 from utils.dataset.store import load_dataset
 from utils.studio import runs, uploads
-from utils.studio.paths import Project, is_project
+from utils.studio.paths import Project
 from utils.xtts.files import verify_folder
 
 KILLS, SEED = int(os.environ.get("SOAK_KILLS", "1")), os.environ.get("SOAK_SEED", "7")
@@ -102,15 +102,6 @@ def time_of(*words: object) -> float:
     output = command.communicate()[0]
     assert command.returncode == 0, output
     return time.monotonic() - began
-
-
-def project_of(output: Path) -> Project:
-    return Project(output) if is_project(output) else Project(output / "default")
-
-
-def contents(project: Project) -> list[tuple[object, ...]]:
-    clips = load_dataset(project.dataset).clips.values()
-    return sorted((clip.id, clip.text, clip.content, clip.status) for clip in clips)
 
 
 def test_the_page_comes_back_with_everything(tmp_path: Path, chance: random.Random) -> None:

@@ -216,3 +216,27 @@ def test_a_storm_of_requests_and_cancels_loses_none_and_leaves_nothing(session: 
     assert threading.active_count() == threads
     assert session.loaded is not None
     assert session.loaded.synthesizer.decoder.batch.rows == []
+
+
+def test_free_rows_go_to_the_request_that_has_the_fewest(decoder: Decoder) -> None:
+    with closing(decoder.request(prompt(), SAMPLED)) as first, closing(decoder.request(prompt(), SAMPLED)) as second:
+        for request in (first, second):
+            made = [request.add(sentence(limit=40)) for _ in range(2 * MAX_ROWS)]
+        second.wait(lambda: bool(made[0].codes))
+        counts = [sum(row.request is request for row in decoder.batch.rows) for request in (first, second)]
+        assert counts == [MAX_ROWS // 2] * 2
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "cancelled"])
+def test_rows_of_a_cancelled_request_are_free_after_one_step(decoder: Decoder, is_closed: bool) -> None:
+    with closing(decoder.request(prompt(), SAMPLED)) as request:
+        made = [request.add(sentence(limit=400)) for _ in range(4)]
+        request.wait(lambda: len(made[0].codes) == 3)
+        if is_closed:
+            request.close()
+        else:
+            decoder.on_step = fail
+            with pytest.raises(ZeroDivisionError):
+                request.wait(lambda: made[0].finished)
+        assert decoder.batch.rows == []
+        assert len(made[0].codes) <= 4

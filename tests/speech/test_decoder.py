@@ -169,3 +169,27 @@ def test_a_limit_beyond_the_model_is_the_models() -> None:
     generation = generate_alone(Decoder(short), sentence(limit=10_000))
     assert len(generation.codes) == short.max_gen_mel_tokens
     assert not generation.ended
+
+
+def test_the_number_of_graphs_is_limited(gpt: Any, decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    graphed = Decoder(gpt)
+    graphed.uses_graphs = True
+    monkeypatch.setattr(steps, "MAX_GRAPHS", 2)
+    monkeypatch.setattr(steps, "capture", recorder := TapeRecorder())
+    for top_k in (50, 100, 200, 50):  # each a multiple of 64
+        config = SpeechConfig(top_k=top_k)
+        assert generate_alone(graphed, config=config).codes == generate_alone(decoder, config=config).codes
+    assert recorder.captures == 4
+    assert len(recorder.tapes) == 2
+
+
+@pytest.mark.parametrize(
+    ("precision", "near"), [("fp32", 1e-4), ("int8", 0.5), pytest.param("bf16", 0.1, marks=needs_bf16)]
+)
+def test_the_scores_of_given_codes_are_those_of_coqui(gpt: Any, precision: Any, near: float) -> None:
+    codes = [3, 141, 59, 26, 535, 897]
+    scores, _ = Decoder(gpt, precision).score(sentence(), prompt(), torch.tensor(codes))
+    with torch.no_grad():
+        wanted = gpt.mel_head(second_pass(gpt, TEXTS[0], [*codes, 7]))
+    torch.testing.assert_close(scores, wanted, atol=near, rtol=0)
+    assert scores.std() > 1  # the tolerances are small beside it

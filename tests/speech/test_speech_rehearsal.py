@@ -14,7 +14,10 @@ from utils.config import SpeechConfig
 from utils.speech import steps
 from utils.speech.decoder import Decoder
 from utils.speech.network import DecoderNetwork
+from utils.speech.sampling import choose
+from utils.speech.steps import DecodingStep, Shape
 from utils.speech.vocoder import Vocoder
+from utils.xtts.device import Arrival, Lane
 
 pytestmark = pytest.mark.slow
 
@@ -142,3 +145,68 @@ def test_all_graphs_are_captured_when_a_model_is_loaded(recorder: Recorder) -> N
     speaker.generate(sentences(limit=60), prompt(), SpeechConfig(top_k=20, batch_size=16))
     assert speaker.batch._step.graphs == known
     assert {shape.rows for shape in known} == {1, 2, 4, 8, 16}
+
+
+def test_numbers_copied_from_memory_that_is_not_pinned_are_found(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "to_device", lambda part, device: part.to(device, non_blocking=True))
+    assert waits_of(recorder, 5)["steps.DecodingStep.add: copy of unpinned memory to the device"] == 4
+
+
+def without_waiting(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Arrival, "wait", lambda arrival: arrival.part)
+
+
+def with_graphs_of_an_older_cache(patch: pytest.MonkeyPatch) -> None:
+    newest = property(lambda step: step.cache.layers[0], lambda _step, _value: None)
+    patch.setattr(DecodingStep, "captured", newest, raising=False)
+
+
+def with_graphs_of_one_row(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(steps, "Shape", lambda _rows, *others, **named: Shape(1, *others, **named))
+
+
+def with_random_numbers_of_the_device(patch: pytest.MonkeyPatch) -> None:
+    def choose_by_chance(scores: torch.Tensor, numbers: torch.Tensor, *others: Any) -> Any:
+        return choose(scores, torch.rand(len(numbers), device=scores.device), *others)
+
+    patch.setattr(steps, "choose", choose_by_chance)
+
+
+def with_a_trim_during_the_capture(patch: pytest.MonkeyPatch) -> None:
+    def choose_and_trim(*given: Any) -> Any:
+        torch.cuda.empty_cache()
+        return choose(*given)
+
+    patch.setattr(steps, "choose", choose_and_trim)
+
+
+def in_the_thread_of_the_caller(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Lane, "run", Lane._run)
+
+
+@pytest.mark.parametrize(
+    ("plant", "error"),
+    [
+        (without_waiting, "uses what another stream may still write"),
+        (with_graphs_of_an_older_cache, "memory that was freed"),
+        (with_graphs_of_one_row, "shorter"),
+        (with_random_numbers_of_the_device, "random numbers"),
+        (with_a_trim_during_the_capture, "freed during a capture"),
+        (in_the_thread_of_the_caller, "not done by the thread that owns the GPU"),
+    ],
+)
+def test_a_planted_fault_of_streams_and_graphs_is_found(
+    recorder: Recorder, plant: Any, error: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "COLUMNS", 64)  # so that the cache grows
+    monkeypatch.setattr(DecoderNetwork, "stop_graphs", lambda _network, problem: pytest.fail(problem))
+    plant(monkeypatch)
+    with pytest.raises((DeviceError, ValueError), match=error):
+        waits_of(recorder, 5, then=90)
+
+
+def test_given_codes_are_scored_on_the_device(recorder: Recorder) -> None:
+    scores, latents = decoder(recorder).score(sentences()[0], prompt(), torch.tensor([5, 6, 7]))
+    assert (scores.device.type, latents.device.type) == ("cuda", "cuda")

@@ -19,9 +19,9 @@ from utils.media.rates import OUTPUT_RATE
 from utils.speech import synthesizer as module
 from utils.speech.attempts import best_takes
 from utils.speech.facts import SentenceSpoken
-from utils.speech.guards import next_seed
+from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
-from utils.speech.synthesizer import Synthesizer, open_voice, speak
+from utils.speech.synthesizer import Synthesizer, max_codes, open_voice, speak
 from utils.speech.types import Generation, Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 
@@ -169,3 +169,7 @@ def test_a_sentence_is_generated_once_where_every_seed_gives_the_same() -> None:
     fake = FakeModel([5])
     (utterance,) = fake.speak(5, tries=3, candidates=2, top_k=1)
     assert (fake.seeds, utterance.tries) == ([5], 1)
+
+
+def test_a_sentence_may_take_longer_than_usual_but_has_a_limit() -> None:
+    assert 40 < max_codes(Sentence(TOKENIZED), SpeechLimits()) < 200

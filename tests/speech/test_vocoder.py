@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from benchmarks.precision import distance
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.core.paths import ROOT
-from utils.evaluation.metrics import mel_cepstral_distance
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE, RATE
 from utils.speech import vocoder as vocoder_module
@@ -100,7 +100,7 @@ def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
 @needs_bf16
 def test_bf16_sounds_the_same(decoder: Any, vocoder: Vocoder) -> None:
     sound, half = (each.sound(vectors(60), voice()) for each in (vocoder, Vocoder(decoder, "bf16")))
-    assert 0 < (mel_cepstral_distance(sound, half) or 0.0) < 0.3
+    assert 0 < distance(sound, half) < 0.3
 
 
 def test_numbers_too_large_for_fp16_are_computed_in_fp32_from_then_on(decoder: Any, vocoder: Vocoder) -> None:

@@ -11,7 +11,7 @@ from utils.config import DatasetConfig
 from utils.core.facts import Fact
 from utils.dataset.metadata import read_clips
 from utils.studio import runs, sample_project
-from utils.studio.learning_curve import CurvePoint, measure_curve, plot
+from utils.studio.learning_curve import CurvePoint, measure_curve, plot, trend
 
 LINE = [
     CurvePoint(minutes, seed, 80 / minutes, 3 - 0.2 * step)
@@ -51,3 +51,10 @@ def test_the_sample_is_measured_on_four_sizes(tmp_path: Path, monkeypatch: pytes
     assert len(told) == len(points)
     assert not list(project.root.glob(".curve-*"))
     plot(points).savefig(tmp_path / "curve.png")
+
+
+def test_results_that_scatter_are_less_sure() -> None:
+    line = trend(NOISY, "loss", 80)
+    assert line is not None
+    assert line.predicted == pytest.approx(2.2)
+    assert 0.2 < line.predicted_uncertainty < 1.0

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import json
+import shutil
 import zipfile
 from pathlib import Path
 
@@ -151,3 +152,22 @@ def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, t
         publish(ready, folder, PublishOptions(), "")
     assert (project.ready / "model.pth").is_file()
     assert (tmp_path / "a file").read_text() == (tmp_path / "full" / "README.md").read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_an_export_is_replaced_and_other_files_stay(ready: LoadedModel, tmp_path: Path) -> None:
+    publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
+    (tmp_path / "voice" / "mine.txt").write_text("mine")
+    publish(ready, tmp_path / "voice", PublishOptions(), "new")
+    assert {path.name for path in (tmp_path / "voice").iterdir()} == PUBLISHED_FILES | {"mine.txt"}
+    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
+
+
+@pytest.mark.slow
+def test_a_full_disk_is_refused_before_writing(
+    ready: LoadedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 10**6))
+    with pytest.raises(StorageError, match="1 MB are free"):
+        publish(ready, tmp_path / "voice", PublishOptions(), "")
+    assert list(tmp_path.iterdir()) == []

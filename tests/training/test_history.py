@@ -9,7 +9,7 @@ import pytest
 from utils.core.events import EventLog
 from utils.core.facts import LinesMissing, Optimization, Progress, to_json
 from utils.core.wording import describe
-from utils.studio.run_history import EventReader, HistoryCache, RunHistory
+from utils.studio.run_history import MAX_POINTS, EventReader, HistoryCache, RunHistory
 from utils.studio.run_state import State
 from utils.studio.runs import Run
 from utils.training.facts import MemoryPlan
@@ -121,3 +121,20 @@ def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> No
     shares = [cache.read(run).read for _ in range(4)]
     assert 0 < shares[0] < 1
     assert set(shares) == {shares[0]}
+
+
+@pytest.mark.alone
+def test_a_large_log_is_read_in_short_calls_and_its_curve_is_thinned(tmp_path: Path) -> None:
+    path, count = tmp_path / "events.jsonl", 200_000
+    write(path, *(train(step, step / count) for step in range(1, count + 1)))
+    reader = EventReader(path)
+    durations: list[float] = []
+    while not durations or reader.history.read < 1:
+        began = time.perf_counter()
+        reader.read(0.05)
+        durations.append(time.perf_counter() - began)
+    assert min(durations) < 0.3
+    assert reader.history.step > count - 1000
+    points = reader.history.points("loss_audio")
+    assert MAX_POINTS <= len(points) < 2 * MAX_POINTS
+    assert all(abs(value - step / count) < 1e-6 for step, value in points)

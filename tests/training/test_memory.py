@@ -21,6 +21,12 @@ from utils.training.probe import peak_memory, probe
 from utils.training.speedups.dropout import set_dropout
 from utils.training_optimizations import TrainingOptimizer
 
+
+def gpu_for(**settings: Any) -> Device:
+    """A GPU on which an update of the small model with these settings just fits."""
+    return Device("cuda", memory.estimate(TrainConfig(**settings), GPU, SMALL).needed, "", half=True)
+
+
 pytestmark = pytest.mark.slow
 
 GPU = Device.gpu(16)
@@ -133,3 +139,19 @@ def test_a_peak_between_two_samples_is_seen() -> None:
         np.frombuffer(block, np.uint8)[:] = 1
         block.close()
     assert peak[0] > before[0] + 2**27
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "grad_acumm", "fitting", "split_size", "split_grad_acumm"),
+    [
+        pytest.param("batch_size", 3, 5, 15, 15, 1, marks=pytest.mark.long),
+        ("batch_size", 3, 5, 7, 5, 3),
+        pytest.param("batch_tokens", 4000, 2, 2500, 2000, 4, marks=pytest.mark.long),
+    ],
+)
+def test_the_same_effective_batch_is_split(
+    name: str, size: int, grad_acumm: int, fitting: int, split_size: int, split_grad_acumm: int
+) -> None:
+    config = TrainConfig.parse({name: size, "grad_acumm": grad_acumm})
+    fitted, _ = memory.fit_batch(config, gpu_for(**{name: fitting, "grad_acumm": 2}), SMALL)
+    assert fitted == memory.changed(config, {name: split_size, "grad_acumm": split_grad_acumm})

@@ -11,7 +11,8 @@ import torch
 from tests.training.running import events, figures, resume, trained, weights
 from utils.config import TrainConfig
 from utils.core.errors import FileDamagedError
-from utils.core.storage import write_atomically
+from utils.core.storage import read_document, write_atomically
+from utils.studio import paths
 from utils.studio.runs import Run
 from utils.training import resume_state
 from utils.training.errors import NoCheckpointError, TrainingError
@@ -110,3 +111,17 @@ def test_a_base_model_whose_damaged_name_is_too_long_is_missing(run: Run) -> Non
     write_atomically(run.folder / BASE_FILE, json.dumps({"folder": "/" + "a" * 300, "fingerprint": ""}))
     with pytest.raises(TrainingError, match="is missing or has changed"):
         resumed(run)
+
+
+def test_a_base_model_that_was_replaced_is_found_among_the_models(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    note = run.folder / BASE_FILE
+    known = read_document(note)
+    base, kept = Path(known["folder"]), tmp_path / "models"
+    monkeypatch.setattr(paths, "MODELS", kept)
+    write_atomically(note, json.dumps({**known, "folder": str(tmp_path / "gone" / base.name)}))
+    with pytest.raises(TrainingError, match="is missing or has changed"):
+        resumed(run)
+    shutil.copytree(base, kept / base.name)
+    assert events(resumed(run), "train")[-1]["step"] == 8

@@ -12,7 +12,7 @@ from tests.training.made_clips import made_lengths
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.recognition.spans import Span
-from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan
+from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.data_loader import eval_groups
 from utils.training.references import Partners
@@ -121,3 +121,17 @@ def test_an_evaluation_hears_other_clips_of_its_own_list() -> None:
         assert all((LENGTHS.frames[group.references] >= group.frames).all() for group in groups)
     assert crops[0] == crops[1]
     assert {(clip, reference) for clip, reference, _ in crops[0]} == set(enumerate(partners.tolist()))
+
+
+@pytest.mark.parametrize(("batch_size", "grad_acumm", "processes"), [(16, 1, 1), (4, 4, 1), (8, 1, 2)])
+def test_references_do_not_depend_on_how_an_update_is_split(batch_size: int, grad_acumm: int, processes: int) -> None:
+    config = TrainConfig(reference="other_clip", batch_size=batch_size, grad_acumm=grad_acumm, seed=5)
+    plan = UpdatePlan.from_config(config, LENGTHS, processes, CLIPS)
+    assert len(plan) == len(plan_of("other_clip"))
+    for one, other in zip(epoch_of(plan), epoch_of(plan_of("other_clip")), strict=True):
+        assert all(np.array_equal(*part) for part in zip(vars(one).values(), vars(other).values(), strict=True))
+        spec = BatchSpec(batch_size, world=processes)
+        ranks = [dataclasses.replace(spec, rank=rank) for rank in range(processes)]
+        parts = [part for rank in ranks for part in split_batches(one, rank)]
+        split = {tuple(row) for part in parts for row in zip(part.clips, part.references, part.starts, strict=True)}
+        assert split == set(zip(one.clips, one.references, one.starts, strict=True))

@@ -1,10 +1,12 @@
 """The resume state: what goes in comes out bit for bit, and nothing that fails costs the old one."""
 
+import random
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -13,7 +15,7 @@ from torch import Tensor, nn
 from utils.core import folders
 from utils.core.errors import StorageError
 from utils.training import resume_state
-from utils.training.resume_state import Snapshot, capture_rng, load, save
+from utils.training.resume_state import Snapshot, capture_rng, load, restore_rng, save
 from utils.xtts import checkpoints
 from utils.xtts.tensors import read_tensors, write_tensors
 
@@ -131,3 +133,14 @@ def test_a_disk_that_fills_up_during_a_save_leaves_the_old_state(
     assert [path.name for path in small_disk.iterdir()] == ["resume"]
     save(small_disk / "resume", snapshot(update=5))
     assert load(small_disk / "resume").update == 5
+
+
+def test_random_numbers_continue_where_they_were(tmp_path: Path) -> None:
+    def draw() -> list[float]:
+        return [float(torch.rand(1)), float(np.random.rand()), random.random(), random.gauss(0, 1)]
+
+    draw()
+    save(tmp_path / "resume", snapshot(random=capture_rng()))
+    expected = draw()
+    restore_rng(load(tmp_path / "resume").random)
+    assert draw() == expected

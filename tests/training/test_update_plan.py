@@ -119,3 +119,16 @@ def test_a_clip_outside_the_limits_is_excluded_with_a_reason(
     usable_clips, reasons = usable(ClipLengths(*(np.array(column) for column in columns)), limits)
     assert usable_clips.tolist() == ([1] if reason else [0, 1])
     assert reasons == ({0: reason} if reason else {})
+
+
+def test_references_last_3_to_6_seconds_or_as_long_as_the_shortest_clip() -> None:
+    seen = set()
+    for update in epoch_of(BY_CLIPS, 0):
+        lengths = LENGTHS.select(update.clips)
+        assert update.frames <= min(lengths.frames)
+        assert all(update.starts >= 0)
+        assert all(update.starts + update.frames <= lengths.frames)
+        assert update.frames * 256 / 22_050 + 0.02 >= 3 or update.frames + 43 > min(lengths.frames)
+        seen.add(update.frames / 43)
+    assert max(seen) == 12
+    assert seen <= set(range(1, 13))

@@ -137,3 +137,11 @@ def test_the_generator_of_a_gpu_is_restored(monkeypatch: pytest.MonkeyPatch) -> 
     drawn = torch.rand(3, generator=generator)
     restore_rng(state)
     assert torch.equal(torch.rand(3, generator=generator), drawn)
+
+
+@pytest.mark.usefixtures("scaled")
+def test_a_step_that_leaves_the_scaler_out_is_found() -> None:
+    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
+        probed.step.optimizer = unwrap_optimizer(probed.step.optimizer)
+        with pytest.raises(RuntimeError, match="unscale_"):
+            probed.run([random_batch(probed.tokens, CLIP, 2)], 2)

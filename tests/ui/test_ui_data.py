@@ -12,7 +12,7 @@ from soundfile import SoundFile
 
 from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
-from utils.core.errors import DataError
+from utils.core.errors import DataError, FileDamagedError
 from utils.core.events import EventLog
 from utils.dataset.editor import available_actions
 from utils.dataset.store import ClipPage
@@ -211,3 +211,11 @@ def test_what_cannot_be_done_with_a_clip_is_not_offered(changes: dict[str, Any],
     assert every - set(actions) - hidden <= {"restore"}
     assert not hidden & set(actions)
     assert "merge_next" not in available_actions(clip, None)
+
+
+def test_a_list_of_inputs_without_its_digest_is_damaged(tmp_path: Path) -> None:
+    project = Project(tmp_path / "p")
+    uploads.add_input(project, "https://example.org/talk.wav")
+    (project.recordings / uploads.INPUTS).write_text('["https://example.org/other.wav"]', encoding="utf-8")
+    with pytest.raises(FileDamagedError):
+        uploads.read_inputs(project)

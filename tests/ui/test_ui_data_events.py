@@ -206,3 +206,25 @@ def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blo
     )
     assert "ɡənːa" in str(shown)
     assert overrides(project.pronunciations) == {word: "ɡənːa"}
+
+
+def test_a_decision_sent_twice_does_not_return_to_its_clip(blocks: gr.Blocks, output: Path) -> None:
+    second, third = (clip.id for clip in Store(output / "voice" / "dataset").page(View("unchecked"), 1).clips[1:3])
+    html = next(block for block in blocks.blocks.values() if block.elem_id == "review")
+    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    visitor = SessionState(blocks)
+    for _ in range(2):
+        typed = {"act": "exclude", "of": second, "why": "noise"}
+        (shown,) = auditing.respond(blocks, event, [None, "voice", "en"], visitor, **typed)
+        assert f'name="of" value="{third}"' in str(shown)
+
+
+def test_runs_with_the_same_note_each_get_the_new_one(blocks: gr.Blocks, output: Path) -> None:
+    html = next(block for block in blocks.blocks.values() if block.elem_id == "runs")
+    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    visitor = SessionState(blocks)
+    for name in ("20260101-000000-prepare", "20260102-000000-prepare"):
+        run = add_run(Project(output / "voice"), name)
+        typed = {"act": "note", "note": "good", "noteBase": "", "run": name, "of": name}
+        auditing.respond(blocks, event, [None, "voice", "en", name], visitor, **typed)
+        assert run.note == "good"

@@ -222,3 +222,14 @@ def test_before_the_login_little_is_read_and_no_path_avoids_the_delay(tmp_path: 
         for path in ("/login/", "/login", "/login/"):
             assert request(page, path, "POST", b"username=a&password=b", Content_Type=form)[0] == 400
         assert time.monotonic() - began >= 0.25 + 0.5
+
+
+def test_scripts_are_kept_by_the_browser_and_the_page_is_not(address: inside.Address) -> None:
+    _, page, _ = request(address, "/")
+    script = re.search(rb"assets/[\w.-]+[.]js", page)
+    assert script
+    first, second = (request(address, f"/{script[0].decode()}") for _ in range(2))
+    assert first[0] == 200
+    assert first[:2] == second[:2]
+    assert all("immutable" in headers["Cache-Control"] for *_, headers in (first, second))
+    assert "immutable" not in request(address, "/")[2].get("Cache-Control", "")

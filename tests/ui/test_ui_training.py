@@ -43,6 +43,9 @@ def make_run(project: Project, name: str, status: runs.Status = "finished", **va
 def test_every_setting_is_on_the_form_once() -> None:
     form = SettingsForm(TrainConfig, settings.GROUPS, "training")
     assert sorted([*form.fields, "output_path"]) == sorted(TrainConfig.model_fields)
+    for language in ("en", "am"):
+        shown = form.render(language)
+        assert all(shown.count(f'name="{name}"') == 1 for name in form.fields)
 
 
 def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blocks: gr.Blocks) -> None:

@@ -1,5 +1,6 @@
 """The voice that comes with the program: what it is, what it says, and what plain coqui-tts makes of it."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from utils.config import SpeechConfig
 from utils.core.paths import ROOT, TINY_MODEL
 from utils.speech.facts import WordsFound
 from utils.speech.synthesizer import Caches, open_voice
-from utils.xtts.model import load_vocoder
+from utils.studio.training_checks import EMBEDDED
+from utils.xtts.model import load_vocoder, read_state_dict
 from utils.xtts.narrow_vocoder import without_silent_channels
 
 MAX_BYTES = 40_000_000
@@ -49,3 +51,13 @@ def test_plain_coqui_speaks_with_every_stored_voice() -> None:
         sound = model.synthesize("selam", speaker=speaker, language="en", max_new_tokens=40)["wav"]
         assert np.isfinite(sound).all()
         assert len(sound) > 4_000
+
+
+def test_it_is_small_and_says_what_it_is() -> None:
+    assert sum(path.stat().st_size for path in TINY_MODEL.iterdir()) <= MAX_BYTES
+    about = json.loads((TINY_MODEL / "about.json").read_text(encoding="utf-8"))
+    assert "not XTTS v2" in about["about"]
+    assert about["licence"] == "Apache-2.0"
+    assert "espeak-ng" in (TINY_MODEL / "LICENCE.txt").read_text(encoding="utf-8")
+    weights = read_state_dict(TINY_MODEL / "model.pth")
+    assert sum(weight.numel() for name, weight in weights.items() if name.startswith("gpt.")) == EMBEDDED
