@@ -70,7 +70,7 @@ def test_whisper_uses_the_language_and_detects_unknown_ones(whisper: IsolatedRec
         (RecogniserSpec("", "cpu"), "Klingonish", 1.0, "Klingonish"),
         (RecogniserSpec("", "cpu"), "am", 30.1, "30.1 s is too long"),
         (RecogniserSpec("larg-v3"), "am", 1.0, "Choose from: large-v3."),
-        (RecogniserSpec("/no/such/folder"), "am", 1.0, "there is no such folder"),
+        (RecogniserSpec("/no/such/folder"), "am", 1.0, "is neither a Whisper model nor a folder"),
         (RecogniserSpec("somebody/whisper"), "am", 1.0, "enter the folder of a model on this computer"),
         (RecogniserSpec("somebody/ctc", factory=CTC), "am", 1.0, "enter the folder of a model on this computer"),
     ],

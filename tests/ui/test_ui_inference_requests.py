@@ -155,7 +155,7 @@ def test_an_uploaded_voice_is_saved_and_speaks_its_lines_of_a_script(
     [
         *(({"model": "/nowhere"}, "does not exist"), ({"text": "Ω"}, "cannot read Ω")),
         *(
-            ({"reference": "nobody"}, "no voice"),
+            ({"reference": "nobody"}, "no audio file or voice has this name"),
             ({"settings": {"tries": 0}}, "tries"),
             ({"project": "../up"}, "folder name"),
         ),
