@@ -38,6 +38,12 @@ def test_a_clearly_faster_precision_is_chosen(
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
 
 
+def test_what_is_fast_on_the_processor_is_not_chosen_for_mps(path: Path) -> None:
+    path.write_text(json.dumps({precision.machine(): vars(FAST)}))
+    choice = choose("mps", "auto", path)
+    assert (choice.gpt, choice.vocoder, choice.gpt_reason.why) == ("fp32", "fp32", "untested")
+
+
 def test_a_small_model_speaks_in_fp32(path: Path) -> None:
     path.write_text(json.dumps({precision.machine(): vars(FAST)}))
     choice = choose("cpu", "auto", path)
@@ -64,6 +70,7 @@ def test_without_a_usable_measurement_a_machine_is_measured_once(
     [
         ("gpt", "fp16", "cpu", None, "bf16 or fp32"),
         ("gpt", "int8", "cuda", (8, 0), "fp16"),
+        ("gpt", "int8", "mps", None, "fp16"),
         ("vocoder", "bf16", "cuda", (6, 1), "fp32"),
     ],
 )

@@ -207,6 +207,16 @@ def test_a_planted_fault_of_streams_and_graphs_is_found(
         waits_of(recorder, 5, then=90)
 
 
+def test_every_copy_from_a_device_without_events_is_waited_for() -> None:
+    recorder = Recorder("meta")  # as MPS and XPU
+    with torch.inference_mode(), recorder:
+        speaker, vocoder = Decoder(talking_gpt(2), "fp32", "meta"), Vocoder(small_vocoder(), "fp32", "meta")
+        recorder.clear()
+        speaker.generate(sentences(limit=5, grow=0), prompt(), SAMPLED)
+        assert vocoder.sound(vectors(40), voice()).size
+    assert recorder.waits["device.to_host: copy to the host"] == 5 + 1  # codes of all rows, and a sound
+
+
 def test_given_codes_are_scored_on_the_device(recorder: Recorder) -> None:
     scores, latents = decoder(recorder).score(sentences()[0], prompt(), torch.tensor([5, 6, 7]))
     assert (scores.device.type, latents.device.type) == ("cuda", "cuda")

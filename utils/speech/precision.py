@@ -92,7 +92,7 @@ def choose(
     asked = PrecisionReason("requested")
     if precision not in ("auto", "int8"):
         return PrecisionChoice(device, requested, requested, asked, asked)
-    if torch.device(device).type == "cuda":
+    if torch.device(device).type != "cpu":
         best = choose_precision(device, capability=capability)
         name: Precision = "fp32" if best.dtype == "no" else best.dtype
         return PrecisionChoice(device, name, name, best.reason, best.reason)
@@ -106,10 +106,10 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
     """Refuse a precision that a device does not support, or not well, and name the alternatives."""
     if part == "vocoder" and precision == "int8":
         raise PrecisionError(precision, "noisy_vocoder")
-    if torch.device(device).type == "cuda":
+    if torch.device(device).type != "cpu":
         if precision == "int8":
             raise PrecisionError(precision, "cpu_only")
-        if precision == "bf16" and (best := choose_precision("cuda", capability=capability)).dtype != "bf16":
+        if precision == "bf16" and (best := choose_precision(device, capability=capability)).dtype != "bf16":
             raise PrecisionError(precision, "gpu_lacks", describe(best.reason))
     elif precision == "fp16":
         raise PrecisionError(precision, "slow")

@@ -27,8 +27,12 @@ KERNELS = "100"  # more than the vocoder has layers
 BF16_FLAGS = ("amx_bf16", "avx512_bf16")  # CPU flags of bf16 hardware on Linux
 
 OUT_OF_MEMORY = (  # in the messages of libraries that allocate by themselves, and of devices other than CUDA
-    *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED", "cudaErrorMemoryAllocation", "out of memory"),
-    *("CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate", "can't allocate memory"),
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate",
+    "CUDNN_STATUS_ALLOC_FAILED",
+    "cudaErrorMemoryAllocation",
+    "can't allocate memory",
+    "out of memory",
 )
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "no": torch.float32}
@@ -211,16 +215,20 @@ class Arrival(NamedTuple):
 
 
 def to_host(part: Tensor) -> Arrival:
-    """Start a copy to RAM; from a GPU it goes to pinned memory, which torch chooses by itself."""
+    """Copy to RAM; CUDA only starts it, to pinned memory that torch chooses, and an event tells when it has arrived."""
+    if part.device.type != "cuda":
+        return Arrival(part.to("cpu", copy=True))
     copy = part.to("cpu", non_blocking=True, copy=True)
-    event = None
-    if part.device.type == "cuda":
-        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-        event.record()
+    event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+    event.record()
     return Arrival(copy, event)
 
 
 def to_device(part: Tensor, device: torch.device) -> Tensor:
-    """Copy to a device without waiting: only pinned memory is read later, and torch frees it when it was read."""
-    pinned = part.pin_memory() if device.type == "cuda" and part.device.type == "cpu" else part
-    return pinned.to(device, non_blocking=True)
+    """Copy to a device; CUDA reads pinned memory later, which torch frees only then.
+
+    Other devices would read memory that may be freed or written by then, so their copies are waited for.
+    """
+    if device.type == "cuda" and part.device.type == "cpu":
+        return part.pin_memory().to(device, non_blocking=True)
+    return part.to(device)
