@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,12 +12,16 @@ from tests.rehearsal import Clock, DeviceError, Recorder, fake_cuda
 from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
 from tests.speech.small_vocoder import small_vocoder, vectors, voice
 from utils.config import SpeechConfig
-from utils.speech import steps
+from utils.core.paths import TINY_MODEL
+from utils.speech import precision, steps
 from utils.speech.decoder import Decoder
 from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose
 from utils.speech.steps import DecodingStep, Shape
+from utils.speech.synthesizer import Caches, open_voice
 from utils.speech.vocoder import Vocoder
+from utils.xtts import certificate
+from utils.xtts.certificate import DECODING, VOCODING, Certificate, Check
 from utils.xtts.device import Arrival, Lane
 
 pytestmark = pytest.mark.slow
@@ -205,6 +210,20 @@ def test_a_planted_fault_of_streams_and_graphs_is_found(
     plant(monkeypatch)
     with pytest.raises((DeviceError, ValueError), match=error):
         waits_of(recorder, 5, then=90)
+
+
+def test_what_failed_the_test_of_the_gpu_is_not_used_for_speech(
+    recorder: Recorder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(precision, "choose_device", lambda name: name)
+    monkeypatch.setattr(certificate, "machine", lambda _device: "a GPU")
+    failed = tuple(Check(name, passed=False, detail="differs by 3.0e+00") for name in (DECODING, VOCODING))
+    Certificate("a GPU", "2026-11-29", failed).write(tmp_path / "gpu.json")
+    opened = open_voice(TINY_MODEL, "cuda:0", "fp16", caches=Caches(certificate=tmp_path / "gpu.json"))
+    assert not opened.decoder.uses_graphs
+    assert (opened.precision.gpt, opened.precision.vocoder) == ("fp16", "fp32")
+    assert opened.vocoder.network.dtype == torch.float32
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]  # one for each
 
 
 def test_every_copy_from_a_device_without_events_is_waited_for() -> None:

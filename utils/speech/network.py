@@ -59,7 +59,7 @@ class DecoderNetwork:
         self.lane.run(partial(self._load, gpt, precision, consume=consume))
         self.max_tokens = len(self.text_positions) - 2
         self.uses_graphs = self.device.type == "cuda"
-        if problem := failure(self.device, [DECODING], certificate) if self.uses_graphs else "":
+        if self.uses_graphs and (problem := failure(self.device, DECODING, certificate)):
             self.stop_graphs(problem)
         self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
 

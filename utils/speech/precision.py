@@ -10,7 +10,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal, cast
@@ -24,8 +24,9 @@ from utils.core.errors import StorageError
 from utils.core.facts import FileIgnored, NotStored
 from utils.core.storage import file_lock, make_folder, read_document, write_document
 from utils.core.wording import describe
-from utils.speech.facts import PrecisionError
+from utils.speech.facts import PrecisionError, SpeechHindered
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
+from utils.xtts.certificate import VOCODING, failure
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
 from utils.xtts.facts import PrecisionReason
 
@@ -62,6 +63,13 @@ class PrecisionChoice:
             return self
         reason = PrecisionReason("small_model", f"{size >> 20} MB")
         return PrecisionChoice(self.device, "fp32", "fp32", reason, reason)
+
+    def as_tested(self, certificate: Path | None) -> "PrecisionChoice":
+        """Return it with the vocoder in fp32 if half precision failed the test of this device, and log that."""
+        if self.vocoder == "fp32" or not (problem := failure(self.device, VOCODING, certificate)):
+            return self
+        logger.warning("%s", SpeechHindered("half_failed", problem))
+        return replace(self, vocoder="fp32", vocoder_reason=PrecisionReason("failed"))
 
 
 @dataclass(frozen=True)

@@ -191,7 +191,7 @@ def open_voice(
         on_step: Called at each step of generation; an exception that it raises stops the work.
     """
     caches = caches or Caches()
-    choice = choose(device, precision, caches.precisions)
+    choice = choose(device, precision, caches.precisions).as_tested(caches.certificate)
     loaded = open_model(model, companions, as_stored=True)  # the decoder takes one layer after the other
     choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
     decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)

@@ -22,6 +22,7 @@ import torch
 
 from utils.config import SpeechConfig, TrainConfig
 from utils.speech.decoder import Decoder
+from utils.speech.precision import choose
 from utils.speech.types import Generation, Sentence
 from utils.speech.vocoder import Vocoder
 from utils.training.facts import SettingReplaced
@@ -31,8 +32,7 @@ from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialToken
 from utils.training.probe import Measured, probe
 from utils.training.resume_state import capture_rng, restore_rng
 from utils.training.step import unwrap_optimizer
-from utils.xtts.certificate import DECODING, Certificate, Check, machine, read
-from utils.xtts.device import choose_precision
+from utils.xtts.certificate import DECODING, VOCODING, Certificate, Check, failure, machine, read
 from utils.xtts.model import random_vocoder
 from utils.xtts.tokenizer import TokenizedText
 
@@ -95,7 +95,7 @@ def checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
         },
         "recovery from a full memory": partial(_compared, measured=full, tolerance=1e-3),
         DECODING: partial(_decodes, size=wide, device=device),
-        "vocoder in half precision": partial(_vocodes, device=device),
+        VOCODING: partial(_vocodes, device=device),
         "resuming": partial(_resumes, size=small, device=device, settings={}, tolerance=1e-3),
         REPEATED.name: partial(
             _resumes, size=small, device=device, settings={**fast, **REPEATED.on}, tolerance=REPEATED.tolerance
@@ -131,13 +131,10 @@ def safe_config(
     config: TrainConfig, device: torch.device | str, path: Path
 ) -> tuple[TrainConfig, list[SettingReplaced]]:
     """Replace the settings that failed on this device, and say which and why."""
-    certificate = read(device, path)
     changes = []
-    failed = certificate.failed if certificate else {}
     for switch in (*switches(), REPEATED):
-        reason = failed.get(switch.name)
-        wanted = {name: getattr(config, name) for name in switch.on}
-        if reason and all(wanted[name] == value for name, value in switch.on.items()):
+        reason = failure(device, switch.name, path)
+        if reason and all(getattr(config, name) == value for name, value in switch.on.items()):
             config = changed(config, switch.off)
             used = ", ".join(f"{name}={value}" for name, value in switch.off.items())
             changes.append(SettingReplaced(switch.name, used, reason))
@@ -241,9 +238,10 @@ def _vocodes(name: str, device: torch.device) -> Check:
     torch.manual_seed(0)
     decoder = random_vocoder(64, 64)
     latents, voice = torch.randn(40, 64), torch.randn(1, 512, 1) / 22
-    half = {"bf16": "bf16", "fp16": "fp16"}.get(choose_precision(device).dtype, "fp32")
-    exact, fast = Vocoder(decoder, "fp32", str(device)), Vocoder(decoder, half, str(device))  # type: ignore[arg-type]
-    wanted, sound = exact.sound(latents, voice), fast.sound(latents, voice)
+    half = choose(str(device)).vocoder
+    fast = Vocoder(decoder, half, str(device))
+    wanted = Vocoder(decoder, "fp32", str(device)).sound(latents, voice)
+    sound = fast.sound(latents, voice)
     worst = float(np.linalg.norm(sound - wanted) / np.linalg.norm(wanted))
     loud = np.isfinite(fast.sound(latents * 1e6, voice)).all()
     detail = f"{half} differs by {worst:.1e} (limit 1e-01); large numbers {'are finite' if loud else 'are not finite'}"

@@ -158,6 +158,7 @@ class PrecisionReason(Fact):
         "gpu_bf16",
         "gpu_fp16",
         "gpu_lacks_half",
+        "failed",
         "small_model",
         "requested",
         "faster",
