@@ -91,7 +91,9 @@ def _alike(phones: str, habits: Iterable[str]) -> str:
 
 def align(expected: str, spoken: str) -> list[tuple[str, str]]:
     """Pair the phones of two pronunciations, each with its length, with the fewest differences."""
-    wanted, said = (PHONE.findall(phones.replace("g", "ɡ").replace("ʷ", "w")) for phones in (expected, spoken))
+    wanted, said = (
+        PHONE.findall(phones.replace("g", "ɡ").replace("ʷː", "ːw").replace("ʷ", "w")) for phones in (expected, spoken)
+    )
     pairs: list[tuple[str, str]] = []
     for part in Levenshtein.opcodes(wanted, said):
         here, there = wanted[part.src_start : part.src_end], said[part.dest_start : part.dest_end]

@@ -169,9 +169,9 @@ def _last(reading: Reading, place: Place, _: list[Reading]) -> float:
 
 
 def _behind_object(reading: Reading, place: Place, _: list[Reading]) -> float:
-    """Return a bonus for a verb that can have an object right behind one: በሩን ከፍታ ገባች."""
+    """Return a bonus for a verb that can have an object right behind one: በሩን ከፍታ ገባች, ከተማዋን የመሠረቱ ንጉሥ."""
     last = place.last
-    is_verb = reading.entry.pos == "active" and not reading.kinds & NOUN and not reading.prefix.marked
+    is_verb = reading.entry.pos == "active" and not reading.kinds & NOUN and reading.prefix.marked in {"", "yE"}
     return 1.2 * bool(is_verb and last and last.kinds & NOUN and ACCUSATIVE.search(last.ending.marked))
 
 
