@@ -1,6 +1,7 @@
 """Worker processes make what one process makes."""
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,15 @@ def test_processes_make_the_same_dataset_and_report_progress(project: Project, t
     assert len(report.contents.kept) >= 4
     assert (report.prepared.added, report.bad) == (4, local.bad)
     assert [fact.percent for fact in report.facts if isinstance(fact, Progress)][-1] == 100.0
+
+
+def test_the_time_left_does_not_count_the_check_of_texts(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("utils.dataset.text_check.learn", lambda *_, **__: time.sleep(3))
+    report = built(recordings(tmp_path / "in", 4), project, SETTINGS.model_copy(update={"check_texts": True}))
+    left = [fact.seconds_left for fact in report.facts if isinstance(fact, Progress) and fact.percent]
+    assert max(seconds or 0.0 for seconds in left) < 5
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

@@ -285,6 +285,7 @@ class _Preparation:
         with_text = groups[False]
         spoken = groups[True]
         with_text, check = self._learn(with_text)
+        self.meter.started = time.monotonic()
         work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
         if recognisers[1]:  # it reads the others too, to be compared
             with_text, spoken = [], [*with_text, *spoken]
