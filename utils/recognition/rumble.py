@@ -36,8 +36,11 @@ def hum(samples: Samples, rate: int) -> tuple[float, float]:
     """Return how loud hum below the voice is compared with the rest, in dB, and where it is loudest, in Hz."""
     if samples.size < rate / LOWEST_HUM:
         return -np.inf, 0.0
-    power = np.abs(np.fft.rfft(samples - samples.mean())) ** 2
-    frequencies = np.fft.rfftfreq(samples.size, 1 / rate)
+    from scipy.fft import next_fast_len, rfft
+
+    size = next_fast_len(samples.size, real=True)  # a prime number of samples takes ten times as long
+    power = np.abs(rfft(samples - samples.mean(), size)) ** 2
+    frequencies = np.fft.rfftfreq(size, 1 / rate)
     low = (frequencies > LOWEST_HUM) & (frequencies < LOWEST_VOICE)
     level = 10 * np.log10((power[low].sum() + SILENCE) / (power[frequencies >= LOWEST_VOICE].sum() + SILENCE))
     return float(level), float(frequencies[low][power[low].argmax()])
