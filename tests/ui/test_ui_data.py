@@ -149,8 +149,8 @@ def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
     assert {pair.media.name for pair in preview.pairs} == {"talk0.wav", "talk1.wav", "read.wav"}
     assert [path.name for path in preview.unmatched] == ["lonely.srt"]
     shown = render.preview(preview)
-    assert "12.0 s · 2 subtitle lines from talk1.am.srt" in shown
-    assert "0.0 s · text file" in shown
+    assert "12 s · 2 subtitle lines from talk1.am.srt" in shown
+    assert "0 s · text file" in shown
     assert "No recording has this name" in shown
 
 

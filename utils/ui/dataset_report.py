@@ -65,9 +65,9 @@ def _page(report: DatasetReport, folder: Path, name: str) -> str:
 def _cards(report: DatasetReport) -> str:
     total, counted = report.account.total, report.statistics
     cards = {
-        "data.clips_in_use": f"{len(counted.seconds)} · {render.minutes(sum(counted.seconds))}",
-        "data.not_in_use": render.minutes(sum(part.seconds for part in total.excluded)),
-        "data.recordings": f"{counted.recordings} · {render.minutes(total.seconds)}",
+        "data.clips_in_use": f"{len(counted.seconds)} · {views.duration(sum(counted.seconds))}",
+        "data.not_in_use": views.duration(sum(part.seconds for part in total.excluded)),
+        "data.recordings": f"{counted.recordings} · {views.duration(total.seconds)}",
         "data.speakers": str(len(report.speakers)),
         "data.duplicates": str(report.duplicates),
     }
@@ -82,7 +82,7 @@ def _speakers(report: DatasetReport) -> str:
 
 
 def _speaker(speaker: SpeakerReport) -> list[str]:
-    size = f"{speaker.clips} · {render.minutes(speaker.seconds)}"
+    size = f"{speaker.clips} · {views.duration(speaker.seconds)}"
     medians = [cell(_number(value)) for value in (speaker.pace, speaker.snr, speaker.loudness)]
     cells = [cell(speaker.name, classes="mark"), cell(size), *medians]
     if not (signal := speaker.signal):

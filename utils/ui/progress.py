@@ -46,12 +46,10 @@ def position(verb: str, events: Sequence[Event]) -> Position:
     return Position(name if name in plan else plan[-1], done, total, share, left)
 
 
-def estimate(state: State, now: Position) -> str:
-    """Return how long the rest will take, once that can be known."""
-    elapsed = time.time() - state.created
-    if state.status not in ACTIVE or ((now.percent or 0) < EARLY_SHARE and elapsed < EARLY_SECONDS):
-        return ""
-    return views.time_left(now.seconds_left)
+def estimate(state: State, now: Position) -> float | None:
+    """Return how many seconds the rest will take, once that can be known."""
+    is_early = (now.percent or 0) < EARLY_SHARE and time.time() - state.created < EARLY_SECONDS
+    return None if state.status not in ACTIVE or is_early else now.seconds_left
 
 
 def phases(run: Run, state: State) -> str:
@@ -70,19 +68,20 @@ def phases(run: Run, state: State) -> str:
                 "text": _text(state, now) if is_now else "",
             }
         )
-    return html("page.html", "phases", shown)
+    return html("page.html", "phases", shown, state.status)
 
 
 def _text(state: State, now: Position) -> str:
     counted = t("common.step_of", step=f"{now.done:.0f}", total=f"{now.total:.0f}") if now.total else ""
     if state.verb != "train" and now.percent is not None:
         counted = f"{now.percent:.0f} %"
-    return " · ".join(filter(None, (counted, estimate(state, now))))
+    return " · ".join(filter(None, (counted, views.time_left(estimate(state, now)))))
 
 
 def brief(run: Run, state: State) -> tuple[str, float | None]:
     """Return how far a run is in a few words, and in percent."""
     now = position(state.verb, views.newest_events(run))
     share = "" if now.percent is None else f"{now.percent:.0f} %"
-    left = estimate(state, now)
-    return ", ".join(filter(None, (share or t(f"phases.{now.phase}"), left))), now.percent
+    left = round(estimate(state, now) or 0)
+    parts = (share or t(f"phases.{now.phase}"), views.duration(left) if left else "")
+    return " · ".join(filter(None, parts)), now.percent

@@ -200,19 +200,17 @@ def downloads(links: Iterable[tuple[Path, str]]) -> str:
 
 
 def time_left(seconds: object) -> str:
-    """Return the remaining time as a phrase; nothing when it is unknown."""
-    known = as_number(seconds)
-    if known is None or abs(known) > MAX_SECONDS:
-        return ""
-    return t("common.time_left", time=duration(known))
+    """Return the remaining time as a phrase; nothing when it is unknown or over."""
+    known = round(as_number(seconds) or 0)
+    return t("common.time_left", time=duration(known)) if 0 < known <= MAX_SECONDS else ""
 
 
 def duration(seconds: float) -> str:
-    """Write a length of time in seconds, minutes or hours, whichever suits it."""
-    for key, unit in (("data.count_seconds", 1), ("data.count_minutes", 60)):
-        if round(seconds / unit) < 100:
-            return t(key, count=round(seconds / unit))
-    return t("data.count_hours", count=f"{seconds / 3600:.1f}")
+    """Write a length of time in seconds, minutes or hours, whichever suits it; with a decimal below ten."""
+    units = {"data.count_seconds": 1, "data.count_minutes": 60, "data.count_hours": 3600}
+    key = next((name for name, unit in units.items() if round(seconds / unit) < 100), "data.count_hours")
+    count = seconds / units[key]
+    return t(key, count=f"{round(count, 1 if count < 10 else None):g}")
 
 
 def cards(values: Mapping[str, str]) -> str:

@@ -230,17 +230,17 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
         return "".join(button(name, t(f"data.{name}"), style, key=KEYS.get(name, "")) for name in shown)
 
     result = row(buttons("primary", "approve"), buttons("", "exclude", "restore", "split", "trim"), undo)
-    fields = _reason_field("why", HEARD[0]) if "exclude" in available else ""
-    play = ""
+    reason = _reason_field("why", HEARD[0]) if "exclude" in available else ""
+    marks = ""
     if clip.audio:
         seconds = round(clip.span.seconds, 2)
         values = dict(zip(MARKS, (0, seconds, round(seconds / 2, 2)), strict=True))
         shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
-        fields += "".join(
+        marks = "".join(
             text_field(name, t(f"data.mark_{name}"), "", value=value, **shared) for name, value in values.items()
         )
-        play = t("data.play_selection")
-    return result + html("clips.html", "cut", fields, play, buttons("quiet", "save_text", "merge_next"))
+    others = buttons("quiet", "save_text", "merge_next")
+    return result + html("clips.html", "cut", reason, others, t("data.marks"), marks, t("data.play_selection"))
 
 
 def _sound(clip: Clip, folder: Path) -> str:

@@ -20,7 +20,7 @@ from utils.ui import progress, views
 from utils.ui.html import html
 from utils.ui.i18n import describe, describe_error, t
 from utils.ui.tabs.data.clip_render import reason_text
-from utils.ui.views import cell, details, message_box, note
+from utils.ui.views import cell, details, duration, message_box, note
 
 MAX_ROWS = 100
 MAX_PROBLEMS = 20
@@ -34,13 +34,6 @@ def _table(titles: Iterable[str], rows: Iterable[Sequence[str]], classes: str = 
 def _rows_left_out(count: int) -> str:
     more = count - MAX_ROWS
     return note(t("data.more_not_shown", count=more)) if more > 0 else ""
-
-
-def minutes(seconds: float) -> str:
-    """Write a length; what is shorter than a minute in seconds."""
-    if seconds < 60:
-        return t("data.count_seconds", count=f"{seconds:.1f}")
-    return t("data.count_minutes", count=f"{seconds / 60:.1f}")
 
 
 # --- the sources ---
@@ -89,7 +82,7 @@ def meanings(found: InputPreview) -> dict[Path, tuple[str, str]]:
         if pair.subtitles:
             lines = uploads.count_lines(pair.subtitles[0])
             text = t("data.subtitle_lines", count=lines, name=pair.subtitles[0].name)
-        known[pair.media] = f"{minutes(uploads.length_of(pair.media))} · {text}", ""
+        known[pair.media] = f"{duration(uploads.length_of(pair.media))} · {text}", ""
         for file in pair.subtitles:
             known[file] = t("data.subtitles_of", name=pair.media.name), ""
     return known | dict.fromkeys(found.unmatched[:MAX_ROWS], (t("data.no_matching_media"), "warn"))
@@ -120,7 +113,7 @@ def preview(found: InputPreview) -> str:
 
 def recording_progress(covered: PhonemeCoverage) -> str:
     """Show how many sentences were recorded, and which phonemes are still missing."""
-    values = {"count": covered.takes, "time": minutes(covered.seconds)}
+    values = {"count": covered.takes, "time": duration(covered.seconds)}
     label = t("data.takes_progress", **values, sounds=covered.sounds, total=covered.total)
     bar = views.progress(label, covered.sounds, covered.total)
     if not covered.takes:
@@ -172,8 +165,8 @@ def summary(totals: Mapping[str, Total], recordings: int) -> str:
     """Show the size of a dataset in one line that wraps."""
     cards = {
         "data.recordings": str(recordings),
-        "data.clips_in_use": f"{totals['kept'].clips} · {minutes(totals['kept'].seconds)}",
-        "data.not_in_use": f"{totals['excluded'].clips} · {minutes(totals['excluded'].seconds)}",
+        "data.clips_in_use": f"{totals['kept'].clips} · {duration(totals['kept'].seconds)}",
+        "data.not_in_use": f"{totals['excluded'].clips} · {duration(totals['excluded'].seconds)}",
         "common.training": str(totals["train"].clips),
         "common.evaluation": str(totals["eval"].clips),
     }
@@ -189,9 +182,9 @@ def ledger(found: Account) -> str:
         *(("aside", f"{excluded}: {reason_text(part.reason)}", part.seconds) for part in total.excluded),
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
-    rows = [(name, minutes(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
+    rows = [(name, duration(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
     name = cell(t("data.all_recordings"), classes="mark")
-    rows.append((name, minutes(total.seconds), "100 %"))
+    rows.append((name, duration(total.seconds), "100 %"))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
     key = [(kind, t(name)) for kind, name in keys]
     unused = [_warning(bad) for bad in found.failed]
@@ -206,9 +199,9 @@ def ledger(found: Account) -> str:
 def _recordings(found: Sequence[Ledger]) -> str:
     rows = []
     for entry in found[:MAX_ROWS]:
-        why = (f"{reason_text(part.reason)} {minutes(part.seconds)}" for part in entry.excluded)
+        why = (f"{reason_text(part.reason)} {duration(part.seconds)}" for part in entry.excluded)
         excluded = sum(part.seconds for part in entry.excluded)
-        times = [minutes(time) for time in (entry.seconds, entry.kept, excluded)]
+        times = [duration(time) for time in (entry.seconds, entry.kept, excluded)]
         rows.append([file_name(entry.source), *times, ", ".join(why)])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
     return _table(titles, rows, "stack") + _rows_left_out(len(found))
@@ -220,7 +213,7 @@ def statistics(found: Statistics) -> str:
     def in_seconds(value: float, form: str) -> str:
         return t("data.count_seconds", count=format(value, form))
 
-    speakers = [f"{name} {minutes(seconds)}" for name, seconds in found.speakers.items()]
+    speakers = [f"{name} {duration(seconds)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": ", ".join(speakers[:MAX_SPEAKERS])}
     spreads = {
         "data.clip_length": found.seconds,

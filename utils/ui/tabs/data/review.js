@@ -35,6 +35,14 @@ element.addEventListener('change', ({ target }) => {
   for (const box of boxes()) ticked[box.checked ? 'add' : 'delete'](box.dataset.tick);
 });
 
+// The first press on Split or Trim shows where it would cut, the next one cuts.
+element.addEventListener('click', event => {
+  const places = element.querySelector('#clip-cut');
+  if (!event.target.closest('[data-act=split], [data-act=trim]') || places.open) return;
+  event.stopPropagation();
+  places.open = true;
+}, true);
+
 // The editor: drag an end of the selection, double-click to set the split, click to play from there.
 const wave = () => element.querySelector('.wave');
 const sound = () => element.querySelector('#clip-editor audio');
@@ -53,6 +61,7 @@ const draw = () => {
 const mark = (name, event) => {
   if (!field(name)) return;
   field(name).value = (share(event) * Number(sound().dataset.seconds)).toFixed(2);
+  element.querySelector('#clip-cut').open = true;
   draw();
 };
 const playPart = () => {

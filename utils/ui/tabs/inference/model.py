@@ -106,10 +106,10 @@ def model_choices(models: list[ListedModel]) -> list[tuple[str, str]]:
 
 
 def _title(model: ListedModel) -> str:
-    parts = [model.name, t(KINDS[model.kind])]
-    if model.eval_loss is not None:
-        parts.append(t("common.evaluation_loss", loss=f"{model.eval_loss:.4f}"))
-    return " · ".join([*parts, views.gigabytes(model.size), *(["★"] if model.is_best else [])])
+    about = t(KINDS[model.kind])
+    if model.kind == "checkpoint" and model.eval_loss is not None:
+        about = t("common.evaluation_loss", loss=f"{model.eval_loss:.4f}")
+    return f"{model.name}{' ★' if model.is_best else ''} · {about}"
 
 
 def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:

@@ -20,7 +20,7 @@ from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Panel, PanelRe
 from utils.ui.settings_form import values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
-from utils.ui.views import cell, error_box, message_box, note, table
+from utils.ui.views import cell, duration, error_box, message_box, note, table
 from utils.xtts.language_packs import pack_for
 
 MAX_ROWS = 60
@@ -107,7 +107,7 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
     if speakers:
         parts.append(t("inference.speaker_count", count=speakers))
     if (seconds := _estimate_seconds(preview)) is not None:
-        parts.append(t("inference.estimated_length", seconds=f"{seconds:.0f}"))
+        parts.append(t("inference.estimated_length", time=duration(round(seconds))))
     if not preview.is_complete:
         parts.append(t("inference.text_truncated"))
     shown = note(" · ".join(parts))

@@ -78,13 +78,8 @@ class TrainPanel(RunPanel):
     def waiting(self, request: PanelRequest) -> str:
         """Say what will appear here, and offer the way to the data if there is none."""
         store = Store(request.project.dataset)
-        title, text = t("training.waiting"), t("training.waiting_text")
-        if not store.exists:
-            return html("page.html", "waiting", title, text, next_button("data-tab", "steps.next_data"))
-        kept = store.totals()["kept"]
-        length = views.duration(kept.seconds)
-        amount = f"{t('steps.clips', count=kept.clips)}, {length}"
-        return html("page.html", "waiting", title, f"{amount}. {text}")
+        following = "" if store.exists else next_button("data-tab", "steps.next_data")
+        return html("page.html", "waiting", t("training.waiting"), t("training.waiting_text"), following)
 
     def facts_of(self, run: runs.Run, state: State) -> str:
         history = self.histories.read(run)

@@ -47,16 +47,9 @@ def facts(run: Run, state: State, history: RunHistory) -> str:
 
 
 def figures(history: RunHistory) -> str:
-    names = {
-        "epoch": "training.epoch",
-        "loss_audio": "training.loss_audio",
-        "loss_text": "training.loss_text",
-        "learning_rate": "training.learning_rate",
-        "samples_per_second": "training.clips_per_second",
-        "memory_gb": "training.memory_gib",
-    }
-    values = {title: getattr(history.latest, name, None) for name, title in names.items()}
-    shown = {title: views.short(value) for title, value in values.items() if is_finite(value)}
+    """Show the numbers that no chart has."""
+    epoch = getattr(history.latest, "epoch", None)
+    shown = {"training.epoch": views.short(epoch)} if is_finite(epoch) else {}
     if history.best:
         shown["training.best_evaluation"] = f"{history.best[0]:.4f} ({t('common.step')} {history.best[1]})"
     if history.used:
@@ -173,7 +166,7 @@ def amount(project: Project, seconds: float | None) -> str:
     """Return how many clips there are, also to evaluate, and how long a training takes if that is known."""
     clips = Store(project.dataset).totals()["kept"]
     text = f"{t('steps.clips', count=clips.clips)}, {views.duration(clips.seconds)}"
-    took = "" if seconds is None else views.duration(seconds)
+    took = "" if seconds is None else views.duration(round(seconds))
     return t("training.about_time", amount=text, time=took) if took else text
 
 
@@ -222,7 +215,8 @@ def effect_of(change: Optimization) -> str:
 
 def switch_hint(field: str, device: Result | None, effect: Optimization | None) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
-    shown = note(t(device_hints(device).get(field, "training.here_any_device"))) if device else ""
+    hint = device_hints(device).get(field) if device else None
+    shown = note(t(hint)) if hint else ""
     if effect:
         changed = t("training.changed_in_run", count=effect.changed)
         shown += html("run.html", "effect", changed, effect_of(effect))
