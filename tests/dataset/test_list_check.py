@@ -23,7 +23,8 @@ from utils.recognition.aligner import Rows
 from utils.recognition.pairing import TextIndex, pair
 from utils.recognition.units import units_of
 
-PEOPLE = Path(os.environ.get("HUMAN_SPEECH", "../shared/human_speech")) / "amharic" / "one_speaker"
+SPEECH = Path(os.environ.get("HUMAN_SPEECH", "../shared/human_speech")) / "amharic"
+PEOPLE = SPEECH / "one_speaker"
 needs_people = pytest.mark.skipif(not PEOPLE.is_dir(), reason="needs recordings of people: HUMAN_SPEECH=FOLDER")
 CLIPS = 60
 REPAIRED = 0.85 * CLIPS  # the others are excluded, because the reader repeats a word or swallows it
@@ -81,8 +82,8 @@ def test_a_repair_splits_as_the_settings_say_and_is_counted_in_the_result(doubte
     assert [fact.clips for fact in facts if isinstance(fact, Prepared)] == [30]
 
 
-def rows_of_people() -> list[dict[str, str]]:
-    with (PEOPLE / "texts.csv").open(encoding="utf-8", newline="") as file:
+def rows_of_people(folder: str = "one_speaker") -> list[dict[str, str]]:
+    with (SPEECH / folder / "texts.csv").open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file, delimiter="|", quoting=csv.QUOTE_NONE))[:CLIPS]
 
 
@@ -123,6 +124,17 @@ def test_a_shifted_list_is_repaired_only_when_asked(tmp_path: Path) -> None:
     assert (good >= REPAIRED, wrong) == (True, 0)
     editor.undo(tmp_path)
     assert not load_dataset(tmp_path).kept
+
+
+@needs_people
+@pytest.mark.slow
+def test_clips_that_no_text_of_a_foreign_list_fits_are_excluded(tmp_path: Path) -> None:
+    own = [row["text"] for row in rows_of_people()][:12]
+    contents, (fact,) = prepared(tmp_path, own + [row["text"] for row in rows_of_people("many_speakers")][12:])
+    assert fact.pattern == "foreign"
+    assert fact.without >= 0.9 * (CLIPS - 12)
+    assert contents.kept
+    assert right(contents)[1] == 0
 
 
 @needs_people

@@ -98,7 +98,7 @@ class TextsDiffer(WarningFact):
 
 
 # How the texts of a list were mixed up.
-ListPattern = Literal["shifted", "groups", "mixed"]
+ListPattern = Literal["shifted", "groups", "mixed", "foreign"]
 
 
 class TextsFitOtherClips(WarningFact):

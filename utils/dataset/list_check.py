@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,8 +27,19 @@ MIN_CLIPS = 12  # fewer say nothing about a list
 MANY = 0.1  # share of texts that fit other clips, from which on the list is doubted
 PROGRESS_SECONDS = 0.5  # between two reports of progress
 MOSTLY = 0.8  # share of the clips that follow a pattern
+# A list of other recordings: a few of its texts fit so well that the recogniser knows the voice, but most clips have
+# none, and their own text is not the likeliest either.
+FEW, FOREIGN, LIKELIEST = 4, 0.5, 0.2
 
 Given = Sequence[tuple[Recording, str]]  # with content hashes
+
+
+class Pairing(NamedTuple):
+    """Texts that fit recordings better than their own, and recordings that surely have a wrong one, by content hash."""
+
+    fitting: Mapping[str, str] = {}
+    wrong: frozenset[str] = frozenset()
+    found: TextsFitOtherClips | None = None
 
 
 def find_fitting_texts(
@@ -37,14 +49,14 @@ def find_fitting_texts(
     report: Report,
     should_stop: ShouldStop,
     pronunciations: Path | None = None,
-) -> tuple[dict[str, str], TextsFitOtherClips | None]:
-    """Return the texts that fit recordings better than their own, by content hash, and what was found.
+) -> Pairing:
+    """Compare the texts of a list with all its clips, if a sample of them gives reason to.
 
-    Only recordings that are one clip are compared; few such texts are left alone.
+    Only recordings that are one clip are compared; few texts that fit others are left alone.
     """
     listed = [(recording, content) for recording, content in given if recording.text and not recording.cues]
     if len(listed) < MIN_CLIPS:
-        return {}, None
+        return Pairing()
     units = units_of(settings.language, pronunciations)
     texts = [[unit for word in units.words(recording.text) for unit in word.units] for recording, _ in listed]
     index = TextIndex(texts)
@@ -64,8 +76,9 @@ def find_fitting_texts(
     sample = {number: scores_of(number) for number in chosen}
     tried = [sample[number] for number in chosen]
     fitting = pair(tried, texts)
-    if sum(texts[at] != texts[chosen[row]] for row, at in fitting.items()) < max(4, MANY * len(chosen)):
-        return {}, None
+    moved = {chosen[row]: at for row, at in fitting.items() if texts[chosen[row]] != texts[at]}
+    if len(moved) < max(FEW, MANY * len(chosen)) and not _is_foreign(chosen, tried, fitting):
+        return Pairing()
     clips = []
     reported = 0.0
     for number in range(len(listed)):
@@ -75,11 +88,21 @@ def find_fitting_texts(
         clips.append(sample[number] if number in sample else scores_of(number))
     pairs = pair(clips, texts)
     moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
-    if len(moved) < MANY * len(listed):
-        return {}, None
+    is_foreign = _is_foreign(range(len(listed)), clips, pairs)
+    if len(moved) < MANY * len(listed) and not is_foreign:
+        return Pairing()
     recordings = [recording for recording, _ in listed]
-    found = _described(recordings, pairs, moved, _write(recordings, pairs, folder / DETAILS))
-    return {listed[clip][1]: recordings[at].text for clip, at in moved.items()}, found
+    pattern: ListPattern = "foreign" if is_foreign else _pattern(recordings, moved)
+    found = _described(recordings, pairs, len(moved), pattern, _write(recordings, pairs, folder / DETAILS))
+    wrong = frozenset(content for clip, (_, content) in enumerate(listed) if is_foreign and clip not in pairs)
+    return Pairing({listed[clip][1]: recordings[at].text for clip, at in moved.items()}, wrong, found)
+
+
+def _is_foreign(own: Sequence[int], clips: Sequence[Scores], pairs: Mapping[int, int]) -> bool:
+    """Return whether most clips have no text in the list, although the recogniser hears them well."""
+    rest = [(text, scores) for clip, (text, scores) in enumerate(zip(own, clips, strict=True)) if clip not in pairs]
+    likeliest = sum(bool(scores) and max(scores, key=lambda at: scores[at]) == text for text, scores in rest)
+    return len(pairs) >= FEW and len(rest) >= FOREIGN * len(clips) and likeliest <= LIKELIEST * len(rest)
 
 
 def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
@@ -89,13 +112,13 @@ def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
 
 
 def _described(
-    recordings: Sequence[Recording], pairs: Mapping[int, int], moved: Mapping[int, int], path: Path
+    recordings: Sequence[Recording], pairs: Mapping[int, int], moved: int, pattern: ListPattern, path: Path
 ) -> TextsFitOtherClips:
     written = [recording.text for recording in recordings]
     return TextsFitOtherClips(
-        texts=len(moved),
+        texts=moved,
         clips=len(recordings),
-        pattern=_pattern(recordings, moved),
+        pattern=pattern,
         repeated=len(written) - len(set(written)),
         unused=len(set(written) - {written[at] for at in pairs.values()}),
         without=len(recordings) - len(pairs),

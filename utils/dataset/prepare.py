@@ -183,6 +183,7 @@ class _Preparation:
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
         self.listed: dict[str, str] = {}  # texts of recordings that are processed with one that fits better
+        self.wrong: frozenset[str] = frozenset()  # recordings whose text is that of one that is not here
         self.known_audio = {clip.content for clip in self.contents.kept}
         _remove_unfinished(folder / WAVS, self.contents)
 
@@ -305,7 +306,7 @@ class _Preparation:
 
         self.report(Checking(len(given)))
         known = (self.folder, self.settings, self.report, self.should_stop)
-        fitting, found = list_check.find_fitting_texts(given, *known, self.pronunciations)
+        fitting, self.wrong, found = list_check.find_fitting_texts(given, *known, self.pronunciations)
         if found:
             self.store.set_meta(FINDING, json.dumps(to_json(found)))
             self.report(found)
@@ -314,6 +315,8 @@ class _Preparation:
             (dataclasses.replace(recording, text=fitting.get(source.recording, recording.text)), source)
             for recording, source in tasks
         ]
+        if self.wrong:  # too few right texts are left to learn from
+            return tasks, None
         given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
         return tasks, text_check.learn(given, *known, pronunciations=self.pronunciations)
 
@@ -323,6 +326,8 @@ class _Preparation:
         repairs = dict[str, str]()
         if (text := self.listed.get(source.recording)) is not None:
             made, repairs = self._doubted(made, text)
+        elif source.recording in self.wrong:
+            made = [clip.excluded("text does not match") if clip.status == "kept" else clip for clip in made]
         for clip in made:
             is_copy = clip.status == "kept" and clip.content in self.known_audio
             clips.append(clip.excluded("duplicate") if is_copy else clip)

@@ -18,6 +18,7 @@ RUN, SYMBOLS = 3, 64  # units of a run, and more symbols than any recogniser has
 CANDIDATES = 20  # texts that are aligned with each clip
 SURELY = 0.95  # share of the second best texts, all of them wrong, that score lower than any text that fits
 CLEARLY = 2.0  # by how much the median of the texts that fit must be above that, in deviations of wrong texts
+FAR = 2.0  # times the distance from the median of wrong texts to where almost all are
 
 Scores = Mapping[int, float]  # of the candidates of a clip, by the number of their text
 
@@ -80,8 +81,13 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
         return np.inf
     limit = float(np.quantile(seconds, SURELY))
     fitting = [value for value in firsts if value >= limit]
-    is_clear = bool(fitting) and np.median(fitting) >= limit + CLEARLY * np.std(seconds)
-    return limit if is_clear else np.inf
+    if fitting and np.median(fitting) >= limit + CLEARLY * np.std(seconds):
+        return limit
+    # Where few texts fit, the best of several wrong ones are above that too, but not far above.
+    spread = limit - float(np.median(seconds))
+    far = limit + FAR * spread
+    fitting = [value for value in firsts if value >= far]
+    return far if fitting and np.median(fitting) >= far + spread else np.inf
 
 
 def _runs(sequences: Sequence[Sequence[int] | npt.NDArray[np.int64]]) -> csr_array:
