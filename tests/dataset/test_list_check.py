@@ -139,10 +139,13 @@ def test_clips_that_no_text_of_a_foreign_list_fits_are_excluded(tmp_path: Path) 
 
 @needs_people
 @pytest.mark.slow
-def test_an_intact_list_is_not_repaired(tmp_path: Path) -> None:
-    contents, facts = prepared(tmp_path, [row["text"] for row in rows_of_people()], repair_list=True)
+@pytest.mark.parametrize("max_seconds", [11.6, 5.0])  # most clips are too long to be compared
+def test_an_intact_list_is_not_repaired(tmp_path: Path, max_seconds: float) -> None:
+    texts = [row["text"] for row in rows_of_people()]
+    contents, facts = prepared(tmp_path, texts, repair_list=True, max_seconds=max_seconds)
     assert not facts
-    assert right(contents)[1] == 0
+    assert contents.kept
+    assert max_seconds < 11.6 or right(contents)[1] == 0
 
 
 @needs_people

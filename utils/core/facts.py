@@ -17,11 +17,12 @@ program.
 
 import math
 import re
+import time
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum, StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Union, dataclass_transform, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, Union, dataclass_transform, get_args, get_origin
 
 from utils.core import wording
 from utils.core.errors import ERRORS, AmharicTtsError, RecordedError, as_typed
@@ -30,7 +31,10 @@ from utils.core.fields import Fields, field_values, set_fields
 MAX_INTEGER = 2**53  # floats beyond it skip integers; nothing counts that far
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
+PROGRESS_SECONDS = 0.5  # between two reports of progress
+
 Json = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass_transform(frozen_default=True)
@@ -163,6 +167,18 @@ def never_stop() -> Stop:
 def raise_if_stopped(should_stop: ShouldStop) -> None:
     if stop := should_stop():
         raise StopRequested(stop)
+
+
+def counted(items: Sequence[T], report: Report, part: str = "", should_stop: ShouldStop = never_stop) -> Iterator[T]:
+    """Yield items one by one; report how many are done, at the end too, and stop on request."""
+    reported = 0.0
+    for number, item in enumerate(items):
+        raise_if_stopped(should_stop)
+        if time.monotonic() - reported > PROGRESS_SECONDS:
+            reported = time.monotonic()
+            report(Progress(number, len(items), part))
+        yield item
+    report(Progress(len(items), len(items), part))
 
 
 def to_json(fact: Fact) -> Json:

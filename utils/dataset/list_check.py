@@ -1,9 +1,9 @@
 """Notice that the texts of a list belong to other clips, and find the right ones. Nothing is changed here."""
 
 import dataclasses
+import functools
 import re
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
+from utils.core.facts import Report, ShouldStop, counted
 from utils.core.storage import write_atomically
 from utils.dataset.clip import Clip, Recording, changed_fields
 from utils.dataset.facts import ListPattern, TextsFitOtherClips
@@ -25,7 +25,6 @@ DETAILS = "list_check.tsv"  # in the dataset
 SAMPLE = 60  # clips that are looked at before all are
 MIN_CLIPS = 12  # fewer say nothing about a list
 MANY = 0.1  # share of texts that fit other clips, from which on the list is doubted
-PROGRESS_SECONDS = 0.5  # between two reports of progress
 MOSTLY = 0.8  # share of the clips that follow a pattern
 # A list of other recordings: a few of its texts fit so well that the recogniser knows the voice, but most clips have
 # none, and their own text is not the likeliest either.
@@ -38,7 +37,7 @@ class Pairing(NamedTuple):
     """Texts that fit recordings better than their own, and recordings that surely have a wrong one, by content hash."""
 
     fitting: Mapping[str, str] = {}
-    wrong: frozenset[str] = frozenset()
+    wrong: Set[str] = frozenset()
     found: TextsFitOtherClips | None = None
 
 
@@ -62,8 +61,8 @@ def find_fitting_texts(
     index = TextIndex(texts)
     model = load_recogniser(EMBEDDED, units)
 
+    @functools.cache
     def scores_of(number: int) -> Scores:
-        raise_if_stopped(should_stop)
         path = listed[number][0].path
         try:
             if audio.duration(path) > settings.max_seconds:
@@ -72,58 +71,41 @@ def find_fitting_texts(
         except AmharicTtsError:  # reported when the recording is processed
             return {}
 
-    chosen = np.random.default_rng(0).permutation(len(listed))[:SAMPLE].tolist()
-    sample = {number: scores_of(number) for number in chosen}
-    tried = [sample[number] for number in chosen]
-    fitting = pair(tried, texts)
-    moved = {chosen[row]: at for row, at in fitting.items() if texts[chosen[row]] != texts[at]}
-    if len(moved) < max(FEW, MANY * len(chosen)) and not _is_foreign(chosen, tried, fitting):
-        return Pairing()
-    clips = []
-    reported = 0.0
-    for number in range(len(listed)):
-        if time.monotonic() - reported > PROGRESS_SECONDS:
-            reported = time.monotonic()
-            report(Progress(number, len(listed), "pair_texts"))
-        clips.append(sample[number] if number in sample else scores_of(number))
-    pairs = pair(clips, texts)
-    moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
-    is_foreign = _is_foreign(range(len(listed)), clips, pairs)
-    if len(moved) < MANY * len(listed) and not is_foreign:
-        return Pairing()
+    sample = np.random.default_rng(0).permutation(len(listed))[:SAMPLE].tolist()
+    for numbers in (sample, range(len(listed))):
+        scores = {number: scores_of(number) for number in counted(numbers, report, "pair_texts", should_stop)}
+        pairs = {numbers[row]: at for row, at in pair(list(scores.values()), texts).items()}
+        moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
+        is_foreign = _is_foreign(scores, pairs)
+        if len(moved) < max(FEW, MANY * len(numbers)) and not is_foreign:
+            return Pairing()
     recordings = [recording for recording, _ in listed]
-    pattern: ListPattern = "foreign" if is_foreign else _pattern(recordings, moved)
-    found = _described(recordings, pairs, len(moved), pattern, _write(recordings, pairs, folder / DETAILS))
-    wrong = frozenset(content for clip, (_, content) in enumerate(listed) if is_foreign and clip not in pairs)
-    return Pairing({listed[clip][1]: recordings[at].text for clip, at in moved.items()}, wrong, found)
+    written = [recording.text for recording in recordings]
+    found = TextsFitOtherClips(
+        texts=len(moved),
+        clips=len(recordings),
+        pattern="foreign" if is_foreign else _pattern(recordings, moved),
+        repeated=len(written) - len(set(written)),
+        unused=len(set(written) - {written[at] for at in pairs.values()}),
+        without=len(recordings) - len(pairs),
+        details=_write(recordings, pairs, folder / DETAILS),
+    )
+    fitting = {listed[clip][1]: written[at] for clip, at in moved.items()}
+    wrong = {content for clip, (_, content) in enumerate(listed) if clip not in pairs} if is_foreign else set()
+    return Pairing(fitting, wrong, found)
 
 
-def _is_foreign(own: Sequence[int], clips: Sequence[Scores], pairs: Mapping[int, int]) -> bool:
+def _is_foreign(scores: Mapping[int, Scores], pairs: Mapping[int, int]) -> bool:
     """Return whether most clips have no text in the list, although the recogniser hears them well."""
-    rest = [(text, scores) for clip, (text, scores) in enumerate(zip(own, clips, strict=True)) if clip not in pairs]
-    likeliest = sum(bool(scores) and max(scores, key=lambda at: scores[at]) == text for text, scores in rest)
-    return len(pairs) >= FEW and len(rest) >= FOREIGN * len(clips) and likeliest <= LIKELIEST * len(rest)
+    heard = {clip: of_clip for clip, of_clip in scores.items() if of_clip}
+    rest = [max(of_clip, key=lambda at: of_clip[at]) == clip for clip, of_clip in heard.items() if clip not in pairs]
+    return len(pairs) >= FEW and len(rest) >= FOREIGN * len(heard) and sum(rest) <= LIKELIEST * len(rest)
 
 
 def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
     """Return a clip that was made with the text that fits as its list has it, and the change that repairs it."""
     doubted = dataclasses.replace(clip, text=text, other_text=clip.text).excluded("text does not match")
     return doubted, changed_fields(doubted, clip)[1]
-
-
-def _described(
-    recordings: Sequence[Recording], pairs: Mapping[int, int], moved: int, pattern: ListPattern, path: Path
-) -> TextsFitOtherClips:
-    written = [recording.text for recording in recordings]
-    return TextsFitOtherClips(
-        texts=moved,
-        clips=len(recordings),
-        pattern=pattern,
-        repeated=len(written) - len(set(written)),
-        unused=len(set(written) - {written[at] for at in pairs.values()}),
-        without=len(recordings) - len(pairs),
-        details=path,
-    )
 
 
 def _pattern(recordings: Sequence[Recording], moved: Mapping[int, int]) -> ListPattern:

@@ -11,7 +11,7 @@ import logging
 import re
 import shutil
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -183,7 +183,7 @@ class _Preparation:
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
         self.listed: dict[str, str] = {}  # texts of recordings that are processed with one that fits better
-        self.wrong: frozenset[str] = frozenset()  # recordings whose text is that of one that is not here
+        self.wrong: Set[str] = frozenset()  # recordings whose text is that of one that is not here
         self.known_audio = {clip.content for clip in self.contents.kept}
         _remove_unfinished(folder / WAVS, self.contents)
 

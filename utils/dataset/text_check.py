@@ -7,7 +7,6 @@ that no wrong text is believed because it was learnt by heart.
 import contextlib
 import dataclasses
 import json
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,7 +16,7 @@ import torch
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Progress, Report, ShouldStop, WarningFact, ignore, never_stop, raise_if_stopped
+from utils.core.facts import Report, ShouldStop, WarningFact, counted, ignore, never_stop
 from utils.core.folders import seal, verify_hashes
 from utils.core.storage import cached_while_unchanged, make_folder, read_json, write_atomically
 from utils.dataset.clip import Clip, Recording
@@ -51,7 +50,6 @@ LESSONS = 24  # of one recording, if it is too short for such long ones
 LESSON_SECONDS = 1800.0  # at most, of the clips that are learnt from
 MIN_LESSON_SECONDS = 120.0  # less is not learnt from
 CLEAR = (0.03, 0.25)  # shares of wrong texts and words that may be missed without learning
-PROGRESS_SECONDS = 0.5  # between two reports of progress
 LISTED = 100  # sentences of a transcript that are named if they are not said
 UNSAID = -5.0  # score of a sentence of a transcript, below which nothing is learnt from it
 LONG_SENTENCE = 20  # words; a text without punctuation is divided
@@ -272,12 +270,8 @@ def _lessons(
 ) -> Iterator[Lesson]:
     """Yield the subtitles and sentences of the recordings, in an order that is random but always the same."""
     total = 0.0
-    reported = 0.0
-    for number, (recording, content) in enumerate(sorted(recordings, key=lambda pair: pair[1])):
-        raise_if_stopped(should_stop)
-        if time.monotonic() - reported > PROGRESS_SECONDS:
-            reported = time.monotonic()
-            report(Progress(number, len(recordings), "check_texts"))
+    ordered = sorted(recordings, key=lambda pair: pair[1])
+    for recording, content in counted(ordered, report, "check_texts", should_stop):
         with contextlib.suppress(AmharicTtsError):  # reported when the recording is processed
             for lesson in _lessons_of(recording, content, models, units, settings, should_stop):
                 yield lesson

@@ -7,10 +7,11 @@ import shutil
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from utils.core.facts import Report, counted, ignore
 from utils.core.folders import remove_folder
 from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import (
@@ -38,19 +39,11 @@ COPYING = re.compile(r"\..+\.copy-\d+")
 TEMPORARY = re.compile(rf"\.lock|{DATABASE}-journal|\..*\.partial|\.deleted-.*|\..+\.(new|old|gone)-\d+")
 DAY = 86_400.0
 TRASH_DAYS = 7
-PROGRESS_SECONDS = 0.2
 
 # Files that are never changed in place, so copies of a project can share them.
 SHARED = frozenset(
     ".wav .flac .mp3 .ogg .opus .m4a .aac .mp4 .mkv .webm .mov .avi .pth .pt .safetensors .arrow .parquet".split()
 )
-
-
-class CopyProgress(NamedTuple):
-    """Progress of a copy, in files."""
-
-    done: int
-    total: int
 
 
 class DeletedProject(NamedTuple):
@@ -96,9 +89,7 @@ def _unused(name: str, output: Path, renamed: str = "") -> Project:
     return Project(output.resolve() / name)  # resolving the name too would give its old capital letters on Windows
 
 
-def duplicate(
-    source: Project, name: str, output: Path = OUTPUT, on_progress: Callable[[CopyProgress], object] = lambda _: None
-) -> Project:
+def duplicate(source: Project, name: str, output: Path = OUTPUT, report: Report = ignore) -> Project:
     """Copy a project under a new name; large files are hard links where possible."""
     target = _unused(name, output)
     _require_idle(source)
@@ -109,7 +100,7 @@ def duplicate(
     new = output / f".{target.root.name}.copy-{time.time_ns()}"
     try:
         with storage_errors(target.root):
-            _copy(files, source.root, new, on_progress)
+            _copy(files, source.root, new, report)
             _update_base_paths(new, source.root, target.root)
             _unused(name, output)  # it may have been created meanwhile
             retry_while_in_use(lambda: new.rename(target.root))
@@ -207,13 +198,9 @@ def _is_shared(path: Path) -> bool:
     return path.suffix.lower() in SHARED and not path.is_symlink()
 
 
-def _copy(files: list[Path], root: Path, new: Path, on_progress: Callable[[CopyProgress], object]) -> None:
-    reported = 0.0
+def _copy(files: list[Path], root: Path, new: Path, report: Report) -> None:
     new.mkdir()
-    for number, path in enumerate(files):
-        if time.monotonic() - reported > PROGRESS_SECONDS:
-            reported = time.monotonic()
-            on_progress(CopyProgress(number, len(files)))
+    for path in counted(files, report):
         target = new / path.relative_to(root)
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.is_symlink():
@@ -224,7 +211,6 @@ def _copy(files: list[Path], root: Path, new: Path, on_progress: Callable[[CopyP
             _copy_database(path, target)
         elif path.name != SEAL:
             shutil.copy2(path, target)
-    on_progress(CopyProgress(len(files), len(files)))
 
 
 def _copy_database(path: Path, target: Path) -> None:

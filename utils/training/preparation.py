@@ -38,7 +38,6 @@ from utils.xtts.vocabulary import Vocabulary
 TOKENIZER_FOLDER = "reading"  # in the run folder; fixed when the run first starts
 BASE_FILE = "base.json"
 START = "start"  # in the run folder: the voice it started from, if that was the project's own
-PROGRESS_SECONDS = 0.5
 MAX_NAMED = 20  # excluded clips that are reported one by one
 CODEC_FILE = "codec.json"  # in the run folder
 AUDITED_CLIPS, SAMPLE_SECONDS = 8, 8.0  # that are encoded and decoded

@@ -7,8 +7,8 @@ from typing import Any
 
 import gradio as gr
 
+from utils.core.facts import Fact, Progress
 from utils.studio import page_settings, paths, projects, runs
-from utils.studio.projects import CopyProgress
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, notify, toggle
@@ -57,9 +57,9 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
     def duplicate(request: PanelRequest) -> Mapping[Any, Any]:
         progress = gr.Progress()
 
-        def report(step: CopyProgress) -> None:
-            label = t("project.copying", done=step.done, total=step.total)
-            progress((step.done, step.total), desc=label)
+        def report(fact: Fact) -> None:
+            if isinstance(fact, Progress):
+                progress((fact.step, fact.total), desc=t("project.copying", done=fact.step, total=fact.total))
 
         copied = projects.duplicate(existing(request), request.text("name"), page.output, report).root.name
         return opened(copied, "project.copied", old=request.name)
