@@ -324,7 +324,7 @@ def readings(reading: MachineReading) -> str:
     }
     is_short = reading.disk_free_gib is not None and reading.disk_free_gib < LITTLE_DISK
     state = "doubt" if is_short else "ok"
-    return html("page.html", "readings", state, t("system.this_computer"), cards(parts))
+    return html("page.html", "readings", state, cards(parts))
 
 
 def gib(size: float | None) -> str:

@@ -71,16 +71,14 @@ def filters(view: View, counts: Mapping[str, int], reasons: dict[str, int], page
         text_field("page", t("data.page"), t("data.page_hint"), **number),
     )
     more = views.details(t("data.more_filters"), more, "review-more")
-    words = (t(key) for key in ("data.which_clips", "data.search"))
-    return html("clips.html", "filters", statuses, *words, more, undo)
+    return html("clips.html", "filters", statuses, more, undo)
 
 
 def rows(page: ClipPage, chosen: str, folder: Path) -> str:
     if not page.clips:
         return note(t("data.no_matching_clips"))
-    titles = [t(title) for title in TITLES]
     shown = [{**_row(clip, folder), "is_chosen": clip.id == chosen} for clip in page.clips]
-    return html("clips.html", "rows", titles, t("data.select_page"), shown)
+    return html("clips.html", "rows", TITLES, shown)
 
 
 def _row(clip: Clip, folder: Path) -> dict[str, str]:
@@ -88,8 +86,6 @@ def _row(clip: Clip, folder: Path) -> dict[str, str]:
     return {
         "id": clip.id,
         "text": text,
-        "select": f"{t('data.select')}: {text}",
-        "play": f"{t('data.play')}: {text}",
         "url": file_url(folder / clip.audio) if clip.audio else "",
         "seconds": f"{clip.span.seconds:.1f}",
         "kind": _kind(clip),
@@ -240,7 +236,7 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
             text_field(name, t(f"data.mark_{name}"), "", value=value, **shared) for name, value in values.items()
         )
     others = buttons("quiet", "save_text", "merge_next")
-    return result + html("clips.html", "cut", reason, others, t("data.marks"), marks, t("data.play_selection"))
+    return result + html("clips.html", "cut", reason, others, marks)
 
 
 def _sound(clip: Clip, folder: Path) -> str:
@@ -250,8 +246,7 @@ def _sound(clip: Clip, folder: Path) -> str:
         path_data = _outline_of(path, clip.content)
     except AmharicTtsError as error:
         return note(describe_error(error))
-    label = t("data.clip_waveform")
-    return html("clips.html", "wave", WAVE_WIDTH, WAVE_HEIGHT, path_data, label, _words(clip), player)
+    return html("clips.html", "wave", WAVE_WIDTH, WAVE_HEIGHT, path_data, _words(clip), player)
 
 
 def _words(clip: Clip) -> list[tuple[str, str, str]]:

@@ -128,11 +128,11 @@ def take_html(request: PanelRequest) -> str:
 
 def _downloads(request: PanelRequest, take: Take) -> str:
     """Offer the files of a take in one menu; those in other formats are made when they are asked for."""
-    files, title = takes.files(request.project, take), t("inference.download")
+    files = takes.files(request.project, take)
     links = [(views.file_url(path), path.name, _format_name(path.suffix), _is_made(request, path)) for path in files]
     missing = [suffix for suffix in FORMATS if suffix not in {path.suffix for path in files}]
     formats = [(suffix, _format_name(suffix)) for suffix in missing]
-    return html("speech.html", "downloads", title, take.name, links, formats)
+    return html("speech.html", "downloads", take.name, links, formats)
 
 
 def _format_name(suffix: str) -> str:

@@ -114,7 +114,7 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
     if unknown:
         shown += message_box("warning", t("inference.unknown_speakers", names=", ".join(unknown)))
     if preview.unreadable:
-        shown += html("speech.html", "unsupported", t("inference.unsupported_characters"), preview.unreadable)
+        shown += html("speech.html", "unsupported", preview.unreadable)
     elif preview.error:
         shown += error_box(preview.error)
     if preview.skipped:

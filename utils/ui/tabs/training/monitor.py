@@ -218,7 +218,7 @@ def settings_line(run: runs.Run) -> str:
     shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}
     parts = [f"{field_title(TrainConfig, name)} {value}" for name, value in shown.items()]
     parts += [field_title(TrainConfig, name) for name in settings.BOXES if getattr(config, name)]
-    return html("run.html", "line", " · ".join(parts), t("training.next_settings"))
+    return html("run.html", "line", " · ".join(parts))
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:

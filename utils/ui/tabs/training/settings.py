@@ -90,7 +90,7 @@ def settings_error(error: AmharicTtsError) -> str:
     if not isinstance(error, InvalidSettingsError):
         return error_box(error)
     items = [_problem_item(problem) for problem in error.problems]
-    return html("run.html", "problems", t("training.invalid_settings"), items)
+    return html("run.html", "problems", items)
 
 
 def _problem_item(problem: SettingProblem) -> tuple[str, str]:
