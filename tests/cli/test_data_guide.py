@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.dataset.recordings import sentences
 from utils.__main__ import main
-from utils.core.paths import ROOT, SAMPLE_SPEECH
+from utils.core.paths import ROOT
 from utils.dataset.store import load_dataset
-from utils.dataset.subtitles import read_cues
 from utils.media import audio
 from utils.media.rates import RATE
-from utils.recognition.spans import read_spans
 from utils.studio.paths import Project
 
 GUIDE = (ROOT / "docs" / "DATA_GUIDE.md").read_text(encoding="utf-8").partition("## Corpora")[0]
@@ -27,12 +26,11 @@ Capture = pytest.CaptureFixture[str]
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A home with ten recordings of speech, and a list of them whose columns have names of their own."""
-    cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
     lines = ["nr;datei;satz;wer"]
     (tmp_path / "recordings").mkdir()
-    for number, samples in enumerate(read_spans(SAMPLE_SPEECH, [cue.span for cue in cues[:10]], RATE)):
+    for number, (text, samples) in enumerate(sentences(RATE)[:10]):
         audio.save(tmp_path / "recordings" / f"{number}.wav", samples, RATE)
-        lines.append(f"{number};{number}.wav;{cues[number].text};almaz")
+        lines.append(f"{number};{number}.wav;{text};almaz")
     (tmp_path / "recordings" / "liste.csv").write_text("\n".join(lines), encoding="utf-8")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.chdir(tmp_path)

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -66,9 +67,12 @@ def test_runs_are_listed_shown_stopped_and_deleted(tmp_path: Path, capsys: Captu
     assert f"{name} is running" in captured.err
 
 
+def counting(output: Path, *words: str) -> subprocess.Popen[str]:
+    return start_interruptible([sys.executable, "-c", COUNT, *words, "--output", str(output)], ROOT)
+
+
 def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
-    words = ["--ticks-per-second", "20", "--output", str(tmp_path)]
-    with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:
+    with counting(tmp_path, "--ticks-per-second", "20") as process:
         assert process.stdout
         while "step 1/" not in process.stdout.readline():
             time.sleep(0.01)
@@ -80,8 +84,7 @@ def test_ctrl_c_saves_and_stops(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_before_the_first_update_does_not_wait_for_it(tmp_path: Path) -> None:
-    words = ["--seconds", "600", "--ticks-per-second", "0.01", "--output", str(tmp_path)]
-    with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:
+    with counting(tmp_path, "--seconds", "600", "--ticks-per-second", "0.01") as process:
         assert process.stdout
         assert "is running" in process.stdout.readline()
         process.send_signal(signal.SIGINT)
@@ -90,8 +93,7 @@ def test_ctrl_c_before_the_first_update_does_not_wait_for_it(tmp_path: Path) -> 
 
 
 def test_ctrl_c_during_a_start_leaves_no_process(tmp_path: Path) -> None:
-    words = ["--seconds", "600", "--output", str(tmp_path)]
-    with start_interruptible([sys.executable, "-c", COUNT, *words], ROOT) as process:
+    with counting(tmp_path, "--seconds", "600") as process:
         while not list(tmp_path.glob("*/runs/*/state.json")):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)

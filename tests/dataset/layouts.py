@@ -482,11 +482,17 @@ def label_studio_regions(folder: Path) -> None:
 
 def pack_tar(path: Path, files: Mapping[str, bytes]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as archive:
+    path.write_bytes(tar(files, path.suffix.removeprefix(".").removesuffix("tar")))
+
+
+def tar(files: Mapping[str, bytes], kind: str = "gz") -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=f"w:{kind}") as archive:  # type: ignore[call-overload]
         for name, content in files.items():
             about = tarfile.TarInfo(name)
             about.size = len(content)
             archive.addfile(about, io.BytesIO(content))
+    return packed.getvalue()
 
 
 def pack_zip(folder: Path, path: Path) -> Path:

@@ -75,11 +75,11 @@ def utterances() -> tuple[Samples, ...]:
 
 
 @functools.cache
-def sentences() -> tuple[tuple[str, Samples], ...]:
+def sentences(rate: int = RATE) -> tuple[tuple[str, Samples], ...]:
     """Return the sentences of the sample project, each with its speech."""
-    whole = audio.load(SAMPLE_SPEECH, RATE)
+    whole = audio.load(SAMPLE_SPEECH, rate)
     cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
-    return tuple((cue.text, whole[round(cue.span.start * RATE) : round(cue.span.end * RATE)]) for cue in cues)
+    return tuple((cue.text, whole[round(cue.span.start * rate) : round(cue.span.end * rate)]) for cue in cues)
 
 
 @functools.cache

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import io
 import json
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +17,7 @@ import soundfile
 from huggingface_hub import HfApi
 from pyarrow import parquet
 
+from tests.dataset.layouts import tar
 from tests.local_server import Handler, listening
 from tests.xtts.hub_server import etag
 from utils.cli.prepare import work
@@ -45,16 +45,6 @@ def table(rows: list[dict[str, object]]) -> bytes:
     file = io.BytesIO()
     parquet.write_table(pa.Table.from_pylist(rows), file)
     return file.getvalue()
-
-
-def tar(files: Files, kind: str = "gz") -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode=f"w:{kind}") as archive:  # type: ignore[call-overload]
-        for name, content in files.items():
-            about = tarfile.TarInfo(name)
-            about.size = len(content)
-            archive.addfile(about, io.BytesIO(content))
-    return packed.getvalue()
 
 
 def clip(number: int, **columns: object) -> dict[str, object]:

@@ -148,20 +148,30 @@ def test_metrics_and_readiness(open_server: Served) -> None:
     open_server.wait_until(open=0)
 
 
+class Heard:
+    """What a client hears, and the kinds of the events, each once in a row."""
+
+    def __init__(self) -> None:
+        self.kinds, self.sound = [""], b""
+
+    async def more(self, client: AsyncTcpClient) -> None:
+        event = await read(client)
+        self.kinds += [event.type] if self.kinds[-1] != event.type else []
+        self.sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
+
+
 def test_wyoming_clients_list_voices_and_hear_speech(open_server: Served) -> None:
     async def converse() -> tuple[list[str], bytes, list[str]]:
         async with AsyncTcpClient("127.0.0.1", WYOMING) as client:
             await client.write_event(Describe().event())
             (program,) = Info.from_event(await read(client)).tts
-            sound, kinds = b"", list[str]()
+            heard = Heard()
             for text in ("አንድ ሁለት", UNREADABLE):
                 await client.write_event(Synthesize(text, SynthesizeVoice("Abebe")).event())
-                while not kinds or kinds[-1] not in {"audio-stop", "error"}:
-                    event = await read(client)
-                    kinds += [event.type] if kinds[-1:] != [event.type] else []
-                    sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
-                kinds.append("-")
-            return [voice.name for voice in program.voices], sound, kinds
+                while heard.kinds[-1] not in {"audio-stop", "error"}:
+                    await heard.more(client)
+                heard.kinds.append("-")
+            return [voice.name for voice in program.voices], heard.sound, heard.kinds[1:]
 
     voices, sound, kinds = asyncio.run(converse())
     assert voices == ["default", "Abebe", "Almaz", "Kebede", "many"]
@@ -177,18 +187,14 @@ def test_a_text_that_arrives_in_parts_is_spoken_sentence_by_sentence(open_server
             await client.write_event(SynthesizeStart(SynthesizeVoice("Abebe")).event())
             for part in ("አንድ ሁ", "ለት። ሦ"):
                 await client.write_event(SynthesizeChunk(part).event())
-            kinds, sound = list[str](), b""
-            while len(sound) < 2 * 2 * CHUNK.size:  # the first sentence sounds before the text has ended
-                event = await read(client)
-                kinds += [event.type] if kinds[-1:] != [event.type] else []
-                sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
+            heard = Heard()
+            while len(heard.sound) < 2 * 2 * CHUNK.size:  # the first sentence sounds before the text has ended
+                await heard.more(client)
             for sent in (SynthesizeChunk("ስት"), Synthesize("አንድ ሁለት። ሦስት", SynthesizeVoice("Abebe")), SynthesizeStop()):
                 await client.write_event(sent.event())
-            while kinds[-1] not in {"synthesize-stopped", "error"}:
-                event = await read(client)
-                kinds += [event.type] if kinds[-1:] != [event.type] else []
-                sound += AudioChunk.from_event(event).audio if AudioChunk.is_type(event.type) else b""
-            return kinds, sound
+            while heard.kinds[-1] not in {"synthesize-stopped", "error"}:
+                await heard.more(client)
+            return heard.kinds[1:], heard.sound
 
     kinds, sound = asyncio.run(converse())
     assert kinds == ["audio-start", "audio-chunk", "audio-stop", "synthesize-stopped"]

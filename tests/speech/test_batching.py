@@ -3,7 +3,7 @@
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
@@ -90,6 +90,13 @@ def test_a_short_sentence_joins_a_full_batch_at_the_next_step(decoder: Decoder) 
             assert not read[0].finished
 
 
+def ends(work: Callable[..., object], *values: object) -> bool:
+    done = threading.Thread(target=work, args=values, daemon=True)
+    done.start()
+    done.join(20)
+    return not done.is_alive()
+
+
 def fail(*_: object) -> None:
     raise ZeroDivisionError
 
@@ -138,10 +145,7 @@ def test_a_batch_that_cannot_be_tidied_up_still_takes_the_next_request(
         patch.setattr(Batch, "_leave", fail)
         with pytest.raises(MemoryError):
             decoder.generate([EIGHT[0]], prompt(), SAMPLED)
-    done = threading.Thread(target=decoder.generate, args=([EIGHT[1]], prompt(), SAMPLED), daemon=True)
-    done.start()
-    done.join(20)
-    assert not done.is_alive()
+    assert ends(decoder.generate, [EIGHT[1]], prompt(), SAMPLED)
 
 
 def test_a_request_may_be_closed_while_the_rows_of_another_are_freed(
@@ -157,10 +161,7 @@ def test_a_request_may_be_closed_while_the_rows_of_another_are_freed(
         work()
 
     monkeypatch.setattr(decoder.lane, "run", run)
-    done = threading.Thread(target=first.close, daemon=True)
-    done.start()
-    done.join(20)
-    assert not done.is_alive()
+    assert ends(first.close)
     assert decoder.batch.requests == []
     assert len(decoder.generate([EIGHT[0]], prompt(), SAMPLED)) == 1
 

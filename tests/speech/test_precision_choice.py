@@ -38,14 +38,9 @@ def test_a_clearly_faster_precision_is_chosen(
     assert (choice.device, choice.gpt, choice.vocoder) == ("cpu", gpt, vocoder)
 
 
-def test_what_is_fast_on_the_processor_is_not_chosen_for_mps(path: Path) -> None:
+def test_what_is_fast_on_the_processor_is_not_chosen_for_mps_or_a_small_model(path: Path) -> None:
     path.write_text(json.dumps({precision.machine(): vars(FAST)}))
-    choice = choose("mps", "auto", path)
-    assert (choice.gpt, choice.vocoder, choice.gpt_reason.why) == ("fp32", "fp32", "untested")
-
-
-def test_a_small_model_speaks_in_fp32(path: Path) -> None:
-    path.write_text(json.dumps({precision.machine(): vars(FAST)}))
+    assert choose("mps", "auto", path).gpt_reason.why == "untested"
     choice = choose("cpu", "auto", path)
     small, large = (torch.nn.Linear(1024, width, device="meta") for width in (1024, 1 << 15))
     assert (choice.for_model(small).gpt, choice.for_model(small).vocoder) == ("fp32", "fp32")

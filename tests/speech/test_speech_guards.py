@@ -9,10 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from tests.dataset.recordings import babble
-from utils.core.paths import SAMPLE_SPEECH
-from utils.dataset.subtitles import read_cues
-from utils.media import audio
+from tests.dataset.recordings import babble, sentences
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.facts import Flag, FlagKind
@@ -153,11 +150,7 @@ def test_trimming_leaves_the_speech_and_a_margin(before: float, behind: float) -
 
 @pytest.fixture(scope="module")
 def read_aloud() -> list[tuple[str, Samples]]:
-    """Return sentences of the sample project with their speech."""
-    whole = audio.load(SAMPLE_SPEECH, OUTPUT_RATE)
-    cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
-    long = [cue for cue in cues if len(cue.text) > 12]  # a few sounds fit many texts
-    return [(cue.text, whole[round(cue.span.start * OUTPUT_RATE) : round(cue.span.end * OUTPUT_RATE)]) for cue in long]
+    return [spoken for spoken in sentences(OUTPUT_RATE) if len(spoken[0]) > 12]  # a few sounds fit many texts
 
 
 @pytest.mark.slow

@@ -5,12 +5,10 @@ import random
 import numpy as np
 import pytest
 
+from tests.dataset.recordings import sentences
 from tests.speech.test_speech_guards import reading
 from tools.planted_words import KINDS, Take, plant, read_take, repaired
 from utils.config import SpeechConfig
-from utils.core.paths import SAMPLE_SPEECH
-from utils.dataset.subtitles import read_cues
-from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.attempts import best_takes
@@ -23,13 +21,7 @@ RANDOM = random.Random(0)
 
 @pytest.fixture(scope="module")
 def takes() -> list[Take]:
-    """Sentences of the sample project with their speech."""
-    whole = audio.load(SAMPLE_SPEECH, OUTPUT_RATE)
-    cues, _ = read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))
-    spoken = (
-        (cue.text, whole[slice(*(round(at * OUTPUT_RATE) for at in (cue.span.start, cue.span.end)))]) for cue in cues
-    )
-    return [take for text, sound in spoken if (take := read_take(reading(text), sound))][:12]
+    return [take for text, sound in sentences(OUTPUT_RATE) if (take := read_take(reading(text), sound))][:12]
 
 
 def words_of(takes: list[Take]) -> list[tuple[str, Samples]]:

@@ -48,6 +48,11 @@ def owner(project: Project) -> int:
     return int(read_object(project.runs / runs.OWNER).get("pid", 0))
 
 
+def two(project: Project) -> tuple[runs.Run, runs.Run]:
+    """Start a run, and another one that waits for it."""
+    return runs.start(KIND, LONG, project).run, runs.start(KIND, of_seconds(9), project).run
+
+
 def test_a_request_with_the_same_settings_joins(project: Project) -> None:
     first = runs.start(KIND, LONG, project).run
     assert runs.start(KIND, LONG, project)[:2] == (first, "joined")
@@ -60,8 +65,7 @@ def test_a_request_with_other_settings_is_queued(project: Project) -> None:
 
 
 def test_a_request_with_the_settings_of_a_queued_run_joins_it(project: Project) -> None:
-    runs.start(KIND, LONG, project)
-    second = runs.start(KIND, of_seconds(9), project).run
+    _, second = two(project)
     assert runs.start(KIND, of_seconds(9), project)[:2] == (second, "joined")
 
 
@@ -74,16 +78,14 @@ def test_memory_is_freed_only_for_a_run_that_starts_now(project: Project) -> Non
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_is_followed_by_the_next(project: Project) -> None:
-    first = runs.start(KIND, LONG, project).run
-    second = runs.start(KIND, of_seconds(9), project).run
+    first, second = two(project)
     os.kill(first.current_state().pid, signal.SIGKILL)  # as the system does for lack of memory
     wait_for(lambda: status(second) == "running")
 
 
 @pytest.mark.slow
 def test_a_queue_whose_owner_was_killed_goes_on_when_somebody_looks(project: Project) -> None:
-    first = runs.start(KIND, LONG, project).run
-    second = runs.start(KIND, of_seconds(9), project).run
+    first, second = two(project)
     wait_for(lambda: owner(project))
     psutil.Process(owner(project)).kill()
     os.kill(first.current_state().pid, signal.SIGKILL)
@@ -95,15 +97,13 @@ def test_a_queue_whose_owner_was_killed_goes_on_when_somebody_looks(project: Pro
 
 @pytest.mark.slow
 def test_the_owner_of_the_queue_ends_with_it(project: Project) -> None:
-    runs.start(KIND, LONG, project)
-    second = runs.start(KIND, of_seconds(9), project).run
+    _, second = two(project)
     wait_for(lambda: owner(project))
     runs.stop_now(second)
     wait_for(lambda: not owner(project))
 
 
 def test_a_run_that_leaves_the_queue_has_stopped(project: Project) -> None:
-    runs.start(KIND, LONG, project)
-    second = runs.start(KIND, of_seconds(9), project).run
+    _, second = two(project)
     runs.stop_and_save(second)
     assert status(second) == "stopped"

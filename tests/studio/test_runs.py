@@ -52,6 +52,10 @@ def ended(run: Run) -> Status:
     return run.current_state().status
 
 
+def counting(project: Project) -> Run:
+    return runs.start("count", LONG, project).run
+
+
 def kinds(run: Run) -> list[object]:
     return [event["kind"] for event in read_events(run.events).events]
 
@@ -115,7 +119,7 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
     runs.stop_and_save(first)
     assert ended(first) == "stopped"
     assert first.current_state().stop is Stop.SAVE
-    second = runs.start("count", LONG, project).run
+    second = counting(project)
     with pytest.raises(RunActiveError, match=second.name):
         runs.resume(first)
     runs.stop_now(second)
@@ -124,7 +128,7 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
 
 
 def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Project) -> None:
-    run = runs.start("count", LONG, project).run
+    run = counting(project)
     with pytest.raises(RunBusyError, match="Stop it first"):
         runs.delete(run)
     assert runs.stop_now(run).status == "stopped"
@@ -136,7 +140,7 @@ def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Pr
 
 @pytest.mark.slow
 def test_a_child_that_does_not_react_is_ended_all_the_same(project: Project) -> None:
-    run = runs.start("count", LONG, project).run
+    run = counting(project)
     pid = run.current_state().pid
     os.kill(pid, signal.SIGSTOP)
     state = runs.stop_now(run, grace=0.2)
@@ -155,7 +159,7 @@ def shut_the_machine_down(run: Run) -> None:
 
 @pytest.mark.parametrize("stop", [ask_by_file, shut_the_machine_down])
 def test_a_run_that_is_asked_to_stop_saves(project: Project, stop: Callable[[Run], None]) -> None:
-    run = runs.start("count", LONG, project).run
+    run = counting(project)
     stop(run)
     assert ended(run) == "stopped"
     assert "saved" in kinds(run)
@@ -223,7 +227,7 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, conte
 
 @pytest.mark.slow
 def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) -> None:
-    run = runs.start("count", LONG, project).run
+    run = counting(project)
     run.state_file.write_text("{", encoding="utf-8")
     assert run.current_state().status == "unreadable"
     wait_for(lambda: run.current_state().status == "running")
@@ -231,7 +235,7 @@ def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) ->
 
 
 def test_a_run_whose_folder_is_gone_ends_by_itself(project: Project) -> None:
-    run = runs.start("count", LONG, project).run
+    run = counting(project)
     pid = run.current_state().pid
     shutil.rmtree(run.folder.rename(project.root / "deleted"))  # moved first: the run still writes to its folder
     (run.folder / "checkpoints").mkdir(parents=True)  # by a save that was being written

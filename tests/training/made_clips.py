@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from utils.training.batches import PlannedUpdate, UpdatePlan
 from utils.training.clips import ClipLengths, FeatureSource
 from utils.training.packing import Example
 
@@ -13,6 +14,10 @@ def made_lengths(count: int, *, seed: int = 0, seconds: tuple[float, float] = (0
     samples = (drawn * 22_050).astype(np.int64)
     ids = (drawn * 14).astype(np.int64) + random.integers(1, 9, count)
     return ClipLengths(samples, -(-samples // 1024), samples // 256 + 1, ids)
+
+
+def epoch_of(plan: UpdatePlan, epoch: int = 0) -> list[PlannedUpdate]:
+    return [plan[number] for number in range(epoch * len(plan), (epoch + 1) * len(plan))]
 
 
 class MadeClips(FeatureSource):

@@ -51,6 +51,13 @@ def run(ended: Run, tmp_path: Path) -> Run:
     return Run(shutil.copytree(ended.folder, tmp_path / "runs" / ended.name))
 
 
+@pytest.fixture
+def damaged(run: Run) -> Run:
+    """The state that it would resume from has a wrong bit."""
+    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
+    return run
+
+
 @pytest.mark.parametrize(
     ("file", "damage"),
     [(resume_state.WEIGHTS, flip), (resume_state.RANDOM, Path.unlink), (checkpoints.RESUME_STATE, halve)],
@@ -64,28 +71,25 @@ def test_it_continues_from_its_checkpoint(run: Run, file: str, damage: Damage) -
     assert resume_state.load(run.folder / checkpoints.RESUME_FOLDER).update == 8
 
 
-def test_the_learning_rate_continues_where_it_was(run: Run, dataset: Path, tmp_path: Path) -> None:
-    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
+def test_the_learning_rate_continues_where_it_was(damaged: Run, dataset: Path, tmp_path: Path) -> None:
     plain = trained(tmp_path / "plain", dataset, eval_step=3, max_steps=8)
-    assert figures(resumed(run), "learning_rate")[6:] == figures(plain, "learning_rate")[6:]
+    assert figures(resumed(damaged), "learning_rate")[6:] == figures(plain, "learning_rate")[6:]
 
 
-def test_a_damaged_checkpoint_is_skipped_for_the_one_before(run: Run) -> None:
-    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
-    flip(checkpoints.find(run.folder, 6).folder / checkpoints.MODEL)
-    resumed(run)
-    assert [event["step"] for event in events(run, "train")[6:]] == [4, 5, 6, 7, 8]
-    assert all(checkpoints.read_state(checkpoint.folder) for checkpoint in checkpoints.list_checkpoints(run.folder))
-    assert checkpoints.list_checkpoints(run.folder)[0].step == 8
+def test_a_damaged_checkpoint_is_skipped_for_the_one_before(damaged: Run) -> None:
+    flip(checkpoints.find(damaged.folder, 6).folder / checkpoints.MODEL)
+    resumed(damaged)
+    assert [event["step"] for event in events(damaged, "train")[6:]] == [4, 5, 6, 7, 8]
+    assert all(checkpoints.read_state(checkpoint.folder) for checkpoint in checkpoints.list_checkpoints(damaged.folder))
+    assert checkpoints.list_checkpoints(damaged.folder)[0].step == 8
 
 
-def test_without_an_intact_checkpoint_it_is_refused(run: Run) -> None:
-    flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.WEIGHTS)
-    for checkpoint in checkpoints.list_checkpoints(run.folder):
+def test_without_an_intact_checkpoint_it_is_refused(damaged: Run) -> None:
+    for checkpoint in checkpoints.list_checkpoints(damaged.folder):
         flip(checkpoint.folder / checkpoints.MODEL)
     with pytest.raises(NoCheckpointError):
-        resumed(run)
-    assert len(events(run, "train")) == 6
+        resumed(damaged)
+    assert len(events(damaged, "train")) == 6
 
 
 @pytest.mark.parametrize("switches", [{"enable_ema": True}, {"enable_lora": True}])

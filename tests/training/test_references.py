@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.building import clip as made_clip
-from tests.training.made_clips import made_lengths
+from tests.training.made_clips import epoch_of, made_lengths
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.recognition.spans import Span
@@ -33,10 +33,6 @@ CLIPS = clips_of(LENGTHS)
 def plan_of(reference: str, **values: object) -> UpdatePlan:
     config = TrainConfig.parse({"reference": reference, "batch_size": 8, "grad_acumm": 2, "seed": 5, **values})
     return UpdatePlan.from_config(config, LENGTHS, 1, CLIPS)
-
-
-def epoch_of(plan: UpdatePlan, epoch: int = 0) -> list[PlannedUpdate]:
-    return [plan[number] for number in range(epoch * len(plan), (epoch + 1) * len(plan))]
 
 
 def pairs(updates: list[PlannedUpdate]) -> dict[int, int]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.dataset.building import clip as made_clip
-from tests.training.made_clips import made_lengths
+from tests.training.made_clips import epoch_of, made_lengths
 from tests.training.running import events, figures, resume, same, trained, weights
 from tests.training.trainable import write_dataset
 from utils.config import TrainConfig
@@ -38,7 +38,7 @@ def test_every_update_has_the_share_and_every_clip_comes_equally_often(
 ) -> None:
     plan = plan_of(share, weights, seed=seed)
     for epoch in range(3):
-        updates = [plan[number] for number in range(epoch * len(plan), (epoch + 1) * len(plan))]
+        updates = epoch_of(plan, epoch)
         seen = Counter(clip for update in updates for clip in update.clips.tolist())
         assert {clip for clip in seen if clip < OWN} == set(range(OWN))
         assert all(seen[clip] == 1 for clip in range(OWN))

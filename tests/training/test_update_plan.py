@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.training.made_clips import made_lengths
+from tests.training.made_clips import epoch_of, made_lengths
 from utils.config import TrainConfig
 from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan, masked_codes, split_batches
 from utils.training.clips import ClipLengths, ClipLimits, usable
@@ -17,10 +17,6 @@ LENGTHS = made_lengths(1003)
 BY_CLIPS = UpdatePlan(LENGTHS, 16, seed=3)
 BY_POSITIONS = UpdatePlan(LENGTHS, 16, positions=4000, seed=3)
 BOTH = pytest.mark.parametrize("plan", [BY_CLIPS, BY_POSITIONS], ids=["clips", "positions"])
-
-
-def epoch_of(plan: UpdatePlan, epoch: int) -> list[PlannedUpdate]:
-    return [plan[number] for number in range(epoch * len(plan), (epoch + 1) * len(plan))]
 
 
 def same(one: PlannedUpdate, other: PlannedUpdate) -> bool:

@@ -1,6 +1,7 @@
 """What matters on a GPU, shown on a processor: full memory, the state of the optimizer, loss scaling, generators."""
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from utils.training.certificate import REFERENCE, SIZES, updates
 from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.model_size import ClipSize, random_batch
 from utils.training.optimizers import allocate_state
-from utils.training.probe import probe
+from utils.training.probe import Probe, probe
 from utils.training.resume_state import capture_rng, restore_rng
 from utils.training.speedups.adamw import OffloadedAdamW
 from utils.training.step import TrainStep, unwrap_optimizer
@@ -26,38 +27,44 @@ CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)
 CUBLAS = "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
 
 
+@pytest.fixture
+def probed() -> Iterator[Probe]:
+    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize(
     ("message", "halves"),
     [(CUBLAS, True), ("MPS backend out of memory (MPS allocated: 9 GiB)", True), ("device-side assert", False)],
 )
-def test_memory_that_runs_out_in_a_library_halves_the_batch(message: str, halves: bool) -> None:
+def test_memory_that_runs_out_in_a_library_halves_the_batch(probed: Probe, message: str, halves: bool) -> None:
     failures = [message]
 
     def fail(*_: object) -> None:
         if failures:
             raise RuntimeError(failures.pop())
 
-    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
-        probed.step.model.register_forward_pre_hook(fail)
-        batch = random_batch(probed.tokens, CLIP, 4)
-        if halves:
-            probed.run([batch], 2)
-            assert probed.step.micro.splits == 1
-        else:
-            with pytest.raises(RuntimeError, match=message):
-                probed.run([batch], 1)
+    probed.step.model.register_forward_pre_hook(fail)
+    batch = random_batch(probed.tokens, CLIP, 4)
+    if halves:
+        probed.run([batch], 2)
+        assert probed.step.micro.splits == 1
+    else:
+        with pytest.raises(RuntimeError, match=message):
+            probed.run([batch], 1)
 
 
-def test_memory_that_runs_out_in_the_optimizer_ends_the_run_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_memory_that_runs_out_in_the_optimizer_ends_the_run_with_advice(
+    probed: Probe, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(CUBLAS)
 
-    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
-        monkeypatch.setattr(probed.step.optimizer, "step", fail)
-        with pytest.raises(StateDoesNotFitError):
-            probed.run([random_batch(probed.tokens, CLIP, 2)], 1)
-        with pytest.raises(ClipsDoNotFitError):  # a search for a batch size goes on with fewer clips
-            probed.measure(CLIP, 2)
+    monkeypatch.setattr(probed.step.optimizer, "step", fail)
+    with pytest.raises(StateDoesNotFitError):
+        probed.run([random_batch(probed.tokens, CLIP, 2)], 1)
+    with pytest.raises(ClipsDoNotFitError):  # a search for a batch size goes on with fewer clips
+        probed.measure(CLIP, 2)
 
 
 def test_moments_that_do_not_fit_leave_the_optimizer_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,16 +122,15 @@ def test_scaled_losses_change_no_number_and_every_step_is_the_scalers(monkeypatc
 
 
 @pytest.mark.usefixtures("scaled")
-def test_the_scaler_goes_on_after_an_update_that_did_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_scaler_goes_on_after_an_update_that_did_not_fit(probed: Probe, monkeypatch: pytest.MonkeyPatch) -> None:
     def fill_memory(_gradients: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
-        with monkeypatch.context() as patch:
-            patch.setattr(step, "get_total_norm", fill_memory)  # the gradients are unscaled by then
-            with pytest.raises(ClipsDoNotFitError):
-                probed.measure(CLIP, 2)
-        assert probed.measure(CLIP, 1).peak
+    with monkeypatch.context() as patch:
+        patch.setattr(step, "get_total_norm", fill_memory)  # the gradients are unscaled by then
+        with pytest.raises(ClipsDoNotFitError):
+            probed.measure(CLIP, 2)
+    assert probed.measure(CLIP, 1).peak
 
 
 def test_the_generator_of_a_gpu_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,8 +146,7 @@ def test_the_generator_of_a_gpu_is_restored(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @pytest.mark.usefixtures("scaled")
-def test_a_step_that_leaves_the_scaler_out_is_found() -> None:
-    with probe(TrainConfig.load(REFERENCE), SIZES[0], CPU) as probed:
-        probed.step.optimizer = unwrap_optimizer(probed.step.optimizer)
-        with pytest.raises(RuntimeError, match="unscale_"):
-            probed.run([random_batch(probed.tokens, CLIP, 2)], 2)
+def test_a_step_that_leaves_the_scaler_out_is_found(probed: Probe) -> None:
+    probed.step.optimizer = unwrap_optimizer(probed.step.optimizer)
+    with pytest.raises(RuntimeError, match="unscale_"):
+        probed.run([random_batch(probed.tokens, CLIP, 2)], 2)

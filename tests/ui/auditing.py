@@ -57,11 +57,22 @@ def respond(
     return data
 
 
+def click_of(blocks: gr.Blocks, panel: str) -> BlockFunction:
+    """Return the event of the buttons of a panel."""
+    html = next(block for block in blocks.blocks.values() if block.elem_id == panel)
+    return next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+
+
 def act(
     blocks: gr.Blocks, panel: str, action: str, opened: str, given: Sequence[Any] = (), **fields: Any
 ) -> dict[Block, Any]:
     """Press a button of a panel, with the values of its inputs; return the update of each output."""
-    html = next(block for block in blocks.blocks.values() if block.elem_id == panel)
-    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    event = click_of(blocks, panel)
     updates = respond(blocks, event, [None, opened, *given, "en"], act=action, **fields)
     return dict(zip(event.outputs, updates, strict=True))
+
+
+def shown(blocks: gr.Blocks, panel: str, action: str, opened: str, given: Sequence[Any] = (), **fields: Any) -> str:
+    """Press a button of a panel and return what the panel shows then."""
+    updates = act(blocks, panel, action, opened, given, **fields)
+    return next(str(update) for widget, update in updates.items() if widget.elem_id == panel)

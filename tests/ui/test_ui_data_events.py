@@ -41,6 +41,16 @@ def output(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
+def project(output: Path) -> Project:
+    return Project(output / "voice")
+
+
+@pytest.fixture
+def clip(project: Project) -> Clip:
+    return next(iter(load_dataset(project.dataset).kept))
+
+
+@pytest.fixture
 def blocks(output: Path) -> Iterator[gr.Blocks]:
     with inside.environment():
         yield app.build(output)
@@ -57,25 +67,23 @@ def send(blocks: gr.Blocks, event: BlockFunction, values: list[Any]) -> str:
     return ""
 
 
-def test_clips_stay_as_they_are_while_a_preparation_writes_them(blocks: gr.Blocks, output: Path) -> None:
-    project = Project(output / "voice")
+def test_clips_stay_as_they_are_while_a_preparation_writes_them(
+    blocks: gr.Blocks, project: Project, clip: Clip
+) -> None:
     run = add_run(project, "20260101-000000-prepare")
-    clip = next(iter(load_dataset(project.dataset).kept))
     with pytest.raises(gr.Error, match=f"{run.name} is running in the project voice"):
         auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].status == "kept"
 
 
-def test_clips_are_reviewed_while_a_training_runs(blocks: gr.Blocks, output: Path) -> None:
-    project = Project(output / "voice")
+def test_clips_are_reviewed_while_a_training_runs(blocks: gr.Blocks, project: Project, clip: Clip) -> None:
     add_run(project, "20260101-000000-train")
-    clip = next(iter(load_dataset(project.dataset).kept))
     auditing.act(blocks, "review", "exclude", "voice", of=clip.id, why="noise")
     assert load_dataset(project.dataset).clips[clip.id].reason == "noise"
 
 
-def test_a_list_is_repaired_with_one_click_until_it_is_undone(blocks: gr.Blocks, output: Path) -> None:
-    store = Store(Project(output / "voice").dataset)
+def test_a_list_is_repaired_with_one_click_until_it_is_undone(blocks: gr.Blocks, project: Project) -> None:
+    store = Store(project.dataset)
     fitting = store.read().kept
     pairs = [as_listed(clip, "ሌላ ጽሑፍ") for clip in fitting]
     found = TextsFitOtherClips(len(pairs), len(pairs), "mixed", 0, 0, 0, store.folder / "list_check.tsv")
@@ -95,24 +103,22 @@ class Visitor:
         self.blocks, self.clip, self.state = blocks, clip, SessionState(blocks)
 
     def send(self, act: str, text: str, base: str, **fields: str) -> str:
-        html = next(block for block in self.blocks.blocks.values() if block.elem_id == "review")
-        event = next(event for event in self.blocks.fns.values() if (html._id, "click") in event.targets)
+        event = auditing.click_of(self.blocks, "review")
         typed = {"act": act, "clip": self.clip.id, "of": self.clip.id, "text": text, "textBase": base} | fields
         return str(auditing.respond(self.blocks, event, [None, "voice", "en"], self.state, **typed)[0])
 
 
 @pytest.fixture
-def visitors(blocks: gr.Blocks, output: Path) -> tuple[Visitor, Visitor]:
-    clip = next(iter(load_dataset(Project(output / "voice").dataset).kept))
+def visitors(blocks: gr.Blocks, clip: Clip) -> tuple[Visitor, Visitor]:
     return Visitor(blocks, clip), Visitor(blocks, clip)
 
 
-def stored(visitor: Visitor, output: Path) -> str:
-    return load_dataset(Project(output / "voice").dataset).clips[visitor.clip.id].text
+def stored(visitor: Visitor, project: Project) -> str:
+    return load_dataset(project.dataset).clips[visitor.clip.id].text
 
 
 def test_a_text_that_another_tab_stored_meanwhile_is_not_replaced(
-    visitors: tuple[Visitor, Visitor], output: Path
+    visitors: tuple[Visitor, Visitor], project: Project
 ) -> None:
     (mine, other), before = visitors, visitors[0].clip.text
     assert "Keep my text" not in mine.send("draft", "የእኔ", before)
@@ -120,31 +126,31 @@ def test_a_text_that_another_tab_stored_meanwhile_is_not_replaced(
     for action in ("save_text", "open", "approve", "exclude"):
         with pytest.raises(gr.Error, match="changed elsewhere while you were typing"):
             mine.send(action, "የእኔ", before)
-    assert stored(mine, output) == "የሌላ"
+    assert stored(mine, project) == "የሌላ"
     shown = mine.send("draft", "የእኔ ጽሑፍ", before)
     assert "Keep my text" in shown
     assert "<p>የሌላ</p>" in shown
     mine.send("save_text", "የእኔ ጽሑፍ", "የሌላ")
-    assert stored(mine, output) == "የእኔ ጽሑፍ"
+    assert stored(mine, project) == "የእኔ ጽሑፍ"
 
 
-def test_a_box_that_nobody_typed_in_stores_nothing(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+def test_a_box_that_nobody_typed_in_stores_nothing(visitors: tuple[Visitor, Visitor], project: Project) -> None:
     (mine, other), before = visitors, visitors[0].clip.text
     other.send("save_text", "የሌላ", before)
     mine.send("open", before, before)  # it was not refreshed yet
-    assert stored(mine, output) == "የሌላ"
+    assert stored(mine, project) == "የሌላ"
 
 
-def test_what_this_tab_stored_itself_is_no_conflict(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+def test_what_this_tab_stored_itself_is_no_conflict(visitors: tuple[Visitor, Visitor], project: Project) -> None:
     mine, before = visitors[0], visitors[0].clip.text
     mine.send("save_text", "አንድ  ሁለት", before)
     shown = mine.send("save_text", "አንድ ሁለት ሦስት", before)  # typed before the answer arrived
-    assert stored(mine, output) == "አንድ ሁለት ሦስት"
+    assert stored(mine, project) == "አንድ ሁለት ሦስት"
     assert "Keep my text" not in shown
 
 
-def test_clips_with_the_same_text_are_each_corrected(visitors: tuple[Visitor, Visitor], output: Path) -> None:
-    mine, folder = visitors[0], output / "voice" / "dataset"
+def test_clips_with_the_same_text_are_each_corrected(visitors: tuple[Visitor, Visitor], project: Project) -> None:
+    mine, folder = visitors[0], project.dataset
     second = [*load_dataset(folder).kept][1]
     for clip in (mine.clip, second):
         editor.set_text(folder, clip.id, "ስተት")
@@ -152,16 +158,16 @@ def test_clips_with_the_same_text_are_each_corrected(visitors: tuple[Visitor, Vi
         assert load_dataset(folder).clips[clip.id].text == "ስህተት"
 
 
-def test_the_text_of_a_clip_that_is_gone_is_shown(visitors: tuple[Visitor, Visitor], output: Path) -> None:
+def test_the_text_of_a_clip_that_is_gone_is_shown(visitors: tuple[Visitor, Visitor], project: Project) -> None:
     mine = visitors[0]
-    store = Store(Project(output / "voice").dataset)
+    store = Store(project.dataset)
     with store.transaction():
         store.delete([mine.clip.id])
     assert "<p>የእኔ</p>" in mine.send("draft", "የእኔ", mine.clip.text)
 
 
-def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(blocks: gr.Blocks, output: Path) -> None:
-    run = add_run(Project(output / "voice"), "20260101-000000-prepare")
+def test_a_note_of_a_run_that_another_tab_stored_meanwhile_is_not_replaced(blocks: gr.Blocks, project: Project) -> None:
+    run = add_run(project, "20260101-000000-prepare")
 
     def note(text: str, base: str) -> str:
         typed = {"note": text, "noteBase": base, "run": run.name, "of": run.name}
@@ -194,9 +200,9 @@ def test_a_decision_opens_the_next_clip_of_the_list(blocks: gr.Blocks, output: P
     assert f'name="of" value="{second}"' in str(shown)
 
 
-def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blocks, output: Path) -> None:
-    project = Project(output / "voice")
-    clip = next(iter(load_dataset(project.dataset).kept))
+def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(
+    blocks: gr.Blocks, project: Project, clip: Clip
+) -> None:
     word = clip.text.split()[0].strip("።፣")
     fix = {"written": word, "spoken": "ɡənːa", "pronunciation_note": "heard"}
     with pytest.raises(gr.Error, match="missing"):
@@ -210,8 +216,7 @@ def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(blocks: gr.Blo
 
 def test_a_decision_sent_twice_does_not_return_to_its_clip(blocks: gr.Blocks, output: Path) -> None:
     second, third = (clip.id for clip in Store(output / "voice" / "dataset").page(View("unchecked"), 1).clips[1:3])
-    html = next(block for block in blocks.blocks.values() if block.elem_id == "review")
-    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+    event = auditing.click_of(blocks, "review")
     visitor = SessionState(blocks)
     for _ in range(2):
         typed = {"act": "exclude", "of": second, "why": "noise"}
@@ -219,12 +224,11 @@ def test_a_decision_sent_twice_does_not_return_to_its_clip(blocks: gr.Blocks, ou
         assert f'name="of" value="{third}"' in str(shown)
 
 
-def test_runs_with_the_same_note_each_get_the_new_one(blocks: gr.Blocks, output: Path) -> None:
-    html = next(block for block in blocks.blocks.values() if block.elem_id == "runs")
-    event = next(event for event in blocks.fns.values() if (html._id, "click") in event.targets)
+def test_runs_with_the_same_note_each_get_the_new_one(blocks: gr.Blocks, project: Project) -> None:
+    event = auditing.click_of(blocks, "runs")
     visitor = SessionState(blocks)
     for name in ("20260101-000000-prepare", "20260102-000000-prepare"):
-        run = add_run(Project(output / "voice"), name)
+        run = add_run(project, name)
         typed = {"act": "note", "note": "good", "noteBase": "", "run": name, "of": name}
         auditing.respond(blocks, event, [None, "voice", "en", name], visitor, **typed)
         assert run.note == "good"

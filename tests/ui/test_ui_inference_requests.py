@@ -90,8 +90,7 @@ def speak(client: Client, inputs: Values, text: str, **settings: object) -> tupl
 def act(blocks: gr.Blocks, panel: str, action: str, inputs: Values, *first: object, **fields: object) -> str:
     """Press a button of a panel and return what the panel shows then."""
     given = [*first, *(inputs[name] for name in ("model", "reference", "settings"))]
-    updates = auditing.act(blocks, panel, action, "default", given, **fields)
-    return next(str(update) for widget, update in updates.items() if widget.elem_id == panel)
+    return auditing.shown(blocks, panel, action, "default", given, **fields)
 
 
 def uploaded(output: Path, name: str, text: str) -> dict[str, object]:
@@ -127,9 +126,7 @@ def test_two_models_are_compared(blocks: gr.Blocks, project: Project, inputs: Va
     act(blocks, "compare-panel", "compare", inputs, sentences="ሰላም ለዓለም።", **models)
     wait_for(lambda: next(iter(comparisons.names(project)), None))
     given = [inputs["model"], "", inputs["settings"]]
-    updates = auditing.act(blocks, "compare-panel", "show", "default", given)
-    shown = next(str(update) for widget, update in updates.items() if widget.elem_id == "compare-panel")
-    assert shown.count("data-hear") == 2
+    assert auditing.shown(blocks, "compare-panel", "show", "default", given).count("data-hear") == 2
 
 
 def test_an_uploaded_voice_is_saved_and_speaks_its_lines_of_a_script(

@@ -218,5 +218,4 @@ def test_a_checkpoint_that_was_pruned_gives_way_to_the_best(blocks: gr.Blocks, o
 
 def panel(blocks: gr.Blocks, elem_id: str, project: str, *given: object) -> str:
     """What a panel shows of a project."""
-    updates = auditing.act(blocks, elem_id, "", project, given or [""])
-    return next(str(update) for widget, update in updates.items() if widget.elem_id == elem_id)
+    return auditing.shown(blocks, elem_id, "", project, given or [""])

@@ -76,8 +76,7 @@ def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> Non
 
 
 def check(blocks: gr.Blocks, action: str, **changes: object) -> str:
-    updates = auditing.act(blocks, "checks", action, "default", [form(**changes)["settings"]])
-    return next(str(update) for widget, update in updates.items() if widget.elem_id == "checks")
+    return auditing.shown(blocks, "checks", action, "default", [form(**changes)["settings"]])
 
 
 def test_page_command_and_python_give_the_same_weights(client: Client, output: Path) -> None:
