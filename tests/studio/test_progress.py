@@ -2,10 +2,15 @@
 
 import io
 import time
+from pathlib import Path
 
 import pytest
 
 from utils.core.events import Event
+from utils.core.facts import to_json
+from utils.dataset.facts import RecordingWarning
+from utils.recognition.facts import Hum, NoiseFloor
+from utils.studio.facts import Ended
 from utils.studio.progress import CLEAR, EventPrinter, describe
 
 
@@ -55,3 +60,16 @@ def test_a_log_has_plain_lines_every_ten_seconds_and_the_last() -> None:
         printer({**PROGRESS, "step": step, "time": start + step / 2})
     steps = [line.split(" · ")[0] for line in stream.getvalue().splitlines()]
     assert steps == ["step 0/42", "step 20/42", "step 40/42", "step 42/42"]
+
+
+def test_of_many_recordings_with_the_same_warning_three_are_named_and_the_others_counted() -> None:
+    stream = io.StringIO()
+    printer = EventPrinter(stream)
+    for number in range(5):
+        printer({"time": 0.0, **to_json(RecordingWarning(Path(f"{number}.wav"), NoiseFloor(decibels=20.0)))})
+    printer({"time": 0.0, **to_json(RecordingWarning(Path("5.wav"), Hum(hertz=50.0, decibels=10.0)))})
+    printer({"time": 0.0, **to_json(Ended("finished"))})
+    lines = stream.getvalue().splitlines()
+    assert [line.split(":")[1].strip() for line in lines[:4]] == ["0.wav", "1.wav", "2.wav", "5.wav"]
+    assert lines[4].startswith("2 more warnings like these")
+    assert lines[5:] == ["Finished."]

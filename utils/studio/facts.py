@@ -20,7 +20,7 @@ from utils.core.errors import (
     RunError,
     StorageError,
 )
-from utils.core.facts import Fact, Stop
+from utils.core.facts import Fact, Stop, WarningFact
 
 # The status of a run; lost and unreadable are found when it is read, never written.
 Status = Literal["queued", "starting", "running", "finished", "stopped", "failed", "lost", "unreadable"]
@@ -51,6 +51,12 @@ class Ended(Fact):
     status: Literal["finished", "stopped", "failed"]
     stop: Stop = Stop.NO
     error: AmharicTtsError | None = None
+
+
+class MoreWarnings(WarningFact):
+    """More recordings had warnings than were printed."""
+
+    count: int
 
 
 class Failed(Fact):

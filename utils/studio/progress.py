@@ -1,14 +1,18 @@
 """Events as lines for people: one line that is rewritten on a terminal, plain lines in a log."""
 
 import shutil
+from collections import Counter
 from typing import TextIO
 
 from utils.core import wording
 from utils.core.events import Event, as_number, format_event
 from utils.core.facts import Unrecognised, from_json
+from utils.dataset.facts import RecordingWarning
+from utils.studio.facts import Ended, MoreWarnings
 from utils.training.facts import Evaluation, Scores
 
 CLEAR = "\r\033[K"
+SHOWN_ALIKE = 3  # recordings with the same warning; the others are counted
 LOG_SECONDS = 10.0  # between progress lines where a line cannot be rewritten
 HIDDEN = {"started", "train", "optimization", "loading", "failed"}  # shown as part of other lines, or in log.txt only
 FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as they are
@@ -53,7 +57,7 @@ def _describe_untyped(event: Event, kind: str) -> str:
 
 def describe_progress(event: Event, train: Event | None = None) -> str:
     """Return a line such as ``step 34/42 · loss 2.43 · 7.4 clips/s · 8 s left``, with the newest training event."""
-    parts = [f"{event.get('part') or 'step'} {event.get('step')}/{event.get('total')}"]
+    parts = [f"{wording.phase(str(event.get('part') or 'step'))} {event.get('step')}/{event.get('total')}"]
     if (percent := as_number(event.get("percent"))) is not None:
         parts.append(f"{percent:.0f} %")
     if train and not event.get("part"):
@@ -76,6 +80,7 @@ class EventPrinter:
         self._train: Event | None = None
         self._printed = 0.0
         self._line = ""
+        self._warned: Counter[str] = Counter()
 
     def __call__(self, event: Event) -> None:
         if event["kind"] == "train":
@@ -83,7 +88,10 @@ class EventPrinter:
         if event["kind"] == "progress":
             self._print_progress(event)
         elif self.everything or event["kind"] in {"warning", "ended"} or event.get("level") == "warning":
-            self.print(describe(event))
+            if event["kind"] == Ended.kind:
+                self._print_number_of_others()
+            if not self._has_enough_alike(event):
+                self.print(describe(event))
 
     def print(self, line: str) -> None:
         """Print a line above the progress."""
@@ -97,6 +105,19 @@ class EventPrinter:
         if self._line:
             self.stream.write("\n")
             self._line = ""
+
+    def _has_enough_alike(self, event: Event) -> bool:
+        """Count a warning about a recording, and tell whether it was printed often enough."""
+        fact = from_json(event)
+        if not isinstance(fact, RecordingWarning):
+            return False
+        self._warned[fact.about.kind] += 1
+        return self._warned[fact.about.kind] > SHOWN_ALIKE
+
+    def _print_number_of_others(self) -> None:
+        others = sum(max(0, count - SHOWN_ALIKE) for count in self._warned.values())
+        if others:
+            self.print(wording.describe(MoreWarnings(others)))
 
     def _print_progress(self, event: Event) -> None:
         line = describe_progress(event, self._train)
