@@ -33,6 +33,7 @@ COPIES = (ATEN._to_copy.default, ATEN.copy_.default)
 COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 INDEXING = ("aten::index.Tensor", "aten::index_put_", "aten::index_put", "aten::_index_put_impl_")
 RANDOM = ("aten::rand", "aten::bernoulli", "aten::multinomial", "aten::native_dropout", "aten::uniform", "aten::normal")
+HALF = ("layers.", "hifigan.")  # modules that a GPU computes in half precision
 OF_UNKNOWN_SIZE = ("aten::nonzero", "aten::masked_select", "aten::_unique2", "aten::unique_dim")
 
 
@@ -313,6 +314,27 @@ def fake_cuda() -> Iterator[Recorder]:
             yield recorder
         finally:
             torch._C._set_only_lift_cpu_tensors(False)
+
+
+class HalfRange(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Lets a CPU compute in fp32, notes the largest number by place, and refuses what fp16 on a GPU could not hold."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.largest: dict[str, float] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        where = place()
+        if not where.startswith(HALF) or "masked_fill" in func.name():  # a mask is as low as its format allows
+            return result
+        for part in tree_leaves(result):
+            if isinstance(part, Tensor) and part.is_floating_point() and part.numel():
+                largest = float(part.abs().max())
+                if not largest <= torch.finfo(torch.float16).max:
+                    raise DeviceError(f"{func.name()} exceeds the range of fp16 in {where}: {largest:.0f}")
+                self.largest[where] = max(self.largest.get(where, 0.0), largest)
+        return result
 
 
 class Tape(TorchDispatchMode):  # type: ignore[no-untyped-call]
