@@ -101,7 +101,10 @@ def test_every_row_has_three_columns_and_its_own_id() -> None:
 @pytest.mark.parametrize(
     ("gap", "value", "written"),
     [
-        ("{a:time}", 200.0, "3 min 20 s"),
+        ("{a:time}", 8.24, "8.2 s"),
+        ("{a:time}", 99.0, "99 s"),
+        ("{a:time}", 200.0, "3.3 min"),
+        ("{a:time}", 90_000.0, "25 h"),
         ("{a:percent}", 0.5, "50 %"),
         ("{a:bytes}", 1_250_000_000, "1.25 GB"),
         ("{a:count clip|clips}", 1, "1 clip"),
@@ -116,7 +119,8 @@ def test_every_row_has_three_columns_and_its_own_id() -> None:
 def test_a_gap_says_how_its_value_is_written(
     monkeypatch: pytest.MonkeyPatch, gap: str, value: object, written: str
 ) -> None:
-    monkeypatch.setattr(wording, "rows", lambda: {"x": wording.Wording("x", gap, gap)})
+    tables = wording.rows()
+    monkeypatch.setattr(wording, "rows", lambda: tables | {"x": wording.Wording("x", gap, gap)})
     assert wording.text("x", "en", {"a": value}) == written
 
 

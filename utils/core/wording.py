@@ -22,6 +22,7 @@ from utils.core.fields import Fields, field_values, reason_ids
 
 TABLES = Path(__file__).parent.parent / "wording"
 UNITS = ("B", "kB", "MB", "GB", "TB")
+MAX_COUNT = 100  # of seconds or minutes; more are written in the next unit
 
 
 class Wording(NamedTuple):
@@ -90,14 +91,12 @@ def explain(error: BaseException, language: str = "en") -> str:
     return f"{message} {label}{advice}".rstrip()
 
 
-def time(seconds: float) -> str:
-    """Format a duration with its two largest units: ``8 s``, ``3 min 20 s``, ``2 h 5 min``."""
-    whole = round(seconds)
-    hours = whole // 3600
-    minutes = whole // 60 % 60
-    rest = whole % 60
-    parts = [f"{hours} h"] * (hours > 0) + [f"{minutes} min"] * (whole >= 60) + [f"{rest} s"] * (hours == 0)
-    return " ".join(parts)
+def time(seconds: float, language: str = "en") -> str:
+    """Write a length of time in the unit that suits it, with a decimal below ten: ``8 s``, ``3.3 min``, ``25 h``."""
+    units = {"time.seconds": 1, "time.minutes": 60, "time.hours": 3600}
+    key = next((name for name, unit in units.items() if round(seconds / unit) < MAX_COUNT), "time.hours")
+    count = seconds / units[key]
+    return text(key, language, {"count": f"{round(count, 1 if count < 10 else None):g}"})
 
 
 def clock(seconds: float) -> str:
@@ -133,8 +132,8 @@ class _Formatter(string.Formatter):
             return f"{value:,} {one if value == 1 else many or one}"
         if format_spec in FORMATS and not isinstance(value, str):
             return str(FORMATS[format_spec](value))
-        if format_spec == "phase":
-            value = phase(value, self.language)
+        if worded := WORDED.get(format_spec):
+            value = worded(value, self.language)
             format_spec = ""
         if isinstance(value, (Fields, Enum)):
             cured = cure(value, self.language) if isinstance(value, BaseException) else ""
@@ -145,8 +144,8 @@ class _Formatter(string.Formatter):
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
 
 
+WORDED: dict[str, Any] = {"phase": phase, "time": time}  # in the language
 FORMATS: dict[str, Any] = {
-    "time": time,
     "clock": clock,
     "minutes": lambda seconds: f"{seconds / 60:.1f}",
     "bytes": size,

@@ -66,7 +66,7 @@ def describe_progress(event: Event, train: Event | None = None) -> str:
         parts += [f"loss {loss:.2f}"] if loss is not None else []
         parts += [f"{speed:.3g} clips/s"] if speed is not None else []
     if (left := as_number(event.get("seconds_left"))) is not None:
-        parts.append(f"{wording.time(left)} left")
+        parts.append(f"{wording.time(round(left))} left")
     return " · ".join(parts)
 
 

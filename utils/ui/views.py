@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
 from utils.core.facts import Fact, Progress, Unrecognised, from_json
 from utils.core.monitor import MachineReading
@@ -206,11 +207,8 @@ def time_left(seconds: object) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a length of time in seconds, minutes or hours, whichever suits it; with a decimal below ten."""
-    units = {"data.count_seconds": 1, "data.count_minutes": 60, "data.count_hours": 3600}
-    key = next((name for name, unit in units.items() if round(seconds / unit) < 100), "data.count_hours")
-    count = seconds / units[key]
-    return t(key, count=f"{round(count, 1 if count < 10 else None):g}")
+    """Write a length of time in the language of the visitor."""
+    return wording.time(seconds, LANGUAGE.get())
 
 
 def cards(values: Mapping[str, str]) -> str:

@@ -211,7 +211,7 @@ def statistics(found: Statistics) -> str:
     """Show the statistics that are not charts."""
 
     def in_seconds(value: float, form: str) -> str:
-        return t("data.count_seconds", count=format(value, form))
+        return t("time.seconds", count=format(value, form))
 
     speakers = [f"{name} {duration(seconds)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": ", ".join(speakers[:MAX_SPEAKERS])}
