@@ -58,6 +58,10 @@ class Radical(NamedTuple):
     labial: bool = False
     is_open: bool = False
 
+    @classmethod
+    def of(cls, letter: re.Match[str]) -> "Radical":
+        return cls(letter[1], letter[3] == "W" or letter[4] == "o", letter[1] + letter[4] == "ha")
+
     def spoken(self, length: str, vowel: str) -> str:
         if vowel == "W":  # the last radical
             vowel = "W" * self.labial
@@ -126,34 +130,33 @@ def read(citation: str, kind: str) -> Root:
     """Take a marked citation form apart; one that its class does not make is refused."""
     group, _, voice = kind.partition("-")
     word = encode_letters(citation)
-    matches = list(_LETTER.finditer(word))
-    letters = [Radical(match[1], match[3] == "W" or match[4] == "o", match[1] + match[4] == "ha") for match in matches]
-    vowels = [match[4] for match in matches]
-    second = matches[1][0]
-    prefixes = {
-        "": "", "T": "", "t": "tE", "a": "Ha", "at": "Ha", "as": "Has" if word.startswith("Has") else "Ha",
-        "ast": "HastE", "tn": "tE" + second, "an": "Ha" + second,
-    }  # fmt: skip
-    if voice not in prefixes:
-        raise TableError(f"{citation}: no such stem: {voice}; use one of {', '.join(filter(None, prefixes))}")
-    prefix = prefixes[voice]
-    if voice == "as" and word.startswith("Has:"):  # አስ- is not written out before ስ: አሰማ
-        prefix = "Ha"
-    start = len(_LETTER.findall(prefix))
-    letters, vowels = letters[start:], vowels[start:]
-    if group == "M":
-        group += {"a": "a", "e": "e"}.get(vowels[0], "ə")
-    group = "V" if group == "VB" else group
-    root = Root(tuple(letters), group, voice, prefix)
+    letters = list(_LETTER.finditer(word))
+    prefix = _prefix(voice, word, letters[1][0], citation)
+    letters = letters[len(_LETTER.findall(prefix)) :]
+    vowel = letters[0][4]
+    group = {"M": f"M{vowel if vowel in {'a', 'e'} else 'ə'}", "VB": "V"}.get(group, group)
     if ("active", group) not in _patterns():
         raise TableError(f"{citation}: no such class: {kind}; the docstring of verbs.py lists them")
+    root = Root(tuple(map(Radical.of, letters)), group, voice, prefix)
     missing = int(root.pattern(PERFECTIVE)[-1]) - len(letters)
     if missing == 1:
-        root = root._replace(weak=vowels[-1])
+        root = root._replace(weak=letters[-1][4])
     made = _stem(root, PERFECTIVE) + (root.weak or "E") if missing in {0, 1} else "nothing: count its radicals"
     if made != word:
         raise TableError(f"{citation}: class {kind} makes {made}, not {word}; correct the marks or the class")
     return root
+
+
+def _prefix(voice: str, word: str, second: str, citation: str) -> str:
+    """Return what precedes the radicals of a word with this second letter."""
+    prefixes = {
+        "": "", "T": "", "t": "tE", "a": "Ha", "at": "Ha",
+        "as": "Has" if re.match("Has(?!:)", word) else "Ha",  # አስ- is not written out before ስ: አሰማ
+        "ast": "HastE", "tn": "tE" + second, "an": "Ha" + second,
+    }  # fmt: skip
+    if voice not in prefixes:
+        raise TableError(f"{citation}: no such stem: {voice}; use one of {', '.join(filter(None, prefixes))}")
+    return prefixes[voice]
 
 
 def _derived(root: Root, voice: str) -> Root:
@@ -167,39 +170,29 @@ def _derived(root: Root, voice: str) -> Root:
 
 def stems(root: Root) -> Iterator[Stem]:
     """Yield the stems of all tenses; costs say which is the rarer of two that are written alike."""
-    weak = {"a": "a", "E": "ə"}.get(root.weak, "")
-    a = "a" * (weak == "a")
-    yield Stem(_stem(root, PERFECTIVE), mask("P" + weak), 0)
-    for tense, kind in _FINITE:
-        stem = "H" * (root.group == "VA" and kind == "M") + _stem(root, tense)
-        yield Stem(stem, mask(kind + a), 0)
-        yield Stem(_softened(stem), mask(kind + "p"), 0)
-    if root.weak and root.radicals[-1].labial:  # before -u it is a plain consonant: አታንኳኩ
-        plain = root._replace(radicals=(*root.radicals[:-1], root.radicals[-1]._replace(labial=False)))
-        yield Stem(_stem(plain, PERFECTIVE), mask("P" + weak), 0.5)
-        for tense, kind in _FINITE:
-            yield Stem(_stem(plain, tense), mask(kind + a), 0.5)
-    whole = root if not root.weak else root._replace(radicals=(*root.radicals, Radical("t")), weak="")
+    yield from _finite(root)
+    whole = root._replace(radicals=(*root.radicals, Radical("t")), weak="") if root.weak else root
     yield from _gerunds(_stem(whole, GERUND))
     if root.group == "Mə" and root.radicals[0].labial:  # ቁሞ beside ቆሞ
         yield from (stem._replace(cost=0.5) for stem in _gerunds(_filled(root, "1I2", GERUND)))
-    infinitive = _stem(root, INFINITIVE)
-    infinitive = ("m" if infinitive[0] == "a" else "mE") + infinitive
-    soft = _softened(infinitive)
-    yield Stem(infinitive + (root.weak and root.weak + "t"), mask("N C"), 0)
-    is_palatal = soft.rstrip(":")[-1] in _PALATAL  # መቆያ and ማከማቻ have no -ia
-    yield Stem(soft + ("a" if is_palatal else "iya"), mask("V"), 0.5)
-    yield from _agents(root, _stem(root, AGENT))
-    if root.voice in {"", "t", "a"} and (manner := _patterns().get(("manner", root.group))):
-        plain = root._replace(voice="", prefix="")
-        yield Stem("Ha" + _filled(plain, manner[AGENT]), mask("C"), 0.5)
-    if (
-        not root.voice
-        and not root.radicals[0].code.isdigit()
-        and (participle := _patterns().get(("participle", root.group)))
-    ):
-        yield Stem(_filled(root, participle[AGENT]), mask("C"), 0.8)
-    yield from _contracted(whole, (IMPERFECTIVE, GERUND)[root is not whole :])
+    yield from _infinitives(root)
+    yield from _agents(root)
+    yield from _adjectives(root)
+    yield from _contracted(whole, [GERUND] if root.weak else [IMPERFECTIVE, GERUND])
+
+
+def _finite(root: Root) -> Iterator[Stem]:
+    """Yield the stems with a person: perfective, imperfective, jussive and imperative."""
+    tenses = [(PERFECTIVE, "P" + {"a": "a", "E": "ə"}.get(root.weak, ""))]
+    tenses += [(tense, kind + "a" * (root.weak == "a")) for tense, kind in _FINITE]
+    for tense, kind in tenses:
+        stem = "H" * (root.group == "VA" and tense == IMPERATIVE) + _stem(root, tense)
+        yield Stem(stem, mask(kind), 0)
+        if tense != PERFECTIVE:
+            yield Stem(_softened(stem), mask(kind[0] + "p"), 0)
+    if root.weak and root.radicals[-1].labial:  # before -u it is a plain consonant: አታንኳኩ
+        plain = root._replace(radicals=(*root.radicals[:-1], root.radicals[-1]._replace(labial=False)))
+        yield from (Stem(_stem(plain, tense), mask(kind), 0.5) for tense, kind in tenses)
 
 
 def _gerunds(gerund: str) -> Iterator[Stem]:
@@ -208,11 +201,32 @@ def _gerunds(gerund: str) -> Iterator[Stem]:
     yield Stem(soft if soft[-1] in _NEVER_LONG + ":" else soft + ":", mask("Gp"), 0)
 
 
-def _agents(root: Root, agent: str) -> Iterator[Stem]:
+def _infinitives(root: Root) -> Iterator[Stem]:
+    """Yield the infinitive and the noun of a place or tool."""
+    infinitive = _stem(root, INFINITIVE)
+    infinitive = ("m" if infinitive[0] == "a" else "mE") + infinitive
+    yield Stem(infinitive + (root.weak and root.weak + "t"), mask("N C"), 0)
+    soft = _softened(infinitive)
+    is_palatal = soft.rstrip(":")[-1] in _PALATAL  # መቆያ and ማከማቻ have no -ia
+    yield Stem(soft + ("a" if is_palatal else "iya"), mask("V"), 0.5)
+
+
+def _agents(root: Root) -> Iterator[Stem]:
+    agent = _stem(root, AGENT)
     soft = _softened(agent)
     if not root.weak and soft != agent:
         yield Stem(soft, mask("C"), 0.6)
     yield Stem(soft + "i", mask("V"), 0.4)
+
+
+def _adjectives(root: Root) -> Iterator[Stem]:
+    """Yield the noun of manner and the participle, of the classes that have them."""
+    manner = _patterns().get(("manner", root.group))
+    if manner and root.voice in {"", "t", "a"}:
+        yield Stem("Ha" + _filled(root._replace(voice="", prefix=""), manner[AGENT]), mask("C"), 0.5)
+    participle = _patterns().get(("participle", root.group))
+    if participle and not root.voice and not root.radicals[0].code.isdigit():
+        yield Stem(_filled(root, participle[AGENT]), mask("C"), 0.8)
 
 
 def _contracted(root: Root, tenses: Iterable[int]) -> Iterator[Stem]:

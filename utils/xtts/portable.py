@@ -44,6 +44,7 @@ LABIAL = {code: chr(0xA530 + place) for place, code in enumerate(CONSONANTS.valu
 SHORT = "\ua5f0"
 LONG = "\ua5f1"
 VOWEL = {code: chr(0xA5C0 + place) for place, code in enumerate(VOWELS.values())}
+HEARD = VOWEL["I"]
 UNDECIDED = "\ua5d0"  # no vowel is written
 # None is heard; after a coda it is still open whether the next consonant needs one.
 CODA = "\ua5d1"
@@ -53,7 +54,7 @@ LENGTH = f"[{SHORT}{LONG}]"
 END = "(?![\ua500-\ua55f])"
 SLOT = ANY + LENGTH
 SOME_VOWEL = f"[{''.join(VOWEL.values())}]"
-NO_VOWEL = f"[{UNDECIDED}{CODA}{CLOSED}{VOWEL['I']}]"  # as it is written
+NO_VOWEL = f"[{UNDECIDED}{CODA}{CLOSED}{HEARD}]"  # as it is written
 WHATEVER = f"[{''.join(VOWEL.values())}{UNDECIDED}{CODA}{CLOSED}]"
 AFTER = f"[{''.join(VOWEL.values())}{CLOSED}]"  # where the next consonant is decided
 
@@ -190,55 +191,61 @@ def learned_rule(rule: Sequence[str]) -> Rule:
     if kind == "length":
         old, new = (SHORT, LONG) if value == "long" else (LONG, SHORT)
         return _pattern(f"(?<={before}{consonant}){old}(?={vowel}{after})", new)
-    old, new = (f"[{CODA}{CLOSED}]", VOWEL["I"]) if value == "ɨ" else (VOWEL["I"], CLOSED)
+    old, new = (f"[{CODA}{CLOSED}]", HEARD) if value == "ɨ" else (HEARD, CLOSED)
     return _pattern(f"(?<={before}{consonant}{LENGTH}){old}(?={after})", new)
 
 
 def vowel_rules() -> Iterator[Rule]:
     """Decide where ɨ is heard as ``amharic.syllables`` does, from left to right over each run of consonants."""
-    heard = VOWEL["I"]
-    tight, nasal = (f"(?:{'|'.join(map(_cluster, sorted(pairs)))})" for pairs in (TIGHT, NASAL))
-    unvoiced = LENGTH + UNDECIDED
-    last = LENGTH + UNDECIDED + END
-
-    def after(first: str, ahead: str, decided: str, length: str = LENGTH) -> Rule:
-        return _pattern(f"(?<={AFTER}{first}{length}){UNDECIDED}(?={ahead})", decided)
-
-    def between(pairs: Iterable[str], decided: str) -> Rule:
-        sites = (f"(?<={AFTER}{PLAIN[pair[0]]}{LENGTH}){UNDECIDED}(?={PLAIN[pair[1]]})" for pair in pairs)
-        return _pattern("|".join(sites), decided)
-
-    yield _pattern(rf"(?<=\b{SLOT}){UNDECIDED}", heard)  # a word never begins with two consonants
+    yield _pattern(rf"(?<=\b{SLOT}){UNDECIDED}", HEARD)  # a word never begins with two consonants
     for _ in range(PASSES):
         yield _pattern(f"(?<={AFTER}{SLOT}){UNDECIDED}{END}", CLOSED)
-        # where two consonants never meet
-        yield after(ANY, ANY, heard, LONG)
-        yield after(ANY, ANY + LONG, heard)
-        yield after(_either("Hh"), ANY, heard)
-        yield between((code * 2 for code in PLAIN), heard)
-        # two between vowels part; more than two
-        yield after(ANY, SLOT + SOME_VOWEL, CLOSED)
-        yield after(ANY, SLOT + UNDECIDED + ANY + LONG, CODA)
-        yield after(_either(code for code in PLAIN if code not in "wy"), tight, heard)
-        yield after(_either("wy"), f"{tight}{LENGTH}(?:{SOME_VOWEL}|{UNDECIDED}{END})", heard)
-        yield after(_either("rlmn"), nasal, heard)
-        yield after(ANY, _either("Hh") + last, heard)
-        yield from (after(PLAIN[pair[0]], PLAIN[pair[1]] + last, heard) for pair in sorted(SUFFIXED))
-        for level in sorted({SONORITY[code] for code in PARTING}):
-            equals = _either(code for code in PARTING if SONORITY[code] == level)
-            yield after(equals, equals + unvoiced, heard)
-        yield after(_either("y"), nasal, CLOSED)
-        yield after(_either("w"), tight, CLOSED)
-        yield between(sorted(WITH_S), CODA)
-        for level in sorted(set(SONORITY.values())):
-            first = _either(code for code in PLAIN if SONORITY[code] == level)
-            second = _either(code for code in PLAIN if SONORITY[code] <= level)
-            yield after(first, second + unvoiced, CODA)
-        yield after(ANY, ANY, heard)
-        # the consonant after a coda
-        yield _pattern(f"(?<={CODA}{SLOT}){UNDECIDED}{END}", CLOSED)
-        yield _pattern(f"(?<={PLAIN['k']}{LENGTH}{CODA}{PLAIN['s']}{LENGTH}){UNDECIDED}", CLOSED)
-        yield _pattern(f"(?<={CODA}{SLOT}){UNDECIDED}(?={ANY})", heard)
+        yield from _never_meeting()
+        yield _after_vowel(ANY, SLOT + SOME_VOWEL, CLOSED)  # two between vowels part
+        yield _after_vowel(ANY, SLOT + UNDECIDED + ANY + LONG, CODA)
+        yield from _parting()
+        yield from _codas()
+        yield _after_vowel(ANY, ANY, HEARD)
+        yield from _after_coda()
+
+
+def _never_meeting() -> Iterator[Rule]:
+    """Break up two consonants that never meet."""
+    yield _after_vowel(ANY, ANY, HEARD, LONG)
+    yield _after_vowel(ANY, ANY + LONG, HEARD)
+    yield _after_vowel(_either("Hh"), ANY, HEARD)
+    yield _between((code * 2 for code in PLAIN), HEARD)
+
+
+def _parting() -> Iterator[Rule]:
+    """Break up, of more than two consonants or two at the end of a word, what is not said together."""
+    tight = _clusters(TIGHT)
+    yield _after_vowel(_either(code for code in PLAIN if code not in "wy"), tight, HEARD)
+    yield _after_vowel(_either("wy"), f"{tight}{LENGTH}(?:{SOME_VOWEL}|{UNDECIDED}{END})", HEARD)
+    yield _after_vowel(_either("rlmn"), _clusters(NASAL), HEARD)
+    yield _after_vowel(ANY, _either("Hh") + LENGTH + UNDECIDED + END, HEARD)
+    for pair in sorted(SUFFIXED):
+        yield _after_vowel(PLAIN[pair[0]], PLAIN[pair[1]] + LENGTH + UNDECIDED + END, HEARD)
+    for level in sorted({SONORITY[code] for code in PARTING}):
+        equals = _either(code for code in sorted(PARTING) if SONORITY[code] == level)
+        yield _after_vowel(equals, equals + LENGTH + UNDECIDED, HEARD)
+
+
+def _codas() -> Iterator[Rule]:
+    """Let a consonant close its syllable before a cluster, or before one that is not the more sonorous."""
+    yield _after_vowel(_either("y"), _clusters(NASAL), CLOSED)
+    yield _after_vowel(_either("w"), _clusters(TIGHT), CLOSED)
+    yield _between(sorted(WITH_S), CODA)
+    for level in sorted(set(SONORITY.values())):
+        first = _either(code for code in PLAIN if SONORITY[code] == level)
+        second = _either(code for code in PLAIN if SONORITY[code] <= level)
+        yield _after_vowel(first, second + LENGTH + UNDECIDED, CODA)
+
+
+def _after_coda() -> Iterator[Rule]:
+    yield _pattern(f"(?<={CODA}{SLOT}){UNDECIDED}{END}", CLOSED)
+    yield _pattern(f"(?<={PLAIN['k']}{LENGTH}{CODA}{PLAIN['s']}{LENGTH}){UNDECIDED}", CLOSED)
+    yield _pattern(f"(?<={CODA}{SLOT}){UNDECIDED}(?={ANY})", HEARD)
 
 
 def output_rules(mode: TextMode) -> Iterator[Rule]:
@@ -269,8 +276,20 @@ def _context(part: str) -> tuple[str, str]:
     return letters.get(consonant.removesuffix("W"), ANY), {".": WHATEVER, "0": NO_VOWEL}.get(vowel) or VOWEL[vowel]
 
 
-def _cluster(pair: str) -> str:
-    return f"{_either(pair[0])}{LENGTH}{UNDECIDED}{_either(pair[1])}"
+def _after_vowel(first: str, ahead: str, decided: str, length: str = LENGTH) -> Rule:
+    """Decide what follows a consonant after a vowel, by the consonants ahead."""
+    return _pattern(f"(?<={AFTER}{first}{length}){UNDECIDED}(?={ahead})", decided)
+
+
+def _between(pairs: Iterable[str], decided: str) -> Rule:
+    sites = (f"(?<={AFTER}{PLAIN[pair[0]]}{LENGTH}){UNDECIDED}(?={PLAIN[pair[1]]})" for pair in pairs)
+    return _pattern("|".join(sites), decided)
+
+
+def _clusters(pairs: Iterable[str]) -> str:
+    """Return a pattern of any of these pairs of consonants."""
+    both = (f"{_either(pair[0])}{LENGTH}{UNDECIDED}{_either(pair[1])}" for pair in sorted(pairs))
+    return f"(?:{'|'.join(both)})"
 
 
 def _either(codes: Iterable[str]) -> str:
