@@ -2,7 +2,6 @@
 
     python -m tools.planted_words                     espeak-ng, 200 of each kind
     python -m tools.planted_words --model tiny        a model of this program
-    python -m tools.planted_words --texts FILE        other sentences, one a line
 
 Words are cut out, doubled, replaced by another word of the same voice, or moved, at the quietest place within 50 ms of
 where they are heard in the take. What a repair is built from are other takes of the same sentence. A false alarm is a
@@ -14,7 +13,6 @@ import random
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -155,9 +153,9 @@ def model(name: str) -> Callable[[str, int], tuple[TokenizedText, Samples]]:
     return speak
 
 
-def read_sentences(path: Path, count: int) -> list[str]:
-    """Return sentences of usual length, spread over a file."""
-    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if len(line.split()) in WORDS]
+def read_sentences(count: int) -> list[str]:
+    """Return sentences of usual length, spread over the file."""
+    lines = [line.strip() for line in SENTENCES.read_text(encoding="utf-8").splitlines() if len(line.split()) in WORDS]
     return lines[:: max(1, len(lines) // count)][:count]
 
 
@@ -179,12 +177,11 @@ def _quietest(samples: Samples, second: float) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default="", help="default: espeak-ng")
-    parser.add_argument("--texts", type=Path, default=SENTENCES)
     parser.add_argument("--sentences", type=int, default=100)
     parser.add_argument("--count", type=int, default=200, help="faults of each kind")
     arguments = parser.parse_args()
     speak = model(arguments.model) if arguments.model else espeak()
-    for line in measure(speak, read_sentences(arguments.texts, arguments.sentences), arguments.count):
+    for line in measure(speak, read_sentences(arguments.sentences), arguments.count):
         sys.stdout.write(f"{line}\n")
 
 

@@ -30,6 +30,7 @@ OUTSIDE = re.compile(r"[^\u1200-\u135a ]")
 LISTED = 0.25  # weight of a word that is only listed, beside one that occurs in a sentence
 DAMPING = 0.7  # a word that occurs ten times weighs as much as five others
 LEAST = 1.0  # what a rule must correct
+LIMIT = 800  # rules of length at most; a quarter as many of vowels
 AGAIN = 100  # rules, after which all others are weighed again
 STEPS = 100, 200, 400, 800
 
@@ -98,7 +99,6 @@ class Learner:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--limit", type=int, default=800, help="rules of length at most; a quarter as many of vowels")
     parser.add_argument("--measure", type=Path, metavar="FILE", help="measure on sentences instead of learning")
     arguments = parser.parse_args()
     if arguments.measure:
@@ -111,9 +111,9 @@ def main() -> None:
         for place in range(len(slots))
         if slots[place][0] not in "Hh"
     ]
-    table = [line("length", rule, "long", "short") for rule in Learner(length).learn(arguments.limit)]
+    table = [line("length", rule, "long", "short") for rule in Learner(length).learn(LIMIT)]
     vowels = Learner(list(vowel_sites(readings, table)))
-    table += [line("vowel", rule, "ɨ", "none") for rule in vowels.learn(arguments.limit // 4)]
+    table += [line("vowel", rule, "ɨ", "none") for rule in vowels.learn(LIMIT // 4)]
     head = "# Learned from our own front end and sentences by tools/portable_rules.py; not to be edited by hand.\n"
     head += "# what\tleft\town slot\tright\tvalue\n"
     portable.RULES.write_text(head + "".join("\t".join(cells) + "\n" for cells in table), encoding="utf-8")

@@ -90,7 +90,6 @@ def versions() -> None:
     if not CUDA:
         return
     p: Any = torch.cuda.get_device_properties(0)
-    c: Any = torch._C
     cudnn: Any = torch.backends.cudnn
     report(
         "gpu",
@@ -98,7 +97,6 @@ def versions() -> None:
         capability=f"{p.major}.{p.minor}",
         gib=p.total_memory / 2**30,
         cuda=torch.version.cuda,
-        driver=c._cuda_getDriverVersion(),
         cudnn=cudnn.version(),
         free=torch.cuda.mem_get_info()[0] / 2**30,
     )
@@ -112,9 +110,6 @@ def versions() -> None:
                 dropout=dropout,
                 kernel=selected_kernel("cuda", dtype, 64, dropout=dropout, causal=True),
             )
-    report(
-        "TF32 by default", products=torch.backends.cuda.matmul.allow_tf32, convolutions=torch.backends.cudnn.allow_tf32
-    )
 
 
 # --- training ---
@@ -204,25 +199,6 @@ def sweep() -> None:
                 )
 
             attempt(f"training {name} {count}", row)
-
-    def lengths() -> None:
-        """New lengths against known ones: what choosing kernels for each new shape costs."""
-        with probed(8) as step:
-            seconds = (1, 1.5) if ARGS.toy else [2 + 0.37 * n for n in range(20)]
-            batches = [batch_of(step, each, 2 if ARGS.toy else 8) for each in seconds]
-            step.step.run(update(batches[-1]))
-            passes = []
-            for _ in range(3):
-                wait()
-                began = time.perf_counter()
-                for batch in batches:
-                    step.step.run(update(batch))
-                wait()
-                passes.append(1e3 * (time.perf_counter() - began) / len(batches))
-        is_last = os.environ.get("TORCH_CUDNN_SDPA_DEPRIORITIZED", "")
-        report("lengths", new=passes[0], known=passes[-1], deprioritized=is_last)
-
-    attempt("lengths", lengths)
 
 
 # --- memory ---
@@ -418,12 +394,10 @@ def speech() -> None:
         def row() -> None:
             decoder = Decoder(gpt, kind, str(DEVICE))
             for count in (1, 2) if ARGS.toy else (1, 8, 32):
-                said = []
                 for graphs in (False, True) if CUDA else (False,):
                     decoder.uses_graphs = graphs
                     cold = generate(decoder, count)
-                    first, whole, found = min((generate(decoder, count) for _ in range(2)), key=lambda run: run[1])
-                    said.append(torch.tensor(found))
+                    first, whole, _ = min((generate(decoder, count) for _ in range(2)), key=lambda run: run[1])
                     report(
                         "decoding",
                         precision=kind,
@@ -435,8 +409,6 @@ def speech() -> None:
                         mib=peak(),
                         held_mib=reserved(),
                     )
-                same = int((said[0] == said[-1]).sum())
-                report("graphs against none", precision=kind, sentences=count, same=same, of=said[0].numel())
             alone, before = generate(decoder, 1, 7)[2][0], reserved()
             with ThreadPoolExecutor(6) as pool:
                 found = list(pool.map(lambda n: generate(decoder, 1 + n % 3, 7)[2][0], range(6)))
@@ -444,41 +416,6 @@ def speech() -> None:
             report("six callers at once", precision=kind, same=same, of=6, grew_mib=reserved() - before)
 
         attempt(f"decoding {kind}", row)
-    attempt("vocoder", vocoder)
-
-
-def vocoder() -> None:
-    from tools.untrained import new_vocoder
-    from utils.speech.vocoder import Vocoder
-
-    torch.manual_seed(0)
-    dim = 64 if ARGS.toy else 1024
-    network = new_vocoder(dim).eval()
-    voice, latents = torch.randn(1, 512, 1) / 22, torch.randn(300, dim)
-    plain = None
-    for kind in ("fp32", "bf16", "fp16") if CUDA else ("fp32",):
-        ours = Vocoder(network, kind, str(DEVICE))
-        lengths = [20, 25] if ARGS.toy else [60 + 7 * n for n in range(30)]
-
-        def one(count: int) -> float:
-            began = time.perf_counter()
-            ours.sound(latents[:count].to(DEVICE), voice)
-            return 1e3 * (time.perf_counter() - began)
-
-        one(lengths[0])
-        new, known = [one(n) for n in lengths], [one(n) for n in lengths]
-        sound = torch.from_numpy(ours.sound(latents[: lengths[-1]].to(DEVICE), voice))
-        plain = sound if plain is None else plain
-        noise = float((sound - plain).pow(2).mean() / plain.pow(2).mean().clamp_min(1e-20))
-        report(
-            "vocoder",
-            precision=kind,
-            new_length_ms=sum(new) / len(new),
-            known_length_ms=sum(known) / len(known),
-            finite=bool(sound.isfinite().all()),
-            noise_against_fp32=noise,
-            mib=peak(),
-        )
 
 
 if __name__ == "__main__":

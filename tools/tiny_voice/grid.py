@@ -46,7 +46,7 @@ def move_to_grid(sound: Sound, track: PitchTrack, wish: PitchTrack | None = None
 
 def steady(track: PitchTrack) -> PitchTrack:
     """Return a track with one pitch."""
-    return PitchTrack(np.where(track.voiced, np.median(track.f0[track.voiced]), 0.0), track.strength)
+    return PitchTrack(np.where(track.voiced, np.median(track.f0[track.voiced]), 0.0))
 
 
 def _pitch(track: PitchTrack, size: int) -> Floats:

@@ -159,7 +159,6 @@ class Judges:
             "pitch_distance": usual(map(abs, distances)),
             "pitch_spread": usual(_semitones(one.pitch.f0[one.pitch.voiced], 1).std() for one in said),
             "at_frame_rate": usual(np.abs(_semitones(pitch, multiples)) <= SAME_PITCH),
-            "hnr_db": usual(one.pitch.hnr for one in said),
             "similarity": usual(map(self.similarity, said)),
             "right_length": usual(abs(ratio - 1) <= 0.2 for ratio in lengths),
             "endless": float(sum(not one.ended for one in said)),

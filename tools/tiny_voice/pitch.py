@@ -1,4 +1,4 @@
-"""Pitch and harmonics-to-noise ratio of a sound, by autocorrelation as Praat does it (Boersma 1993)."""
+"""Pitch of a sound, by autocorrelation as Praat does it (Boersma 1993)."""
 
 from dataclasses import dataclass
 
@@ -24,21 +24,13 @@ class PitchTrack:
 
     Attributes:
         f0: Hz; 0 where nothing is voiced.
-        strength: Correlation of each frame with itself a period later.
     """
 
     f0: Floats
-    strength: Floats
 
     @property
     def voiced(self) -> npt.NDArray[np.bool_]:
         return self.f0 > 0
-
-    @property
-    def hnr(self) -> float:
-        """Return the mean harmonics-to-noise ratio of the voiced frames, in dB."""
-        strength = self.strength[self.voiced].clip(1e-3, 1 - 1e-4)
-        return float(np.mean(10 * np.log10(strength / (1 - strength)))) if strength.size else float("nan")
 
 
 def track_pitch(sound: Samples, rate: int) -> PitchTrack:
@@ -90,7 +82,7 @@ def _peaks(correlation: Floats, rate: int) -> tuple[Floats, Floats]:
 def _best_path(periods: Floats, strengths: Floats, rate: int) -> PitchTrack:
     """Choose one candidate of each frame, or none, so that the pitch seldom jumps."""
     if not len(periods):
-        return PitchTrack(np.zeros(0), np.zeros(0))
+        return PitchTrack(np.zeros(0))
     octaves = np.log2(rate / periods)
     gain = np.column_stack([np.full(len(periods), VOICED), strengths - OCTAVE * np.log2(periods * HIGHEST / rate)])
     cost = np.full((CANDIDATES + 1, CANDIDATES + 1), SWITCH)
@@ -106,5 +98,4 @@ def _best_path(periods: Floats, strengths: Floats, rate: int) -> PitchTrack:
     for frame in range(len(gain) - 1, 0, -1):
         path[frame - 1] = back[frame, path[frame]]
     rows, chosen = np.arange(len(path)), path - 1
-    f0 = np.where(chosen >= 0, rate / periods[rows, chosen], 0.0)
-    return PitchTrack(f0, np.where(chosen >= 0, strengths[rows, chosen], 0.0))
+    return PitchTrack(np.where(chosen >= 0, rate / periods[rows, chosen], 0.0))
