@@ -23,6 +23,7 @@ BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"(?:tests|benchmarks|configs|utils|docs)/[\w./-]*\w\.(?:py|md|yaml|tsv|json)")
 STARTERS = (["./start.sh"], ["python", "-m", "utils"], [".venv/bin/python", "-m", "utils"])
 OTHERS = {
+    "accelerate",
     "mkdir",
     "pip",
     "pip-audit",
@@ -30,7 +31,6 @@ OTHERS = {
     "python",
     "sudo",
     "tts",
-    "torchrun",
 }  # their flags are not ours to check
 FOR_THE_PAGE = {"test", "--share", "--host", "--port"}  # what start.sh takes besides verbs
 CALL = {"resume", "accept_licence", "progress"}  # of train_gpt, besides the settings
@@ -93,7 +93,7 @@ def test_a_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> 
     if starter is None:
         assert words[0] in OTHERS, "neither ours nor known"
         assert [word for word in words if FILE.fullmatch(word) and not (ROOT / word).exists()] == []
-        starter = words[: words.index("utils") + 1] if "utils" in words else words  # torchrun starts ours
+        starter = words[: words.index("utils") + 1] if "utils" in words else words  # accelerate starts ours
     if (rest := words[len(starter) :]) and rest[0] not in FOR_THE_PAGE:
         check_ours(rest)
 

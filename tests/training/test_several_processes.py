@@ -1,6 +1,7 @@
 """Two processes that train together come to what one process does with the same effective batch."""
 
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -23,11 +24,15 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
 QUICK = running.QUICK | {"max_steps": 4, "save_step": 2, "dropout": 0}
 
 
-def train_by_command(project: Path, dataset: Path, *words: str, launcher: tuple[str, ...] = ()) -> Run:
+def command(project: Path, dataset: Path, *words: str, launcher: tuple[str, ...] = ("-m",)) -> list[str]:
     lists = {f"{split}_csv": dataset / f"metadata_{split}.csv" for split in ("train", "eval")}
     values = QUICK | lists | {"custom_model": random_base(), "output_path": project}
     flags = [f"{flag(name)}={value}" for name, value in values.items() if not isinstance(value, bool)]
-    start = [sys.executable, *(launcher or ("-m",)), "utils", "train", *flags, "--no-enable-mixed-precision", *words]
+    return [sys.executable, *launcher, "utils", "train", *flags, "--no-enable-mixed-precision", *words]
+
+
+def train_by_command(project: Path, dataset: Path, *words: str, launcher: tuple[str, ...] = ("-m",)) -> Run:
+    start = command(project, dataset, *words, launcher=launcher)
     done = subprocess.run(start, cwd=ROOT, capture_output=True, text=True, timeout=280, check=False)
     (run,) = list_runs(Project(project))
     assert run.read_state().status == "finished", done.stdout[-1500:] + done.stderr[-1500:]
@@ -43,7 +48,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory, dataset: Path) -> Run:
 @pytest.mark.parametrize(
     ("words", "launcher"),
     [
-        pytest.param(("--num-processes=2", "--tracker=tensorboard"), (), id="launcher"),
+        pytest.param(("--num-processes=2", "--tracker=tensorboard"), ("-m",), id="launcher"),
         pytest.param((), TORCHRUN, id="torchrun"),
     ],
 )
@@ -55,6 +60,30 @@ def test_two_processes_come_to_the_same_curve(
         assert figures(together, "loss", kind) == pytest.approx(figures(alone, "loss", kind), rel=1e-4)
     assert figures(together, "step") == [1, 2, 3, 4]
     assert not checkpoints.find(together.folder, "best").error
+
+
+def accelerate(rank: int, port: int) -> tuple[str, ...]:
+    """Return the launcher of one of two machines, as in docs/SCALING.md."""
+    place = (f"--machine_rank={rank}", "--main_process_ip=127.0.0.1", f"--main_process_port={port}")
+    return ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines=2", "--num_processes=2", *place, "-m")
+
+
+@pytest.mark.long
+def test_two_machines_come_to_the_same_curve(tmp_path: Path, dataset: Path, alone: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    starts = [command(tmp_path, dataset, "--grad-acumm=1", launcher=accelerate(rank, port)) for rank in (0, 1)]
+    machines = [subprocess.Popen(start, cwd=ROOT) for start in starts]
+    try:
+        codes = [machine.wait(timeout=280) for machine in machines]
+    finally:
+        for machine in machines:
+            machine.kill()
+    assert codes == [0, 0]
+    (run,) = list_runs(Project(tmp_path))
+    assert run.read_state().status == "finished"
+    for kind in ("train", "evaluation"):
+        assert figures(run, "loss", kind) == pytest.approx(figures(alone, "loss", kind), rel=1e-4)
 
 
 def test_two_processes_mix_languages_and_resume_where_they_were(tmp_path: Path, dataset: Path) -> None:
