@@ -47,7 +47,7 @@ def test_status_of_a_task(tmp_path: Path, state: dict[str, Any], shown: str) -> 
     run.folder.mkdir(parents=True)
     run.write_state(State("export", created=0.0, **state))
     page: Any = SimpleNamespace(open=lambda _: Project(tmp_path))
-    assert shown in task_status("export", PanelRequest(page, "p"), lambda _: "done")
+    assert shown in task_status("export", PanelRequest(page, "p"), "done")
 
 
 def test_a_stopped_take_says_so() -> None:

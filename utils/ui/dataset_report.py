@@ -78,7 +78,7 @@ def _speakers(report: DatasetReport) -> str:
     titles = ("speaker", "clips", "speaking_rate", "snr", "loudness")
     measured = ("rate", "band", "hum", "decay", "noise")
     keys = [*(f"data.{key}" for key in titles), *(f"data.report_{key}" for key in measured)]
-    return views.table([t(key) for key in keys], [_speaker(speaker) for speaker in report.speakers])
+    return views.table(keys, [_speaker(speaker) for speaker in report.speakers])
 
 
 def _speaker(speaker: SpeakerReport) -> list[str]:

@@ -84,15 +84,13 @@ def render(request: PanelRequest) -> str:
     project = request.project
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
-    keys = {"data_key": request.name, "data_keep": "typed"}
-    name = views.text_field("name", t("project.name"), placeholder=" ", **keys)
-    buttons = [views.button(action, t(f"project.{action}"), "named") for action in ("new", *changes)]
-    reason = views.note(t("project.is_running")) if is_running else ""
+    name = views.text_field("name", "project.name", placeholder=" ", data_key=request.name, data_keep="typed")
+    buttons = [views.button(action, f"project.{action}", "named") for action in ("new", *changes)]
+    reason = views.note("project.is_running") if is_running else ""
     shown = views.row(name) + views.row(*buttons) + reason
     if changes:
-        data = {"project": request.name, "confirm": t("project.ask_delete", name=request.name)}
-        label = t("project.delete", name=request.name)
-        shown += views.row(views.button("delete", label, "quiet", cancel=t("common.cancel"), **data))
+        label, question = (t(f"project.{key}", name=request.name) for key in ("delete", "ask_delete"))
+        shown += views.row(views.button("delete", label, "quiet", project=request.name, confirm=question))
     shown += "".join(
         views.note(t("project.not_a_project", reason=describe_error(error)))
         for error in paths.list_others(request.page.output)
@@ -103,6 +101,5 @@ def render(request: PanelRequest) -> str:
     ]
     if not deleted:
         return shown
-    hint = t("project.deleted_hint")
-    chosen = views.select_field("deleted", t("common.deleted_projects"), deleted, hint)
-    return shown + views.row(chosen, views.button("restore", t("project.restore")))
+    chosen = views.select_field("deleted", "common.deleted_projects", deleted, "project.deleted_hint")
+    return shown + views.row(chosen, views.button("restore", "project.restore"))

@@ -88,21 +88,18 @@ class RunPanel:
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
             facts, log = views.note(describe_error(error)), ""
         choices = [
-            (
-                f"{views.run_title(listed)} · {t(f'status.{listed.current_state().status}')}",
-                listed.name,
-            )
+            (f"{views.run_title(listed)} · {t(f'status.{listed.current_state().status}')}", listed.name)
             for listed in self.list_runs(request.project)
         ]
-        options = {"chosen": run.name, "data_act": "choose"}
-        chooser = views.select_field("run", t("runs.run"), choices, **options) if len(choices) > 1 else ""
-        label, hint = t("runs.note"), t("runs.note_hint")
+        options: dict[str, Any] = {"chosen": run.name, "data_act": "choose"}
+        chooser = views.select_field("run", "runs.run", choices, **options) if len(choices) > 1 else ""
+        options = {"data_act": "note", "data_run": run.name, "data_of": run.name}
         key = f"{run.name} {request.text('kept')}"
-        text = views.text_area("note", label, hint, run.note, key, data_act="note", data_run=run.name, data_of=run.name)
+        text = views.text_area("note", "runs.note", "runs.note_hint", run.note, key, **options)
         if request.text("of") == run.name and request.is_overtaken("note", run.note):
             text += views.conflict("note", run.note, "note", run=run.name)
         log = views.code(log or t("runs.log_empty"), "log")
-        details = views.details(t("runs.log_and_note"), text + log, f"{self.ids}log")
+        details = views.details("runs.log_and_note", text + log, f"{self.ids}log")
         buttons = self._buttons(run, state.status)
         head = views.element("div", facts, id=f"{self.ids}run-facts")
         return head + self.more(run, request) + views.row(chooser, *buttons) + details
@@ -115,11 +112,10 @@ class RunPanel:
         return [
             views.button(
                 action,
-                t(f"common.{action}"),
+                f"common.{action}",
                 styles.get(action, ""),
                 run=run.name,
                 confirm=questions.get(action),
-                cancel=t("common.cancel") if action in questions else None,
             )
             for action in views.run_actions(status)
         ]
@@ -145,11 +141,14 @@ def find(request: PanelRequest) -> runs.Run:
 def working(sentence: str, seconds: float, done: int = 0, total: int = 0) -> str:
     """Show how far something is, with a button that stops it."""
     shown = views.timed_progress(sentence, seconds, done, total)
-    return shown + views.row(views.button("stop", t("inference.stop"), "stop"))
+    return shown + views.row(views.button("stop", "inference.stop", "stop"))
 
 
-def task_status(kind: str, request: PanelRequest, done: Callable[[runs.Run], str], *, shows_log: bool = False) -> str:
-    """Show how far the newest task of a kind is, or how it ended; its output too where that is the result."""
+def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: bool = False) -> str:
+    """Show how far the newest task of a kind is, or how it ended.
+
+    ``done`` is said of a finished one, else its output, which ``shows_log`` also shows below.
+    """
     run = tasks.newest(kind, request.project)
     if run is None:
         return ""
@@ -160,9 +159,9 @@ def task_status(kind: str, request: PanelRequest, done: Callable[[runs.Run], str
         return working(sentence, time.time() - state.created, told.step, told.total)
     output = views.code(read_tail(run.log), "log") if shows_log else ""
     if state.status == "finished":
-        return views.message_box("success", done(run)) + output
+        return views.message_box("success", done or read_tail(run.log).strip()) + output
     if state.status == "stopped":
-        return views.message_box("warning", t("inference.stopped"))
+        return views.message_box("warning", "inference.stopped")
     return views.message_box("error", state.reason(LANGUAGE.get())) + output
 
 

@@ -1,4 +1,7 @@
-"""HTML of the shared parts of the page, made from plain values; does not import gradio."""
+"""HTML of the shared parts of the page, made from plain values; does not import gradio.
+
+Every text that is given to one of these functions may be the id of a phrase instead.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -23,7 +26,7 @@ from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
 
-SIGNS = {"pass": "✓", "warn": "!", "fail": "✗"}  # a verdict must not rely on colour alone
+SIGNS = {"fail": "✗", "warn": "!", "pass": "✓"}  # the worst first; a verdict must not rely on colour alone
 MAX_SECONDS = 1e9  # longer durations come from a damaged log
 TAIL_BYTES = 65_536  # holds the newest event, whatever the size of the log
 LOG_BYTES, LOG_LINES = 32_768, 60
@@ -70,6 +73,11 @@ def check(name: str, label: str, hint: str = "", **options: object) -> str:
     return html("views.html", "check", attributes(name=name, **options), label, hint)
 
 
+def boxes(checks: Iterable[str]) -> str:
+    """Return boxes to tick in a list that scrolls."""
+    return element("div", "".join(checks), class_="scroll boxes", tabindex="0")
+
+
 def code(text: str, classes: str = "command") -> str:
     return html("views.html", "code", text, classes)
 
@@ -106,20 +114,17 @@ def button(action: str, label: str, style: str = "", aria_label: str = "", key: 
     """Return a button of a panel (``page.Panel``), which sends its action and data.
 
     ``style`` is primary, stop or quiet; ``key`` is the key that presses it. With ``confirm`` that question is asked
-    first; ``cancel`` is its other answer.
+    first.
     """
     named = {f"data_{name}": value for name, value in data.items()}
+    if data.get("confirm"):
+        named["data_cancel"] = t("common.cancel")
     return html("views.html", "button", attributes(data_act=action, aria_label=aria_label, **named), style, label, key)
 
 
-def buttons(area: str, actions: Iterable[str]) -> str:
-    """Return a button for each action; the id of its label is ``AREA.ACTION``."""
-    return "".join(button(action, t(f"{area}.{action}"), "", "", "") for action in actions)
-
-
-def delete_button(label: str, **data: object) -> str:
-    """Return a button that deletes, after the question in ``confirm``."""
-    return button("delete", label, "stop", "", "", cancel=t("common.cancel"), **data)
+def buttons(*labels: str) -> str:
+    """Return a button for each label, whose id ends in the name of the action."""
+    return "".join(button(label.rpartition(".")[2], label) for label in labels)
 
 
 def field(label: str, control: str, hint: str = "") -> str:
@@ -138,11 +143,11 @@ def text_area(name: str, label: str, hint: str, value: str, key: str, **options:
     return field(label, element("textarea", "", text=value, **shown), hint)
 
 
-def conflict(name: str, stored: str, save: str, **data: object) -> str:
+def conflict(name: str, stored: str, save: str, **data: str) -> str:
     """Return the text that another tab has stored, and a button for each of the two."""
-    mine = button(save, t("common.keep_mine"), "", "", "", **{f"{name}_base": stored}, **data)
-    theirs = button("use_stored", t("common.use_stored"), "", "", "", **data)
-    return message_box("warning", t("common.changed_elsewhere"), stored or "–") + row(mine, theirs)
+    mine = button(save, "common.keep_mine", **{f"{name}_base": stored}, **data)
+    theirs = button("use_stored", "common.use_stored", **data)
+    return message_box("warning", "common.changed_elsewhere", stored or "–") + row(mine, theirs)
 
 
 def select_field(
@@ -212,20 +217,17 @@ def duration(seconds: float) -> str:
 
 
 def cards(values: Mapping[str, str]) -> str:
-    """Return labelled values in one line that wraps. The labels are ids of phrases."""
-    shown = [(t(name), value) for name, value in values.items()]
-    return html("views.html", "cards", shown) if shown else ""
+    """Return labelled values in one line that wraps."""
+    return html("views.html", "cards", values) if values else ""
 
 
 def findings(found: Sequence[Finding]) -> str:
     """Return the findings of the doctor as a table, the worst first."""
-    order = list(reversed(SIGNS))
     rows = []
-    for finding in sorted(found, key=lambda finding: order.index(finding.verdict)):
+    for finding in sorted(found, key=lambda finding: [*SIGNS].index(finding.verdict)):
         verdict = f"{SIGNS[finding.verdict]} {t(f'verdict.{finding.verdict}')}"
         rows.append((cell(verdict, classes=f"mark {finding.verdict}"), finding.name, finding.detail, finding.cure))
-    titles = [t(title) for title in ("common.verdict", "common.check", "common.finding", "common.cure")]
-    return table(titles, rows, classes="stack")
+    return table(("common.verdict", "common.check", "common.finding", "common.cure"), rows, classes="stack")
 
 
 def run_actions(status: Status) -> list[str]:

@@ -22,15 +22,15 @@ LOST = {
 def show(explanation: Explanation) -> str:
     """Return the steps of a text, the letters that the model does not get, and a table of the words."""
     if not explanation.written.strip():
-        return note(t("common.nothing_to_explain"))
-    titles = [t(title) for title in ("pronunciation.step", "common.text")]
+        return note("common.nothing_to_explain")
     steps = {
         "common.written": explanation.written,
         "common.normalized": explanation.normalized,
         "common.sounds": explanation.phones,
         "common.model_reads": explanation.latin,
     }
-    html = table(titles, [(cell(t(step), classes="mark"), text) for step, text in steps.items()])
+    rows = [(cell(step, classes="mark"), text) for step, text in steps.items()]
+    html = table(("pronunciation.step", "common.text"), rows)
     for name, key in LOST.items():
         if counts := getattr(explanation, name):
             found = counts.most_common(20)
@@ -44,19 +44,17 @@ def words(explained: tuple[ExplainedWord, ...]) -> str:
     rows = [(word.normalized, word.phones, word.latin, word.gemination) for word in explained]
     more = len(rows) - MAX_WORDS
     rest = note(t("pronunciation.more_words", count=more)) if more > 0 else ""
-    return table([t(title) for title in titles], rows[:MAX_WORDS]) + rest
+    return table(titles, rows[:MAX_WORDS]) + rest
 
 
 def fix_fields(elem_id: str) -> str:
     """Return the fields for a word, its pronunciation and a note, with their button."""
-    written, spoken, why = (t(f"pronunciation.{name}") for name in ("written", "spoken", "note"))
     fields = (
-        text_field("written", written),
-        text_field("spoken", spoken, t("pronunciation.spoken_hint")),
-        text_field("pronunciation_note", why),
+        text_field("written", "pronunciation.written"),
+        text_field("spoken", "pronunciation.spoken", "pronunciation.spoken_hint"),
+        text_field("pronunciation_note", "pronunciation.note"),
     )
-    label = t("pronunciation.fix")
-    return details(label, row(*fields) + row(button(FIX, label)), elem_id)
+    return details("pronunciation.fix", row(*fields) + row(button(FIX, "pronunciation.fix")), elem_id)
 
 
 def fix(request: PanelRequest) -> None:

@@ -58,7 +58,7 @@ def filters(view: View, counts: Mapping[str, int], reasons: dict[str, int], page
 
     def choice(name: str, label: str, items: dict[str, str], chosen: str, hint: str) -> str:
         choices = [(text, value) for value, text in items.items()]
-        return select_field(name, t(label), choices, t(hint), chosen, data_act="show")
+        return select_field(name, label, choices, hint, chosen, data_act="show")
 
     statuses = [(value, t(key), counts.get(value), value == view.status) for value, key in STATUSES.items()]
     named = {name: f"{reason_text(name)} ({count})" for name, count in reasons.items()}
@@ -68,15 +68,15 @@ def filters(view: View, counts: Mapping[str, int], reasons: dict[str, int], page
     more = row(
         choice("reason", "data.exclusion_reason", named, view.reason, "data.reason_filter_hint"),
         choice("order", "data.order", orders, view.order, "data.order_hint"),
-        text_field("page", t("data.page"), t("data.page_hint"), **number),
+        text_field("page", "data.page", "data.page_hint", **number),
     )
-    more = views.details(t("data.more_filters"), more, "review-more")
+    more = views.details("data.more_filters", more, "review-more")
     return html("clips.html", "filters", statuses, more, undo)
 
 
 def rows(page: ClipPage, chosen: str, folder: Path) -> str:
     if not page.clips:
-        return note(t("data.no_matching_clips"))
+        return note("data.no_matching_clips")
     shown = [{**_row(clip, folder), "is_chosen": clip.id == chosen} for clip in page.clips]
     return html("clips.html", "rows", TITLES, shown)
 
@@ -112,7 +112,7 @@ def repair(store: Store) -> str:
     finding = parse_json(store.meta(FINDING))
     finding["details"] = Path(str(finding.get("details"))).name  # the folder says nothing to a visitor
     found = describe(from_json(finding))
-    titles = [t(key) for key in ("data.play", "data.text_of_list", "data.text_that_fits")]
+    titles = ("data.play", "data.text_of_list", "data.text_that_fits")
     offer = row(button("repair_list", t("data.repair_list", count=len(proposed)), "primary"))
     return html("clips.html", "repair", found, titles, rows, offer)
 
@@ -120,22 +120,21 @@ def repair(store: Store) -> str:
 def pager(page: ClipPage) -> str:
     """Show where the list is, with the ways on."""
     buttons = {"data.previous_page": page.number - 1, "data.next_page": page.number + 1}
-    turn = "".join(button("show", t(key), page=number) for key, number in buttons.items() if 1 <= number <= page.pages)
+    turn = "".join(button("show", key, page=number) for key, number in buttons.items() if 1 <= number <= page.pages)
     place = t("data.page_of", number=page.number, pages=page.pages, count=page.total)
     return html("clips.html", "pager", place, turn)
 
 
 def selected_actions() -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
-    buttons = views.buttons("data", ("approve_selected", "exclude_selected", "restore_selected"))
+    buttons = views.buttons("data.approve_selected", "data.exclude_selected", "data.restore_selected")
     return html("clips.html", "selected", row(_reason_field("reason_for_all", "reviewed"), buttons))
 
 
 def _reason_field(name: str, value: Reason) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
     offered = html("clips.html", "reasons", name, [reason_text(reason) for reason in HEARD])
-    label = t("data.exclude_reason")
-    return text_field(name, label, value=reason_text(value), list=f"{name}s") + offered
+    return text_field(name, "data.exclude_reason", value=reason_text(value), list=f"{name}s") + offered
 
 
 # --- the editor ---
@@ -189,12 +188,12 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
     about = "" if clip.reason == "other" else clip.note
     status = ": ".join(filter(None, (_status(clip), about)))
     facts = f"{Path(clip.source).name} · {times} · {clip.speaker} · {split}"
-    sound = _sound(clip, folder) if clip.audio else note(t("data.clip_without_audio"))
+    sound = _sound(clip, folder) if clip.audio else note("data.clip_without_audio")
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
     other = (t("data.other_text"), differences(clip.text, clip.other_text)) if clip.other_text else None
     reads = [f"{t('common.sounds')}: {reading.phones}"] if reading.phones else []
-    more = views.details(t("common.pronunciation_preview"), pronunciation.show(reading), "clip-explained")
+    more = views.details("common.pronunciation_preview", pronunciation.show(reading), "clip-explained")
     more += pronunciation.fix_fields("clip-fix")
     actions = note(busy) if busy else _actions(clip, following, undo)
     scores = _scores(clip)
@@ -223,7 +222,7 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
 
     def buttons(style: str, *names: str) -> str:
         shown = [name for name in names if name in available]
-        return "".join(button(name, t(f"data.{name}"), style, key=KEYS.get(name, "")) for name in shown)
+        return "".join(button(name, f"data.{name}", style, key=KEYS.get(name, "")) for name in shown)
 
     result = row(buttons("primary", "approve"), buttons("", "exclude", "restore", "split", "trim"), undo)
     reason = _reason_field("why", HEARD[0]) if "exclude" in available else ""
@@ -233,7 +232,7 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
         values = dict(zip(MARKS, (0, seconds, round(seconds / 2, 2)), strict=True))
         shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
         marks = "".join(
-            text_field(name, t(f"data.mark_{name}"), "", value=value, **shared) for name, value in values.items()
+            text_field(name, f"data.mark_{name}", "", value=value, **shared) for name, value in values.items()
         )
     others = buttons("quiet", "save_text", "merge_next")
     return result + html("clips.html", "cut", reason, others, marks)

@@ -1,7 +1,7 @@
 """Renders recordings, a preparation and a dataset as HTML; independent of gradio."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from utils.core.errors import AmharicTtsError
@@ -20,15 +20,11 @@ from utils.ui import progress, views
 from utils.ui.html import html
 from utils.ui.i18n import describe, describe_error, t
 from utils.ui.tabs.data.clip_render import reason_text
-from utils.ui.views import cell, details, duration, message_box, note
+from utils.ui.views import cell, details, duration, message_box, note, table
 
 MAX_ROWS = 100
 MAX_PROBLEMS = 20
 MAX_SPEAKERS = 12
-
-
-def _table(titles: Iterable[str], rows: Iterable[Sequence[str]], classes: str = "") -> str:
-    return views.table([t(title) for title in titles], rows, classes=classes)
 
 
 def _rows_left_out(count: int) -> str:
@@ -54,9 +50,8 @@ def sources(project: Project) -> str:
             rows.append(_source(name, t(key)))
     if not rows:
         return ""
-    return _table(("data.source", "data.understood_as", "common.actions"), rows[:MAX_ROWS], "stack") + (
-        _rows_left_out(len(rows))
-    )
+    titles = ("data.source", "data.understood_as", "common.actions")
+    return table(titles, rows[:MAX_ROWS], classes="stack") + _rows_left_out(len(rows))
 
 
 def _source(name: str, meaning: str, kind: str = "", classes: str = "") -> Sequence[str]:
@@ -98,12 +93,12 @@ def understood(names: Sequence[str]) -> str:
 def preview(found: InputPreview) -> str:
     """Show what an input holds and which subtitles go with which media."""
     if found.is_remote:
-        return note(t("data.downloaded_by_step_1"))
+        return note("data.downloaded_by_step_1")
     if found.has_tables:
-        return note(t("data.dataset_with_audio"))
+        return note("data.dataset_with_audio")
     shown = note(t("data.dataset_clip_count", count=found.clips)) if found.clips else ""
     rows = [(path.name, cell(text, classes=kind)) for path, (text, kind) in meanings(found).items()]
-    shown += _table(("data.source", "data.understood_as"), rows, "stack") if rows else ""
+    shown += table(("data.source", "data.understood_as"), rows, classes="stack") if rows else ""
     shown += _rows_left_out(len(found.pairs))
     problems, more = [*found.problems[:MAX_PROBLEMS]], len(found.problems) - MAX_PROBLEMS
     if more > 0:
@@ -120,7 +115,7 @@ def recording_progress(covered: PhonemeCoverage) -> str:
         return bar
     if covered.missing:
         return bar + note(t("data.phones_still_missing", sounds=" ".join(covered.missing)))
-    return bar + note(t("data.all_phones_recorded"))
+    return bar + note("data.all_phones_recorded")
 
 
 # --- a preparation ---
@@ -177,21 +172,21 @@ def ledger(found: Account) -> str:
     """Account for every second: a bar, a sum for each outcome, and a line for each recording."""
     excluded, total = t("data.not_in_use"), found.total
     outcomes = [
-        ("kept", t("common.in_use"), total.kept),
-        ("between", t("data.pauses"), total.between),
+        ("kept", "common.in_use", total.kept),
+        ("between", "data.pauses", total.between),
         *(("aside", f"{excluded}: {reason_text(part.reason)}", part.seconds) for part in total.excluded),
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
     rows = [(name, duration(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
-    name = cell(t("data.all_recordings"), classes="mark")
+    name = cell("data.all_recordings", classes="mark")
     rows.append((name, duration(total.seconds), "100 %"))
     keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
     key = [(kind, t(name)) for kind, name in keys]
     unused = [_warning(bad) for bad in found.failed]
     return (
         html("dataset.html", "share", bar, key)
-        + _table(("data.outcome", "common.length", "data.share"), rows)
-        + details(t("data.by_recording"), _recordings(found.recordings))
+        + table(("data.outcome", "common.length", "data.share"), rows)
+        + details("data.by_recording", _recordings(found.recordings))
         + message_box("error", *unused[:MAX_PROBLEMS], aloud=False)
     )
 
@@ -204,7 +199,7 @@ def _recordings(found: Sequence[Ledger]) -> str:
         times = [duration(time) for time in (entry.seconds, entry.kept, excluded)]
         rows.append([file_name(entry.source), *times, ", ".join(why)])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
-    return _table(titles, rows, "stack") + _rows_left_out(len(found))
+    return table(titles, rows, classes="stack") + _rows_left_out(len(found))
 
 
 def statistics(found: Statistics) -> str:
@@ -233,9 +228,8 @@ def statistics(found: Statistics) -> str:
     if total := len(found.phonemes):
         rows["data.phones_present"] = t("common.used_of_total", used=total - len(found.missing), total=total)
         rows["data.phones_missing"] = " ".join(found.missing) or t("common.none")
-        counts = details(t("data.phone_counts"), _phoneme_list(found.phonemes))
-    cells = [(t(name), text) for name, text in rows.items()]
-    return _table(("common.what", "data.how_much"), cells) + counts
+        counts = details("data.phone_counts", _phoneme_list(found.phonemes))
+    return table(("common.what", "data.how_much"), rows.items()) + counts
 
 
 def _phoneme_list(counts: Mapping[str, int]) -> str:

@@ -128,7 +128,7 @@ def _edit_name(name: str) -> str:
 def render(request: PanelRequest) -> str:
     store = Store(request.project.dataset)
     if not store.exists:
-        return note(t("data.no_clips"))
+        return note("data.no_clips")
     reasons = store.reasons()
     view, page = _page(request, store, reasons)
     last = editor.last_edit(store.folder)
@@ -153,13 +153,13 @@ def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:
     is_open = request.text("of") == name
     if clip is None:
         is_lost = is_open and request.text("act") == "draft"
-        return message_box("warning", t("data.clip_is_gone"), request.text("text")) if is_lost else ""
+        return message_box("warning", "data.clip_is_gone", request.text("text")) if is_lost else ""
     is_draft = request.text("act") == "draft" and is_open
     busy = runs.active_run(request.project, *WRITERS)
     reason = t("data.clips_in_use_by_run", name=views.run_title(busy)) if busy else ""
     draft = request.text("text") if is_draft else clip.text
     is_overtaken = is_open and request.is_overtaken("text", clip.text)
-    box = views.text_area("text", t("data.clip_text"), "", clip.text, f"{clip.id} {request.text('kept')}") + (
+    box = views.text_area("text", "data.clip_text", "", clip.text, f"{clip.id} {request.text('kept')}") + (
         views.conflict("text", clip.text, "save_text") if is_overtaken else ""
     )
     return clip_render.editor(clip, store.following(clip), draft, box, store.folder, reason, place, undo)

@@ -15,7 +15,6 @@ from utils.recognition.recognisers.choice import RECOMMENDED
 from utils.studio import runs, uploads
 from utils.studio.paths import Project
 from utils.ui import views
-from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PageContext, Panel, PanelRequest
 from utils.ui.settings_form import SettingsForm, values_of
@@ -118,7 +117,7 @@ def _command(request: PanelRequest) -> Mapping[str, str]:
 def _render_tools(request: PanelRequest) -> str:
     command = request.text("command")
     can_filter = Store(request.project.dataset).exists
-    filters = views.buttons("data", ("preview_filters", "rerun_filters") if can_filter else ())
-    buttons = views.row(filters, views.buttons("common", ("show_command",)))
-    content = buttons + request.text("message") + (html("views.html", "code", command) if command else "")
-    return views.details(t("data.tools"), content, "more-tools")
+    filters = ("data.preview_filters", "data.rerun_filters") if can_filter else ()
+    buttons = views.row(views.buttons(*filters, "common.show_command"))
+    content = buttons + request.text("message") + (views.code(command) if command else "")
+    return views.details("data.tools", content, "more-tools")

@@ -57,10 +57,10 @@ def build_sources(page: PageContext) -> None:
 
 def _render(request: PanelRequest) -> str:
     project = request.project
-    entered = text_field("link", t("data.path"), placeholder=t("data.path_hint"), data_key=request.text("added") or "-")
-    buttons = [button("add", t("data.add"))]
+    entered = text_field("link", "data.path", placeholder=t("data.path_hint"), data_key=request.text("added") or "-")
+    buttons = [button("add", "data.add")]
     if not uploads.read_inputs(project):
-        buttons.append(button("sample", t("data.use_sample"), "primary"))
+        buttons.append(button("sample", "data.use_sample", "primary"))
     return row(entered, *buttons) + request.text("message") + render.sources(project)
 
 
@@ -175,7 +175,7 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
 
 def _next_sentence(request: PanelRequest, skipped: list[str]) -> Mapping[str, Any]:
     prompt = voice_recordings.next_sentence(_read_sentences(request.project), skipped)
-    done = "" if prompt else message_box("success", t("data.all_prompts_read"))
+    done = "" if prompt else message_box("success", "data.all_prompts_read")
     return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done}
 
 
@@ -193,16 +193,15 @@ def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
 def _render_recording(request: PanelRequest) -> str:
     takes = voice_recordings.takes(request.project.recordings)
     prompt = request.text("prompt")
-    label, hint = (t(key) for key in ("data.prompt", "data.prompt_hint"))
-    sentence = views.text_area("sentence", label, hint, prompt, prompt or "-")
+    sentence = views.text_area("sentence", "data.prompt", "data.prompt_hint", prompt, prompt or "-")
     actions = {"next": not prompt or bool(request.fields.get("is_saved")), "skip": bool(prompt), "undo": bool(takes)}
     buttons = (
-        button(action, t(f"data.{action}_sentence"), "primary" * (action == "next"))
+        button(action, f"data.{action}_sentence", "primary" * (action == "next"))
         for action, is_possible in actions.items()
         if is_possible
     )
     progress = render.recording_progress(voice_recordings.progress(takes))
-    return note(t("data.recording_hint")) + sentence + request.text("take") + row(*buttons) + progress
+    return note("data.recording_hint") + sentence + request.text("take") + row(*buttons) + progress
 
 
 def _read_sentences(project: Project) -> list[str]:

@@ -93,12 +93,12 @@ def build_summary(page: PageContext) -> None:
         summary = render.summary(store.totals(), store.count_recordings())
         following = next_button("training-tab", "steps.next_train")
         counts = background.latest(store)
-        usage = render.ledger(counts.account) if counts else note(t("data.counting"))
+        usage = render.ledger(counts.account) if counts else note("data.counting")
         found = render.statistics(counts.statistics) if counts else ""
         return (
             html("dataset.html", "summary", summary, following)
-            + views.details(t("data.audio_usage"), usage, "audio-usage")
-            + (views.details(t("data.statistics"), found, "statistics") if found else "")
+            + views.details("data.audio_usage", usage, "audio-usage")
+            + (views.details("data.statistics", found, "statistics") if found else "")
         )
 
     Panel(page, "summary", show, {})

@@ -6,11 +6,11 @@ import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from utils.config.flags import command_line
-from utils.core.events import read_tail
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
@@ -64,10 +64,9 @@ def build_file(context: Context) -> None:
         tasks.start(FILE, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
-        row = views.row(format_field(".wav"), views.button("speak", t("inference.speak_file")))
-        status = task_status(FILE, request, lambda run: read_tail(run.log).strip())
-        about = note(t("inference.file_about"))
-        return about + row + status + archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
+        row = views.row(format_field(".wav"), views.button("speak", "inference.speak_file"))
+        made = archives((request.project.root / batch_speech.FOLDER).glob("*.zip"))
+        return note("inference.file_about") + row + task_status(FILE, request) + made
 
     inputs = {"file": file, **context.inputs}
     Panel(context.page, "file-panel", render, {"speak": speak, **stop_action(FILE)}, reads=inputs)
@@ -90,18 +89,18 @@ def build_compare(context: Context) -> None:
     def render(request: PanelRequest) -> str:
         name = selected(request)
         boxes = [views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output))]
-        hints = [t(f"inference.{key}_hint") for key in ("models_to_compare", "comparison_sentences")]
         text = views.element("textarea", "", text="\n".join(SAMPLES), name="sentences", rows=4)
-        models = views.element("div", "".join(boxes), class_="scroll boxes", tabindex="0")
-        html = note(hints[0]) + models + views.field(t("inference.comparison_sentences"), text, hints[1])
-        html += views.row(views.button("compare", t("inference.compare")))
-        done = t("inference.comparison_ready")
-        html += task_status(COMPARISON, request, lambda _: done)
+        html = note("inference.models_to_compare_hint") + views.boxes(boxes)
+        html += views.field("inference.comparison_sentences", text, "inference.comparison_sentences_hint")
+        html += views.row(views.button("compare", "inference.compare"))
+        html += task_status(COMPARISON, request, "inference.comparison_ready")
         if not name:
             return html
         choices = [(each, each) for each in comparisons.names(request.project)]
-        title, hint = (t(f"inference.{key}") for key in ("comparison", "comparison_hint"))
-        html += views.select_field("comparison", title, choices, hint, name, data_act="show")
+        options: dict[str, Any] = {"chosen": name, "data_act": "show"}
+        html += views.select_field(
+            "comparison", "inference.comparison", choices, "inference.comparison_hint", **options
+        )
         return html + report_html(comparisons.load_report(request.project, name))
 
     actions = {"compare": compare, "show": lambda _: None, **stop_action(COMPARISON)}
@@ -121,10 +120,11 @@ def report_html(report: EvaluationReport) -> str:
     rows = [
         [text, *(_cell(spoken.get((text, name)), report.folder, name) for name in report.checkpoints)] for text in texts
     ]
-    medians: list[str] = [cell(t("inference.real_time_factor"), classes="mark")]
+    medians: list[str] = [cell("inference.real_time_factor", classes="mark")]
     medians += [_factor(summary(report.of(name))["real_time_factor"]) for name in report.checkpoints]
-    titles = [t("inference.sentence"), *report.checkpoints]
-    return table(titles, [*rows, medians]) + "".join(note(describe(each)) for each in report.notes)
+    return table(["inference.sentence", *report.checkpoints], [*rows, medians]) + "".join(
+        note(describe(each)) for each in report.notes
+    )
 
 
 def _cell(utterance: EvaluatedUtterance | None, folder: Path, name: str) -> str:
@@ -163,12 +163,11 @@ def build_export(context: Context) -> None:
         tasks.start(DATASET, words, request.project)
 
     def render(request: PanelRequest) -> str:
-        done = t("inference.exported")
-        half = views.check("half", t("inference.half_precision"), checked=True)
-        buttons = views.buttons("inference", ("export_model", "export_dataset"))
-        html = note(t("inference.export_about")) + views.row(half, buttons)
-        html += "".join(task_status(kind, request, lambda _: done) for kind in (MODEL, DATASET))
-        return html + (archives(request.project.exports.glob("*.zip")) or note(t("inference.no_exports")))
+        half = views.check("half", "inference.half_precision", checked=True)
+        buttons = views.buttons("inference.export_model", "inference.export_dataset")
+        html = note("inference.export_about") + views.row(half, buttons)
+        html += "".join(task_status(kind, request, "inference.exported") for kind in (MODEL, DATASET))
+        return html + (archives(request.project.exports.glob("*.zip")) or note("inference.no_exports"))
 
     def stop(request: PanelRequest) -> None:
         for kind in (MODEL, DATASET):

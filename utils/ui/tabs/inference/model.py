@@ -48,10 +48,10 @@ def build_model(context: Context) -> None:
             "load": bool(model) and not session.loading,
             "unload": session.loaded is not None and not session.loading and not session.users,
         }
-        buttons = views.buttons("inference", (action for action in can if can[action]))
+        buttons = views.buttons(*(f"inference.{action}" for action in can if can[action]))
         card = model_html(session, model, preview)
         card = html("speech.html", "card", card, views.row(buttons))
-        return note(reason) + views.details(t("inference.model_in_memory"), card, "model-details")
+        return note(reason) + views.details("inference.model_in_memory", card, "model-details")
 
     actions = {"load": load, "unload": lambda _: session.unload()}
     Panel(context.page, "model-panel", render, actions, reads=context.inputs)
@@ -79,7 +79,7 @@ def build_card(context: Context) -> None:
         if model.eval_loss is not None:
             parts.append(t("common.evaluation_loss", loss=f"{model.eval_loss:.2f}"))
         reference = model.path / REFERENCE_FILE
-        sound = views.hear(reference, t("data.play")) if reference.is_file() else ""
+        sound = views.hear(reference, "data.play") if reference.is_file() else ""
         return html("speech.html", "voice", model.name[:1].upper(), model.name, " · ".join(parts), sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
@@ -116,14 +116,14 @@ def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:
     """Show what is in memory, and how the selected model reads text."""
     parts, loaded = [], session.loaded
     if session.loading:
-        parts.append(views.progress(t("inference.loading_model")))
+        parts.append(views.progress("inference.loading_model"))
     if loaded:
         parts.append(_card(loaded, session.users))
     elif not session.loading:
-        parts.append(note(t("inference.no_model_loaded")))
+        parts.append(note("inference.no_model_loaded"))
     is_other = loaded is None or loaded.choice[0] != selected
     if loaded and selected and is_other:
-        parts.append(note(t("inference.other_model_selected")))
+        parts.append(note("inference.other_model_selected"))
     if preview and is_other:
         parts.append(cards({"inference.chosen_model_reads": preview}))
     return "".join(parts)
@@ -225,16 +225,15 @@ def voice_html(request: PanelRequest) -> str:
         html += views.hear(path, path.name, path.name) if path.is_relative_to(request.page.output) else ""
         html += message_box("success", f"{path.name}: {reference_clips.describe(path, LANGUAGE.get())}", aloud=False)
     if html:
-        name = views.text_field("voice", t("inference.voice_name"), t("inference.voice_name_hint"))
-        html += views.row(name, views.button("save_voice", t("inference.save_voice")))
+        name = views.text_field("voice", "inference.voice_name", "inference.voice_name_hint")
+        html += views.row(name, views.button("save_voice", "inference.save_voice"))
     clips = [
         views.check(f"clip-{number}", clip.title(LANGUAGE.get())) for number, clip in enumerate(scored_clips(request))
     ]
     if clips:
-        boxes = views.element("div", "".join(clips), class_="scroll boxes", tabindex="0")
-        return html + boxes + views.row(views.button("use_clips", t("inference.use_clips")))
-    button = views.button("find_clips", t("inference.find_clips"))
-    return html + note(t("inference.dataset_clips_hint")) + views.row(button)
+        return html + views.boxes(clips) + views.row(views.button("use_clips", "inference.use_clips"))
+    button = views.button("find_clips", "inference.find_clips")
+    return html + note("inference.dataset_clips_hint") + views.row(button)
 
 
 def scored_clips(request: PanelRequest) -> list[reference_clips.ScoredClip]:

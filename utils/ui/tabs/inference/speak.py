@@ -82,7 +82,7 @@ def follow(
 ) -> Iterator[tuple[Any, ...]]:
     """Speak a text until it ends or is stopped, and save what was spoken as a take."""
     # The take that was shown before gives way to the new one.
-    yield _update(views.progress(t("inference.waiting")), "", "", gr.update(value=None))
+    yield _update(views.progress("inference.waiting"), "", "", gr.update(value=None))
     try:
         opened, settings = context.page.open(project), config(values)
         voices, function = (
@@ -106,7 +106,7 @@ def follow(
 def _save(project: Project, recorder: TakeRecorder) -> tuple[Any, ...]:
     recorded = recorder.take()
     if recorded is None or not recorded.samples.size:
-        return _update(message_box("warning", t("inference.stopped_empty")))
+        return _update(message_box("warning", "inference.stopped_empty"))
     take = takes.save(project, *recorded)
     sentence = t("inference.spoken", seconds=f"{take.seconds:.1f}", took=f"{take.took:.1f}")
     if take.unfinished:

@@ -106,7 +106,7 @@ def convert(request: PanelRequest) -> dict[Any, Any]:
 
 def format_field(chosen: str) -> str:
     choices = [(_format_name(suffix), suffix) for suffix in FORMATS]
-    return views.select_field("format", t("inference.file_format"), choices, chosen=chosen)
+    return views.select_field("format", "inference.file_format", choices, chosen=chosen)
 
 
 def take_html(request: PanelRequest) -> str:
@@ -121,7 +121,7 @@ def take_html(request: PanelRequest) -> str:
     rows = html("speech.html", "sentences", name, [_sentence(request, take, *each) for each in numbered])
     turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}
     pages = [
-        views.button("sentence", t(key), first=start) for key, start in turns.items() if 0 <= start < len(take.pieces)
+        views.button("sentence", key, first=start) for key, start in turns.items() if 0 <= start < len(take.pieces)
     ]
     return facts_html(take) + _downloads(request, take) + rows + views.row(*pages)
 
@@ -171,9 +171,9 @@ def facts_html(take: Take) -> str:
     }
     shown = cards(rows)
     if take.unfinished:
-        shown += message_box("warning", t("inference.stopped_early_note"))
+        shown += message_box("warning", "inference.stopped_early_note")
     if not take.flags and take.kind == "speech" and not take.unfinished:
-        shown += message_box("success", t("inference.checks_passed"), aloud=False)
+        shown += message_box("success", "inference.checks_passed", aloud=False)
     checked = WordsFound.of(take.pieces)
     notes = [*take.notes, checked] if checked.total else take.notes
     return shown + "".join(note(describe(each)) for each in notes)
@@ -187,13 +187,13 @@ def history_html(request: PanelRequest) -> str:
         return ""
     choices = [(_take_title(take), take.name) for take in listed]
     options: dict[str, Any] = {"chosen": selected, "size": min(8, len(choices) + 1), "data_act": "choose"}
-    parts = [views.select_field("take", t("inference.takes_newest_first"), choices, **options)] if listed else []
+    parts = [views.select_field("take", "inference.takes_newest_first", choices, **options)] if listed else []
     can_change = any(take.name == selected for take in listed)
     keys = {"reuse": "inference.reuse", "delete": "inference.delete_take"} if can_change else {}
-    buttons = [views.button(action, t(key), take=selected) for action, key in keys.items()]
-    buttons += [views.button("undo", t("inference.undo_deletion"))] if can_undo else []
+    buttons = [views.button(action, key, take=selected) for action, key in keys.items()]
+    buttons += [views.button("undo", "inference.undo_deletion")] if can_undo else []
     said = views.element("div", message_box("success", request.text("said")), id="takes-status")
-    return said + views.details(t("inference.takes"), "".join(parts) + views.row(*buttons), "history")
+    return said + views.details("inference.takes", "".join(parts) + views.row(*buttons), "history")
 
 
 def _take_title(take: Take) -> str:
@@ -249,8 +249,8 @@ def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence)
     written = piece.reading.written
     options = {"value": written, "data_of": f"{take.name} {number}", "name": "words", "rows": 2}
     text = views.element("textarea", "", text=written, **options)
-    shown = views.field(t("inference.sentence_text"), text, t("inference.sentence_text_hint"))
-    shown += views.row(views.button("again", t("inference.speak_again"), take=take.name, sentence=number))
+    shown = views.field("inference.sentence_text", text, "inference.sentence_text_hint")
+    shown += views.row(views.button("again", "inference.speak_again", take=take.name, sentence=number))
     new = _new_sentence(request, take.name, number)
     if new is None:
         return shown
@@ -261,9 +261,8 @@ def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence)
     if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
         return shown
     flags = [flag.text(LANGUAGE.get()) for one in new.spoken for flag in one.flags]
-    new_version = t("inference.new_version")
-    player = views.hear(new.file, new_version, new_version)
-    accept = views.button("accept", t("inference.replace_in_result"), "primary", take=take.name)
+    player = views.hear(new.file, "inference.new_version", "inference.new_version")
+    accept = views.button("accept", "inference.replace_in_result", "primary", take=take.name)
     return shown + message_box("warning", *flags) + views.row(player, accept)
 
 

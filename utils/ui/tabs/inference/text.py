@@ -124,7 +124,7 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
 
 def preview_html(preview: TextPreview) -> str:
     if not preview.readings:
-        return note(t("common.nothing_to_explain"))
+        return note("common.nothing_to_explain")
     keys = ("common.written", "common.normalized", "common.sounds", "common.model_reads", "inference.tokens")
     rows = [
         [
@@ -138,7 +138,7 @@ def preview_html(preview: TextPreview) -> str:
     ]
     hidden = len(preview.readings) - MAX_ROWS
     rest = note(t("inference.more_sentences", count=hidden)) if hidden > 0 else ""
-    return table([t(key) for key in keys], rows, classes="stack") + rest
+    return table(keys, rows, classes="stack") + rest
 
 
 def _marked(text: str, strings: Iterable[str], classes: str = "") -> Markup:

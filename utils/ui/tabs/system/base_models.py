@@ -45,46 +45,43 @@ def build_base_models(page: PageContext) -> None:
 def render(request: PanelRequest) -> str:
     run = downloads.current(request.page.output)
     models = [downloads.base_model(name) for name in downloads.VERSIONS]
-    keys = ("system.base_version", "common.state", "system.size_disk", "common.actions")
-    rows = [_row(model, run) for model in models]
-    progress = _run_html(run) if run else ""
-    return _licence(request) + views.table([t(key) for key in keys], rows) + progress
+    titles = ("system.base_version", "common.state", "system.size_disk", "common.actions")
+    table = views.table(titles, [_row(model, run) for model in models])
+    return _licence(request) + table + (_run_html(run) if run else "")
 
 
 def _licence(request: PanelRequest) -> str:
     """Show who accepted the licence, and how to accept, withdraw and read it."""
     accepted = licence_accepted(paths.LICENCE_CONSENT)
-    parts = []
+    buttons = []
     if os.environ.get(VARIABLE) == "1":
         state = t("system.accepted_by_variable", name=VARIABLE)
     elif accepted:
         stored = read_object(paths.LICENCE_CONSENT)
         who, when = stored.get("accepted_by") or "–", str(stored.get("at", "–"))[:10]
         state = t("system.accepted", licence=LICENCE, who=who, when=when)
-        parts.append(views.button("withdraw", t("system.withdraw_consent")))
+        buttons.append(views.button("withdraw", "system.withdraw_consent"))
     else:
         state = t("system.not_accepted", licence=LICENCE)
-        parts.append(views.text_field("person", t("common.your_name"), t("system.your_name_hint")))
-        parts.append(views.button("agree", t("system.accept_licence")))
-    parts.append(views.button("licence", t("system.show_licence")))
+        buttons.append(views.text_field("person", "common.your_name", "system.your_name_hint"))
+        buttons.append(views.button("agree", "system.accept_licence"))
     text = request.text("licence")
-    shown = views.code(text) if text else ""
-    return note(t("system.licence_summary")) + note(state) + views.row(*parts) + shown
+    shown = views.row(*buttons, views.button("licence", "system.show_licence")) + (views.code(text) if text else "")
+    return note("system.licence_summary") + note(state) + shown
 
 
 def _row(model: StoredModel, run: runs.Run | None) -> list[str]:
     """Show a version with what can be done with it."""
     begun = "incomplete" if model.files or model.is_begun else "not_installed"
-    state = t(f"system.{'installed' if model.is_whole else begun}")
-    buttons = "".join(
-        views.delete_button(t("common.delete"), version=model.version, confirm=question)
+    state = f"system.{'installed' if model.is_whole else begun}"
+    question = t("system.ask_delete_version", name=model.version)
+    buttons = [
+        views.button("delete", "common.delete", "stop", version=model.version, confirm=question)
         if action == "delete"
-        else views.button(action, t(f"system.{action}"), version=model.version)
+        else views.button(action, f"system.{action}", version=model.version)
         for action in downloads.available_actions(model, run)
-        for question in (t("system.ask_delete_version", name=model.version),)
-    )
-    name, size = cell(model.version, classes="mark"), views.gigabytes(model.size)
-    return [name, state, size, views.html_cell(buttons)]
+    ]
+    return [cell(model.version, classes="mark"), state, views.gigabytes(model.size), views.html_cell("".join(buttons))]
 
 
 def _run_html(run: runs.Run) -> str:
@@ -95,7 +92,7 @@ def _run_html(run: runs.Run) -> str:
         return note(describe_error(error))
     status = f"{version} · {t(f'status.{state.status}')} {state.reason(LANGUAGE.get())}"
     if state.status == "finished" and not (run.project.root.parent / paths.FIELD_TEST).exists():
-        return note(status) + note(t("system.field_test"))
+        return note(status) + note("system.field_test")
     if current is None or state.status == "finished":
         return note(status)
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"

@@ -40,27 +40,27 @@ def build_disk(page: PageContext) -> None:
 
     def render(request: PanelRequest) -> str:
         usage = request.text("usage") if request.text("written_in") == LANGUAGE.get() else ""
-        return views.row(views.button("measure", t("system.measure"))) + usage
+        return views.row(views.button("measure", "system.measure")) + usage
 
     Panel(page, "disk-use", render, {"measure": measure, "delete": delete})
 
 
 def usage_tables(output: Path, project_name: str) -> str:
     """Return the size of every project, and what can be deleted."""
-    rows: list[tuple[str, str, str]] = []
+    rows = list[tuple[str, str, str]]()
     for name in list_projects(output):
         usage = disk_usage.measure(project(name, output))
         parts = [f"{t(key)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))]
         rows.append((cell(name, classes="mark"), gigabytes(usage.total), " · ".join(parts)))
     for title, folder in (("common.deleted_projects", output / projects.TRASH), ("system.base_models", paths.MODELS)):
         if size := disk_usage.size_of(folder):
-            rows.append((cell(t(title), classes="mark"), gigabytes(size), ""))
-    used = table([t(key) for key in ("common.project", "system.total", "system.breakdown")], rows)
+            rows.append((cell(title, classes="mark"), gigabytes(size), ""))
+    used = table(("common.project", "system.total", "system.breakdown"), rows)
     spare = disk_usage.reclaimable(project(project_name, output))
     spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
-    rows = [(t(KINDS[kind]), gigabytes(size), _delete_cell(kind, size, project_name)) for kind, size in spare.items()]
-    titles = [t(key) for key in ("system.free_up_space", "system.size_disk", "common.actions")]
+    rows = [(KINDS[kind], gigabytes(size), _delete_cell(kind, size, project_name)) for kind, size in spare.items()]
     hints = (t("system.shared_files_hint"), t("system.free_up_space_hint"))
+    titles = ("system.free_up_space", "system.size_disk", "common.actions")
     return used + note(" ".join(hints)) + table(titles, rows)
 
 
@@ -69,7 +69,7 @@ def _delete_cell(kind: str, size: int, project_name: str) -> str:
         return ""
     question = f"{t(KINDS[kind])}: {t('system.ask_delete_files', size=gigabytes(size))}"
     data = {"kind": kind, "project": project_name, "confirm": question}
-    return views.html_cell(views.delete_button(t("common.delete"), **data))
+    return views.html_cell(views.button("delete", "common.delete", "stop", **data))
 
 
 def free(output: Path, project_name: str, kind: str) -> int:

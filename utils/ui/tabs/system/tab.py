@@ -55,9 +55,11 @@ def build_computer(page: PageContext) -> None:
 
     def render(request: PanelRequest) -> str:
         found = request.fields.get("findings")
-        tests = list(actions) if monitor.read_once(page.output).gpu_name else ["run_diagnostics"]
-        installed = views.details(t("system.versions"), versions(page.output))
-        buttons = views.row(views.buttons("system", tests))
+        tests = ["system.run_diagnostics"]
+        if monitor.read_once(page.output).gpu_name:
+            tests.append("system.test_gpu")
+        installed = views.details("system.versions", versions(page.output))
+        buttons = views.row(views.buttons(*tests))
         return buttons + (views.findings(found) if found else "") + installed
 
     actions = {"run_diagnostics": lambda _: doctor("--output", str(page.output)), "test_gpu": lambda _: doctor("--gpu")}
@@ -101,9 +103,9 @@ def versions(output: Path) -> str:
     rows = {
         "Python": f"{platform.python_version()} · {platform.platform()}",
         **{name: version(name) for name in PACKAGES},
-        t("system.projects"): str(output),
-        t("system.base_models"): str(paths.MODELS),
-        t("system.page_settings"): str(settings_path(output)),
+        "system.projects": str(output),
+        "system.base_models": str(paths.MODELS),
+        "system.page_settings": str(settings_path(output)),
     }
-    titles = [t(key) for key in ("common.what", "system.version_or_path")]
-    return table(titles, [(cell(name, classes="mark"), value) for name, value in rows.items()])
+    cells = [(cell(name, classes="mark"), value) for name, value in rows.items()]
+    return table(("common.what", "system.version_or_path"), cells)

@@ -97,23 +97,24 @@ class TrainPanel(RunPanel):
             return ""
         choices = [(checkpoint_label(item), str(item.step)) for item in usable]
         best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
-        hint, title = t("training.checkpoint_hint"), t("training.checkpoint")
         asked = request.text("checkpoint") if request.text("of") == run.name else ""
         chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
-        options = {"chosen": chosen, "data_of": run.name, "value": best}
-        chooser = views.select_field("checkpoint", title, choices, hint, **options)
-        half = views.check("half", *(t(f"training.half_precision{end}") for end in ("", "_hint")))
-        export = views.button("export", t("training.export_model"), run=run.name, of=run.name)
+        options: dict[str, Any] = {"chosen": chosen, "data_of": run.name, "value": best}
+        chooser = views.select_field(
+            "checkpoint", "training.checkpoint", choices, "training.checkpoint_hint", **options
+        )
+        half = views.check("half", "training.half_precision", "training.half_precision_hint")
+        export = views.button("export", "training.export_model", run=run.name, of=run.name)
         has_ended = run.current_state().status in {"finished", "stopped"}
         following = next_button("inference-tab", "steps.next_speak") if has_ended else ""
-        done = task_status(PROMOTE, request, lambda _: t("steps.ready"))
+        done = task_status(PROMOTE, request, "steps.ready")
         sample = next(reversed(self.histories.read(run).samples), None)
-        sound = views.hear(render.sample_path(run, sample), t("data.play")) if sample else ""
+        sound = views.hear(render.sample_path(run, sample), "data.play") if sample else ""
         shown = (t("training.done"), sound, following)
         return html("run.html", "done", *shown, t("training.export"), chooser + half + export) + done
 
     def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
-        reuse = views.button("reuse", t("training.reuse_settings"), "quiet", run=run.name)
+        reuse = views.button("reuse", "training.reuse_settings", "quiet", run=run.name)
         return [*super()._buttons(run, status), reuse]
 
     def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
@@ -239,8 +240,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
         boxes = [views.check(f"compare-{run.name}", views.run_title(run), data_act="compare") for run in listed]
         chosen = ticked(request)
         table = render.comparison_table(chosen, [histories.read(run) for run in chosen])
-        inner = views.element("div", "".join(boxes), class_="scroll boxes", tabindex="0") + table
-        return views.details(t("training.compare_runs"), inner, "comparison")
+        return views.details("training.compare_runs", views.boxes(boxes) + table, "comparison")
 
     compared = chart("compared-chart")
     Panel(page, "comparison-panel", show, {"compare": compare}, [compared])

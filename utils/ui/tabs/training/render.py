@@ -86,7 +86,7 @@ def messages(history: RunHistory) -> str:
     parts = []
     if history.warnings:
         newest_first = dict.fromkeys(describe(fact) for fact in reversed(history.warnings))
-        parts.append(views.message_list("warning", t("training.warnings"), newest_first))
+        parts.append(views.message_list("warning", "training.warnings", newest_first))
     if history.problem_count:
         title = t("training.problems", count=history.problem_count)
         problems = [describe(fact) for fact in reversed(history.problems)]
@@ -102,12 +102,12 @@ def active_optimizations(run: Run, history: RunHistory) -> str:
         return files
 
     effects = [(each.name, str(each.changed), effect_of(each)) for each in history.switches.values()]
-    titles = [t(key) for key in ("training.switch", "training.changed", "training.effect")]
+    titles = ("training.switch", "training.changed", "training.effect")
     changed = views.table(titles, effects, classes="stack") if effects else ""
     parts = [(name, str(state)) for name, state in history.active.items()]
-    active = views.table([t(key) for key in ("training.model_part", "common.state")], parts, classes="stack")
+    active = views.table(("training.model_part", "common.state"), parts, classes="stack")
     memory = "".join(note(describe(fact)) for fact in (history.memory, history.gpu) if fact)
-    return views.details(t("training.active_optimizations"), changed + active + memory, "what-is-on") + files
+    return views.details("training.active_optimizations", changed + active + memory, "what-is-on") + files
 
 
 def samples(run: Run, history: RunHistory) -> str:
@@ -117,7 +117,7 @@ def samples(run: Run, history: RunHistory) -> str:
         steps.setdefault(sample.step, []).append(sample)
     newest = sorted(steps, reverse=True)[:MAX_STEPS]
     if not newest:
-        return note(t("training.no_samples"))
+        return note("training.no_samples")
     shown = []
     for number, step in enumerate(newest):
         title = f"{t('common.step')} {step}"
@@ -143,23 +143,23 @@ def _heard(run: Run, sample: Sample, title: str) -> tuple[str, list[str]]:
 def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory]) -> str:
     """Return what differs between runs and how well each did."""
     if len(runs) < 2:
-        return note(t("training.choose_two_runs"))
+        return note("training.choose_two_runs")
     best = [cell(f"{item.best[0]:.4f}", classes="mark") if item.best else "–" for item in histories]
     rows = [
-        [t("training.best_evaluation"), *best],
-        [t("training.at_step"), *(str(item.best[1]) if item.best else "–" for item in histories)],
-        [t("training.steps_done"), *(str(item.step) for item in histories)],
-        [t("training.clips_used"), *(str(sum(item.used.values()) or "–") for item in histories)],
+        ["training.best_evaluation", *best],
+        ["training.at_step", *(str(item.best[1]) if item.best else "–" for item in histories)],
+        ["training.steps_done", *(str(item.step) for item in histories)],
+        ["training.clips_used", *(str(sum(item.used.values()) or "–") for item in histories)],
     ]
     for name, values in differences(runs).items():
         title = field_title(TrainConfig, name)
         rows.append([title, *("–" if value == "" else str(value) for value in values)])
-    return views.table([t("training.setting"), *(views.run_title(run) for run in runs)], rows)
+    return views.table(["training.setting", *(views.run_title(run) for run in runs)], rows)
 
 
 def command(text: str) -> str:
     """Return the command that starts the same run."""
-    return note(t("runs.command_hint")) + views.code(text)
+    return note("runs.command_hint") + views.code(text)
 
 
 def amount(project: Project, seconds: float | None) -> str:
@@ -190,14 +190,12 @@ def memory_tables(plan: Result) -> str:
     sizes = {"batch": plan["batch"], "peak": gib(plan["peak"]), "name": plan["device"], "room": gib(plan["available"])}
     tuned = plan["tuned"]
     advice = t("training.memory_advice", **tuned | {"peak": gib(tuned["peak"])}) if tuned else plan["advice"]
-    parts = [
-        [t(f"MemoryPart.{name}"), gib(size), t(f"MemoryPart.{name}.meaning")] for name, size in plan["parts"].items()
-    ]
+    parts = [[f"MemoryPart.{name}", gib(size), f"MemoryPart.{name}.meaning"] for name, size in plan["parts"].items()]
     return (
         html("views.html", "run_head", kind, t(f"training.{verdict}"), "")
         + note(t("training.memory_needed", **sizes))
         + note(advice)
-        + views.table([t(f"training.{name}") for name in ("part", "size", "meaning")], parts)
+        + views.table(("training.part", "training.size", "training.meaning"), parts)
     )
 
 
@@ -216,7 +214,7 @@ def effect_of(change: Optimization) -> str:
 def switch_hint(field: str, device: Result | None, effect: Optimization | None) -> str:
     """Return what a switch does on this device, and what it did in the selected run."""
     hint = device_hints(device).get(field) if device else None
-    shown = note(t(hint)) if hint else ""
+    shown = note(hint) if hint else ""
     if effect:
         changed = t("training.changed_in_run", count=effect.changed)
         shown += html("run.html", "effect", changed, effect_of(effect))

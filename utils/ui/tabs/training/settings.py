@@ -227,7 +227,7 @@ def suited_preset(values: Values, preset: str | None) -> str:
 def describe_preset(name: str, project: Project) -> str:
     """Return what a preset is for, and why, if it is the one for this data and computer."""
     if name not in PRESETS:  # the settings are those of a run
-        return note(t("training.settings_of_run"))
+        return note("training.settings_of_run")
     description, advice = f"{t(f'preset.{name}.about')} (configs/{name}.yaml)", advice_for(project)
     if name != advice.preset:
         return note(description)

@@ -29,7 +29,13 @@ from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_
 
 MEMORY_TEST = "memory-test"
 MARK_SETTINGS = "watch('value', markInvalid);"
-ACTIONS = ("check_dataset", "estimate_memory", "test_step", "show_command", "save_settings")
+CHECKS = (
+    "training.check_dataset",
+    "training.estimate_memory",
+    "training.test_step",
+    "training.show_command",
+    "training.save_settings",
+)  # labels of the buttons; each ends in the name of its function
 
 
 def build(page: PageContext) -> gr.Tab:
@@ -86,9 +92,9 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
     def show(request: PanelRequest) -> str:
         if not needs_licence(request.fields.get("settings") or {}):
             return ""
-        button = views.button("accept", t("training.accept_licence"), "primary")
-        text, hint = (t(f"training.{key}") for key in ("licence_notice", "accept_licence_hint"))
-        return views.message_box("warning", text, hint) + views.row(button)
+        button = views.button("accept", "training.accept_licence", "primary")
+        notice = views.message_box("warning", "training.licence_notice", "training.accept_licence_hint")
+        return notice + views.row(button)
 
     Panel(page, "licence", show, {"accept": accept}, reads={"settings": settings})
 
@@ -113,14 +119,12 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
         return ""
 
     checks = (check_dataset, estimate_memory, test_step, show_command, save_settings)
-    actions: dict[str, Any] = {name: action(check) for name, check in zip(ACTIONS, checks, strict=True)}
+    actions: dict[str, Any] = {check.__name__: action(check) for check in checks}
 
     def show(request: PanelRequest) -> str:
-        buttons = views.buttons("training", ACTIONS)
-        done = t("training.step_tested")
-        status = task_status(MEMORY_TEST, request, lambda _: done, shows_log=True)
-        content = views.row(buttons) + status + request.text("found")
-        return views.details(t("training.checks"), content, "more-checks")
+        status = task_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
+        buttons = views.row(views.buttons(*CHECKS))
+        return views.details("training.checks", buttons + status + request.text("found"), "more-checks")
 
     options: dict[str, Any] = {"reads": {"settings": settings}, "show_progress": "minimal"}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), **options)
