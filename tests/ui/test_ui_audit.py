@@ -140,6 +140,18 @@ def test_every_text_of_a_widget_follows_the_language(blocks: gr.Blocks) -> None:
     assert fixed == []
 
 
+def test_no_change_is_skipped_because_a_tick_is_being_answered(blocks: gr.Blocks) -> None:
+    clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
+    skipped = [
+        (auditing.name_of(event), trigger)
+        for event in blocks.fns.values()
+        if event.fn and event.trigger_mode == "once" and any(target in clocks for target, _ in event.targets)
+        for trigger in event.targets
+        if trigger[0] not in clocks
+    ]
+    assert skipped == []
+
+
 def test_only_one_answer_to_an_event_waits_for_another(blocks: gr.Blocks) -> None:
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
     waiting: Counter[tuple[int | None, str]] = Counter()

@@ -18,6 +18,13 @@ pytestmark = pytest.mark.browser
 
 OPEN = "second"  # whose run has settings that no preset proposes
 
+COVERED = """id => {
+  const hint = document.getElementById(id), sheet = hint.closest(".sheet"), box = hint.getBoundingClientRect();
+  return [...document.querySelectorAll("#training-tab .setting label")].filter(label => {
+    const one = label.getBoundingClientRect(), isBeside = one.left >= box.right || one.right <= box.left;
+    return label.closest(".sheet") === sheet && !isBeside && one.top < box.bottom && box.top < one.bottom;
+  }).map(label => label.id);
+}"""
 ACKNOWLEDGED = """selector => new Promise(done => {
   const button = document.querySelector(selector), began = performance.now();
   const seen = () => button.hasAttribute("aria-busy") ? done(performance.now() - began) : requestAnimationFrame(seen);
@@ -102,6 +109,30 @@ def test_advanced_ends_within_the_rail(seen: Seen) -> None:
     assert 0 < label <= rail
     text = seen.page.locator("#training-advanced label")
     assert text.evaluate("label => label.scrollWidth <= label.clientWidth")
+
+
+@pytest.mark.parametrize("width", [1440, 1024, 390])
+def test_the_hint_of_a_focused_field_covers_no_label(seen: Seen, width: int) -> None:
+    page = seen.page
+    page.set_viewport_size({"width": width, "height": 844})
+    for name, is_advanced in (("num_epochs", False), ("custom_model", True)):
+        page.locator("#training-advanced input").set_checked(is_advanced)
+        page.locator(f"#training-{name}-input").focus()
+        expect(page.locator(f"#training-{name}-hint")).to_be_visible()
+        assert page.evaluate(COVERED, f"training-{name}-hint") == []
+    page.locator("#training-tab .sheet [data-close]").click()
+    settle(page)  # the browser remembers it
+
+
+def test_a_finished_run_fits_on_a_phone(seen: Seen, run: Run) -> None:
+    page = seen.page
+    report(run, *(step(number, 3.0) for number in (1, 2, 3)))
+    expect(page.locator("#training-chart circle").first).to_be_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    settle(page)
+    box = page.locator("#training-chart").bounding_box()
+    assert box is not None
+    assert box["x"] + box["width"] <= 390
 
 
 def test_a_pressed_button_shows_it_within_a_tenth_of_a_second(seen: Seen, served: Served) -> None:

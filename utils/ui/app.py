@@ -94,8 +94,8 @@ def limit_waiting_events(blocks: gr.Blocks) -> None:
     """Keep slow handlers from triggering each other without end.
 
     Gradio 6 sends a postponed event ("always_last") to every handler of its trigger, so only one handler of a trigger
-    may postpone, or those that follow another event (``on_latest``). A tick that comes too early is skipped; the other
-    handlers of a trigger run at once.
+    may postpone, or those that follow another event (``on_latest``). A tick that comes too early waits for the
+    answer to the one before; the other handlers of a trigger run at once.
     """
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
     events = [*blocks.fns.values()]

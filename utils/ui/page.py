@@ -67,8 +67,10 @@ class Live:
                     updates += [gr.skip()] * len(shown)
             return updates
 
-        for triggers in filter(None, (events, [*self.changes])):
-            gr.on(triggers, refresh, [*inputs, language], outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+        given = [*inputs, language]
+        on_latest(events, refresh, given, outputs, **RAW_INPUTS, **PRIVATE_EVENT)  # a tick never takes a change's place
+        if self.changes:
+            gr.on([*self.changes], refresh, given, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
 
 
 @dataclass(frozen=True)
