@@ -45,6 +45,7 @@ from utils.training.fit import TrainResult, fit
 from utils.training.launcher import is_member
 from utils.training.model_size import ClipSize, ModelSize
 from utils.training.optimizations import TrainingOptimizer
+from utils.training.precision import choose_by_time
 from utils.training.preparation import PreparedData, prepare_data, text_change
 from utils.training.probe import probe
 from utils.training.run_saver import Scorer
@@ -130,6 +131,9 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     if not prepared:
         prepare()
     (data,) = prepared
+    size = ModelSize.from_folder(data.base.folder)
+    optimizations.precision = choose_by_time(optimizations.precision, size, paths.PRECISIONS)
+    config = memory.changed(config, {"enable_mixed_precision": optimizations.precision.dtype != "no"})
     ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, run.folder))
     config = fit_memory(config, run, data, free, report)
 

@@ -50,13 +50,10 @@ def test_what_is_fast_on_the_processor_is_not_chosen_for_mps_or_a_small_model(pa
 @pytest.mark.parametrize(
     "damage", ["", "[1]", '{"%s": 3}', '{"%s": {"gpt": {"fp32": "x"}, "vocoder": {"fp32": 1}, "date": ""}}']
 )
-def test_without_a_usable_measurement_a_machine_is_measured_once(
-    damage: str, path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_a_usable_measurement_a_machine_is_measured_once(damage: str, path: Path) -> None:
     measure = Mock(return_value=FAST)
-    monkeypatch.setattr(precision, "measure", measure)
     path.write_text(damage.replace("%s", precision.machine()))
-    assert [measurement(path), measurement(path)] == [FAST, FAST]
+    assert [measurement(path, precision.machine(), measure) for _ in range(2)] == [FAST, FAST]
     assert measure.call_count == 1
 
 

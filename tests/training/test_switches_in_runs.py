@@ -8,12 +8,17 @@ import pytest
 import torch
 from torch._dynamo.utils import counters
 
+from tests.random_base import random_base
 from tests.training.running import events, figures, trained, weights
 from tools import random_model
+from utils.speech.precision import Measurement, measurement
+from utils.studio import paths
 from utils.studio.paths import Project
+from utils.training import precision
 from utils.training.data_loader import Update
 from utils.training.errors import ClipsDoNotFitError, NotFiniteError
 from utils.training.facts import BatchesHalved, RolledBack, TrackerFailed, UpdateSkipped
+from utils.training.model_size import ModelSize
 from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.step import TrainStep
 from utils.xtts import checkpoints, device, model
@@ -69,13 +74,23 @@ def test_switches_act_and_the_run_learns(
     assert {"gpt.h.0.attn.c_attn.weight", "mel_head.weight"} <= state.keys()
 
 
-def test_mixed_precision_is_read_from_the_first_batch(
-    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("seconds", "autocast"), [(0.2, "bfloat16"), (0.31, "off")])
+def test_a_processor_with_bf16_uses_it_where_it_was_measured_to_be_faster(
+    seconds: float, autocast: str, tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = tmp_path / "precision.json"
+    monkeypatch.setattr(paths, "PRECISIONS", path)
     monkeypatch.setattr(device, "processor_flags", lambda: frozenset({"avx512_bf16"}))
+    size = ModelSize.from_folder(Path(random_base()))
+    measured = Measurement({"fp32": 0.3, "bf16": seconds}, {}, "2026-11-29")
+    assert measurement(path, precision.key(size), lambda: measured) == measured
     used = events(trained(tmp_path, dataset, enable_mixed_precision=True, max_steps=1), "what_is_on")[-1]["parts"]
     assert isinstance(used, dict)
-    assert (used["autocast"], used["gradient scaler"]) == ("bfloat16", "off")
+    assert (used["autocast"], used["gradient scaler"]) == (autocast, "off")
+
+
+def test_a_layer_is_timed_in_both_formats() -> None:
+    assert set(precision.measure_layer(ModelSize(1, 64, 2, text_rows=100)).gpt) == {"fp32", "bf16"}
 
 
 @pytest.mark.long

@@ -167,7 +167,7 @@ class TrainConfig(Config):
         "Use PyTorch's fused attention in the GPT, the conditioning encoder and the perceiver.",
     )
     enable_mixed_precision: bool = setting(
-        True, "Mixed Precision (FP16/BF16)", "Compute in half precision where the device supports it."
+        True, "Mixed Precision (FP16/BF16)", "Compute in half precision where the device is faster with it."
     )
     enable_tf32: bool = setting(True, "TF32", "Faster, less precise matrix math on recent NVIDIA GPUs.")
     deterministic: bool = setting(

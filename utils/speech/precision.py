@@ -76,8 +76,8 @@ class PrecisionChoice:
 class Measurement:
     """How long the same work took in each precision."""
 
-    gpt: Seconds  # seconds of products with few rows and large weights
-    vocoder: Seconds  # seconds of a convolution
+    gpt: Seconds  # of products with few rows and large weights; for training, of a layer forward and backward
+    vocoder: Seconds  # of a convolution; none for training
     date: str
 
 
@@ -104,9 +104,9 @@ def choose(
         best = choose_precision(device, capability=capability)
         name: Precision = "fp32" if best.dtype == "no" else best.dtype
         return PrecisionChoice(device, name, name, best.reason, best.reason)
-    measured = measurement(path)
-    vocoder, vocoder_reason = _fastest(measured.vocoder, measured.date)
-    gpt, reason = (requested, asked) if precision == "int8" else _fastest(measured.gpt, measured.date)
+    measured = measurement(path, machine(), measure)
+    vocoder, vocoder_reason = choose_fastest(measured.vocoder, measured.date)
+    gpt, reason = (requested, asked) if precision == "int8" else choose_fastest(measured.gpt, measured.date)
     return PrecisionChoice(device, gpt, vocoder, reason, vocoder_reason)
 
 
@@ -127,22 +127,22 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         raise PrecisionError(precision, "torch_lacks")
 
 
-def measurement(path: Path | None) -> Measurement:
+def measurement(path: Path | None, key: str, measure: Callable[[], Measurement]) -> Measurement:
     """Return what was measured on this machine and stored in a file; to measure it takes a second or two."""
     if path is None:
         return measure()
-    key = machine()
     if known := _read(path).get(key):
         return known
     result = measure()
     try:
         make_folder(path.parent)
         with file_lock(path.with_name(f".{path.name}.lock")):
-            every = {**_read(path), key: result}
+            every = {key: result, **_read(path)}  # that of a process that was faster, which this one then uses, too
             write_document(path, {name: vars(each) for name, each in every.items()})
     except StorageError as error:  # speech works all the same
         logger.warning("%s", NotStored(error))
-    return result
+        return result
+    return every[key]
 
 
 def machine() -> str:
@@ -161,8 +161,9 @@ def measure() -> Measurement:
         gpt: list[Precision] = ["fp32", "bf16"] if computes_bf16("gpt") else ["fp32"]
         gpt += ["int8"] if int8_engine() else []
         vocoder: list[Precision] = ["fp32", "bf16"] if computes_bf16("vocoder") else ["fp32"]
-        seconds = _time({name: _products(name) for name in gpt}), _time({name: _convolution(name) for name in vocoder})
-    return Measurement(*seconds, datetime.now(UTC).date().isoformat())
+        products = time_in_turns({name: _products(name) for name in gpt})
+        convolutions = time_in_turns({name: _convolution(name) for name in vocoder})
+    return Measurement(products, convolutions, datetime.now(UTC).date().isoformat())
 
 
 def computes_bf16(part: Part) -> bool:
@@ -175,11 +176,13 @@ def multiplies_bf16() -> bool:
     if flags := processor_flags():
         return any(flag in flags for flag in BF16_FLAGS)
     with torch.inference_mode():
-        seconds = _time({name: _convolution(name, channels=32, samples=256) for name in ("fp32", "bf16")}, rounds=3)
+        names: list[Precision] = ["fp32", "bf16"]
+        works = {name: _convolution(name, channels=32, samples=256) for name in names}
+        seconds = time_in_turns(works, rounds=3)
     return seconds["fp32"] / seconds["bf16"] > EMULATED
 
 
-def _fastest(seconds: Seconds, date: str) -> tuple[Precision, PrecisionReason]:
+def choose_fastest(seconds: Seconds, date: str) -> tuple[Precision, PrecisionReason]:
     """Return the fastest precision, which is fp32 unless another one is clearly faster, and the reason."""
     gains = {name: seconds["fp32"] / each for name, each in seconds.items() if name != "fp32"}
     best = max(gains, key=lambda name: gains[name], default=None)
@@ -203,7 +206,7 @@ def _convolution(precision: Precision, channels: int = 128, samples: int = 3000)
     return lambda: functional.conv2d(sound, weight, padding=(0, 3))
 
 
-def _time(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUNDS) -> dict[Precision, float]:
+def time_in_turns(works: Mapping[Precision, Callable[[], object]], rounds: int = ROUNDS) -> dict[Precision, float]:
     """Return the shortest time of each work; they take turns, so that a disturbance affects all."""
     for work in works.values():
         work()
