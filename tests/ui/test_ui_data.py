@@ -1,5 +1,6 @@
 """Behind the Data tab: the inputs of a project, why something is disabled, and what is shown of clips."""
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +15,10 @@ from tests.ui.data_folders import add_run, example_clip, talks
 from utils.config import DatasetConfig
 from utils.core.errors import DataError, FileDamagedError
 from utils.core.events import EventLog
+from utils.dataset.clip import Source
 from utils.dataset.editor import available_actions
-from utils.dataset.store import ClipPage
+from utils.dataset.metadata import WAVS
+from utils.dataset.store import ClipPage, Store
 from utils.recognition.spans import Span
 from utils.studio import uploads
 from utils.studio.paths import Project
@@ -53,6 +56,23 @@ def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
     shown = render.run_facts(run, finished)
     assert '<b class="warn">finished' in shown
     assert f'<div class="message warning"><p>{t("data.no_clips_made")}' in shown
+
+
+def test_clips_that_an_active_preparation_stored_are_heard(tmp_path: Path) -> None:
+    project = Project(tmp_path)
+    (project.dataset / WAVS).mkdir(parents=True)
+    clips = [replace(example_clip(number), text=text) for number, text in enumerate(("before", "made now"))]
+    Store(project.dataset).add(Source("0" * 16, "/in/a.wav", 1, 2, 9.0), clips)
+    run = add_run(project, "20260101-000000-prepare")
+    for clip, seconds in zip(clips, (-60, 60), strict=True):
+        file, written = project.dataset / clip.audio, run.current_state().created + seconds
+        file.write_bytes(b"RIFF")
+        os.utime(file, (written, written))
+    shown = render.run_facts(run, run.current_state())
+    assert "made now" in shown
+    assert "data-hear" in shown
+    assert "before" not in shown
+    assert "made now" not in render.run_facts(run, replace(run.current_state(), status="finished"))
 
 
 def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None:

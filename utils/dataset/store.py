@@ -48,6 +48,7 @@ ORDERS = {
     "longest": '"end" - start DESC',
     "shortest": '"end" - start',
     "noisiest": "snr_db IS NULL, snr_db",
+    "newest": "number DESC",
 }
 WHY = "iif(reason = 'other', note, reason)"  # version 1.1 stored a person's own words as the reason
 REPAIR = "repair/"  # and the id of a clip: a change that is proposed for it

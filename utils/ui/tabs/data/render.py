@@ -9,12 +9,12 @@ from utils.core.facts import Fact, Unrecognised, from_json
 from utils.dataset import voice_recordings
 from utils.dataset.facts import Bad, Ledger, Prepared, RecordingWarning
 from utils.dataset.statistics import Account, Statistics, percentile, suggested_max_length
-from utils.dataset.store import Total
+from utils.dataset.store import Store, Total, View
 from utils.dataset.voice_recordings import PhonemeCoverage
 from utils.studio import uploads
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import Run
+from utils.studio.runs import ACTIVE, Run
 from utils.studio.uploads import InputPreview
 from utils.ui import progress, views
 from utils.ui.html import html
@@ -25,6 +25,7 @@ from utils.ui.views import cell, details, duration, message_box, note, table
 MAX_ROWS = 100
 MAX_PROBLEMS = 20
 MAX_SPEAKERS = 12
+MAX_NEW = 8  # clips shown while more are made
 
 
 def _rows_left_out(count: int) -> str:
@@ -131,7 +132,18 @@ def run_facts(run: Run, state: State) -> str:
         + message_box("warning", t("data.no_clips_made") if is_empty else "", aloud=False)
         + ("" if state.status == "finished" else progress.phases(run, state))
         + message_box("warning", *list(warnings)[:MAX_PROBLEMS], aloud=False)
+        + (_new_clips(run.project.dataset, state.created) if state.status in ACTIVE else "")
     )
+
+
+def _new_clips(folder: Path, since: float) -> str:
+    """List the clips that were stored since a time, the newest first; those of a recording come all at once."""
+    store = Store(folder)
+    listed = store.page(View(order="newest"), 1).clips if store.exists else []
+    files = [(clip.text, folder / clip.audio) for clip in listed if clip.audio]
+    new = [(text, file) for text, file in files if file.is_file() and file.stat().st_mtime >= since]
+    sounds = [(text, [views.hear(file, f"{t('data.play')}: {text}")]) for text, file in new[:MAX_NEW]]
+    return html("run.html", "samples", [(t("data.new_clips"), "", True, sounds)]) if sounds else ""
 
 
 def _is_warning(fact: Fact) -> bool:
