@@ -154,7 +154,7 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
 
 def connect_live_parts(page: PageContext, *opened: Any) -> None:  # noqa: ANN401  # events of gradio
     """Refresh the live parts of a tab when it is opened, while it is, and after a change of language or project."""
-    page.live.connect(page.language, [*opened, page.clock.tick, page.language.change, page.project.change])
+    page.live.connect(page, [*opened, page.clock.tick, page.language.change, page.project.change])
 
 
 def build_drawer(page: PageContext, button: gr.Button) -> None:

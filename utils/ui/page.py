@@ -1,12 +1,12 @@
 """What the tabs share: the open project, the language, kinds of events, errors in handlers, and confirmations."""
 
 import contextlib
-import functools
 import inspect
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial, wraps
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,14 @@ from utils.ui.views import note
 # For events that come often or without a click: no spinner, no queue.
 QUIET_EVENT: dict[str, Any] = {"show_progress": "hidden", "queue": False}
 PRIVATE_EVENT: dict[str, Any] = {"api_visibility": "private", **QUIET_EVENT}
+# In the queue, which shows messages and keeps the order.
+QUEUED_EVENT: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 # Values are checked below the page, not against the choices of one browser tab.
 RAW_INPUTS: dict[str, Any] = {"preprocess": False}
 ERROR_SECONDS = 30.0  # long enough to read the hint and follow it
+
+Updates = Mapping[Any, Any]  # of widgets, and of the fields of a panel by name
+Action = Callable[["PanelRequest"], Updates | None]  # of a panel
 
 logger = logging.getLogger(__name__)
 
@@ -51,12 +56,11 @@ class Live:
         self.parts.append((refresh, inputs, outputs))
         self.changes |= dict.fromkeys(changes)
 
-    def connect(self, language: gr.Radio, events: Sequence[Any]) -> None:
+    def connect(self, page: "PageContext", events: Sequence[Any]) -> None:
         """Refresh the parts after these events, and after the changes that they depend on."""
         inputs = [*dict.fromkeys(widget for _, read, _ in self.parts for widget in read)]
         outputs = [widget for *_, shown in self.parts for widget in shown]
 
-        @show_errors
         def refresh(*values: Any) -> list[Any]:  # noqa: ANN401  # those of the inputs
             given, updates = dict(zip(inputs, values, strict=True)), list[Any]()
             for function, read, shown in self.parts:
@@ -67,10 +71,9 @@ class Live:
                     updates += [gr.skip()] * len(shown)
             return updates
 
-        given = [*inputs, language]
-        on_latest(events, refresh, given, outputs, **RAW_INPUTS, **PRIVATE_EVENT)  # a tick never takes a change's place
+        page.on_latest(events, refresh, inputs, outputs)  # a tick never takes a change's place
         if self.changes:
-            gr.on([*self.changes], refresh, given, outputs, **RAW_INPUTS, **PRIVATE_EVENT)
+            page.on(partial(gr.on, [*self.changes]), refresh, inputs, outputs, **PRIVATE_EVENT)
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,33 @@ class PageContext:
     def open(self, name: str) -> paths.Project:
         return paths.project(name, self.output)
 
+    def on(
+        self,
+        event: Any,  # noqa: ANN401  # of gradio
+        function: Callable[..., Any],
+        inputs: Sequence[Any],
+        outputs: Any,  # noqa: ANN401  # a widget or several
+        **options: Any,  # noqa: ANN401  # of many kinds
+    ) -> Any:  # noqa: ANN401  # the event that follows
+        """Call a handler after an event, in the language of the visitor; its errors are shown on the page."""
+        return event(show_errors(function), [*inputs, self.language], outputs, **RAW_INPUTS | options)
+
+    def on_latest(
+        self,
+        events: Sequence[Any],
+        function: Callable[..., Any],
+        inputs: Sequence[Any],
+        outputs: Sequence[Any],
+        **options: Any,  # noqa: ANN401  # of many kinds
+    ) -> None:
+        """Call a handler after events, never twice at a time, the last time with the newest values.
+
+        Two answers that are on their way at once may arrive in the wrong order. Gradio repeats a postponed event for
+        all its handlers, which then wait for each other without end; one that follows another event it repeats alone.
+        """
+        happened = gr.on(events, None, None, None, js="() => {}", trigger_mode="multiple", api_visibility="private")
+        self.on(happened.then, function, inputs, outputs, trigger_mode="always_last", **PRIVATE_EVENT | options)
+
 
 def show_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Call a handler in the language of its visitor, which is the last value, and show its errors on the page.
@@ -104,12 +134,12 @@ def show_errors(function: Callable[..., Any]) -> Callable[..., Any]:
         given.arguments.update({name: "" for name in texts if given.arguments[name] is None})
         return function(*given.args)
 
-    @functools.wraps(function)
+    @wraps(function)
     def guarded(*values: Any) -> Any:  # noqa: ANN401
         with errors_in(values[-1]):
             return call(*values[:-1])
 
-    @functools.wraps(function)
+    @wraps(function)
     def stepwise(*values: Any) -> Iterator[Any]:  # noqa: ANN401  # gradio may take each step in another thread
         steps, end = call(*values[:-1]), object()
         while True:
@@ -149,22 +179,6 @@ def log_internal(error: BaseException) -> BaseException:
 def notify(sentence: str) -> None:
     """Show a sentence for a few seconds."""
     gr.Info(escape(sentence), duration=5)
-
-
-def on_latest(
-    events: Sequence[Any],
-    function: Callable[..., Any],
-    inputs: Sequence[Any],
-    outputs: Sequence[Any],
-    **options: Any,  # noqa: ANN401  # of many kinds
-) -> None:
-    """Call a handler after events, never twice at a time, the last time with the newest values.
-
-    Two answers that are on their way at once may arrive in the wrong order. Gradio repeats a postponed event for all
-    its handlers, which then wait for each other without end; one that follows another event it repeats alone.
-    """
-    happened = gr.on(events, None, None, None, js="() => {}", trigger_mode="multiple", api_visibility="private")
-    happened.then(function, inputs, outputs, trigger_mode="always_last", **options)
 
 
 def connect_live(
@@ -250,7 +264,7 @@ class Panel:
         page: PageContext,
         elem_id: str,
         render: Callable[[PanelRequest], str],
-        actions: Mapping[str, Callable[[PanelRequest], Mapping[Any, Any] | None]],
+        actions: Mapping[str, Action],
         outputs: Sequence[Any] = (),
         reads: Mapping[str, Any] | None = None,
         script: str = "",
@@ -265,7 +279,6 @@ class Panel:
         def refresh(*values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
             return [self.render(self.request(*values))]
 
-        @show_errors
         def act(event: gr.EventData, seen: Any, project: str, *read: Any) -> list[Any]:  # noqa: ANN401
             data = event._data  # noqa: SLF001  # what the browser sent, under any name
             sent = data if isinstance(data, dict) else {}
@@ -277,12 +290,9 @@ class Panel:
             return [self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in outputs)]
 
         page.live.add(refresh, self.inputs, [self.html], (widget.change for widget in self.reads.values()))
-        if not actions:
-            return
-        # in the queue, which shows messages and keeps the order
-        act_on: dict[str, Any] = {"trigger_mode": "multiple", "api_visibility": "private", **RAW_INPUTS}
-        inputs = [*self.inputs, page.language]
-        self.html.click(act, inputs, [self.html, *outputs], show_progress=show_progress, **act_on)
+        if actions:
+            options = {**QUEUED_EVENT, "trigger_mode": "multiple", "show_progress": show_progress}
+            page.on(self.html.click, act, self.inputs, [self.html, *outputs], **options)
 
     def request(self, seen: dict[str, Any] | None, project: str, /, *read: object, **sent: object) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""
@@ -320,8 +330,14 @@ class Advanced:
 
     def __init__(self, page: PageContext, name: str) -> None:
         self.page, self.key = page, f"amharic-advanced-{name}"
-        options: dict[str, Any] = {"elem_id": f"{name}-advanced", "container": False, "min_width": 140, "scale": 0}
-        self.switch = gr.Checkbox(label=t("common.advanced"), render=False, **options)
+        self.switch = gr.Checkbox(
+            label=t("common.advanced"),
+            elem_id=f"{name}-advanced",
+            container=False,
+            min_width=140,
+            scale=0,
+            render=False,
+        )
 
     def connect(self) -> None:
         save = f"is_on => localStorage.setItem('{self.key}', is_on)"

@@ -1,6 +1,5 @@
 """The open project: select, create, copy, rename, delete and restore one."""
 
-from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from utils.core.facts import Fact, Progress
 from utils.studio import page_settings, paths, projects, runs
 from utils.ui import views
 from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, notify, toggle
+from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, Updates, notify, toggle
 
 FIRST_PROJECT = "default"  # the command line's default too
 
@@ -30,8 +29,8 @@ def open_update(page: PageContext, name: str) -> Update:
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     """Lay out the choice of a project, and the button that shows the panel below."""
     names = project_names(output)
-    options: dict[str, Any] = {"interactive": True, "elem_id": "project", "min_width": 120}
-    picker = gr.Dropdown(names, value=names[0], **labels("common.project", "project.select"), **options)
+    texts = labels("common.project", "project.select")
+    picker = gr.Dropdown(names, value=names[0], interactive=True, elem_id="project", min_width=120, **texts)
     # The handlers check the value: programs name projects that the page was not built with.
     picker.preprocess = lambda payload: payload  # type: ignore[method-assign]
     return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=36, scale=0)
@@ -40,21 +39,21 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
 def build_project_panel(page: PageContext, manage: gr.Button) -> None:
     """Lay out the project management, hidden, and connect it."""
 
-    def opened(name: str, phrase: str, **values: str) -> Mapping[Any, Any]:
+    def opened(name: str, phrase: str, **values: str) -> Updates:
         notify(t(phrase, name=name, new=name, **values))
         return {page.project: open_update(page, name)}
 
     def existing(request: PanelRequest) -> paths.Project:
         return projects.find(request.name, page.output)
 
-    def create(request: PanelRequest) -> Mapping[Any, Any]:
+    def create(request: PanelRequest) -> Updates:
         return opened(projects.create(request.text("name"), page.output).root.name, "project.created")
 
-    def rename(request: PanelRequest) -> Mapping[Any, Any]:
+    def rename(request: PanelRequest) -> Updates:
         renamed = projects.rename(existing(request), request.text("name"), page.output).root.name
         return opened(renamed, "project.renamed", old=request.name)
 
-    def duplicate(request: PanelRequest) -> Mapping[Any, Any]:
+    def duplicate(request: PanelRequest) -> Updates:
         progress = gr.Progress()
 
         def report(fact: Fact) -> None:
@@ -64,13 +63,13 @@ def build_project_panel(page: PageContext, manage: gr.Button) -> None:
         copied = projects.duplicate(existing(request), request.text("name"), page.output, report).root.name
         return opened(copied, "project.copied", old=request.name)
 
-    def delete(request: PanelRequest) -> Mapping[Any, Any]:
+    def delete(request: PanelRequest) -> Updates:
         deleted = projects.delete(projects.find(request.text("project"), page.output), page.output).name
         projects.empty_trash(page.output, days=page_settings.read(page.output).kept_days)
         notify(t("project.deleted", name=deleted))
         return {page.project: open_update(page, project_names(page.output)[0])}
 
-    def restore(request: PanelRequest) -> Mapping[Any, Any]:
+    def restore(request: PanelRequest) -> Updates:
         return opened(projects.restore(request.text("deleted"), page.output).root.name, "project.restored")
 
     actions = {"new": create, "rename": rename, "duplicate": duplicate, "delete": delete, "restore": restore}

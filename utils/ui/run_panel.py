@@ -14,7 +14,7 @@ from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
-from utils.ui.page import PageContext, Panel, PanelRequest, notify
+from utils.ui.page import Action, PageContext, Panel, PanelRequest, notify
 
 
 class RunPanel:
@@ -33,12 +33,12 @@ class RunPanel:
         self.chosen = gr.State("")  # name of the selected run
         self.inputs: list[Any] = [page.project, self.chosen]  # what a handler of a run reads
         self.outputs = [self.chosen]
-        options: dict[str, Any] = {"reads": {"run": self.chosen}, "show_progress": "minimal"}
-        outputs = [*self.outputs, *outputs]
-        self.facts = Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, **options).html
+        outputs, reads = [*self.outputs, *outputs], {"run": self.chosen}
+        panel = Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, reads, show_progress="minimal")
+        self.facts = panel.html
 
     @property
-    def actions(self) -> dict[str, Any]:
+    def actions(self) -> dict[str, Action]:
         """Return the actions of the panel."""
         return {
             "choose": lambda request: {self.chosen: request.text("run")},
@@ -61,7 +61,7 @@ class RunPanel:
         """Return what the run made."""
         return ""
 
-    def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Callable[[PanelRequest], None]:
+    def _action(self, act: Callable[[runs.Run], object], phrase: str) -> Action:
         def action(request: PanelRequest) -> None:
             run = find(request)
             title = views.run_title(run)
@@ -165,6 +165,6 @@ def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: 
     return views.message_box("error", state.reason(LANGUAGE.get())) + output
 
 
-def stop_action(kind: str) -> dict[str, Any]:
+def stop_action(kind: str) -> dict[str, Action]:
     """Return the action of the button in ``task_status``."""
     return {"stop": lambda request: tasks.stop(kind, request.project)}

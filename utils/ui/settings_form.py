@@ -20,7 +20,7 @@ from utils.studio.facts import UsageError
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, speaking, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, on_latest, show_errors
+from utils.ui.page import PageContext
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
@@ -91,8 +91,8 @@ class SettingsForm:
         note = f"form => {{ {edits} = form?.{EDITS} ?? 0; }}"
         gr.on(events, None, self.widget, None, js=note, trigger_mode="multiple", api_visibility="private")
         seen = f"(project, form, ...rest) => [project, {{...form, {EDITS}: {edits}}}, ...rest]"
-        given, filled = [page.project, self.widget, page.language], [self.widget, *outputs]
-        on_latest(events, show_errors(function), given, filled, js=seen, **RAW_INPUTS, **PRIVATE_EVENT)
+        given, filled = [page.project, self.widget], [self.widget, *outputs]
+        page.on_latest(events, function, given, filled, js=seen)
 
     def render(self, language: str) -> str:
         """Return the HTML of the form in a language."""

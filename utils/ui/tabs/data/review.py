@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from utils.core.wording import rows as phrases
 from utils.dataset import editor
@@ -14,7 +13,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import t
-from utils.ui.page import PageContext, Panel, PanelRequest, notify
+from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.data import clip_render
 from utils.ui.views import button, message_box, note
@@ -23,11 +22,11 @@ WRITERS = ("prepare", "features")  # runs that read or write the clips all the t
 DECISIONS = ("approve", "exclude", "restore")  # edits after which the next clip is opened
 SCRIPT = Path(__file__).with_name("review.js")
 
-Action = Callable[[Path, str, PanelRequest], Edit]  # changes the dataset in a folder, of which a clip is open
+Change = Callable[[Path, str, PanelRequest], Edit]  # changes the dataset in a folder, of which a clip is open
 
 
 def build_review(page: PageContext) -> None:
-    actions: dict[str, Action] = {
+    changes: dict[str, Change] = {
         "approve": lambda folder, clip, _: editor.approve(folder, [clip]),
         "exclude": lambda folder, clip, request: editor.exclude(folder, [clip], _reason(request, "why")),
         "restore": lambda folder, clip, _: editor.restore(folder, [clip]),
@@ -42,25 +41,24 @@ def build_review(page: PageContext) -> None:
             folder, _selected(request), _reason(request, "reason_for_all")
         ),
     }
-    handlers: dict[str, Callable[[PanelRequest], Mapping[str, Any] | None]]
-    handlers = {name: _changing(action) for name, action in actions.items()}
+    handlers: dict[str, Action] = {name: _changing(change) for name, change in changes.items()}
     handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
     handlers["use_stored"] = lambda request: {"textBase": None, "kept": str(request.turn)}
     handlers[pronunciation.FIX] = pronunciation.fix
     Panel(page, "review", render, handlers, script=SCRIPT.read_text(encoding="utf-8"))
 
 
-def _changing(action: Action) -> Callable[[PanelRequest], Mapping[str, Any]]:
-    """Return the handler of an action: it saves the open text, acts, and opens the clip that came of it.
+def _changing(change: Change) -> Action:
+    """Return the action that makes a change: it saves the open text, acts, and opens the clip that came of it.
 
     After a decision on the open clip that is the next one of the list.
     """
 
-    def act(request: PanelRequest) -> Mapping[str, Any]:
+    def act(request: PanelRequest) -> Updates:
         _save_text(request)
         refuse_while_busy(request.project)
         opened, before = request.text("of"), _listed(request)
-        edit = action(request.project.dataset, opened, request)
+        edit = change(request.project.dataset, opened, request)
         if len(edit.clips) > 1:  # else the button "Undo" says so
             what = _edit_name(edit.name)
             notify(t("data.done_count", what=what, count=len(edit.clips)))

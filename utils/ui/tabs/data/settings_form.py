@@ -1,6 +1,6 @@
 """The settings of a preparation, filled from the newest run of the project, and what can be done with them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -16,7 +16,7 @@ from utils.studio import runs, uploads
 from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
-from utils.ui.page import PageContext, Panel, PanelRequest
+from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
@@ -72,7 +72,7 @@ def read_settings(values: Values, project: Project) -> DatasetConfig:
 
 def build_tools(page: PageContext, form: SettingsForm) -> None:
     """Lay out filtering again, and the equivalent command."""
-    actions = {
+    actions: dict[str, Action] = {
         "preview_filters": lambda request: _refilter(request, apply=False),
         "rerun_filters": lambda request: _refilter(request, apply=True),
         "show_command": _command,
@@ -81,10 +81,10 @@ def build_tools(page: PageContext, form: SettingsForm) -> None:
     Panel(page, "data-tools", _render_tools, {name: _shown(act) for name, act in actions.items()}, reads=reads)
 
 
-def _shown(act: Callable[[PanelRequest], Mapping[str, str]]) -> Callable[[PanelRequest], Mapping[str, str]]:
+def _shown(act: Action) -> Action:
     """Return an action whose errors are shown in the panel, by name of the setting."""
 
-    def safe(request: PanelRequest) -> Mapping[str, str]:
+    def safe(request: PanelRequest) -> Updates | None:
         try:
             return act(request)
         except AmharicTtsError as error:
@@ -93,7 +93,7 @@ def _shown(act: Callable[[PanelRequest], Mapping[str, str]]) -> Callable[[PanelR
     return safe
 
 
-def _refilter(request: PanelRequest, *, apply: bool) -> Mapping[str, str]:
+def _refilter(request: PanelRequest, *, apply: bool) -> Updates:
     if apply:
         refuse_while_busy(request.project)
     config = read_settings(request.fields.get("settings") or {}, request.project)
@@ -109,7 +109,7 @@ def _refilter(request: PanelRequest, *, apply: bool) -> Mapping[str, str]:
     return {"message": message_box("success", *sentences, done)}
 
 
-def _command(request: PanelRequest) -> Mapping[str, str]:
+def _command(request: PanelRequest) -> Updates:
     config = read_settings(request.fields.get("settings") or {}, request.project)
     return {"command": f"{command_line(VERB, config)} --project {request.name}", "message": ""}
 

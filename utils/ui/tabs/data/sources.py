@@ -1,7 +1,6 @@
 """The sources of a dataset: a drop zone, a field for links and paths, the sample, and the microphone."""
 
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGE, describe_error, t
-from utils.ui.page import RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
+from utils.ui.page import QUEUED_EVENT, Action, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import VERB, read_settings
@@ -35,9 +34,10 @@ def build_sources(page: PageContext) -> None:
     limit = uploads.max_size(page.output)
     limits = f"const SUFFIXES = {json.dumps(sorted(suffixes))}, MAX_SIZE = {limit};"
     script = f"{limits}\n{SCRIPT.read_text(encoding='utf-8')}"
-    options: dict[str, Any] = {"file_count": "multiple", "height": "100%"}  # of any type: Kaldi's lists have no suffix
     Panel(page, "data-welcome", _welcome, {})
-    files = gr.File(label=t("data.drop"), interactive=True, elem_id="upload-files", **options)
+    files = gr.File(  # of any type: Kaldi's lists have no suffix
+        label=t("data.drop"), interactive=True, file_count="multiple", height="100%", elem_id="upload-files"
+    )
     actions = {
         "add": _add,
         "remove": _remove,
@@ -46,13 +46,11 @@ def build_sources(page: PageContext) -> None:
     }
     panel = Panel(page, "sources", _render, actions, [page.project], script=script)
 
-    @show_errors
     def upload(files: list[str] | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
         return [None, panel.show(request, _upload(request, files or []))]
 
-    frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    files.upload(upload, [files, *panel.inputs, page.language], [files, panel.html], **frame)
+    page.on(files.upload, upload, [files, *panel.inputs], [files, panel.html], preprocess=True, **QUEUED_EVENT)
 
 
 def _render(request: PanelRequest) -> str:
@@ -71,7 +69,7 @@ def _welcome(request: PanelRequest) -> str:
     return html("page.html", "welcome", *(t(f"data.welcome{end}") for end in ("", "_text")))
 
 
-def _upload(request: PanelRequest, files: list[str]) -> Mapping[str, Any]:
+def _upload(request: PanelRequest, files: list[str]) -> Updates:
     """Store files; with a list among them they are a dataset of their own."""
     kind = uploads.LISTS if any(uploads.is_list(Path(file)) for file in files) else uploads.UPLOADS
     saved = uploads.save_uploads(request.project, files, kind)
@@ -80,7 +78,7 @@ def _upload(request: PanelRequest, files: list[str]) -> Mapping[str, Any]:
     return {"message": message_box("success", added) + message_box("error", *errors)}
 
 
-def _add(request: PanelRequest) -> Mapping[str, Any]:
+def _add(request: PanelRequest) -> Updates:
     """Add a link or a path, and show what is there."""
     text = request.text("link").strip()
     try:
@@ -96,7 +94,7 @@ def _add(request: PanelRequest) -> Mapping[str, Any]:
     return {"message": message_box("success", render.understood(names)) + found, "added": text}
 
 
-def _remove(request: PanelRequest) -> Mapping[str, Any]:
+def _remove(request: PanelRequest) -> Updates:
     kind, name = request.text("kind"), request.text("name")
     if kind:
         uploads.remove_uploads(request.project, [name], kind)
@@ -105,13 +103,13 @@ def _remove(request: PanelRequest) -> Mapping[str, Any]:
     return {"message": message_box("success", t("data.source_removed", name=name))}
 
 
-def _too_large(request: PanelRequest, limit: int) -> Mapping[str, Any]:
+def _too_large(request: PanelRequest, limit: int) -> Updates:
     """Refuse a file as the browser did, in plain words."""
     error = InputError("too_large", request.text("name"), views.gigabytes(limit))
     return {"message": error_box(error)}
 
 
-def _use_sample(request: PanelRequest) -> Mapping[Any, Any]:
+def _use_sample(request: PanelRequest) -> Updates:
     made = sample_project.create(request.page.output)
     uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
     if not Store(made.dataset).exists:
@@ -134,16 +132,16 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         render=False,
     )
 
-    def skip(request: PanelRequest) -> Mapping[Any, Any]:
+    def skip(request: PanelRequest) -> Updates:
         skipped = [*request.fields.get("skipped", []), request.text("prompt")]
         return {**_next_sentence(request, skipped), "skipped": skipped, microphone: None}
 
-    def undo(request: PanelRequest) -> Mapping[Any, Any]:
+    def undo(request: PanelRequest) -> Updates:
         take = voice_recordings.undo_last(request.project.recordings)
         notify(t("data.take_removed", name=take.path.stem))
         return {"prompt": take.text, "is_saved": False, "take": "", microphone: None}
 
-    actions: dict[str, Callable[[PanelRequest], Mapping[Any, Any] | None]] = {
+    actions: dict[str, Action] = {
         "next": lambda request: {**_next_sentence(request, request.fields.get("skipped", [])), microphone: None},
         "skip": skip,
         "undo": undo,
@@ -152,12 +150,10 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
     panel = Panel(page, "recording", _render_recording, actions, [microphone])
     microphone.render()  # type: ignore[no-untyped-call]  # gradio's
 
-    @show_errors
     def begin(*values: Any) -> str:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
         return panel.show(request, _next_sentence(request, request.fields.get("skipped", [])))
 
-    @show_errors
     def save(path: str | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
         if not path:
@@ -168,18 +164,18 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
             reason = t("data.take_rejected", reason=describe_error(error))
             return [None, panel.show(request, {"take": message_box("error", reason)})]
 
-    frame: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}  # in the queue, to show errors
-    section.expand(begin, [*panel.inputs, page.language], panel.html, **RAW_INPUTS, **frame)
-    microphone.stop_recording(save, [microphone, *panel.inputs, page.language], [microphone, panel.html], **frame)
+    page.on(section.expand, begin, panel.inputs, panel.html, **QUEUED_EVENT)
+    inputs, outputs = [microphone, *panel.inputs], [microphone, panel.html]
+    page.on(microphone.stop_recording, save, inputs, outputs, preprocess=True, **QUEUED_EVENT)
 
 
-def _next_sentence(request: PanelRequest, skipped: list[str]) -> Mapping[str, Any]:
+def _next_sentence(request: PanelRequest, skipped: list[str]) -> Updates:
     prompt = voice_recordings.next_sentence(_read_sentences(request.project), skipped)
     done = "" if prompt else message_box("success", "data.all_prompts_read")
     return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done}
 
 
-def _save_take(request: PanelRequest, path: Path) -> Mapping[str, Any]:
+def _save_take(request: PanelRequest, path: Path) -> Updates:
     rate = audio.probe(path).rate
     take = voice_recordings.save_take(
         request.project.recordings, request.text("sentence"), audio.load(path, rate), rate

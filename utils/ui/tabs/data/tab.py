@@ -12,17 +12,7 @@ from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
-from utils.ui.page import (
-    PRIVATE_EVENT,
-    RAW_INPUTS,
-    Advanced,
-    PageContext,
-    Panel,
-    PanelRequest,
-    connect_live,
-    on_latest,
-    show_errors,
-)
+from utils.ui.page import Advanced, PageContext, Panel, PanelRequest, connect_live
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import values_of
 from utils.ui.steps import next_button
@@ -63,7 +53,7 @@ def build(page: PageContext) -> gr.Tab:
 
     connect_live(page, "data", state, [page.project], {"review": review, "button": button})
     events = [page.blocks.load, page.project.change]
-    on_latest(events, choose_view, [page.project], [views], **RAW_INPUTS, **PRIVATE_EVENT)
+    page.on_latest(events, choose_view, [page.project], [views])
     return tab
 
 
@@ -116,7 +106,6 @@ def build_step(page: PageContext) -> gr.Button:
     build_tools(page, form)
     advanced.connect()
 
-    @show_errors
     def prepare(project: str, settings: Values | None) -> tuple[Any, ...]:
         try:
             config = read_settings(settings or {}, page.open(project))
@@ -124,7 +113,7 @@ def build_step(page: PageContext) -> gr.Button:
         except AmharicTtsError as error:  # names every field that is wrong, next to the button
             return gr.skip(), message_box("error", *describe_problems(error))
 
-    inputs = [page.project, form.widget, page.language]
-    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None, **RAW_INPUTS}
-    button.click(prepare, inputs, [*panel.outputs, message], api_name="prepare", **options)
+    inputs, outputs = [page.project, form.widget], [*panel.outputs, message]
+    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None}
+    page.on(button.click, prepare, inputs, outputs, api_name="prepare", **options)
     return button

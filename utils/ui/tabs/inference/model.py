@@ -17,7 +17,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
-from utils.ui.page import Panel, PanelRequest, notify, show_errors
+from utils.ui.page import Panel, PanelRequest, Updates, notify
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import cards, message_box, note
 from utils.xtts.checkpoints import read_scores
@@ -176,22 +176,21 @@ def build_voice(context: Context) -> None:
     """Lay out what is known of the selected voice, and how to make and save another one."""
     page, picker = context.page, context.reference
 
-    @show_errors
     def add_clips(paths: Sequence[str] | str | None, project: str) -> Any:  # noqa: ANN401  # an update
         opened, paths = page.open(project), [paths] if isinstance(paths, str) else paths or []
         added = [reference_clips.add(opened, Path(path)) for path in paths]
         return reference_clips.join_reference(added) if added else gr.skip()
 
-    def find_clips(request: PanelRequest) -> dict[Any, Any]:
+    def find_clips(request: PanelRequest) -> Updates:
         scored = reference_clips.score_clips(reference_clips.candidates(request.project))
         return {"scored": sorted(scored, key=lambda clip: -clip.score)}
 
-    def use_clips(request: PanelRequest) -> dict[Any, Any]:
+    def use_clips(request: PanelRequest) -> Updates:
         found = scored_clips(request)
         chosen = [clip.path for number, clip in enumerate(found) if request.fields.get(f"clip-{number}")]
         return {picker: reference_clips.join_reference(chosen[:MAX_CLIPS])} if chosen else {}
 
-    def save(request: PanelRequest) -> dict[Any, Any]:
+    def save(request: PanelRequest) -> Updates:
         reference = reference_clips.save_voice(request.project, request.text("voice"), request.text("reference"))
         notify(t("inference.voice_saved", name=request.text("voice")))
         return {picker: reference}
@@ -200,20 +199,25 @@ def build_voice(context: Context) -> None:
     reads = {"reference": picker}
     with gr.Accordion(t("inference.own_voice"), open=False):
         with gr.Row():
-            types: dict[str, Any] = {
-                "file_types": ["audio"],
-                "file_count": "multiple",
-                "height": 150,
-                "elem_id": "voice-clips",
-            }
-            files = gr.File(label=t("inference.voice_files"), **types)
-            types = {"sources": ["microphone"], "type": "filepath", "elem_id": "microphone", "buttons": []}
-            recording = gr.Audio(label=t("inference.record_voice"), **types)
+            files = gr.File(
+                label=t("inference.voice_files"),
+                file_types=["audio"],
+                file_count="multiple",
+                height=150,
+                elem_id="voice-clips",
+            )
+            recording = gr.Audio(
+                label=t("inference.record_voice"),
+                sources=["microphone"],
+                type="filepath",
+                buttons=[],
+                elem_id="microphone",
+            )
         Panel(page, "voice-panel", voice_html, actions, [picker], reads)
-    inputs = [page.project, page.language]
-    events: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None}
-    files.upload(add_clips, [files, *inputs], picker, api_name="use_voice", **events)
-    recording.stop_recording(add_clips, [recording, *inputs], picker, api_visibility="private", **events)
+    options: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None, "preprocess": True}
+    page.on(files.upload, add_clips, [files, page.project], picker, api_name="use_voice", **options)
+    recorded = [recording, page.project]
+    page.on(recording.stop_recording, add_clips, recorded, picker, api_visibility="private", **options)
 
 
 def voice_html(request: PanelRequest) -> str:

@@ -13,7 +13,7 @@ from utils.studio.paths import Project
 from utils.studio.takes import TakeRecorder
 from utils.ui import views
 from utils.ui.i18n import labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, show_errors
+from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT
 from utils.ui.tabs.inference.context import Context, config, shown_error, visitor
 from utils.ui.views import message_box
 
@@ -38,13 +38,12 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     status = gr.HTML(elem_id="speak-status")
     play = Path(__file__).with_name("stream.js").read_text(encoding="utf-8").replace("RATE", str(OUTPUT_RATE))
     shown = views.element("audio", "", controls=True, hidden=True, aria_label="${label}")
-    player: dict[str, Any] = {"html_template": shown, "js_on_load": play, "elem_id": "stream-player"}
-    chunk = gr.HTML("", label=t("inference.stream_player"), **player)
+    chunk = gr.HTML(
+        "", label=t("inference.stream_player"), html_template=shown, js_on_load=play, elem_id="stream-player"
+    )
     chosen = gr.State("")
-    options: dict[str, Any] = {"type": "filepath", "interactive": False, "buttons": []}
-    audio = gr.Audio(label=t("inference.result"), elem_id="take-sound", **options)
+    audio = gr.Audio(label=t("inference.result"), type="filepath", interactive=False, buttons=[], elem_id="take-sound")
 
-    @show_errors
     def say(  # the names of the fields in the API
         request: gr.Request,
         text: str | None,
@@ -60,10 +59,10 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     def stop_speaking(request: gr.Request) -> None:
         context.session.cancel(visitor(request))
 
-    inputs = [text, stream, *context.inputs.values(), context.page.project, context.page.language]
+    inputs = [text, stream, *context.inputs.values(), context.page.project]
     outputs = [status, chunk, chosen, audio, speak, stop]
-    options = {"show_progress": "hidden", "concurrency_limit": 8, "trigger_mode": "once", **RAW_INPUTS}
-    spoken = speak.click(say, inputs, outputs, js=SILENCE, api_name="speak", **options)
+    options: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": 8, "trigger_mode": "once"}
+    spoken = context.page.on(speak.click, say, inputs, outputs, js=SILENCE, api_name="speak", **options)
     updates = [gr.update(visible=True), gr.update(visible=False), ""]
     # After the last update, not with it: gradio ignores clicks until the request has ended.
     spoken.then(lambda: updates, None, [speak, stop, chunk], **PRIVATE_EVENT)

@@ -17,7 +17,7 @@ from utils.studio.takes import NewSentence, Take, TakeSentence
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGE, describe, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, show_errors
+from utils.ui.page import PRIVATE_EVENT, Action, Panel, PanelRequest, Updates
 from utils.ui.run_panel import working
 from utils.ui.tabs.inference.context import Context, config
 from utils.ui.views import cards, message_box, note
@@ -36,8 +36,8 @@ MAX_SENTENCES = 50  # shown at a time
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr.Audio) -> None:
     """Lay out the selected take and the history, and show the sound of the take in the player."""
 
-    def changed(action: Callable[[Project, object], str], say: str) -> Callable[[PanelRequest], dict[Any, Any]]:
-        def act(request: PanelRequest) -> dict[Any, Any]:
+    def changed(action: Callable[[Project, object], str], say: str) -> Action:
+        def act(request: PanelRequest) -> Updates:
             name = action(request.project, request.text("take"))
             names = takes.names(request.project)
             selected = name if name in names else next(iter(names), "")
@@ -47,22 +47,21 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
 
         return act
 
-    def reuse(request: PanelRequest) -> dict[Any, Any]:
+    def reuse(request: PanelRequest) -> Updates:
         return {reused: f"{request.text('take')} {time.time()}", "said": t("inference.take_reused")}
 
-    @show_errors
     def load_settings(project: str, name: str) -> tuple[Any, ...]:
         take = takes.load(context.page.open(project), name.partition(" ")[0])
         known = {name: value for name, value in take.settings.items() if name in context.form.fields}
         settings = context.form.value(config({})) | known
         return take.text, take.settings.get("model", ""), take.settings.get("reference", ""), settings
 
-    def choose(request: PanelRequest) -> dict[Any, Any]:
+    def choose(request: PanelRequest) -> Updates:
         name = request.text("take")
         sound = sound_of(request.project, name)
         return {chosen: name, player: sound, "sentence": "", "first": "", "made": "", "said": ""}
 
-    actions: dict[str, Any] = {
+    actions: dict[str, Action] = {
         "choose": choose,
         "sentence": lambda _: None,
         "convert": convert,
@@ -72,19 +71,14 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
         **sentence_actions(context, player),
     }
     reused = gr.State("")  # take and time
-    reused.change(
-        load_settings,
-        [context.page.project, reused, context.page.language],
-        [text, *context.inputs.values()],
-        **RAW_INPUTS,
-        **PRIVATE_EVENT,
-    )
+    inputs, outputs = [context.page.project, reused], [text, *context.inputs.values()]
+    context.page.on(reused.change, load_settings, inputs, outputs, **PRIVATE_EVENT)
 
     def render(request: PanelRequest) -> str:
         return take_html(request) + history_html(request)
 
-    inputs = {"take": chosen, **context.inputs}
-    Panel(context.page, "takes", render, actions, [chosen, player, reused], inputs, DOWNLOAD)
+    reads = {"take": chosen, **context.inputs}
+    Panel(context.page, "takes", render, actions, [chosen, player, reused], reads, DOWNLOAD)
 
 
 def sound_of(project: Project, name: str) -> str | None:
@@ -92,7 +86,7 @@ def sound_of(project: Project, name: str) -> str | None:
     return str(takes.take_folder(project, name) / takes.AUDIO) if name in takes.names(project) else None
 
 
-def convert(request: PanelRequest) -> dict[Any, Any]:
+def convert(request: PanelRequest) -> Updates:
     """Write the audio of a take in another format, which the browser then fetches."""
     take, suffix = takes.load(request.project, request.text("take")), request.text("format")
     if suffix not in AUDIO_FORMATS:
@@ -218,10 +212,10 @@ def _shorten(text: str) -> str:
 # --- one sentence ---
 
 
-def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
+def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Action]:
     """Return the actions that speak a sentence again and replace it."""
 
-    def again(request: PanelRequest) -> dict[Any, Any]:
+    def again(request: PanelRequest) -> Updates:
         take, text = takes.load(request.project, request.text("take")), request.text("words")
         number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
         return {"new": NewSentence(context.session, request.project, take, number, text, settings)}
@@ -230,7 +224,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
         if isinstance(new := request.fields.get("new"), NewSentence):
             new.request.cancel()
 
-    def accept(request: PanelRequest) -> dict[Any, Any]:
+    def accept(request: PanelRequest) -> Updates:
         new = _new_sentence(request, request.text("take"), request.text("sentence"))
         if new is None or new.file is None:
             raise UsageError("no_new_sentence")
@@ -246,9 +240,8 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Any]:
 
 def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> str:
     """Show the text of a sentence to edit, and the newest attempt at it."""
-    written = piece.reading.written
-    options = {"value": written, "data_of": f"{take.name} {number}", "name": "words", "rows": 2}
-    text = views.element("textarea", "", text=written, **options)
+    written, of = piece.reading.written, f"{take.name} {number}"
+    text = views.element("textarea", "", text=written, value=written, data_of=of, name="words", rows=2)
     shown = views.field("inference.sentence_text", text, "inference.sentence_text_hint")
     shown += views.row(views.button("again", "inference.speak_again", take=take.name, sentence=number))
     new = _new_sentence(request, take.name, number)

@@ -1,7 +1,7 @@
 """The text: its box, and a preview of what the model reads."""
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import gradio as gr
@@ -16,7 +16,7 @@ from utils.studio import reference_clips
 from utils.studio.models import tokenizer_of
 from utils.ui.html import html
 from utils.ui.i18n import describe_error, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, Panel, PanelRequest, on_latest, show_errors
+from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, Updates
 from utils.ui.settings_form import values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
@@ -39,7 +39,6 @@ def build_text(context: Context) -> gr.Textbox:
     # not "input", which fires again on blur and would overwrite newer text; not "select", which is for the mouse alone
     sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
 
-    @show_errors
     def read_text(
         text: str | None, model: str | None, settings: dict[str, Any] | None, project: str
     ) -> tuple[str, str]:
@@ -55,10 +54,10 @@ def build_text(context: Context) -> gr.Textbox:
         return counter_html(read, count, unknown), preview_html(read)
 
     page = context.page
-    inputs, outputs = [text, context.model, context.form.widget, page.project, page.language], [counter, preview_box]
+    inputs, outputs = [text, context.model, context.form.widget, page.project], [counter, preview_box]
     read = (text, context.form.widget, context.model, page.project, page.language, fixed)
     events = [page.blocks.load, *(widget.change for widget in read)]
-    on_latest(events, read_text, inputs, outputs, api_name="read_text", **RAW_INPUTS, **QUIET_EVENT)
+    page.on_latest(events, read_text, inputs, outputs, api_name="read_text", api_visibility="public")
     return text
 
 
@@ -66,7 +65,7 @@ def build_fix(context: Context, fixed: gr.State) -> None:
     def render(_: PanelRequest) -> str:
         return pronunciation.fix_fields("text-fix")
 
-    def fix(request: PanelRequest) -> Mapping[Any, Any]:
+    def fix(request: PanelRequest) -> Updates:
         pronunciation.fix(request)
         return {fixed: time.time()}
 

@@ -5,7 +5,6 @@ import json
 import platform
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -17,7 +16,7 @@ from utils.studio.page_settings import PageSettings, read, settings_path, write
 from utils.system.doctor import Finding
 from utils.ui import views
 from utils.ui.i18n import heading, t
-from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, PageContext, Panel, PanelRequest, notify, show_errors
+from utils.ui.page import PRIVATE_EVENT, QUEUED_EVENT, PageContext, Panel, PanelRequest, notify
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import SettingsForm, values_of
 from utils.ui.tabs.system.base_models import build_base_models
@@ -74,7 +73,6 @@ def build_settings(page: PageContext) -> None:
     form = SettingsForm(PageSettings, {"": [*PageSettings.model_fields]}, "page")
     message = gr.HTML()
 
-    @show_errors
     def save(values: Mapping[str, object] | None) -> str:
         try:
             settings = PageSettings.parse(values_of(values), source="The form")
@@ -85,9 +83,7 @@ def build_settings(page: PageContext) -> None:
             notify(t("system.settings_saved"))
         return ""
 
-    # in the queue, which shows messages
-    options: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", **RAW_INPUTS}
-    form.widget.change(save, [form.widget, page.language], message, trigger_mode="always_last", **options)
+    page.on(form.widget.change, save, [form.widget], message, trigger_mode="always_last", **QUEUED_EVENT)
     form.widget.change(None, form.widget, None, js=SET_THEME)
     loaded = page.blocks.load(lambda: form.value(read(page.output)), None, form.widget, **PRIVATE_EVENT)
     loaded.then(None, form.widget, None, js=SET_THEME)

@@ -18,17 +18,7 @@ from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.html import ASSETS, html
 from utils.ui.i18n import describe_error, field_title, t
-from utils.ui.page import (
-    PRIVATE_EVENT,
-    RAW_INPUTS,
-    PageContext,
-    Panel,
-    PanelRequest,
-    connect_live,
-    notify,
-    on_latest,
-    show_errors,
-)
+from utils.ui.page import PRIVATE_EVENT, Action, PageContext, Panel, PanelRequest, Updates, connect_live, notify
 from utils.ui.run_panel import RunPanel, find, stop_action, task_status
 from utils.ui.settings_form import SettingsForm
 from utils.ui.steps import next_button
@@ -61,11 +51,11 @@ class TrainPanel(RunPanel):
         # The form itself is no output of the actions: those that leave it alone would drop its effects.
         self.reused = gr.State("")  # run and time
         super().__init__(page, "training", settings.list_trainings, self.facts_of, [self.reused])
-        inputs = [page.project, self.reused, page.language]
-        self.reused.change(show_errors(self._load_settings), inputs, form.widget, **RAW_INPUTS, **PRIVATE_EVENT)
+        inputs = [page.project, self.reused]
+        page.on(self.reused.change, self._load_settings, inputs, form.widget, **PRIVATE_EVENT)
 
     @property
-    def actions(self) -> dict[str, Any]:
+    def actions(self) -> dict[str, Action]:
         resume = self._action(functools.partial(runs.resume, before=self.page.session.make_room), "runs.started")
         return {
             **super().actions,
@@ -117,7 +107,7 @@ class TrainPanel(RunPanel):
         reuse = views.button("reuse", "training.reuse_settings", "quiet", run=run.name)
         return [*super()._buttons(run, status), reuse]
 
-    def _reuse(self, request: PanelRequest) -> dict[Any, Any]:
+    def _reuse(self, request: PanelRequest) -> Updates:
         run = find(request)
         notify(t("training.settings_loaded", name=views.run_title(run)))
         return {self.reused: f"{run.name}{SEPARATOR}{time.time()}"}
@@ -181,7 +171,6 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
     """Show below each optimization what it does on this device, and what it did in the selected run."""
     page, form = panel.page, panel.form
 
-    @show_errors
     def effects(project: str, name: str | None) -> dict[str, Any]:
         run, device = panel.selected(page.open(project), name), known_device()
         switches = panel.histories.read(run).switches if run else {}
@@ -190,7 +179,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
 
     events = [tab.select, page.language.change, page.project.change]  # too much HTML for every tick
     events += [panel.chosen.change, widgets["device"].change, widgets["samples"].change]
-    on_latest(events, effects, [*panel.inputs, page.language], [form.widget], **RAW_INPUTS, **PRIVATE_EVENT)
+    page.on_latest(events, effects, panel.inputs, [form.widget])
 
 
 def start_state(project: Project, values: Mapping[str, object]) -> dict[str, Any]:
@@ -229,7 +218,7 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
         listed = settings.list_trainings(request.project)
         return [run for run in listed if request.fields.get(f"compare-{run.name}")][: render.MAX_COMPARED]
 
-    def compare(request: PanelRequest) -> dict[Any, Any]:
+    def compare(request: PanelRequest) -> Updates:
         curves = [(views.run_title(run), histories.read(run).points("eval")) for run in ticked(request)]
         return {compared: render.compared(curves)}
 

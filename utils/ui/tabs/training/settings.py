@@ -21,7 +21,7 @@ from utils.studio.training_checks import forecast_disk
 from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.html import html
 from utils.ui.i18n import choices, describe, field_title, labels, t
-from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT, RAW_INPUTS, PageContext, on_latest, show_errors
+from utils.ui.page import PRIVATE_EVENT, PageContext
 from utils.ui.settings_form import PRESET, SettingsForm, values_of
 from utils.ui.tabs.training import render
 from utils.ui.views import error_box, message_box, note
@@ -133,8 +133,9 @@ def start_blocked(project: Project, values: Values) -> str:
 def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
     """Lay out the preset, its description, and all settings."""
     titles = choices({"": "preset.none", **{name: f"preset.{name}.title" for name in PRESETS}})
-    options: dict[str, Any] = {"elem_id": "preset", "elem_classes": "more", "interactive": True}
-    preset = gr.Dropdown(titles, value="", **options, **labels("training.preset"))
+    preset = gr.Dropdown(
+        titles, value="", interactive=True, elem_id="preset", elem_classes="more", **labels("training.preset")
+    )
     about = gr.HTML(elem_id="preset-about")
     return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
 
@@ -172,11 +173,9 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
         paths = {path: values_of(settings).get(path, "") for path in PATHS}
         return form.value(load_preset(name), settings or {}) | paths | {PRESET: name}
 
-    @show_errors
     def describe(project: str, name: str) -> str:
         return describe_preset(name, page.open(project))
 
-    @show_errors
     def choose(project: str, name: str, settings: Values | None) -> tuple[Any, ...]:
         is_shown = not name or (settings or {}).get(PRESET) == name  # proposed by the page, which has filled the form
         about = describe_preset(name, page.open(project))
@@ -194,15 +193,14 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
             config = load_preset(name)
         return form.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened)
 
-    inputs = [page.project, form.widget, preset, page.language]
+    inputs = [page.project, form.widget, preset]
     events = [selected, page.blocks.load, page.project.change, page.language.change, form.widget.change]
-    options: dict[str, Any] = {"api_name": "disk_forecast", **RAW_INPUTS, **QUIET_EVENT}
-    on_latest(events, show_errors(check), inputs, [forecast, message, preset, form.widget], **options)
+    outputs = [forecast, message, preset, form.widget]
+    page.on_latest(events, check, inputs, outputs, api_name="disk_forecast", api_visibility="public")
     # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
-    inputs = [page.project, preset, form.widget, page.language]
-    options = {"api_name": "preset", "show_progress_on": about}
-    preset.change(choose, inputs, [about, form.widget], **options, **RAW_INPUTS)
-    page.language.change(describe, [page.project, preset, page.language], about, **RAW_INPUTS, **PRIVATE_EVENT)
+    inputs, outputs = [page.project, preset, form.widget], [about, form.widget]
+    page.on(preset.change, choose, inputs, outputs, api_name="preset", show_progress_on=about)
+    page.on(page.language.change, describe, [page.project, preset], about, **PRIVATE_EVENT)
     form.connect(page, restore, [preset, about])
 
 
@@ -238,10 +236,15 @@ def describe_preset(name: str, project: Project) -> str:
 
 def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> None:
     """Load settings from a file."""
-    options: dict[str, Any] = {"elem_id": "load-settings", "elem_classes": "more", "size": "sm", "scale": 0}
-    load = gr.UploadButton(t("training.load_settings"), file_types=[".yaml", ".yml"], **options)
+    load = gr.UploadButton(
+        t("training.load_settings"),
+        file_types=[".yaml", ".yml"],
+        elem_id="load-settings",
+        elem_classes="more",
+        size="sm",
+        scale=0,
+    )
 
-    @show_errors
     def read_file(path: str) -> tuple[Any, ...]:
         try:
             config = TrainConfig.load(Path(path))
@@ -250,5 +253,5 @@ def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> Non
         done = message_box("success", t("training.settings_file_loaded", name=Path(path).name))
         return done, form.value(config)
 
-    options = {"api_name": "load_settings", "show_progress_on": message}
-    load.upload(read_file, [load, page.language], [message, form.widget], **options)
+    options: dict[str, Any] = {"api_name": "load_settings", "show_progress_on": message, "preprocess": True}
+    page.on(load.upload, read_file, [load], [message, form.widget], **options)

@@ -20,7 +20,7 @@ from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
 from utils.ui.i18n import describe, t
-from utils.ui.page import RAW_INPUTS, Advanced, PageContext, Panel, PanelRequest, notify, show_errors
+from utils.ui.page import Action, Advanced, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
@@ -69,7 +69,6 @@ def build(page: PageContext) -> gr.Tab:
 def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> None:
     """Start or queue a run with the settings of the form; show problems beside the button."""
 
-    @show_errors
     def start(project: str, settings: Mapping[str, object] | None) -> tuple[Any, ...]:
         try:
             config = train.read_settings(settings, panel.page.open(project))
@@ -77,9 +76,9 @@ def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> Non
         except AmharicTtsError as error:
             return gr.skip(), train.settings_error(error)
 
-    inputs = [panel.page.project, panel.form.widget, panel.page.language]
-    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None, **RAW_INPUTS}
-    button.click(start, inputs, [*panel.outputs, message], api_name="train", **options)
+    inputs, outputs = [panel.page.project, panel.form.widget], [*panel.outputs, message]
+    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None}
+    panel.page.on(button.click, start, inputs, outputs, api_name="train", **options)
 
 
 def build_licence(page: PageContext, settings: gr.HTML) -> None:
@@ -102,8 +101,8 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
 def build_checks(page: PageContext, settings: gr.HTML) -> None:
     """Lay out a button for each check, and what the last one found."""
 
-    def action(check: Callable[[PanelRequest, TrainConfig], str]) -> Callable[[PanelRequest], dict[str, str]]:
-        def act(request: PanelRequest) -> dict[str, str]:
+    def action(check: Callable[[PanelRequest, TrainConfig], str]) -> Action:
+        def act(request: PanelRequest) -> Updates:
             try:
                 return {"found": check(request, read_settings(request.fields.get("settings"), request.project))}
             except AmharicTtsError as error:
@@ -119,15 +118,15 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
         return ""
 
     checks = (check_dataset, estimate_memory, test_step, show_command, save_settings)
-    actions: dict[str, Any] = {check.__name__: action(check) for check in checks}
+    actions = {check.__name__: action(check) for check in checks}
 
     def show(request: PanelRequest) -> str:
         status = task_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
         buttons = views.row(views.buttons(*CHECKS))
         return views.details("training.checks", buttons + status + request.text("found"), "more-checks")
 
-    options: dict[str, Any] = {"reads": {"settings": settings}, "show_progress": "minimal"}
-    Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), **options)
+    reads = {"settings": settings}
+    Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), reads=reads, show_progress="minimal")
 
 
 def check_dataset(request: PanelRequest, config: TrainConfig) -> str:
