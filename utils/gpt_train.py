@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from utils.config import SpeechConfig, TrainConfig
+from utils.config import TrainConfig
 from utils.core.errors import ChildError, explain
 from utils.core.events import as_integer, read_events, tail_offset
 from utils.core.facts import Report, ShouldStop, StopRequested, raise_if_stopped
@@ -26,11 +26,10 @@ from utils.evaluation.voice_scores import (
     find_phone_judge,
 )
 from utils.recognition.recognisers.isolated import open_recogniser
-from utils.speech.synthesizer import Synthesizer
 from utils.studio import paths, runs
 from utils.studio.downloads import give_consent
 from utils.studio.job import Job
-from utils.studio.loading import chosen_voice
+from utils.studio.loading import chosen_checkpoint
 from utils.studio.models import model_source
 from utils.studio.paths import Project
 from utils.studio.progress import EventPrinter
@@ -107,8 +106,6 @@ def find_training(project: Project, name: str) -> Run:
 
 def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop) -> TrainResult:
     """Perform a run from start to end, or continue it where it was saved."""
-    project = run.project
-
     # 1. The device, and settings that work on it.
     limit_kernel_cache()
     config = certified(config, report, should_stop)
@@ -116,21 +113,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     optimizations = TrainingOptimizer.from_config(config)
 
     # 2. The data. The first process prepares it, and the others find it ready; only then they form a group.
-    prepared: list[PreparedData] = []
-
-    def prepare() -> str:
-        clips = metadata.clips_of_run(run.folder, config, project.dataset)
-        metadata.store_clips_of_run(run.folder, config, clips)
-        others = metadata.other_clips_of_run(run.folder, config)
-        own = pronunciations.overrides(project.pronunciations)
-        source = model_source(report, should_stop)
-        prepared.append(prepare_data(clips, others, config, run.folder, source, overrides=own, replaced=project.ready))
-        return str(prepared[0].base.folder)
-
-    from_first(prepare)
-    if not prepared:
-        prepare()
-    (data,) = prepared
+    data = prepare_once(config, run, report, should_stop)
     size = ModelSize.from_folder(data.base.folder)
     optimizations.precision = choose_by_time(optimizations.precision, size, paths.PRECISIONS)
     config = memory.changed(config, {"enable_mixed_precision": optimizations.precision.dtype != "no"})
@@ -145,12 +128,9 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
         report(change)
 
     # 4. The training, from the last save if there is one; at each evaluation, the model speaks.
-    def open_checkpoint(checkpoint: Path, device: str, precision: str) -> Synthesizer:
-        return chosen_voice(
-            SpeechConfig(model=str(checkpoint), device=device, precision=precision), project.root.parent
-        )
-
-    samples = CheckpointSamples(config, data.clips, run.folder, report, open_checkpoint, project.root)
+    root = run.project.root
+    open_voice = partial(chosen_checkpoint, output=root.parent)
+    samples = CheckpointSamples(config, data.clips, run.folder, report, open_voice, root)
     scorer = make_scorer(config, data.clips.folder, report) if config.score_sentences else None
     reported = last_update(run)
     try:
@@ -169,16 +149,43 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
             )
     except StopRequested:
         if ranks.is_first and (step := checkpoints.best_step(run.folder)):
-            report(facts.Offer(step, run.name, project.root.name))
+            report(facts.Offer(step, run.name, root.name))
         raise
 
-    # 5. The first run that finishes becomes the model of the project.
-    if ranks.is_first and not project.ready.exists() and checkpoints.best_step(run.folder) is not None:
+    # 5. The voice.
+    if ranks.is_first:
+        make_first_voice(run, data, report)
+    ranks.close()
+    return result
+
+
+def prepare_once(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop) -> PreparedData:
+    """Prepare the data in the first process while the others wait, and then load it in these."""
+    project = run.project
+    prepared: list[PreparedData] = []
+
+    def prepare() -> str:
+        clips = metadata.clips_of_run(run.folder, config, project.dataset)
+        metadata.store_clips_of_run(run.folder, config, clips)
+        others = metadata.other_clips_of_run(run.folder, config)
+        own = pronunciations.overrides(project.pronunciations)
+        source = model_source(report, should_stop)
+        prepared.append(prepare_data(clips, others, config, run.folder, source, overrides=own, replaced=project.ready))
+        return str(prepared[0].base.folder)
+
+    from_first(prepare)
+    if not prepared:
+        prepare()
+    return prepared[0]
+
+
+def make_first_voice(run: Run, data: PreparedData, report: Report) -> None:
+    """Make the first run that finishes the model of its project."""
+    project = run.project
+    if not project.ready.exists() and checkpoints.best_step(run.folder) is not None:
         best = checkpoints.find(run.folder, "best")
         promote(best, project.ready, paths.MODELS, data.clips.voice, pronunciations=project.pronunciations)
         report(facts.Ready(str(project.ready)))
-    ranks.close()
-    return result
 
 
 def certified(config: TrainConfig, report: Report, should_stop: ShouldStop) -> TrainConfig:

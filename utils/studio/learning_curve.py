@@ -7,23 +7,31 @@ the scatter around the line tells how sure its continuation is.
 
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import torch
 
-from utils.config import SpeechConfig, TrainConfig
+from utils.config import TrainConfig
 from utils.core.facts import Fact, Progress, Report, WarningFact
 from utils.dataset.metadata import ClipLists
+from utils.evaluation.voice_scores import SpokenSentence, VoiceScorer, find_phone_judge
+from utils.studio.loading import chosen_checkpoint
+from utils.studio.models import model_source
 from utils.studio.paths import Project
+from utils.training.checkpoint_samples import CheckpointSamples
+from utils.training.facts import Train
+from utils.training.fit import fit
+from utils.training.preparation import prepare_data
+from utils.training_optimizations import TrainingOptimizer
+from utils.xtts.model import load_gpt
+from utils.xtts.pronunciations import overrides
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from utils.evaluation.voice_scores import SpokenSentence
-    from utils.speech.synthesizer import Synthesizer
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 SEEDS = (0, 1)
@@ -122,19 +130,6 @@ def _train(
     clips: ClipLists, config: TrainConfig, run: Path, pronunciations: Path, report: Report
 ) -> tuple[CurvePoint, float, float]:
     """Train once; return its evaluation with the scores, the seconds of an update, and those of all else."""
-    import torch
-
-    from utils.evaluation.voice_scores import VoiceScorer, find_phone_judge
-    from utils.studio.loading import chosen_voice
-    from utils.studio.models import model_source
-    from utils.training.checkpoint_samples import CheckpointSamples
-    from utils.training.facts import Train
-    from utils.training.fit import fit
-    from utils.training.preparation import prepare_data
-    from utils.training_optimizations import TrainingOptimizer
-    from utils.xtts.model import load_gpt
-    from utils.xtts.pronunciations import overrides
-
     scores: dict[str, float] = {}
     updated: list[float] = []  # when
     scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder, pronunciations))
@@ -144,29 +139,29 @@ def _train(
             updated.append(time.monotonic())
         report(fact)
 
-    def score(spoken: Sequence["SpokenSentence"], _loss: float, _base_loss: float | None) -> dict[str, float]:
+    def score(spoken: Sequence[SpokenSentence], _loss: float, _base_loss: float | None) -> dict[str, float]:
         scores.update(scorer(spoken))
         return {}
-
-    def open_checkpoint(checkpoint: Path, device: str, precision: str) -> "Synthesizer":
-        return chosen_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision))
 
     run.mkdir(parents=True)
     data = prepare_data(clips, (), config, run, model_source(hear), overrides=overrides(pronunciations))
     torch.manual_seed(config.seed)
     gpt = load_gpt(data.base.folder, data.tokenizer)
     TrainingOptimizer.from_config(config).apply(gpt)
-    samples = CheckpointSamples(config, data.clips, run, hear, open_checkpoint, run)
+    samples = CheckpointSamples(config, data.clips, run, hear, chosen_checkpoint, run)
     started = time.monotonic()
     result = fit(gpt, data, config, run, hear, samples=samples, scorer=score)
     seconds = (updated[-1] - updated[0]) / max(1, len(updated) - 1)
     rest = time.monotonic() - started - seconds * len(updated)
-    heard = scores.get("intelligibility")
-    error = None if heard is None else round(1 - heard, 4)
+    return _point(clips, config, result.eval_losses["loss"], scores), seconds, rest
+
+
+def _point(clips: ClipLists, config: TrainConfig, loss: float, scores: Mapping[str, float]) -> CurvePoint:
     minutes = sum(clip.span.seconds for clip in clips.train) / 60
     passes = config.max_steps * config.batch_size * config.grad_acumm / len(clips.train)
-    loss = result.eval_losses["loss"]
-    return CurvePoint(minutes, config.seed, passes, loss, error, scores.get("similarity")), seconds, rest
+    heard = scores.get("intelligibility")
+    error = None if heard is None else round(1 - heard, 4)
+    return CurvePoint(minutes, config.seed, passes, loss, error, scores.get("similarity"))
 
 
 def plot(points: Sequence[CurvePoint]) -> "Figure":

@@ -31,6 +31,11 @@ def chosen_voice(
     )
 
 
+def chosen_checkpoint(checkpoint: Path, device: str, precision: str, output: Path = OUTPUT) -> "Synthesizer":
+    """Load a checkpoint of a run that speaks while it trains."""
+    return chosen_voice(SpeechConfig(model=str(checkpoint), device=device, precision=precision), output)
+
+
 def chosen_model(
     model: str | Path = "", base: str | Path = "", output: Path = OUTPUT, *, merge: bool = False
 ) -> "LoadedModel":

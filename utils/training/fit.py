@@ -51,6 +51,7 @@ class TrainResult(NamedTuple):
     seconds: float
 
 
+# Long because it is the whole story of a run: each step is one call, and what passes between them has a name here.
 def fit(  # noqa: PLR0913  # all but four have defaults
     gpt: nn.Module,
     data: PreparedData,
@@ -94,21 +95,9 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     # 2. What reads, evaluates and saves around it.
     grid = compile_lengths(clips.train.lengths) if config.use_compile else ()
     spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
-    saver = RunSaver(
-        folder=folder,
-        config=config,
-        report=report,
-        base=data.base,
-        dataset_hash=metadata.fingerprint(list(clips.train.clips)),
-        gpt=gpt,
-        step=step,
-        throughput=Throughput(total, processes=ranks.count, device=ranks.accelerator.device),
-        tokenizer=data.tokenizer,
-        per_epoch=len(plan),
-        samples=samples,
-        scorer=scorer,
-        reported=reported,
-    )
+    throughput = Throughput(total, processes=ranks.count, device=ranks.accelerator.device)
+    dataset_hash = metadata.fingerprint(list(clips.train.clips))
+    saver = RunSaver(folder, step, data, dataset_hash, throughput, len(plan), samples, scorer, reported)
     loader = make_loader(clips.train, plan, SpecialTokens.from_model(gpt), spec, config, report)
     loop = TrainingLoop(saver, loader, make_evaluator(step, clips, plan, spec), total, tracker.log, should_stop)
 
@@ -124,7 +113,7 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     tracker.close()
     state = loop.state
     best = checkpoints.checkpoint_folder(folder, state.best_update) if state.best_update else None
-    return TrainResult(folder, best, state.update, state.train_loss, state.eval_losses, loop.throughput.seconds)
+    return TrainResult(folder, best, state.update, state.train_loss, state.eval_losses, throughput.seconds)
 
 
 def make_step(gpt: nn.Module, config: TrainConfig, ranks: Ranks, total: int, report: Report = ignore) -> TrainStep:

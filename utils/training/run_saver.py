@@ -13,7 +13,6 @@ from torch import Tensor, nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DamagedError, explain
-from utils.core.facts import Report
 from utils.core.storage import write_atomically
 from utils.evaluation.voice_scores import SpokenSentence
 from utils.training import errors, facts, resume_state
@@ -25,14 +24,13 @@ from utils.training.errors import TrainingError
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance
-from utils.training.preparation import BaseModel
+from utils.training.preparation import PreparedData
 from utils.training.resume_state import Snapshot
 from utils.training.step import StepResult, TrainStep, unwrap_optimizer
 from utils.xtts import checkpoints
 from utils.xtts.adapters import adapted_layers, adapter_settings, adapter_state, load_adapter, merged_state
 from utils.xtts.checkpoints import ADAPTER, ADAPTER_CONFIG, WITHOUT_EMA, CheckpointInfo
 from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
-from utils.xtts.tokenizer import Tokenizer
 
 Scorer = Callable[[Sequence[SpokenSentence], float, float | None], dict[str, float]]
 LOSS_WINDOW = 50  # updates in the running mean of the training loss
@@ -69,20 +67,19 @@ class RunSaver:
     """Saves and restores everything that a run consists of."""
 
     folder: Path  # of the run
-    config: TrainConfig
-    report: Report
-    base: BaseModel
-    dataset_hash: str  # of the training clips
-    gpt: nn.Module  # coqui's GPT, without wrappers
     step: TrainStep  # holds model, optimizer, schedule and guards
+    data: PreparedData
+    dataset_hash: str  # of the training clips
     throughput: Throughput
-    tokenizer: Tokenizer
     per_epoch: int  # updates
     samples: CheckpointSamples
     scorer: "Scorer | None" = None  # of the spoken sentences, with the evaluation loss and that of the base model
     reported: int = 0  # the newest update of an earlier session, saved or not
 
     def __post_init__(self) -> None:
+        self.config = self.step.config
+        self.report = self.step.report
+        self.gpt = self.step.packed.gpt  # coqui's GPT, without wrappers
         self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
         self.stopping, self.overfitting = EarlyStopping(self.config.early_stopping_patience), OverfittingGuard()
         guards = {"guard": self.step.guard, "micro": self.step.micro}
@@ -128,18 +125,7 @@ class RunSaver:
         """
         step = self.step
         info = load_newest_checkpoint(self.folder, self.gpt, self.config)
-        known_best = (one for one in checkpoints.list_checkpoints(self.folder) if one.is_best and one.step <= info.step)
-        best = next((one.info for one in known_best), None)
-        losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
-        known = {name: value for name, value in losses.items() if value is not None}
-        state = TrainState(
-            update=info.step,
-            train_loss=info.train_loss,
-            best_update=best.step if best else 0,
-            best_loss=best.eval_loss if best else None,
-            evaluated=info.step if known else 0,
-            eval_losses=known,
-        )
+        state = self._state_of(info)
         advance(step.schedule, state.update)
         self._delete_later_checkpoints(state)
         scores = checkpoints.read_scores(self.folder, state.best_update)
@@ -150,6 +136,21 @@ class RunSaver:
             step.ema.load_state_dict({UPDATES: torch.tensor(state.update), **averages})
         self.report(facts.CheckpointContinued(state.update, cause, max(0, self.reported - state.update)))
         return state
+
+    def _state_of(self, info: CheckpointInfo) -> TrainState:
+        """Return how far a run was at a checkpoint, as far as its checkpoints say."""
+        listed = checkpoints.list_checkpoints(self.folder)
+        best = next((one.info for one in listed if one.is_best and one.step <= info.step), None)
+        losses = {"text": info.eval_text, "audio": info.eval_audio, "loss": info.eval_loss}
+        known = {name: value for name, value in losses.items() if value is not None}
+        return TrainState(
+            update=info.step,
+            train_loss=info.train_loss,
+            best_update=best.step if best else 0,
+            best_loss=best.eval_loss if best else None,
+            evaluated=info.step if known else 0,
+            eval_losses=known,
+        )
 
     def roll_back(self) -> TrainState | None:
         """Return to the last save; guards that count failures and splits keep counting."""
@@ -201,7 +202,7 @@ class RunSaver:
         return scores
 
     def _write_extras(self, folder: Path) -> None:
-        self.tokenizer.save(folder)
+        self.data.tokenizer.save(folder)
         if self.step.ema is not None:
             with self.step.ema.swapped():  # for the second time, so back to the weights of the training
                 write_tensors(folder / WITHOUT_EMA, merged_state(self.gpt), half_dtype)
@@ -260,9 +261,9 @@ class RunSaver:
             eval_loss=losses.get("loss"),
             eval_text=losses.get("text"),
             eval_audio=losses.get("audio"),
-            base=str(self.base.folder),
-            base_fingerprint=self.base.fingerprint,
-            vocabulary_hash=self.tokenizer.vocabulary.hash,
+            base=str(self.data.base.folder),
+            base_fingerprint=self.data.base.fingerprint,
+            vocabulary_hash=self.data.tokenizer.vocabulary.hash,
             is_average=self.step.ema is not None,
             settings=self.config.model_dump(mode="json"),
         )
