@@ -28,6 +28,7 @@ class Ending(NamedTuple):
     certain: int
 
 
+Lengths = dict[str, tuple[int, ...]]
 NO_PREFIX = Prefix("", mask("noun P* G* M*"), "", 0, certain=False)
 NO_ENDING = Ending("", mask("C V N"), 0, certain=0)
 _COMPOUND, _BEHIND_OBJECTS = mask("I* G*"), 5
@@ -35,7 +36,7 @@ _NOUN_CONTEXTS = {"C": "C N", "V": "V", "-a": "-a", "-e": "-e"}
 
 
 @cache
-def prefixes() -> tuple[dict[str, tuple[Prefix, ...]], dict[str, tuple[int, ...]]]:
+def prefixes() -> tuple[dict[str, tuple[Prefix, ...]], Lengths]:
     """Return the prefixes by the way they are written, and the lengths of those that begin with a letter."""
     known: dict[str, tuple[Prefix, ...]] = {}
     for phones, kinds, swallowed, cost, certain, _ in rows("prefixes.tsv", columns=6):
@@ -47,7 +48,7 @@ def prefixes() -> tuple[dict[str, tuple[Prefix, ...]], dict[str, tuple[int, ...]
 
 
 @cache
-def endings() -> tuple[dict[str, tuple[Ending, ...]], dict[str, tuple[int, ...]]]:
+def endings() -> tuple[dict[str, tuple[Ending, ...]], Lengths]:
     """Return every chain of suffixes by the way it is written, and the lengths of those that end in a letter."""
     known: dict[str, dict[str, Ending]] = {}
     for person in _persons():
@@ -65,7 +66,7 @@ def endings() -> tuple[dict[str, tuple[Ending, ...]], dict[str, tuple[int, ...]]
     return merged, _lengths(merged, -1)
 
 
-def _lengths(known: Iterable[str], place: int) -> dict[str, tuple[int, ...]]:
+def _lengths(known: Iterable[str], place: int) -> Lengths:
     lengths: dict[str, set[int]] = {}
     for written in known:
         if written:

@@ -24,6 +24,7 @@ _ADDRESS = frozenset({"hoy", "Hbakh", "HbakX", "Hbakacuu", "Hbakachu", "Hnant", 
 _PERFECTIVE, _COMMAND, _IMPERFECTIVE = mask("P*"), mask("M* J*"), mask("I*")
 _MY_CONVERB = mask("Gp")
 _OF_ME = re.compile("(^|[Ea])[kh]u")  # the person of what I did: ሄድኩ, ሰማሁ, እሰማለሁ
+_Phrases = dict[str, list[tuple[str, str, frozenset[str]]]]  # by a word: how it is said, beside which words
 
 
 class Choice(NamedTuple):
@@ -101,8 +102,8 @@ def _phrase(reading: Reading, place: Place, _: list[Reading]) -> float:
 
 
 @cache
-def _phrases() -> dict[str, list[tuple[str, str, frozenset[str]]]]:
-    phrases: dict[str, list[tuple[str, str, frozenset[str]]]] = {}
+def _phrases() -> _Phrases:
+    phrases: _Phrases = {}
     for marked, side, neighbours, _ in rows("phrases.tsv", columns=4):
         codes = read(marked)
         known = frozenset(bare(read(neighbour)) for neighbour in neighbours.split())

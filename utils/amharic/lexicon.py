@@ -34,13 +34,14 @@ class Entry(NamedTuple):
     pos: str = ""
 
 
+Listed = dict[str, tuple[Entry, ...]]  # stems by their codes without length and ɨ
 Stems = Mapping[str, tuple[Entry, ...]]
 
 
 @cache
-def stems() -> dict[str, tuple[Entry, ...]]:
+def stems() -> Listed:
     """Return every listed stem by its codes without length and ɨ, so homophones meet in one key."""
-    known: dict[str, tuple[Entry, ...]] = {}
+    known: Listed = {}
     for path in sorted(FOLDER.glob("*.tsv")):
         if path.name != Path(verbs.TABLE).name:
             for key, entry in read_list(path):
@@ -68,7 +69,7 @@ def with_overrides(overrides: Mapping[str, str] | None) -> Stems:
 
 
 @lru_cache(maxsize=4)
-def _merged(overrides: frozenset[tuple[str, str]]) -> dict[str, tuple[Entry, ...]]:
+def _merged(overrides: frozenset[tuple[str, str]]) -> Listed:
     merged = stems().copy()
     for written, spoken in overrides:
         if not WORD.fullmatch(written):
@@ -110,7 +111,7 @@ def _with_contexts(key: str, codes: str, kind: str, source: str, word: str) -> I
         yield key[:-1], Entry(codes[:-1], mask("-" + last), cost, source, word, kind)
 
 
-def _add(known: dict[str, tuple[Entry, ...]], key: str, entry: Entry) -> None:
+def _add(known: Listed, key: str, entry: Entry) -> None:
     others = known.get(key, ())
     if not any(other[:2] == entry[:2] and other.cost <= entry.cost for other in others):
         known[key] = (*others, entry)

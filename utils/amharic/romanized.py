@@ -52,6 +52,8 @@ SHARE = 0.5  # of the words in a row that are Amharic
 LONGEST = 24  # letters of a word
 SURE = 5  # letters from which on a word by itself can be told from English
 
+Way = tuple[float, str]  # a cost, and the codes that letters may stand for
+
 
 def decode_rows(text: str) -> str:
     """Write the rows of Latin words that are Amharic in Ethiopic letters."""
@@ -104,8 +106,8 @@ def decode(word: str) -> str:
 
 
 def _decoded(word: str, beam: int) -> str:
-    best: tuple[float, str] | None = None
-    ways: Iterable[tuple[float, str]] = _ways(word, beam)
+    best: Way | None = None
+    ways: Iterable[Way] = _ways(word, beam)
     for end, (meant, more) in ENDS.items():
         if word.endswith(end):
             other = _ways(word.removesuffix(end) + meant, beam)
@@ -132,7 +134,7 @@ def _frequent() -> frozenset[str]:
     return frozenset(word for cells in rows("frequent_words.tsv", columns=1) for word in cells[0].split())
 
 
-def _ways(word: str, beam: int = BEAM) -> list[tuple[float, str]]:
+def _ways(word: str, beam: int = BEAM) -> list[Way]:
     """Return the ways to read a spelling, the cheapest first."""
     ways = [(0.0, "")]
     for step in _steps(word):
@@ -141,7 +143,7 @@ def _ways(word: str, beam: int = BEAM) -> list[tuple[float, str]]:
     return ways
 
 
-def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
+def _steps(word: str) -> Iterator[list[Way]]:
     """Yield for each letter or pair of letters what it may stand for, with its cost."""
     place, before = 0, ""
     person = third.end() if (third := THIRD.match(word)) else 0
@@ -158,21 +160,26 @@ def _steps(word: str) -> Iterator[list[tuple[float, str]]]:
             begins = ("",) if before in CONSONANTS else ("y", "H") if before == "i" else ("H",)
             step = _vowel(spelled, begins, is_last=place == len(word))
         elif spelled in CONSONANTS:
-            step = [(NEXT * at, code) for at, code in enumerate(CONSONANTS[spelled])]
-            if spelled in SEPARATE:
-                more = SEPARATE[spelled] + 2 * (place == len(word))
-                step.append((more, "".join(CONSONANTS[letter][0] for letter in spelled)))
             is_double = word[place : place + len(spelled)] == spelled  # said long, or two radicals
+            step = _consonant(spelled, is_double=is_double, is_last=place == len(word))
             place += len(spelled) * is_double
-            if spelled in TWICE:
-                step.append((1.3 - is_double, CONSONANTS[spelled][1] + spelled))
         else:
             step = [(0.0, "H")]  # an apostrophe
         before = spelled
         yield step
 
 
-def _vowel(spelled: str, begins: tuple[str, ...], *, is_last: bool) -> list[tuple[float, str]]:
+def _consonant(spelled: str, *, is_double: bool, is_last: bool) -> list[Way]:
+    """Return what a consonant may stand for, or two letters that may be two."""
+    step = [(NEXT * at, code) for at, code in enumerate(CONSONANTS[spelled])]
+    if spelled in SEPARATE:
+        step.append((SEPARATE[spelled] + 2 * is_last, "".join(CONSONANTS[letter][0] for letter in spelled)))
+    if spelled in TWICE:
+        step.append((1.3 - is_double, CONSONANTS[spelled][1] + spelled))
+    return step
+
+
+def _vowel(spelled: str, begins: tuple[str, ...], *, is_last: bool) -> list[Way]:
     """Return what a vowel may stand for; one without a consonant begins with another sound, and ɨ ends no word."""
     meant = {code: cost for code, cost in VOWELS[spelled].items() if not (is_last and code == "I")}
     return [

@@ -34,6 +34,9 @@ class Template(NamedTuple):
     cost: float
 
 
+Templates = dict[str, tuple[Template, ...]]  # by skeleton
+
+
 def skeleton(stem: str) -> str:
     return stem.translate(_TO_SKELETON)
 
@@ -58,7 +61,7 @@ def fill(template: str, stem: str) -> str | None:
 
 
 @cache
-def of_verbs() -> dict[str, tuple[Template, ...]]:
+def of_verbs() -> Templates:
     """Return the templates of verb stems by skeleton, the likeliest first."""
     shapes = Counter(root._replace(radicals=_places(root), prefix=_prefix(root)) for root, _, _ in verbs.roots())
     counts: dict[str, Counter[tuple[str, int]]] = defaultdict(Counter)
@@ -96,9 +99,9 @@ def _templates(found: Counter[tuple[str, int]]) -> Iterator[Template]:
 
 
 @cache
-def of_nouns() -> dict[str, tuple[Template, ...]]:
+def of_nouns() -> Templates:
     """Return the patterns of nouns by skeleton."""
-    known: dict[str, tuple[Template, ...]] = {}
+    known: Templates = {}
     for phones, cost, _ in rows("noun_patterns.tsv", columns=3):
         codes = "".join(part if part.isdigit() else encode(part) for part in _DIGIT.split(phones))
         template = Template(codes, mask("V" if codes[-1] in VOWEL_CODES else "C"), int(cost) / 2)

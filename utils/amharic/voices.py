@@ -19,7 +19,8 @@ _ANIMATE = frozenset({"person", "animal"})
 _NOUNS, _MODIFIERS = frozenset({"n", "time", "name", "group", *_ANIMATE}), frozenset({"adj", "num", "pron"})
 _THIRD, _SHE_OR_YOU = mask("Iy* Jy* P* G*"), mask("It Iat Jt Jat")
 _IMPERFECTIVE, _INFINITIVE = mask("I*"), mask("N")
-_DEFAULT: tuple[str, frozenset[str]] = ("aapp", frozenset())
+_Voices = tuple[str, frozenset[str]]  # of a verb, and the nouns that take the other one
+_DEFAULT: _Voices = ("aapp", frozenset())
 
 
 def weigh_voice(reading: Reading, place: Place, found: list[Reading]) -> float:
@@ -82,9 +83,9 @@ def _is_third(reading: Reading, subject: Reading | None) -> bool:
 
 
 @cache
-def _voices() -> dict[str, tuple[str, frozenset[str]]]:
-    """Return for each verb of the table its voices, and the nouns that take the other one."""
-    known: dict[str, tuple[str, frozenset[str]]] = {}
+def _voices() -> dict[str, _Voices]:
+    """Return the voices of each verb of the table."""
+    known: dict[str, _Voices] = {}
     for verbs, voices, nouns in rows("voices.tsv", columns=3):
         exceptions = frozenset(bare(read(noun)) for noun in nouns.strip("-").split())
         known |= dict.fromkeys(verbs.split(), (voices, exceptions))

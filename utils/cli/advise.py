@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.cli.runs import add_project
+from utils.cli.runs import add_project, table
 from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.facts import Fact
@@ -129,6 +129,4 @@ def render(data: TrainingData, advice: Advice) -> str:
         f"\nNearest preset: configs/{advice.preset}.yaml\n",
     ]
     rows = [(name, str(value), reason, f"[{source}]") for name, value, reason, source in explained(advice)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
-    return "\n".join([*lines, *table])
+    return "\n".join([*lines, *table(rows)])

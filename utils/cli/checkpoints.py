@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from utils.cli.runs import add_project
+from utils.cli.runs import add_project, table
 from utils.core.errors import PathMissingError
 from utils.studio import runs
 from utils.studio.facts import RunNameMissingError, UsageError
@@ -51,9 +51,7 @@ def show_list(opened: Project, name: str) -> int:
     if not rows:
         print(f"There are no checkpoints in {opened.runs / name if name else opened.root}.")
         return 0
-    widths = [max(map(len, column)) for column in zip(HEADER, *rows, strict=True)]
-    for row in (HEADER, *rows):
-        print("  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip())
+    print("\n".join(table([HEADER, *rows])))
     return 0
 
 

@@ -4,6 +4,7 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -32,6 +33,12 @@ def add_project(parser: argparse.ArgumentParser) -> None:
     """Add the flags that choose the project."""
     parser.add_argument("--project", default="default", help="name of the project (default: default)")
     add_output(parser)
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows as lines with columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:

@@ -192,10 +192,8 @@ def from_json(event: Mapping[str, Any] | str) -> Fact:
     if isinstance(event, str):
         return Unrecognised("note", event)
     kind = KINDS.get(str(event.get("kind")))
-    if kind is not None:
-        values = {name: _typed(event[name], type_) for name, type_ in kind.fields.items() if name in event}
-        if _MISMATCH not in values.values() and all(name in values or hasattr(kind, name) for name in kind.fields):
-            return kind(**values)
+    if kind and (values := _fields(kind, event)) is not None:
+        return kind(**values)
     others = {name: value for name, value in event.items() if name not in {"time", "kind", "level", "message"}}
     return Unrecognised(str(event.get("kind")), str(event.get("message", "")), others)
 
@@ -224,6 +222,13 @@ def _plain(value: object) -> object:
     return value.value if isinstance(value, Enum) else str(value) if isinstance(value, Path) else value
 
 
+def _fields(kind: type[Fields], written: Mapping[str, Any]) -> Json | None:
+    """Return the fields of a class as they were written, or None if one is missing or of another type."""
+    values = {name: _typed(written[name], type_) for name, type_ in kind.fields.items() if name in written}
+    is_whole = all(name in values or hasattr(kind, name) for name in kind.fields)
+    return values if is_whole and _MISMATCH not in values.values() else None
+
+
 def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type that a field may have
     """Return a JSON value as the type of a field, or ``_MISMATCH``: a log may be damaged, or written by a stranger."""
     origin = get_origin(kind)
@@ -243,21 +248,23 @@ def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type t
         return _MISMATCH if _MISMATCH in inner else tuple(inner)
     if origin in {dict, Mapping} or kind is Mapping:
         return value if isinstance(value, dict) else _MISMATCH
-    if isinstance(kind, type) and issubclass(kind, Enum):
+    return _of_class(value, kind) if isinstance(kind, type) else _MISMATCH
+
+
+def _of_class(value: Any, kind: type) -> Any:  # noqa: ANN401
+    if issubclass(kind, Enum):
         return kind(value) if value in [member.value for member in kind] else _MISMATCH
-    if isinstance(kind, type) and isinstance(value, dict):
-        if issubclass(kind, AmharicTtsError) and "error" in value:
-            return error_from_json(value)
-        return from_json(value) if issubclass(kind, Fact) else _MISMATCH
+    if issubclass(kind, AmharicTtsError) and isinstance(value, dict) and "error" in value:
+        return error_from_json(value)
+    if issubclass(kind, Fact) and isinstance(value, dict):
+        return from_json(value)
     return Path(value) if kind is Path and isinstance(value, str) else _MISMATCH
 
 
 def error_from_json(told: Mapping[str, Any]) -> AmharicTtsError:
     """Return the error that was written; one whose class or fields are not known is a ``RecordedError``."""
     kind = ERRORS.get(str(told["error"]), RecordedError)
-    values = {name: _typed(told[name], type_) for name, type_ in kind.fields.items() if name in told}
-    is_whole = all(name in values or hasattr(kind, name) for name in kind.fields)
-    if is_whole and _MISMATCH not in values.values():
+    if (values := _fields(kind, told)) is not None:
         return kind(**values)
     return RecordedError(str(told["error"]), " ".join(str(value) for name, value in told.items() if name != "error"))
 

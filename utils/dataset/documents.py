@@ -22,6 +22,7 @@ BLOCKS = frozenset({"p", "div", "li", "br", "tr", "blockquote", "section", "td",
 HEADING = re.compile(r"h[1-6]")
 WORD_HEADING = re.compile(r"(?i)heading *\d|title")
 UNREAD = frozenset({"head", "style", "script", "rt", "w:instrtext", "w:deltext"})  # rt: pronunciations above a text
+Attributes = list[tuple[str, str | None]]  # of a tag
 
 
 def read_document(path: Path) -> str:
@@ -63,7 +64,7 @@ def _attributes(xml: str, tag: str) -> list[dict[str, str]]:
     found: list[dict[str, str]] = []
 
     class Elements(HTMLParser):
-        def handle_starttag(self, name: str, attrs: list[tuple[str, str | None]]) -> None:
+        def handle_starttag(self, name: str, attrs: Attributes) -> None:
             if name.rpartition(":")[2] == tag:
                 found.append({key: value or "" for key, value in attrs})
 
@@ -93,7 +94,7 @@ class _Text(HTMLParser):
         lines = (" ".join(paragraph.split()) for paragraph in "".join(parser.parts).split(BREAK))
         return "\n\n".join(line for line in lines if line.strip("# "))
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: Attributes) -> None:
         self.unread += tag in UNREAD
         if HEADING.fullmatch(tag):
             self.parts.append(f"{BREAK}# ")
@@ -102,7 +103,7 @@ class _Text(HTMLParser):
         elif tag in BLOCKS:
             self.parts.append(BREAK)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag: str, attrs: Attributes) -> None:
         if tag not in UNREAD:
             self.handle_starttag(tag, attrs)
 

@@ -13,12 +13,13 @@ from utils.dataset.clip import Clip, Split
 from utils.dataset.facts import HeldOut
 
 By = Literal["recording", "speaker", "time"]
+Splits = dict[str, Split]  # by the id of a clip
 
 
 class SplitChoice(NamedTuple):
     """The split of every clip that had none, and what a person should know about it."""
 
-    splits: dict[str, Split]
+    splits: Splits
     note: HeldOut | None = None
 
 
@@ -31,7 +32,7 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
     kept = [clip for clip in clips if clip.status == "kept"]
     assigned = [clip for clip in clips if clip.split]
     neighbours = _by_recording(assigned)
-    splits: dict[str, Split] = {}
+    splits: Splits = {}
     for clip in kept:
         if not clip.split and (others := neighbours.get(clip.recording)):
             nearest = min(others, key=lambda other: abs(other.span.start - clip.span.start))
@@ -51,7 +52,7 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
 
 def _split_by_group(
     new: Sequence[Clip], assigned: Sequence[Clip], share: float, group: Callable[[Clip], str]
-) -> dict[str, Split]:
+) -> Splits:
     """Split whole groups by their hash; neither side stays empty where there are two groups."""
     # a speaker of whom a part was held out joins the training: "train" sorts behind "eval" and wins
     known: dict[str, Split] = {group(clip): clip.split for clip in sorted(assigned, key=lambda clip: clip.split)}
@@ -67,9 +68,9 @@ def _split_by_group(
     return {clip.id: chosen[group(clip)] for clip in new}
 
 
-def _split_by_time(new: Sequence[Clip], share: float) -> dict[str, Split]:
+def _split_by_time(new: Sequence[Clip], share: float) -> Splits:
     """Hold out the last clips of each recording, and never all of them."""
-    splits: dict[str, Split] = {}
+    splits: Splits = {}
     for clips in _by_recording(new).values():
         clips.sort(key=lambda clip: clip.span.start)
         wanted = share * sum(clip.span.seconds for clip in clips)

@@ -26,6 +26,8 @@ from utils.training.packing import (
 MIN_SECONDS = 0.5  # coqui refuses shorter clips too
 HALF_SECOND_FRAMES = 43  # references are multiples of half a second, so that few shapes occur
 
+Exceeded = tuple[Exclusion, float]  # a limit and its value
+
 
 class ClipLengths(NamedTuple):
     """Lengths of many clips, one array per part."""
@@ -64,11 +66,11 @@ class ClipLimits:
         return cls(config.max_audio_length, config.max_text_length, codes, text - 2, held)
 
 
-def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int, tuple[Exclusion, float]]]:
+def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int, Exceeded]]:
     """Return the clips within the limits, and for each other clip the limit that it exceeds. Clips are never cut."""
     seconds = lengths.samples / RATE
     codes = min(limits.codes or limits.model_codes, limits.model_codes)
-    problems: dict[tuple[Exclusion, float], Any] = {
+    problems: dict[Exceeded, Any] = {
         ("too_short", MIN_SECONDS): seconds < MIN_SECONDS,
         ("too_long", limits.seconds): seconds > limits.seconds,
         ("long_text", limits.text_tokens): lengths.ids > limits.text_tokens,
@@ -76,11 +78,11 @@ def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int
         ("many_codes", codes): lengths.codes > codes,
         ("no_text", 1): lengths.ids < 1,
     }
-    reasons: dict[int, tuple[Exclusion, float]] = {}
+    reasons: dict[int, Exceeded] = {}
     for reason, affected in problems.items():
         for clip in np.flatnonzero(affected).tolist():
             reasons.setdefault(clip, reason)
-    return np.setdiff1d(np.arange(len(seconds)), list(reasons)), reasons
+    return np.flatnonzero(~np.any(list(problems.values()), axis=0)), reasons
 
 
 class FeatureSource:

@@ -28,6 +28,8 @@ from utils.training.speedups.blocks import uncompiled
 from utils.training.speedups.freezing import TextRowsOnly
 from utils.xtts.device import free_memory, is_out_of_memory
 
+Batches = Callable[[], Iterable[PackedBatch]]
+
 
 class StepResult(NamedTuple):
     """Result of one update over all processes."""
@@ -185,11 +187,11 @@ class Evaluator:
     """Computes the loss on clips that are never trained on; neither weights nor random numbers change."""
 
     model: nn.Module  # prepared
-    batches: Callable[[], Iterable[PackedBatch]]  # of this process
+    batches: Batches  # of this process
     ranks: Ranks
     text_weight: float
     ema: Ema | None = None
-    others: Mapping[str, Callable[[], Iterable[PackedBatch]]] = field(default_factory=dict)  # of other languages
+    others: Mapping[str, Batches] = field(default_factory=dict)  # of other languages
 
     def evaluate(self) -> Evaluated:
         """Evaluate the weights that will be exported; with an average, also those without it."""
@@ -202,7 +204,7 @@ class Evaluator:
     def _other_losses(self) -> dict[str, float]:
         return {language: self.losses(batches).loss for language, batches in self.others.items()}
 
-    def losses(self, batches: Callable[[], Iterable[PackedBatch]] | None = None) -> EvalLosses:
+    def losses(self, batches: Batches | None = None) -> EvalLosses:
         accelerator = self.ranks.accelerator
         was_training = self.model.training
         self.model.eval()
