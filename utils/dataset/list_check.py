@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ from utils.dataset.facts import ListPattern, TextsFitOtherClips
 from utils.media import audio
 from utils.recognition.aligner import emit
 from utils.recognition.pairing import Scores, TextIndex, pair
-from utils.recognition.phone_recogniser import EMBEDDED, RATE, load_recogniser
+from utils.recognition.phone_recogniser import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
 from utils.recognition.units import units_of
 
 DETAILS = "list_check.tsv"  # in the dataset
@@ -56,21 +56,10 @@ def find_fitting_texts(
     listed = [(recording, content) for recording, content in given if recording.text and not recording.cues]
     if len(listed) < MIN_CLIPS:
         return Pairing()
+    recordings = [recording for recording, _ in listed]
     units = units_of(settings.language, pronunciations)
-    texts = [[unit for word in units.words(recording.text) for unit in word.units] for recording, _ in listed]
-    index = TextIndex(texts)
-    model = load_recogniser(EMBEDDED, units)
-
-    @functools.cache
-    def scores_of(number: int) -> Scores:
-        path = listed[number][0].path
-        try:
-            if audio.duration(path) > settings.max_seconds:
-                return {}
-            return index.scores(emit(model, audio.load(path, RATE)), number)
-        except AmharicTtsError:  # reported when the recording is processed
-            return {}
-
+    texts = [[unit for word in units.words(recording.text) for unit in word.units] for recording in recordings]
+    scores_of = _scorer(recordings, TextIndex(texts), load_recogniser(EMBEDDED, units), settings.max_seconds)
     sample = np.random.default_rng(0).permutation(len(listed))[:SAMPLE].tolist()
     for numbers in (sample, range(len(listed))):
         scores = {number: scores_of(number) for number in counted(numbers, report, "pair_texts", should_stop)}
@@ -79,20 +68,46 @@ def find_fitting_texts(
         is_foreign = _is_foreign(scores, pairs)
         if len(moved) < max(FEW, MANY * len(numbers)) and not is_foreign:
             return Pairing()
-    recordings = [recording for recording, _ in listed]
-    written = [recording.text for recording in recordings]
-    found = TextsFitOtherClips(
-        texts=len(moved),
-        clips=len(recordings),
-        pattern="foreign" if is_foreign else _pattern(recordings, moved),
-        repeated=len(written) - len(set(written)),
-        unused=len(set(written) - {written[at] for at in pairs.values()}),
-        without=len(recordings) - len(pairs),
-        details=_write(recordings, pairs, folder / DETAILS),
-    )
-    fitting = {listed[clip][1]: written[at] for clip, at in moved.items()}
+    pattern: ListPattern = "foreign" if is_foreign else _pattern(recordings, moved)
+    found = _found(recordings, pairs, len(moved), pattern, folder / DETAILS)
+    fitting = {listed[clip][1]: recordings[at].text for clip, at in moved.items()}
     wrong = {content for clip, (_, content) in enumerate(listed) if clip not in pairs} if is_foreign else set()
     return Pairing(fitting, wrong, found)
+
+
+def _scorer(
+    recordings: Sequence[Recording], index: TextIndex, model: PhoneRecogniser, max_seconds: float
+) -> Callable[[int], Scores]:
+    """Return what scores the texts on a clip; each clip is listened to once."""
+
+    @functools.cache
+    def scores_of(number: int) -> Scores:
+        path = recordings[number].path
+        try:
+            if audio.duration(path) > max_seconds:
+                return {}
+            return index.scores(emit(model, audio.load(path, RATE)), number)
+        except AmharicTtsError:  # reported when the recording is processed
+            return {}
+
+    return scores_of
+
+
+def _found(
+    recordings: Sequence[Recording], pairs: Mapping[int, int], moved: int, pattern: ListPattern, details: Path
+) -> TextsFitOtherClips:
+    written = {recording.text for recording in recordings}
+    unused = written - {recordings[at].text for at in pairs.values()}
+    _write(recordings, pairs, unused, details)
+    return TextsFitOtherClips(
+        texts=moved,
+        clips=len(recordings),
+        pattern=pattern,
+        repeated=len(recordings) - len(written),
+        unused=len(unused),
+        without=len(recordings) - len(pairs),
+        details=details,
+    )
 
 
 def _is_foreign(scores: Mapping[int, Scores], pairs: Mapping[int, int]) -> bool:
@@ -117,13 +132,11 @@ def _pattern(recordings: Sequence[Recording], moved: Mapping[int, int]) -> ListP
     return "groups" if len(set(groups)) > 1 and within >= MOSTLY * len(moved) else "mixed"
 
 
-def _write(recordings: Sequence[Recording], pairs: Mapping[int, int], path: Path) -> Path:
+def _write(recordings: Sequence[Recording], pairs: Mapping[int, int], unused: Set[str], path: Path) -> None:
     """List every clip with its text and the one that fits, then the texts that fit no clip."""
-    unused = {recording.text for recording in recordings} - {recordings[at].text for at in pairs.values()}
     rows = [
         (str(recording.path), recording.text, recordings[pairs[number]].text if number in pairs else "")
         for number, recording in enumerate(recordings)
     ]
     table = [("audio", "text", "text that fits"), *rows, *(("", text, "") for text in sorted(unused))]
     write_atomically(path, "".join("\t".join(row) + "\n" for row in table))
-    return path

@@ -49,19 +49,23 @@ def adapt(
     for number in range(passes):
         for batch in _batches(examples, random):
             raise_if_stopped(should_stop)
-            weights = (last[batch] <= limit).float()
             losses = ctc_losses(model, [(mask_bands(examples[at][0], random), examples[at][1]) for at in batch])
+            weights = (last[batch] <= limit).float()
             last[batch] = losses.detach()
             if weights.any():
-                optimizer.zero_grad()
-                ((losses * weights).sum() / weights.sum()).backward()  # type: ignore[no-untyped-call]
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
+                _step(model, optimizer, (losses * weights).sum() / weights.sum())
         schedule.step()
         report(Progress(number + 1, passes, "learn_voice"))
         if number >= TRUSTING * passes:
             limit = float(last.quantile(1 - DROPPED))
     return model.eval()
+
+
+def _step(model: PhoneRecogniser, optimizer: torch.optim.Optimizer, loss: Tensor) -> None:
+    optimizer.zero_grad()
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
 
 
 def ctc_losses(model: PhoneRecogniser, examples: Sequence[Example]) -> Tensor:

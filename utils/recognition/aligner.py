@@ -7,7 +7,7 @@ text, so that noise and a weak recogniser lower both.
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -96,36 +96,40 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
 
     Before the words whose numbers are ``apart``, such as the first of each sentence, long speech may be without text.
     """
-    spoken = [(number, word) for number, word in enumerate(words) if word.units]
-    units = [unit for _, word in spoken for unit in word.units]
+    spoken = [word for word in words if word.units]
     if not spoken:
         return None
     wildcard = rows.shape[1]
-    loose = rows.shape[1] + 1
-    before = (loose if number in apart else wildcard for number, _ in spoken)
-    targets = [unit for (_, word), gap in zip(spoken, before, strict=True) for unit in (gap, *word.units)]
+    loose = wildcard + 1
+    targets: list[int] = []
+    for number, word in enumerate(words):
+        if word.units:
+            targets += [loose if number in apart else wildcard, *word.units]
     targets.append(loose if apart else wildcard)
     best = rows.max(1)
     path = _path(np.column_stack([rows, best - WILDCARD_COST, best - LOOSE_COST]).astype(np.float32), targets)
     if path is None:
         return None
     lost = np.where(path >= wildcard, 0.0, rows[np.arange(len(path)), np.minimum(path, wildcard - 1)] - best)
-    tokens = _tokens(path)
+    edges = _edges(path, spoken)
     found = []
-    gaps = []
-    at = 1
-    left = 0
-    for number, word in spoken:
-        first = tokens[at][0]
-        last = tokens[at + len(word.units) - 1][1]
-        gaps.append(_gap(rows, left, first, start))
-        text = words[number].text
-        worth = max(WORST, float(lost[first:last].sum()) / len(word.units))
-        found.append(SpokenWord(text, _span(first, last, start), worth, len(word.units)))
-        at += len(word.units) + 1
-        left = last
-    gaps.append(_gap(rows, left, len(path), start))
-    return Alignment(score(rows, units), tuple(found), tuple(gaps))
+    for word, (first, end) in zip(spoken, edges, strict=True):
+        worth = max(WORST, float(lost[first:end].sum()) / len(word.units))
+        found.append(SpokenWord(word.text, _span(first, end, start), worth, len(word.units)))
+    firsts, ends = zip(*edges, strict=True)
+    pauses = zip((0, *ends), (*firsts, len(path)), strict=True)
+    units = [unit for word in spoken for unit in word.units]
+    return Alignment(score(rows, units), tuple(found), tuple(_gap(rows, *pause, start) for pause in pauses))
+
+
+def _edges(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[tuple[int, int]]:
+    """Return the first frame and the end of each word; on the path, a wildcard stands before it."""
+    tokens = iter(_tokens(path))
+    edges = []
+    for word in spoken:
+        _, *own = islice(tokens, 1 + len(word.units))
+        edges.append((own[0][0], own[-1][1]))
+    return edges
 
 
 def _path(rows: Rows, units: Sequence[int]) -> npt.NDArray[np.int64] | None:

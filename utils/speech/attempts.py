@@ -19,6 +19,9 @@ from utils.speech.types import Generation, Sentence, Utterance
 AHEAD = 2  # batches of sentences that are begun before the first of them is returned
 QUIET = 25.0  # dB below the speech: a pause, or the closure of a stop consonant
 
+Add = Callable[[Sentence, int], Generation]
+NextSound = Callable[[], tuple[Generation, Samples]]
+
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
@@ -46,8 +49,8 @@ class _Work:
 
 def best_takes(
     sentences: Iterable[Sentence],
-    add: Callable[[Sentence, int], Generation],
-    next_sound: Callable[[], tuple[Generation, Samples]],
+    add: Add,
+    next_sound: NextSound,
     config: SpeechConfig,
 ) -> Generator[Utterance, None, None]:
     """Speak sentences and yield them in order; suspicious ones are retried with other seeds; the best take counts.
@@ -59,39 +62,55 @@ def best_takes(
     sentences are read as far as there is work for two batches.
     """
     source = iter(sentences)
-    limits = SpeechLimits.of(config.language)
     if config.top_k == 1:
         config = config.model_copy(update={"tries": 1, "candidates": 1})
+    takes = _Takes(add, next_sound, config)
     works = deque[_Work]()
-    takes = dict[Generation, tuple[_Work, int, Sentence]]()
-
-    def start(work: _Work) -> None:
-        work.tries += 1
-        work.open = config.candidates
-        for number in range((work.tries - 1) * config.candidates, work.tries * config.candidates):
-            take = replace(work.sentence, seed=guards.next_seed(work.sentence.seed, number))
-            takes[add(take, work.tries)] = work, number, take
-
     while True:
         for sentence in islice(source, max(0, AHEAD * config.batch_size - len(works))):
             works.append(_Work(sentence))
-            start(works[-1])
+            takes.start(works[-1])
         if not works:
             return
         while works[0].open:
-            generation, samples = next_sound()
-            work, number, take = takes.pop(generation)
-            work.attempts.append(_judged(take, generation, samples, limits, -number, trim=config.trim))
-            work.open -= 1
-            if not work.open and work.best.utterance.flags:
-                work.attempts += _repaired(work.attempts, limits, trim=config.trim)
-                if work.best.utterance.flags and work.tries < config.tries:
-                    start(work)
+            takes.receive()
         work = works.popleft()
-        best = work.best.utterance
-        samples = stretch(best.samples, OUTPUT_RATE, config.speed)
+        samples = stretch(work.best.utterance.samples, OUTPUT_RATE, config.speed)
         samples = normalized(samples, OUTPUT_RATE, config.loudness)
-        yield replace(best, samples=samples, tries=work.tries)
+        yield replace(work.best.utterance, samples=samples, tries=work.tries)
+
+
+@dataclass(eq=False)
+class _Takes:
+    """The takes that are being generated, of all sentences."""
+
+    add: Add
+    next_sound: NextSound
+    config: SpeechConfig
+    open: dict[Generation, tuple[_Work, int, Sentence]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.limits = SpeechLimits.of(self.config.language)
+
+    def start(self, work: _Work) -> None:
+        """Begin the next try of a sentence."""
+        first = work.tries * self.config.candidates
+        work.tries += 1
+        work.open = self.config.candidates
+        for number in range(first, first + work.open):
+            take = replace(work.sentence, seed=guards.next_seed(work.sentence.seed, number))
+            self.open[self.add(take, work.tries)] = work, number, take
+
+    def receive(self) -> None:
+        """Judge the next take that is complete; after the last one of a try, repair the best, or try again."""
+        generation, samples = self.next_sound()
+        work, number, take = self.open.pop(generation)
+        work.attempts.append(_judged(take, generation, samples, self.limits, -number, trim=self.config.trim))
+        work.open -= 1
+        if not work.open and work.best.utterance.flags:
+            work.attempts += _repaired(work.attempts, self.limits, trim=self.config.trim)
+            if work.best.utterance.flags and work.tries < self.config.tries:
+                self.start(work)
 
 
 def _judged(
