@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
@@ -26,6 +27,8 @@ WINDOW = 20  # updates whose clips are sorted by length together; more means les
 FILL = 0.93  # share of a token budget for clips; the rest is padding, so that no extra batch is needed
 CODE_FRAMES = CODE_SAMPLES // FRAME_SAMPLES
 GRID, GRID_STEP = 6, 8  # fixed lengths for torch.compile, and what they are multiples of
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -171,30 +174,33 @@ class UpdatePlan:
             **vars(group.select(np.argsort(group.positions, kind="stable"))), text_count=text, audio_count=audio
         )
 
+    # Long because random numbers are drawn here one after the other: their order is what makes a run repeatable.
     def _plan(self, epoch: int) -> _Epoch:
-        """Plan an epoch. Random numbers are drawn in the same order on every machine."""
+        """Plan an epoch, the same on every machine."""
         random = np.random.default_rng([self.seed, epoch])
         clips, bounds = self._ordered(self._mixed(random.permutation(self.own), epoch))
-        lengths = self.lengths.select(clips)
-        shortest = np.minimum.reduceat(lengths.frames, bounds[:-1]) // HALF_SECOND_FRAMES
+        shortest = np.minimum.reduceat(self.lengths.frames[clips], bounds[:-1]) // HALF_SECOND_FRAMES
         shortest_wanted = OTHER_REFERENCE if self.prefer_partners else REFERENCE[0]
         wanted = random.integers(shortest_wanted, REFERENCE[1], len(self), endpoint=True)
         frames = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
-        of_clip = np.repeat(frames, np.diff(bounds))
         shares = random.random(clips.size)
-        starts = (shares * (lengths.frames - of_clip + 1)).astype(np.int64)
-        masked = masked_codes(starts, of_clip, lengths.codes) * int(self.mask_reference)
         references = clips
+        starts, masked = self._places(clips, references, bounds, frames, shares)
         if self.partners is not None:
-            drawn = self.partners.draw(self.seed, epoch)[clips]
             is_protected = (np.diff(masked)[:, 0] > 0) & (not self.prefer_partners)
-            references = np.where(is_protected, clips, drawn)
+            references = np.where(is_protected, clips, self.partners.draw(self.seed, epoch)[clips])
             frames = self._reference_frames(clips, references, bounds, frames, wanted)
-            of_clip = np.repeat(frames, np.diff(bounds))
-            starts = (shares * (self.lengths.frames[references] - of_clip + 1)).astype(np.int64)
-            masked = masked_codes(starts, of_clip, lengths.codes) * int(self.mask_reference)
-            masked *= (references == clips)[:, None]
+            starts, masked = self._places(clips, references, bounds, frames, shares)
         return _Epoch(clips, references, starts, masked, bounds, frames, random.permutation(len(self)))
+
+    def _places(
+        self, clips: Integers, references: Integers, bounds: Integers, frames: Integers, shares: Floats
+    ) -> tuple[Integers, Integers]:
+        """Return the first frame of each reference, and the codes of its own clip that it covers."""
+        of_clip = np.repeat(frames, np.diff(bounds))
+        starts = (shares * (self.lengths.frames[references] - of_clip + 1)).astype(np.int64)
+        masked = masked_codes(starts, of_clip, self.lengths.codes[clips]) * int(self.mask_reference)
+        return starts, masked * (references == clips)[:, None]
 
     def _reference_frames(
         self, clips: Integers, references: Integers, bounds: Integers, frames: Integers, wanted: Integers

@@ -127,18 +127,21 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     weights = _bytes([*model.parameters(), *model.buffers()])
     state = _bytes(_state(optimizer))
-    activations = live.peak - weights - state - live.gradients_at_peak
-    if config.optimizer == "adamw_8bit":  # bitsandbytes keeps the moments of embeddings in fp32
-        tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
-        state = round(sum(weight.numel() * (8 if id(weight) in tables else BYTES_8BIT) for weight in trained))
-    ema_here = config.enable_ema and not (on_gpu and config.ema_device == "cpu")
+    moments = _moments_8bit(trained, model) if config.optimizer == "adamw_8bit" else state
+    has_ema = config.enable_ema and not (on_gpu and config.ema_device == "cpu")
     return {
         "weights": weights,
         "gradients": live.gradients_at_peak,
-        "optimizer": 0 if on_gpu and config.offload_optimizer else state,
-        "ema": _bytes(trained) if ema_here else 0,
-        "activations": activations,
+        "optimizer": 0 if on_gpu and config.offload_optimizer else moments,
+        "ema": _bytes(trained) if has_ema else 0,
+        "activations": live.peak - weights - state - live.gradients_at_peak,
     }
+
+
+def _moments_8bit(trained: Iterable[Tensor], model: nn.Module) -> int:
+    """Return the bytes of what bitsandbytes stores, which keeps the moments of embeddings in fp32."""
+    tables = {id(part.weight) for part in model.modules() if isinstance(part, nn.Embedding)}
+    return round(sum(weight.numel() * (8 if id(weight) in tables else BYTES_8BIT) for weight in trained))
 
 
 def _traceable(config: TrainConfig, *, on_gpu: bool) -> dict[str, object]:

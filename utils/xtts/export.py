@@ -106,12 +106,8 @@ def write_ready(
     match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
     if not match.complete:
         raise ModelFileError(folder, "mismatch", str(match))
-    stored = read_state_dict(base / MODEL_FILE)
-    others = deepcopy({name: stored[name] for name in stored if not name.startswith(GPT_PREFIX)})  # unmaps the file
-    del stored
-    weights = {GPT_PREFIX + name: _compact(weight, half=half) for name, weight in gpt.items()} | others
+    weights = {GPT_PREFIX + name: _compact(weight, half=half) for name, weight in gpt.items()} | _other_weights(base)
     shared = [base / name for name in SHARED if (base / name).is_file()]
-    voice = reference or base / REFERENCE_FILE
     origin = {
         "base": str(read_about(base).get("base") or base.name),
         "base_fingerprint": fingerprint(base),
@@ -127,12 +123,24 @@ def write_ready(
             (new / name).write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
         for path in shared:
             _copy_shared(path, new / path.name)
-        if voice.suffix.lower() == ".wav" and voice.is_file():
-            (new / REFERENCE_FILE).write_bytes(voice.read_bytes())
-        elif voice.is_file():
-            audio.save(new / REFERENCE_FILE, audio.load(voice, RATE), RATE)
+        _copy_voice(reference or base / REFERENCE_FILE, new / REFERENCE_FILE)
         seal(new, DIGESTS_FILE, {})
     return folder
+
+
+def _other_weights(base: Path) -> dict[str, Tensor]:
+    """Return the weights of a base that are not of its GPT, as a copy that does not keep the file open."""
+    stored = read_state_dict(base / MODEL_FILE)
+    return deepcopy({name: weight for name, weight in stored.items() if not name.startswith(GPT_PREFIX)})
+
+
+def _copy_voice(source: Path, target: Path) -> None:
+    if not source.is_file():
+        return
+    if source.suffix.lower() == ".wav":
+        target.write_bytes(source.read_bytes())
+    else:
+        audio.save(target, audio.load(source, RATE), RATE)
 
 
 def _copy_shared(source: Path, target: Path) -> None:
