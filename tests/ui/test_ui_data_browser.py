@@ -253,7 +253,7 @@ def test_examples_of_a_list_to_repair_are_heard_beside_the_clips(seen: Seen, ser
     page.locator("#data-review-button").click()
     example = page.locator("#clips tr:not(:has([data-clip])) .play")
     example.click()
-    expect(example).to_have_text("■")
+    expect(example).to_have_attribute("data-playing", "")
     clips.first.click()
     expect(page.locator("#clip-editor h3")).to_have_text(clips.first.inner_text())
     page.keyboard.press("ArrowDown")

@@ -103,15 +103,14 @@ document.addEventListener("click", (event) => {
   setTimeout(() => button.removeAttribute("aria-busy"), PRESSED_MS);
 }, true);
 
-// One player for short sounds, such as the reference of a voice, a sample or a new version of a sentence.
+// One player for short sounds, such as a clip, the reference of a voice, a sample or a new version of a sentence.
 const hearing = new Audio();
-for (const change of ["play", "pause", "ended"]) {
-  hearing.addEventListener(change, () => {
-    for (const button of document.querySelectorAll("[data-hear]")) {
-      button.toggleAttribute("data-playing", !hearing.paused && hearing.src.endsWith(button.dataset.hear));
-    }
-  });
-}
+const markHeard = () => {
+  for (const button of document.querySelectorAll("[data-hear]")) {
+    button.toggleAttribute("data-playing", !hearing.paused && hearing.src.endsWith(button.dataset.hear));
+  }
+};
+for (const change of ["play", "pause", "ended"]) hearing.addEventListener(change, markHeard);
 hearing.addEventListener("error", () => hearing.pause());
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-hear]");
@@ -209,6 +208,7 @@ window.panel = (element, trigger, watch, props) => {
     for (const button of element.querySelectorAll("[aria-busy]")) button.removeAttribute("aria-busy");
     for (const id of opened) element.querySelector(`#${id}`)?.setAttribute("open", "");
     markInvalid();
+    markHeard();
     element.refreshed?.();
   };
   update();

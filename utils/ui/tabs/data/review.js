@@ -1,25 +1,13 @@
-// The list: one player for all clips, and boxes that are ticked until their clip is out of sight.
-const player = new Audio();
-let playing = null;
-const quiet = () => { if (playing) { playing.textContent = '▶'; playing = null; } };
-player.addEventListener('ended', quiet);
+// The list: boxes that are ticked until their clip is out of sight; a clip that is played is opened, too.
 const ticked = new Set();
 element.panelData = () => ({ ticked: [...ticked] });
 const boxes = () => [...element.querySelectorAll('input[data-tick]')];
 let place = 0, placed = '';  // of the clip that was opened; kept when an edit moves it or takes it out of the list
 const rows = () => [...element.querySelectorAll('#clips tbody tr:has([data-clip])')];
 element.addEventListener('click', event => {
-  const play = event.target.closest('[data-play]');
   const row = event.target.closest('#clips tbody tr');
-  if (play) {
-    const same = play === playing;
-    player.pause(); quiet();
-    if (!same) {
-      player.src = play.dataset.play;
-      player.play().then(() => {}, quiet);
-      playing = play; play.textContent = '■';
-    }
-    row.querySelector('[data-clip]')?.click();  // an example of the list that can be repaired has none
+  if (event.target.closest('[data-hear]')) {
+    row?.querySelector('[data-clip]')?.click();  // an example of the list that can be repaired has none
   } else if (event.target.closest('[data-clip]')) {
     placed = '';
     element.querySelector('tr.chosen')?.classList.remove('chosen');
