@@ -18,6 +18,8 @@ from utils.__main__ import main
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.paths import ROOT
 from utils.dataset.store import load_dataset
+from utils.recognition.spans import Cue
+from utils.speech.subtitles import srt
 from utils.studio import runs
 from utils.studio.paths import Project
 
@@ -33,17 +35,11 @@ def subtitled(folder: Path, count: int, *, seconds: float = 10, first: int = 0) 
     for number in range(first, first + count):
         talk = recording(seconds, seed=number, pauses=(0.7, 1.2), speech=generated())
         talk.save(folder / f"talk{number}.wav")
-        cues = []
-        for index, span in enumerate(talk.utterances):
-            text = " ".join(WORDS[word % len(WORDS)] for word in (index, number, index + number // 5))
-            cues.append(f"{index + 1}\n{stamp(span.start)} --> {stamp(span.end)}\n{text}\n")
-        (folder / f"talk{number}.am.srt").write_text("\n".join(cues), encoding="utf-8")
+        words = [(index, number, index + number // 5) for index in range(len(talk.utterances))]
+        texts = [" ".join(WORDS[word % len(WORDS)] for word in each) for each in words]
+        cues = list(map(Cue, talk.utterances, texts))
+        (folder / f"talk{number}.am.srt").write_text(srt(cues), encoding="utf-8")
     return folder
-
-
-def stamp(seconds: float) -> str:
-    whole, thousandth = divmod(round(seconds * 1000), 1000)
-    return f"00:{whole // 60:02d}:{whole % 60:02d},{thousandth:03d}"
 
 
 def prepare(output: Path, *words: object) -> int:

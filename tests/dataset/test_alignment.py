@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -19,10 +20,11 @@ from utils.dataset.transcript import words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, with_words
 from utils.media.audio import Samples
 from utils.recognition.aligner import Rows, SpokenWord, align
-from utils.recognition.spans import Span
+from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
 from utils.recognition.thresholds import WORDS, Limits, limit_between
 from utils.recognition.units import Units, units_of
+from utils.speech.subtitles import srt
 from utils.studio import sample_project
 from utils.studio.paths import Project
 from utils.xtts.language_packs import pack_for
@@ -244,19 +246,12 @@ def test_subtitles_without_pauses_between_them_give_whole_clips(tmp_path: Path) 
     ends = np.cumsum([sound.size / RATE for sound in sounds()])
     borders = [0.0, *(ends[:-1] + 0.3 * (-1) ** np.arange(len(ends) - 1)), ends[-1]]
     soundfile.write(tmp_path / "talk.wav", np.concatenate(sounds()), RATE)
-    lines = [
-        f"{number}\n{_stamp(borders[number])} --> {_stamp(borders[number + 1])}\n{text}\n"
-        for number, text in enumerate(TEXTS)
-    ]
-    (tmp_path / "talk.srt").write_text("\n".join(lines), encoding="utf-8")
+    cues = [Cue(Span(*ends), text) for ends, text in zip(pairwise(borders), TEXTS, strict=True)]
+    (tmp_path / "talk.srt").write_text(srt(cues), encoding="utf-8")
     report, _ = prepared(tmp_path)
     kept = sorted(report.contents.kept, key=lambda clip: clip.span.start)
     assert sum(clip.span.seconds for clip in kept) > 0.95 * ends[-1]
     assert " ".join(clip.text for clip in kept).split() == " ".join(TEXTS).split()
-
-
-def _stamp(seconds: float) -> str:
-    return f"00:{int(seconds // 60):02}:{seconds % 60:06.3f}".replace(".", ",")
 
 
 def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path) -> None:

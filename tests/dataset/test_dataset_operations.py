@@ -220,16 +220,6 @@ def test_a_cut_off_file_an_empty_list_and_what_a_vocabulary_cannot_hold_are_prob
     }
 
 
-def test_a_dataset_is_counted(folder: Path) -> None:
-    counts = statistics.count(Store(folder), "am")
-    assert counts.clips == {"train": 2, "eval": 2}
-    assert (counts.recordings, counts.speakers) == (2, {"speaker": 16.0})
-    assert counts.phonemes["ə"] >= 4
-    assert "pʼ" in counts.missing
-    text = statistics.report(counts)
-    assert all(part in text for part in ("clips in use         4", "missing", "--max-audio-length 4"))
-
-
 def span(start: float, end: float, reason: Reason | None = None) -> Clip:
     row = clip(0, id=f"{start}-{end}", span=Span(start, end))
     return row.excluded(reason) if reason else row

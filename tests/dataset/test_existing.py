@@ -110,14 +110,6 @@ def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> No
     assert [str(problem.reason) for problem in scan.problems] == ["line 3: a quotation mark is not closed."]
 
 
-def test_all_lists_of_a_folder_are_read_and_unlisted_audio_is_reported(folder: Path) -> None:
-    listed(folder, HEADER + "wavs/a.wav|ሰላም|አበበ\n", "metadata_train.csv")
-    listed(folder, HEADER + "wavs/b.wav|ደህና|አበበ\n", "metadata_eval.csv")
-    scan = read_dataset(folder)
-    assert {recording.path.name for recording in scan.recordings} == {"a.wav", "b.wav"}
-    assert [str(problem.reason) for problem in scan.problems] == ["1 audio file is not in the list: c.wav."]
-
-
 @pytest.mark.parametrize("kind", ["parquet", "stream.arrow", "file.arrow"])
 @pytest.mark.parametrize("inside", [True, False])
 def test_a_table_is_read_with_audio_inside_or_beside(folder: Path, tmp_path: Path, kind: str, inside: bool) -> None:
@@ -185,9 +177,3 @@ def test_of_several_lists_metadata_csv_is_used_and_the_others_are_named(folder: 
     assert rows(scan) == AB[:1]
     assert "metadata.csv is used instead" in str(scan.problems[0].reason)
     assert len(rows(read_dataset(folder / "metadata_old.csv"))) == 2
-
-
-def test_lists_of_rejected_clips_are_left_out(folder: Path) -> None:
-    for name, clip in (("train", "a"), ("dev", "b"), ("invalidated", "c"), ("other", "c")):
-        (folder / f"{name}.tsv").write_text(f"path\tsentence\n{clip}.wav\tሰላም\n", encoding="utf-8")
-    assert [name for name, _, _ in rows(read_dataset(folder))] == ["a.wav", "b.wav"]

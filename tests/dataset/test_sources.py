@@ -93,14 +93,6 @@ def test_a_named_file(tmp_path: Path, named: str, expected: dict[str, int]) -> N
     assert cues_by_file(scan, tmp_path) == expected
 
 
-def test_a_text_file_of_the_same_name_is_the_transcript(tmp_path: Path) -> None:
-    files = write_files(tmp_path, "a.wav a.txt b.wav b.lab c.wav c.txt c.srt")
-    recordings = find_recordings([files], language="am", speaker="አበበ").recordings
-    read = [(recording.text, len(recording.cues)) for recording in recordings]
-    assert read == [("ሰላም ነው", 0), ("ሰላም ነው", 0), ("", 1)]
-    assert {recording.speaker for recording in recordings} == {"አበበ"}
-
-
 def test_datasets_inside_a_folder_are_read_from_their_lists(tmp_path: Path) -> None:
     write_files(tmp_path, "talk.wav set/wavs/a.wav set/wavs/b.wav")
     (tmp_path / "set" / "metadata.csv").write_text("a|ሰላም\n", encoding="utf-8")

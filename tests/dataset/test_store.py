@@ -20,7 +20,6 @@ from utils.core.errors import DataError, StorageError
 from utils.core.facts import Unrecognised
 from utils.dataset import background_counts, editor, statistics
 from utils.dataset.clip import Clip, Source
-from utils.dataset.database import DATABASE
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import Bad, CueDiffers
 from utils.dataset.metadata import list_files, read_list, write_lists
@@ -258,17 +257,6 @@ def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: 
     assert order() == ["r0-0", "r0-1", "r0-2"]
     store.put([dataclasses.replace(clips[0], reason="approved")])
     assert order() == ["r0-1", "r0-2", "r0-0"]
-
-
-def test_a_database_without_the_newer_columns_gets_them(tmp_path: Path) -> None:
-    two_recordings(tmp_path)
-    with contextlib.closing(sqlite3.connect(tmp_path / DATABASE)) as db:
-        for name in ("text_match", "note", "words"):
-            db.execute(f"ALTER TABLE clips DROP COLUMN {name}")
-    assert load_dataset(tmp_path).clips["r0-0"] == clip(0)
-    changed = dataclasses.replace(clip(0), words="[]", note="a", scores=ClipScores(text_match=-1.0))
-    Store(tmp_path).put([changed])
-    assert load_dataset(tmp_path).clips["r0-0"] == changed
 
 
 def test_an_edit_does_not_wait_for_the_statistics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tests.dataset.recordings import babble
+from tests.speech.made_speech import reading
 from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
@@ -18,14 +19,6 @@ from utils.recognition.recognisers import Transcript
 from utils.speech.facts import Flag
 from utils.speech.guards import SpeechLimits, sounds
 from utils.speech.types import Sentence, Speech, Utterance
-from utils.xtts.language_packs import pack_for
-from utils.xtts.tokenizer import TokenizedText
-
-
-def tokenized(text: str, language: str = "am") -> TokenizedText:
-    pack = pack_for(language)
-    normalized = pack.normalize(text)
-    return TokenizedText(text, normalized, pack.phonemize(normalized), "", (), (), ())
 
 
 @dataclass
@@ -45,10 +38,10 @@ class FakeModel(EvaluatedModel):
         if len(self.spoken) >= self.stop_after:
             raise KeyboardInterrupt
         self.spoken.append(text)
-        reading = tokenized(text, config.language)
-        seconds = self.pace * sounds(reading) / SpeechLimits.of(config.language).usual
+        read = reading(text, config.language)
+        seconds = self.pace * sounds(read) / SpeechLimits.of(config.language).usual
         samples = resample(babble(seconds, seed=len(text)), 16_000, OUTPUT_RATE)
-        utterance = Utterance(Sentence(reading, config.seed), samples, np.arange(20), ended=True, flags=self.flags)
+        utterance = Utterance(Sentence(read, config.seed), samples, np.arange(20), ended=True, flags=self.flags)
         return Speech((utterance,), samples, "fake", config.seed, {"total": 0.5 * len(samples) / OUTPUT_RATE})
 
     def voice(self, reference: str) -> Vector:  # noqa: ARG002

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.waiting import wait_for
 from utils.core.facts import Fact
 from utils.core.paths import ROOT
 from utils.recognition.facts import RecognitionError
@@ -49,18 +49,11 @@ def fake(warnings: list[Fact]) -> Iterator[Fake]:
         yield isolate
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 15
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def run_when_created(path: Path, action: Callable[[], None]) -> None:
     """Call ``action`` in a thread as soon as the recogniser sleeps over a request."""
 
     def wait() -> None:
-        wait_for(path.exists)
+        wait_for(path.exists, 15)
         action()
 
     threading.Thread(target=wait).start()
@@ -169,7 +162,7 @@ def test_it_dies_with_its_parent(tmp_path: Path) -> None:
         parent.kill()
         parent.wait()
         try:
-            wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE)
+            wait_for(lambda: not child.is_running() or child.status() == psutil.STATUS_ZOMBIE, 15)
         finally:
             for process in others:
                 process.kill()

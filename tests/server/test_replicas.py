@@ -21,6 +21,7 @@ import pytest
 
 from benchmarks.serving import NEAR, difference
 from tests.server.fake_server import SPEECH, Served, served
+from tests.waiting import wait_for
 from utils.core.paths import ROOT
 
 RECIPES = ROOT / "docs" / "serving"
@@ -68,13 +69,6 @@ def ask_at_once(http: httpx.Client, answers: Sequence[Answer], meanwhile: Callab
         for answer in answers:
             callers.submit(ask, http, answer)
         meanwhile()
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def assert_equal_to_single_requests(http: httpx.Client, answers: Sequence[Answer]) -> None:
@@ -138,7 +132,8 @@ def test_a_replica_behind_nginx_is_killed_and_only_what_it_was_speaking_is_lost(
         def kill() -> None:
             own = (addresses[0],)
             wait_for(
-                lambda: victim.counts()["waiting"] and any(a.is_being_spoken and a.replicas == own for a in answers)
+                lambda: victim.counts()["waiting"] and any(a.is_being_spoken and a.replicas == own for a in answers),
+                PATIENCE,
             )
             victim.process.kill()
 
@@ -170,7 +165,7 @@ def ray_serve(folder: Path) -> Iterator[tuple[httpx.Client, psutil.Process]]:
         process = subprocess.Popen(command, env=os.environ | RAY, stdout=file, stderr=subprocess.STDOUT)
     parent = psutil.Process(process.pid)
     try:
-        wait_for(lambda: "served at" in output.read_text() or process.poll() is not None)
+        wait_for(lambda: "served at" in output.read_text() or process.poll() is not None, PATIENCE)
         assert process.poll() is None, output.read_text()
         with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=PATIENCE, trust_env=False) as http:
             yield http, parent
@@ -189,12 +184,14 @@ def test_a_replica_of_ray_serve_is_killed_and_only_what_it_was_speaking_is_lost(
         victim, _ = replica_processes(parent)
 
         def kill() -> None:
-            wait_for(lambda: sum(answer.is_being_spoken for answer in answers) > ACTIVE)  # so both are speaking
+            wait_for(
+                lambda: sum(answer.is_being_spoken for answer in answers) > ACTIVE, PATIENCE
+            )  # so both are speaking
             victim.kill()
 
         ask_at_once(http, answers, kill)
         complete, _ = divide(answers)
         assert_equal_to_single_requests(http, complete)
 
-        wait_for(lambda: len(replica_processes(parent)) == 2)  # Ray has started another one
+        wait_for(lambda: len(replica_processes(parent)) == 2, PATIENCE)  # Ray has started another one
         assert_complete(http)

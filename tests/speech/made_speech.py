@@ -7,6 +7,7 @@ import numpy as np
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.types import Sentence, Speech, Utterance, join, start_times
+from utils.xtts.language_packs import pack_for
 from utils.xtts.tokenizer import TokenizedText
 
 
@@ -23,6 +24,13 @@ def voiced(pitch: float, seconds: float, rate: int = OUTPUT_RATE) -> Samples:
     waves = (weight * np.cos(2 * np.pi * pitch * n * time + n * n) for n, weight in zip(numbers, strength, strict=True))
     sound: Samples = np.sum(list(waves), axis=0).astype(np.float32)
     return sound * np.float32(0.3 / np.abs(sound).max())
+
+
+def reading(text: str, language: str = "am") -> TokenizedText:
+    """Read a text as a model does, without its ids."""
+    pack = pack_for(language)
+    normalized = pack.normalize(text)
+    return TokenizedText(text, normalized, pack.phonemize(normalized), "", (), (), ())
 
 
 def utterance(text: str, seconds: float, *, pause: float = 0.0, chapter: str | None = None) -> Utterance:

@@ -12,14 +12,14 @@ import psutil
 import pytest
 import torch
 
-from tests.speech import amharic_model
 from tests.speech.small_decoder import SAMPLED, prompt, sentence, sentences, talking_gpt
+from tests.waiting import wait_for
 from utils.config import SpeechConfig
 from utils.speech import tasks
 from utils.speech.batching import MAX_ROWS, Batch
 from utils.speech.decoder import Decoder
 from utils.speech.session import Check, SpeechSession
-from utils.speech.synthesizer import Synthesizer, open_voice
+from utils.speech.synthesizer import Synthesizer
 from utils.speech.types import Generation, Utterance
 from utils.xtts.device import trim_memory
 
@@ -34,12 +34,6 @@ PLAIN = SpeechConfig(tries=1, trim=False, loudness=0, first_codes=4)
 @pytest.fixture
 def decoder() -> Decoder:
     return Decoder(talking_gpt(3, end=3.0))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    folder = tmp_path_factory.mktemp("amharic")
-    return open_voice(amharic_model.build(folder), "cpu", "fp32")
 
 
 @pytest.fixture
@@ -210,9 +204,7 @@ def test_a_storm_of_requests_and_cancels_loses_none_and_leaves_nothing(session: 
     for _ in range(3):  # a leak shows after each of them
         storm()
         growth.append(memory() - before)
-    deadline = time.monotonic() + 10
-    while session.counts() != {"speaking": 0, "waiting": 0}:
-        assert time.monotonic() < deadline
+    wait_for(lambda: session.counts() == {"speaking": 0, "waiting": 0}, 10)
     assert min(growth) < GROWTH
     assert threading.active_count() == threads
     assert session.loaded is not None

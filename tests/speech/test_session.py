@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.waiting import wait_for
 from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, RunError
@@ -47,13 +48,6 @@ def two_events(name: str, order: list[str]) -> Any:
     return task
 
 
-def wait_until(condition: Any) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-
-
 def test_requests_run_at_once_with_one_model_and_others_wait_in_order(session: SpeechSession) -> None:
     both, order = threading.Barrier(2), list[str]()
 
@@ -83,7 +77,7 @@ def test_a_caller_who_stops_listening_cancels(session: SpeechSession) -> None:
     events.close()
     assert session.users == 0
     assert closed.wait(2)
-    wait_until(lambda: session.counts() == {"speaking": 0, "waiting": 0})
+    wait_for(lambda: session.counts() == {"speaking": 0, "waiting": 0}, 10)
 
 
 def test_a_cancelled_waiting_request_leaves_the_queue_and_never_runs(session: SpeechSession) -> None:
@@ -97,7 +91,7 @@ def test_a_cancelled_waiting_request_leaves_the_queue_and_never_runs(session: Sp
     session.submit(endless, CONFIG).cancel()
     for request in running:
         request.cancel()
-    wait_until(lambda: session.counts()["speaking"] == 0)
+    wait_for(lambda: session.counts()["speaking"] == 0, 10)
     assert order == []
 
 
@@ -134,7 +128,7 @@ def test_a_model_in_use_is_neither_replaced_nor_unloaded(session: SpeechSession)
         finish.wait(10)
 
     using = session.submit(long, CONFIG)
-    wait_until(lambda: session.loaded)
+    wait_for(lambda: session.loaded, 10)
     with pytest.raises(RunBusyError):
         list(session.submit(two_events("x", []), SpeechConfig(model="b")).events())
     with pytest.raises(RunBusyError):
@@ -173,9 +167,9 @@ def test_what_fails_while_a_closed_session_stops_is_no_error_of_the_request(sess
 
     delivered: list[object] = []
     session.submit(task, CONFIG, deliver=delivered.append)
-    wait_until(lambda: delivered)
+    wait_for(lambda: delivered, 10)
     session.close()
-    wait_until(lambda: delivered[-1] is None)
+    wait_for(lambda: delivered[-1] is None, 10)
     assert [type(each) for each in delivered] == [str, SessionClosedError, type(None)]
 
 
@@ -209,7 +203,7 @@ def test_a_receiver_that_fails_silences_nobody_else(session: SpeechSession) -> N
 
     for _ in range(3):
         session.submit(two_events("x", []), CONFIG, deliver=fail)
-        wait_until(lambda: session.counts() == {"speaking": 0, "waiting": 0})
+        wait_for(lambda: session.counts() == {"speaking": 0, "waiting": 0}, 10)
     assert speaks(session)
 
 

@@ -10,22 +10,15 @@ import numpy.typing as npt
 import pytest
 
 from tests.dataset.recordings import babble, sentences
+from tests.speech.made_speech import reading
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.facts import Flag, FlagKind
 from utils.speech.guards import AudioAnalysis, Codes, SpeechLimits, judge, score, sounds, trim
 from utils.speech.types import silence
-from utils.xtts.language_packs import pack_for
-from utils.xtts.tokenizer import TokenizedText
 
 LIMITS = replace(SpeechLimits.of("am"), clear=None)  # babble is no speech of a text
 SENTENCE = "ሰላም፣ እንደምን አደራችሁ?"
-
-
-def reading(text: str = SENTENCE, language: str = "am") -> TokenizedText:
-    pack = pack_for(language)
-    normalized = pack.normalize(text)
-    return TokenizedText(text, normalized, pack.phonemize(normalized), "", (), (), ())
 
 
 def speech(seconds: float = 2.0, seed: int = 1) -> Samples:
@@ -133,7 +126,7 @@ def test_the_better_try_has_the_higher_score(
 ) -> None:
     audio = AudioAnalysis(speech())
     first, second = (
-        score(list(map(Flag, kinds)), reading(), audio, chance * audio.seconds / CODE_SECONDS, LIMITS)
+        score(list(map(Flag, kinds)), reading(SENTENCE), audio, chance * audio.seconds / CODE_SECONDS, LIMITS)
         for kinds, chance in (better, worse)
     )
     assert first > second

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from tests.speech import amharic_model
 from tools.random_model import synthetic_speech
 from utils.config import SpeechConfig
 from utils.core.errors import ConfigError
@@ -21,18 +20,12 @@ from utils.speech.attempts import best_takes
 from utils.speech.facts import SentenceSpoken
 from utils.speech.guards import SpeechLimits, next_seed
 from utils.speech.layers import KeyValueCache
-from utils.speech.synthesizer import Synthesizer, max_codes, open_voice, speak
+from utils.speech.synthesizer import Synthesizer, max_codes, speak
 from utils.speech.types import Generation, Sentence, Utterance
 from utils.xtts.tokenizer import TokenizedText
 
 PLAIN = SpeechConfig(tries=1, trim=False, loudness=0)  # what the model generates, and nothing done to it
 TEXT = "ሰላም ለዓለም። እንዴት ነህ?"
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Synthesizer:
-    folder = tmp_path_factory.mktemp("amharic")
-    return open_voice(amharic_model.build(folder), "cpu", "fp32")
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.dataset.recordings import sentences
-from tests.speech.test_speech_guards import reading
+from tests.speech.made_speech import reading
 from tools.planted_words import KINDS, Take, plant, read_take, repaired
 from utils.config import SpeechConfig
 from utils.media.audio import Samples

@@ -3,13 +3,14 @@
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from tests.run_kinds.count import CountConfig
+from tests.waiting import wait_for
 from utils.core.storage import read_object
 from utils.studio import runs
 from utils.studio.facts import Status
@@ -31,13 +32,6 @@ def project(tmp_path: Path) -> Iterator[Project]:
         runs.stop_now(run)
     for run in runs.list_runs(project):
         runs.stop_now(run, grace=0)
-
-
-def wait_for(condition: Callable[[], object], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def status(run: runs.Run) -> Status:
@@ -80,27 +74,27 @@ def test_memory_is_freed_only_for_a_run_that_starts_now(project: Project) -> Non
 def test_a_run_that_is_killed_is_followed_by_the_next(project: Project) -> None:
     first, second = two(project)
     os.kill(first.current_state().pid, signal.SIGKILL)  # as the system does for lack of memory
-    wait_for(lambda: status(second) == "running")
+    wait_for(lambda: status(second) == "running", 30)
 
 
 @pytest.mark.slow
 def test_a_queue_whose_owner_was_killed_goes_on_when_somebody_looks(project: Project) -> None:
     first, second = two(project)
-    wait_for(lambda: owner(project))
+    wait_for(lambda: owner(project), 30)
     psutil.Process(owner(project)).kill()
     os.kill(first.current_state().pid, signal.SIGKILL)
     while status(second) == "queued":
         runs.watch_queue(project)
         time.sleep(0.1)
-    wait_for(lambda: status(second) == "running")
+    wait_for(lambda: status(second) == "running", 30)
 
 
 @pytest.mark.slow
 def test_the_owner_of_the_queue_ends_with_it(project: Project) -> None:
     _, second = two(project)
-    wait_for(lambda: owner(project))
+    wait_for(lambda: owner(project), 30)
     runs.stop_now(second)
-    wait_for(lambda: not owner(project))
+    wait_for(lambda: not owner(project), 30)
 
 
 def test_a_run_that_leaves_the_queue_has_stopped(project: Project) -> None:

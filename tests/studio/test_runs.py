@@ -16,6 +16,7 @@ import pytest
 
 from tests.run_kinds.count import CountConfig
 from tests.soak.mounting import fill
+from tests.waiting import wait_for
 from utils.core.errors import RunBusyError, RunError, StorageError
 from utils.core.events import read_events
 from utils.core.facts import Stop
@@ -38,13 +39,6 @@ def project(tmp_path: Path) -> Iterator[Project]:
     for run in runs.list_runs(project):
         if run.current_state().status in runs.ACTIVE and run.current_state().pid not in {0, os.getpid()}:
             runs.stop_now(run, grace=0)
-
-
-def wait_for(condition: Callable[[], bool], seconds: float = 20) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 def ended(run: Run) -> Status:

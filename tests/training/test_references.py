@@ -12,7 +12,7 @@ from tests.training.made_clips import epoch_of, made_lengths
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
 from utils.recognition.spans import Span
-from utils.training.batches import BatchSpec, PlannedUpdate, UpdatePlan, split_batches
+from utils.training.batches import BatchSpec, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.data_loader import eval_groups
 from utils.training.references import Partners
@@ -33,14 +33,6 @@ CLIPS = clips_of(LENGTHS)
 def plan_of(reference: str, **values: object) -> UpdatePlan:
     config = TrainConfig.parse({"reference": reference, "batch_size": 8, "grad_acumm": 2, "seed": 5, **values})
     return UpdatePlan.from_config(config, LENGTHS, 1, CLIPS)
-
-
-def pairs(updates: list[PlannedUpdate]) -> dict[int, int]:
-    return {
-        clip: reference
-        for update in updates
-        for clip, reference in zip(update.clips.tolist(), update.references.tolist(), strict=True)
-    }
 
 
 @given(

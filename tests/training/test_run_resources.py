@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.running import events, figures, resume, same, trained, weights
+from tests.training.running import events, figures, resume, trained
 from utils import gpt_train
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
@@ -56,14 +56,6 @@ def test_the_batch_size_is_found_and_stays_when_the_run_is_resumed(
     assert (events(run, "batch_size")[0]["batch_size"], events(run, "batch_size")[0]["grad_acumm"]) == (1, 4)
     resume(run, config.model_copy(update={"max_steps": 3}))
     assert figures(run, "step") == [1, 2, 3]
-
-
-@pytest.mark.slow
-def test_workers_are_chosen_and_change_nothing(tmp_path: Path, dataset: Path) -> None:
-    automatic, two = (trained(tmp_path / str(count), dataset, max_steps=2, num_workers=count) for count in (-1, 2))
-    assert events(automatic, "loading")[0]["workers"] == 0  # on a CPU they would take its cores
-    assert events(two, "loading")[0]["workers"] == 2
-    assert same(weights(automatic), weights(two))
 
 
 @pytest.mark.parametrize("values", [{"num_processes": 2}, {"batch_tokens": 4000}])

@@ -10,7 +10,9 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import pytest
 from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
 from utils.core.paths import ROOT
@@ -116,6 +118,17 @@ def serving(output: Path, *words: str, kind: type[Served] = Served) -> Iterator[
     finally:
         page.kill()
         stop_runs(output)
+
+
+def one_tab(tab: str, port: str) -> Any:
+    """Return a fixture of the page with one tab, for a whole module: its start takes longer than most tests."""
+
+    @pytest.fixture(scope="module")
+    def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+        with serving(tmp_path_factory.mktemp("page") / "output", tab, port, kind=OneTab) as page:
+            yield page
+
+    return served
 
 
 def emptied(output: Path) -> None:

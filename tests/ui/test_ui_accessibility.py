@@ -121,18 +121,3 @@ def violations(page: Page, options: str = "") -> list[str]:
         if violation["impact"] in {"serious", "critical"}
         for node in violation["nodes"][:4]
     ]
-
-
-def test_all_tabs_are_reached_with_the_keyboard_alone(seen: Seen) -> None:
-    page, reached = seen.page, set[str]()
-    page.set_viewport_size({"width": 360, "height": WIDTHS[360]})
-    settle(page)
-    wanted = {"Data", "Fine-tuning", "Inference", "Manage projects", "Settings"}
-    for _ in range(60):
-        page.keyboard.press("Tab")
-        reached.add(
-            page.evaluate("(document.activeElement.querySelector('b') ?? document.activeElement).textContent.trim()")
-        )
-        if reached >= wanted:
-            break
-    assert reached >= wanted

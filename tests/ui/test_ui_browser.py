@@ -3,7 +3,6 @@
 import os
 import re
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.run_kinds.count import CountConfig
-from tests.ui.serving import OneTab, Seen, Served, choose_language, late_answers, serving, settle
+from tests.ui.serving import Seen, Served, choose_language, late_answers, one_tab, serving, settle
 from utils.core.processes import identity, machine
 from utils.core.wording import text
 from utils.studio import projects, runs
@@ -27,11 +26,7 @@ NOTE_NOTIFICATIONS = """() => { window.notified = []; window.Notification = clas
   constructor(title, options) { super(title, options); window.notified.push(options.body); } }; }"""
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One page for all tests here, because its start takes longer than most of them."""
-    with serving(tmp_path_factory.mktemp("page") / "output", "data", "7900", kind=OneTab) as page:
-        yield page
+served = one_tab("data", "7900")
 
 
 @pytest.mark.alone
@@ -99,15 +94,6 @@ def test_the_bar_is_at_most_56_pixels_high_without_a_scrollbar(seen: Seen, width
     assert bar is not None
     assert bar["height"] <= 56
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_the_steps_are_a_bar_at_the_bottom_of_a_phone(seen: Seen) -> None:
-    page = seen.page
-    page.set_viewport_size({"width": 390, "height": 844})
-    settle(page)
-    steps = page.locator("#steps").bounding_box()
-    assert steps is not None
-    assert steps["y"] + steps["height"] == pytest.approx(844, abs=1)
 
 
 def test_the_open_project_is_open_again_after_a_restart(seen: Seen, served: Served) -> None:

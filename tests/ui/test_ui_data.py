@@ -160,20 +160,6 @@ def test_simultaneous_changes_of_the_inputs_are_all_stored(tmp_path: Path) -> No
     assert sorted(uploads.read_inputs(project)) == sorted(f"/new/{number}" for number in range(20))
 
 
-def test_a_preview_pairs_subtitles(tmp_path: Path) -> None:
-    talks(tmp_path, 2)
-    (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
-    (tmp_path / "read.wav").write_bytes(b"x")
-    (tmp_path / "read.txt").write_text("ሰላም", encoding="utf-8")
-    preview = uploads.preview(str(tmp_path))
-    assert {pair.media.name for pair in preview.pairs} == {"talk0.wav", "talk1.wav", "read.wav"}
-    assert [path.name for path in preview.unmatched] == ["lonely.srt"]
-    shown = render.preview(preview)
-    assert "12 s · 2 subtitle lines from talk1.am.srt" in shown
-    assert "0 s · text file" in shown
-    assert "No recording has this name" in shown
-
-
 @pytest.mark.parametrize(
     ("entered", "reason"), [("/no/such/place", "does not exist"), ("a|b", r"has a \|"), (".", "no audio or video")]
 )

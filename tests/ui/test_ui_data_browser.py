@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from tests.dataset.building import built, recordings
 from tests.dataset.layouts import BY_NAME, TEXTS, write
 from tests.ui.data_folders import many_clips, talks
-from tests.ui.serving import CHROMIUM, FLAGS, OneTab, Seen, Served, emptied, late_answers, opened, serving, settle
+from tests.ui.serving import CHROMIUM, FLAGS, Seen, Served, emptied, late_answers, one_tab, opened, settle
 from utils.core.facts import to_json
 from utils.dataset import voice_recordings
 from utils.dataset.facts import TextsFitOtherClips
@@ -42,11 +42,7 @@ def patience() -> None:
     expect.set_options(timeout=30_000)  # milliseconds; other programs share the machine
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """One page for all tests here, because its start takes longer than most of them."""
-    with serving(tmp_path_factory.mktemp("data") / "output", "data", "7950", kind=OneTab) as page:
-        yield page
+served = one_tab("data", "7950")
 
 
 def test_files_are_uploaded_understood_and_removed(seen: Seen, tmp_path: Path) -> None:

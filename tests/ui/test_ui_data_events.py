@@ -191,15 +191,6 @@ def test_a_reason_shows_its_clips_whatever_list_was_open(blocks: gr.Blocks, stat
     assert t("data.page_of", number=1, pages=1, count=2) in str(shown)
 
 
-def test_a_decision_opens_the_next_clip_of_the_list(blocks: gr.Blocks, output: Path) -> None:
-    store = Store(output / "voice" / "dataset")
-    second, third = (clip.id for clip in store.page(View("unchecked"), 1).clips[1:3])
-    shown = auditing.act(blocks, "review", "exclude", "voice", of=second, clip=second, why="noise")
-    assert f'name="of" value="{third}"' in str(shown)
-    shown = auditing.act(blocks, "review", "undo", "voice", of=third, clip=third)
-    assert f'name="of" value="{second}"' in str(shown)
-
-
 def test_a_corrected_word_is_shown_at_once_where_its_clip_is_open(
     blocks: gr.Blocks, project: Project, clip: Clip
 ) -> None:

@@ -2,9 +2,8 @@
 
 import re
 import shutil
-import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import soundfile
 from gradio_client import Client, handle_file  # type: ignore[import-untyped]
 
 from tests.ui import auditing, inside
+from tests.waiting import wait_for
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.studio import batch_speech, comparisons, takes
@@ -59,14 +59,6 @@ def inputs(project: Project) -> Values:
     return {"project": "default", "language": "en", "model": str(project.ready), "reference": "", "settings": settings}
 
 
-def wait_for(find: Callable[[], Any]) -> Any:
-    deadline = time.monotonic() + 240
-    while not (result := find()):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    return result
-
-
 def test_a_program_speaks(client: Client, project: Project, inputs: Values) -> None:
     endpoints = client.view_api(print_info=False, return_format="dict")["named_endpoints"]
     parameters = {parameter["parameter_name"] for parameter in endpoints["/speak"]["parameters"]}
@@ -103,7 +95,7 @@ def uploaded(output: Path, name: str, text: str) -> dict[str, object]:
 def test_subtitles_are_spoken_in_their_time(blocks: gr.Blocks, output: Path, project: Project, inputs: Values) -> None:
     shown = act(blocks, "file-panel", "speak", inputs, uploaded(output, "film.srt", SRT), format=".wav")
     assert re.search(r'data-act="speak".*Working….*data-act="stop"', shown)  # the progress is below the button
-    take = wait_for(lambda: next((take for take in takes.newest(project) if take.kind == "subtitles"), None))
+    take = wait_for(lambda: next((take for take in takes.newest(project) if take.kind == "subtitles"), None), 240)
     assert take.pieces[0].start == pytest.approx(1.0)
     assert [number for number, _ in take.flags] == [2]
 
@@ -114,8 +106,8 @@ def test_many_lines_become_numbered_files_with_a_list(
     file = uploaded(output, "lines.txt", "ሰላም።\nΩΩ\nዛሬ ሰኞ ነው።\n")
     act(blocks, "file-panel", "speak", inputs, file, format=".ogg")
     folder = project.root / batch_speech.FOLDER
-    archive = wait_for(lambda: next(iter(folder.glob("*.zip")), None))
-    wait_for(lambda: not [path for path in folder.iterdir() if path.is_dir()])
+    archive = wait_for(lambda: next(iter(folder.glob("*.zip")), None), 240)
+    wait_for(lambda: not [path for path in folder.iterdir() if path.is_dir()], 240)
     with zipfile.ZipFile(archive) as packed:
         assert {"00001.ogg", "00003.ogg", "list.csv"} <= set(packed.namelist())
         assert "ΩΩ" in packed.read("list.csv").decode("utf-8-sig").splitlines()[2]
@@ -124,7 +116,7 @@ def test_many_lines_become_numbered_files_with_a_list(
 def test_two_models_are_compared(blocks: gr.Blocks, project: Project, inputs: Values) -> None:
     models = {f"model-{project.root.parent / name / 'ready'}": True for name in ("default", "second")}
     act(blocks, "compare-panel", "compare", inputs, sentences="ሰላም ለዓለም።", **models)
-    wait_for(lambda: next(iter(comparisons.names(project)), None))
+    wait_for(lambda: next(iter(comparisons.names(project)), None), 240)
     given = [inputs["model"], "", inputs["settings"]]
     assert auditing.shown(blocks, "compare-panel", "show", "default", given).count("data-hear") == 2
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.ui.data_folders import add_run
+from tests.waiting import wait_for
 from tests.xtts.hub_server import Hub, serving
 from utils.core.errors import ConfigError, RunBusyError
 from utils.core.events import EventLog
@@ -131,10 +132,10 @@ def test_a_download_is_paused_continued_and_cancelled(tmp_path: Path, monkeypatc
             downloads.start("v2.0.3", tmp_path)
         downloads.pause(tmp_path)
         files.released.set()
-        wait_until_over(run)
+        wait_for(lambda: run.current_state().status not in runs.ACTIVE, 60)
         again = downloads.start("v2.0.2", tmp_path)
         assert [run.name for run in runs.list_runs(projects.downloads_project(tmp_path))] == [again.name]
-        wait_until_over(again)
+        wait_for(lambda: again.current_state().status not in runs.ACTIVE, 60)
     assert (again.current_state().status, again.current_state().message) == ("finished", "")
     assert downloads.base_model("v2.0.2").is_whole
     assert downloads.delete("v2.0.2", tmp_path) > 1 << 20
@@ -146,13 +147,6 @@ def test_a_download_is_paused_continued_and_cancelled(tmp_path: Path, monkeypatc
     downloads.cancel(tmp_path)
     assert not downloads.base_model("v2.0.2").is_begun
     assert downloads.current(tmp_path) is None
-
-
-def wait_until_over(run: runs.Run) -> None:
-    deadline = time.monotonic() + 60
-    while run.current_state().status in runs.ACTIVE:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_only_what_can_be_made_again_is_deleted_and_nothing_during_a_run(tmp_path: Path) -> None:

@@ -1,13 +1,12 @@
 """A spoken text in a real browser: its sentences as rows, and its files in one menu. No model is needed for that."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.serving import OneTab, Seen, Served, expect_sound, listen, serving
+from tests.ui.serving import Seen, Served, expect_sound, listen, one_tab
 from utils.media import audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag
@@ -20,10 +19,7 @@ pytestmark = pytest.mark.browser
 TEXTS = ("ሰላም ለዓለም።", "ዛሬ ሰኞ ነው።")
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("takes") / "output", "inference", "7970", kind=OneTab) as page:
-        yield page
+served = one_tab("inference", "7970")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.ui.data_folders import add_run
-from tests.ui.serving import OneTab, Seen, Served, late_answers, serving, settle
+from tests.ui.serving import Seen, Served, late_answers, one_tab, settle
 from tests.ui.test_ui_training import make_run
 from utils.studio import projects
 from utils.studio.runs import Run
@@ -25,18 +25,8 @@ COVERED = """id => {
     return label.closest(".sheet") === sheet && !isBeside && one.top < box.bottom && box.top < one.bottom;
   }).map(label => label.id);
 }"""
-ACKNOWLEDGED = """selector => new Promise(done => {
-  const button = document.querySelector(selector), began = performance.now();
-  const seen = () => button.hasAttribute("aria-busy") ? done(performance.now() - began) : requestAnimationFrame(seen);
-  button.click();
-  seen();
-})"""
 
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    with serving(tmp_path_factory.mktemp("page") / "output", "training", "7930", kind=OneTab) as page:
-        yield page
+served = one_tab("training", "7930")
 
 
 @pytest.fixture
@@ -52,34 +42,6 @@ def report(run: Run, *events: dict[str, object]) -> None:
 
 def step(number: int, loss: float) -> dict[str, object]:
     return {"kind": "train", "step": number, "loss_audio": loss, "loss_text": 1.0, "learning_rate": 1e-5}
-
-
-def colours(page: Page) -> list[str]:
-    return [
-        str(one)
-        for one in page.locator("#training-chart .curve").evaluate_all(
-            "all => all.map(one => one.getAttribute('stroke'))"
-        )
-    ]
-
-
-def test_the_training_curve_is_visible_when_the_page_was_open_before_the_first_step(seen: Seen, run: Run) -> None:
-    page = seen.page
-    report(run, {"kind": "evaluation", "step": 0, "loss": 3.0, "loss_audio": 3.0, "loss_text": 2.0})
-    dots = page.locator("#training-chart circle")
-    expect(dots).to_have_count(1)  # a single point is a dot
-    before = colours(page)
-    report(run, step(1, 2.9), step(2, 2.5))
-    expect(page.locator("#training-chart .curve")).to_have_count(2)
-    after = colours(page)
-    assert len(set(after)) == 2
-    assert before[0] in after
-    assert all(
-        box["height"] > 0
-        for box in page.locator("#training-chart circle").evaluate_all(
-            "all => all.map(one => ({height: one.getBoundingClientRect().height}))"
-        )
-    )
 
 
 def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -> None:
@@ -100,15 +62,6 @@ def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -
     svg.dblclick()
     expect(page.locator("#training-chart text").last).to_have_text(str(last))
     assert seen.complaints == []
-
-
-def test_advanced_ends_within_the_rail(seen: Seen) -> None:
-    seen.page.set_viewport_size({"width": 1440, "height": 900})
-    boxes = [seen.page.locator(place).bounding_box() for place in ("#training-rail", "#training-advanced label")]
-    rail, label = (box["x"] + box["width"] if box else 0.0 for box in boxes)
-    assert 0 < label <= rail
-    text = seen.page.locator("#training-advanced label")
-    assert text.evaluate("label => label.scrollWidth <= label.clientWidth")
 
 
 @pytest.mark.parametrize("width", [1440, 1024, 390])
@@ -133,21 +86,6 @@ def test_a_finished_run_fits_on_a_phone(seen: Seen, run: Run) -> None:
     box = page.locator("#training-chart").bounding_box()
     assert box is not None
     assert box["x"] + box["width"] <= 390
-
-
-def test_a_pressed_button_shows_it_within_a_tenth_of_a_second(seen: Seen, served: Served) -> None:
-    page = seen.page
-    page.evaluate("""() => {
-      const button = document.createElement("button");
-      Object.assign(button, {className: "act primary", textContent: "Go", id: "probe"});
-      window.presses = 0;
-      button.addEventListener("click", () => { window.presses += 1; });
-      document.querySelector("#tabs").append(button);
-    }""")
-    settle(page)
-    assert page.evaluate(ACKNOWLEDGED, "#probe") <= 100
-    page.locator("#probe").dispatch_event("click")
-    assert page.evaluate("window.presses") == 1  # it cannot be pressed twice
 
 
 @pytest.fixture

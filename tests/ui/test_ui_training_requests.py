@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tests.random_base import random_base
 from tests.training.running import same, weights
 from tests.training.trainable import write_dataset
 from tests.ui import auditing, inside
+from tests.waiting import wait_for
 from utils.config.flags import flag
 from utils.core.paths import ROOT
 from utils.core.wording import text
@@ -94,8 +94,6 @@ def test_page_command_and_python_give_the_same_weights(client: Client, output: P
     for arguments in (words, ["-c", f"from utils.gpt_train import train_gpt; {call}"]):
         subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True, timeout=400)
     found = {name: runs.list_runs(opened)[0] for name, opened in projects.items()}
-    deadline = time.monotonic() + 400
-    while found["page"].current_state().status != "finished" and time.monotonic() < deadline:
-        time.sleep(0.5)
+    wait_for(lambda: found["page"].current_state().status == "finished", 400)
     assert same(weights(found["page"]), weights(found["command"]))
     assert same(weights(found["page"]), weights(found["python"]))

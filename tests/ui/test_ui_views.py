@@ -16,7 +16,7 @@ from utils.core.errors import AmharicTtsError, RunError
 from utils.studio import runs
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import Run, Status
+from utils.studio.runs import Run
 from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
 from utils.ui import steps, views
@@ -44,18 +44,6 @@ def test_a_run_is_called_by_its_day_and_time_unless_a_person_named_it(tmp_path: 
 def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
     add_run(Project(tmp_path), "20261128-142000-prepare", "failed")
     assert 'class="failed" data-open="data-tab"' in steps.render(Project(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("status", "actions"),
-    [
-        ("running", ["stop_and_save", "stop_now"]),
-        *[(status, ["resume", "delete"]) for status in ("stopped", "lost")],
-        *[(status, ["delete"]) for status in ("queued", "finished", "unreadable")],
-    ],
-)
-def test_each_status_has_its_actions(status: Status, actions: list[str]) -> None:
-    assert views.run_actions(status) == actions
 
 
 def test_no_text_becomes_html(run: Run) -> None:

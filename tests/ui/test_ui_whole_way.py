@@ -7,7 +7,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Locator, Page, expect
 
-from tests.ui.serving import Seen, Served, expect_sound, late_answers, listen, settle
+from tests.ui.serving import Seen, Served, expect_sound, listen, settle
 from utils.config import TrainConfig
 from utils.core.events import read_events
 from utils.media.rates import OUTPUT_RATE
@@ -71,27 +71,6 @@ def test_an_empty_project_fits_on_the_screen_and_advanced_is_remembered(seen: Se
     expect(field).to_be_visible()
     page.locator("#training-tab .sheet [data-close]").click()
     settle(page)
-
-
-def test_settings_that_are_edited_stay_when_the_page_is_answered_late(seen: Seen) -> None:
-    page = seen.page
-    epochs, attention = (page.locator(f"#training-{name}-input") for name in ("num_epochs", "enable_sdpa"))
-    with late_answers(page, '"learning_rate"') as held:
-        page.reload()
-        open_tab(page, "training")
-        while not held:
-            page.wait_for_timeout(100)
-        epochs.fill("77")
-        attention.click()
-        was_ticked = attention.is_checked()
-    expect(page.locator("#preset-about")).to_contain_text("Recommended")
-    settle(page)
-    expect(epochs).to_have_value("77")
-    assert attention.is_checked() == was_ticked
-    page.locator("#training-advanced input").check()
-    page.locator("#preset input").click()  # one that is chosen afterwards replaces them
-    page.get_by_role("option").nth(1).click()
-    expect(epochs).not_to_have_value("77")
 
 
 @pytest.mark.long

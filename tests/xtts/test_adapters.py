@@ -14,7 +14,6 @@ from utils.xtts.adapters import adapter_settings, adapter_state, add_lora, load_
 pytestmark = pytest.mark.slow
 
 LAYERS, DIM, RANK = 2, 64, 4
-SIZES = {"c_attn": (DIM, 3 * DIM), "attn.c_proj": (DIM, DIM), "c_fc": (DIM, 4 * DIM), "mlp.c_proj": (4 * DIM, DIM)}
 
 
 def adapted(*, seed: int = 0, targets: Any = "all", dora: bool = False, alpha: float = 8.0) -> Any:
