@@ -98,9 +98,10 @@ def _money(match: Match) -> str:
         return f"{_from(match)}{number(amount)} እስከ {number(match['most'])} {scale} {name} "
     if scale or len(cents) not in {0, 2}:
         return f"{number(amount)} {scale} {name}{ending} "
-    if cents.strip("0") and whole != "0":
-        return f"{say(whole)} {name} ከ{say(cents.lstrip('0'))} {hundredth} "
-    return f"{say(cents.lstrip('0'))} {hundredth} " if cents.strip("0") else f"{say(whole)} {name}{ending} "
+    if not cents.strip("0"):
+        return f"{say(whole)} {name}{ending} "
+    small = f"{say(cents.lstrip('0'))} {hundredth} "
+    return small if whole == "0" else f"{say(whole)} {name} ከ{small}"
 
 
 def _mixed(match: Match) -> str:
@@ -214,6 +215,7 @@ READERS: Mapping[str, Callable[[Match], str]] = {
 }
 
 
+# Long because it is a table: the shape of each quantity, in the order in which they are tried.
 @cache
 def _pattern() -> re.Pattern[str]:
     """Join all shapes into one expression, read once from left to right; the first shape that fits wins."""

@@ -82,8 +82,13 @@ def run(arguments: argparse.Namespace) -> int:
     make_folder(folder)
     model = Path(arguments.model) if arguments.model else base_folder(TrainConfig().version, model_source())
     test = FieldTest(folder, model, arguments.project, arguments.updates)
-    steps = {"Weights": test.weights, "Speech": test.speech, "Training": test.training, "Export": test.export}
-    steps["Plain coqui-tts"] = test.plain
+    steps = {
+        "Weights": test.weights,
+        "Speech": test.speech,
+        "Training": test.training,
+        "Export": test.export,
+        "Plain coqui-tts": test.plain,
+    }
     lines = ["# Field test", "", *(f"- {each.name}: {each.detail}" for each in examine(arguments.output))]
     for title, step in list(steps.items())[: 1 if arguments.only_weights else None]:
         print(f"{title} …", flush=True)
@@ -147,9 +152,13 @@ class FieldTest:
         gib = monitor.read_once(self.folder).gpu_memory_total_gib
         data = training_data(opened.dataset, gib or None, TrainConfig().version)
         yield f"{data.clips} clips, {data.minutes:.1f} minutes"
-        changes: dict[str, object] = {"custom_model": str(self.model), "max_steps": self.updates, "num_epochs": 1000}
-        changes |= {"eval_step": self.updates, "save_step": self.updates, "score_sentences": 0}
-        changes |= {"output_path": str(opened.root.resolve())}
+        changes: dict[str, object] = {
+            "custom_model": str(self.model),
+            "output_path": str(opened.root.resolve()),
+            "score_sentences": 0,
+            "num_epochs": 1000,
+            **dict.fromkeys(("max_steps", "eval_step", "save_step"), self.updates),
+        }
         run = runs.start("train", advise(data).config.model_copy(update=changes), opened).run
         _finish(run)
         facts = [from_json(event) for event in iter_events(run.events)]

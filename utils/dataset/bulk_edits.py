@@ -70,9 +70,9 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
             )
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
     for name, clip in changed.items():
-        if clip.status == "kept" and clip.content in sounds:
-            changed[name] = clip.excluded("duplicate")  # as in a build
-        elif clip.status == "kept":
+        if clip.status == "kept":
+            if clip.content in sounds:
+                changed[name] = clip.excluded("duplicate")  # as in a build
             sounds.add(clip.content)
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
     lost = {clip.split for clip in contents.kept} - {clip.split for clip in kept} - {""}

@@ -31,6 +31,7 @@ MOSTLY = 0.8  # share of the clips that follow a pattern
 FEW, FOREIGN, LIKELIEST = 4, 0.5, 0.2
 
 Given = Sequence[tuple[Recording, str]]  # with content hashes
+Pairs = Mapping[int, int]  # from a clip to the text that fits it, by their numbers
 
 
 class Pairing(NamedTuple):
@@ -94,7 +95,7 @@ def _scorer(
 
 
 def _found(
-    recordings: Sequence[Recording], pairs: Mapping[int, int], moved: int, pattern: ListPattern, details: Path
+    recordings: Sequence[Recording], pairs: Pairs, moved: int, pattern: ListPattern, details: Path
 ) -> TextsFitOtherClips:
     written = {recording.text for recording in recordings}
     unused = written - {recordings[at].text for at in pairs.values()}
@@ -110,7 +111,7 @@ def _found(
     )
 
 
-def _is_foreign(scores: Mapping[int, Scores], pairs: Mapping[int, int]) -> bool:
+def _is_foreign(scores: Mapping[int, Scores], pairs: Pairs) -> bool:
     """Return whether most clips have no text in the list, although the recogniser hears them well."""
     heard = {clip: of_clip for clip, of_clip in scores.items() if of_clip}
     rest = [max(of_clip, key=lambda at: of_clip[at]) == clip for clip, of_clip in heard.items() if clip not in pairs]
@@ -123,7 +124,7 @@ def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
     return doubted, changed_fields(doubted, clip)[1]
 
 
-def _pattern(recordings: Sequence[Recording], moved: Mapping[int, int]) -> ListPattern:
+def _pattern(recordings: Sequence[Recording], moved: Pairs) -> ListPattern:
     steps = [at - clip for clip, at in moved.items()]
     if max(steps.count(1), steps.count(-1)) >= MOSTLY * len(steps):
         return "shifted"
@@ -132,7 +133,7 @@ def _pattern(recordings: Sequence[Recording], moved: Mapping[int, int]) -> ListP
     return "groups" if len(set(groups)) > 1 and within >= MOSTLY * len(moved) else "mixed"
 
 
-def _write(recordings: Sequence[Recording], pairs: Mapping[int, int], unused: Set[str], path: Path) -> None:
+def _write(recordings: Sequence[Recording], pairs: Pairs, unused: Set[str], path: Path) -> None:
     """List every clip with its text and the one that fits, then the texts that fit no clip."""
     rows = [
         (str(recording.path), recording.text, recordings[pairs[number]].text if number in pairs else "")

@@ -11,7 +11,7 @@ import logging
 import re
 import shutil
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -299,7 +299,7 @@ class _Preparation:
 
     def _learn(self, tasks: list[Task]) -> tuple[list[Task], "TextCheck | None"]:
         """Learn what right and wrong texts of the project look like; give recordings the texts that fit them."""
-        given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
+        given = _with_text(tasks)
         if not self.settings.check_texts or not given:
             return tasks, None
         from utils.dataset import list_check, text_check  # import torch
@@ -317,7 +317,7 @@ class _Preparation:
         ]
         if self.wrong:  # too few right texts are left to learn from
             return tasks, None
-        given = [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
+        given = _with_text(tasks)
         return tasks, text_check.learn(given, *known, pronunciations=self.pronunciations)
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
@@ -359,6 +359,10 @@ class _Preparation:
         if self.contents.files.get(source.path) != source:
             self.store.note(source)
             self.contents.files[source.path] = source
+
+
+def _with_text(tasks: Iterable[Task]) -> list[tuple[Recording, str]]:
+    return [(recording, source.recording) for recording, source in tasks if not needs_transcription(recording)]
 
 
 def _reason(error: BaseException) -> AmharicTtsError | str:

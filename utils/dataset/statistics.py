@@ -162,16 +162,19 @@ class DatasetLengths:
             names = ", ".join(f"{row.list.name}:{row.line}" for row in self.unreadable[:5])
             lines.append(f"unreadable           {len(self.unreadable)}: {names}{' …' * (len(self.unreadable) > 5)}")
         if self.seconds:
-            counts = np.bincount(np.asarray(self.seconds).astype(int)).tolist()
-            lines += [
-                f"{second:>7} s            {'█' * math.ceil(WIDTH * count / max(counts))} {count}"
-                for second, count in enumerate(counts)
-            ]
+            lines += self._histogram()
             lines.append(f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}")
             if over := sum(value > MAX_SECONDS for value in self.seconds):
                 lines.append(f"over {MAX_SECONDS} s         {over} clips, which XTTS cannot use")
             lines += [f"gap                  {wording.describe(gap)}" for gap in self.gaps()]
         return "\n".join(lines)
+
+    def _histogram(self) -> list[str]:
+        counts = np.bincount(np.asarray(self.seconds).astype(int)).tolist()
+        return [
+            f"{second:>7} s            {'█' * math.ceil(WIDTH * count / max(counts))} {count}"
+            for second, count in enumerate(counts)
+        ]
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Count the clips by their length in seconds, and by tokens if those are known."""

@@ -197,7 +197,7 @@ def parse_table(text: str, path: Path) -> Table:
     names = lines[0][1]
     is_named = find_columns(names) is not None
     width = len(names) if is_named else Counter(len(c) for _, c in lines if len(c) > 1).most_common(1)[0][0]
-    lines = lines[1:] if is_named else lines
+    lines = lines[is_named:]
     problems += [LineUnreadable(line, "cells", f"{len(cells)}/{width}") for line, cells in lines if len(cells) != width]
     return Table(names, [(line, cells) for line, cells in lines if len(cells) == width], problems, is_named)
 

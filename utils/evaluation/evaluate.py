@@ -259,14 +259,7 @@ def _transcribe(
 ) -> ReportNote | None:
     """Transcribe speech and recordings that have no transcript yet; return why some have none, if so."""
     name = recogniser.name
-    clips = {}
-    for task in tasks:
-        if (result := log.utterance(task.key)) is not None and result.wav:
-            clips[task.key] = log.folder / result.wav, result.language
-        if task.sentence.recording:
-            clips[_recording_key(task.sentence)] = Path(task.sentence.recording), task.sentence.language
-    missing = [(language, key, path) for key, (path, language) in clips.items() if log.transcript(key, name) is None]
-    missing.sort(key=lambda clip: clip[0])
+    missing = sorted(_unheard(log, tasks, name), key=lambda clip: clip[0])
     try:
         for language, group in groupby(missing, key=lambda clip: clip[0]):
             same = list(group)
@@ -282,25 +275,23 @@ def _transcribe(
     return None
 
 
+def _unheard(log: ResultsLog, tasks: Sequence[_Task], recogniser: str) -> Iterator[tuple[str, str, Path]]:
+    """Yield the language, the key and the path of each sound that has no transcript yet."""
+    clips = {}
+    for task in tasks:
+        if (result := log.utterance(task.key)) is not None and result.wav:
+            clips[task.key] = log.folder / result.wav, result.language
+        if task.sentence.recording:
+            clips[_recording_key(task.sentence)] = Path(task.sentence.recording), task.sentence.language
+    for key, (path, language) in clips.items():
+        if log.transcript(key, recogniser) is None:
+            yield language, key, path
+
+
 def _report(
     log: ResultsLog, tasks: Sequence[_Task], recogniser: str, settings: dict[str, Any], unheard: ReportNote | None
 ) -> EvaluationReport:
-    results = []
-    for task in tasks:
-        if (result := log.utterance(task.key)) is None:
-            continue
-        transcript = log.transcript(task.key, recogniser)
-        rates = None if transcript is None else error_rates(result.text, transcript, result.language)
-        result = replace(
-            result,
-            checkpoint=task.candidate.name,
-            recording=Path(result.recording).name,  # version 1.1 stored the whole path
-            transcript=transcript,
-            recogniser="" if transcript is None else recogniser,
-            cer=rates.cer if rates else None,
-            wer=rates.wer if rates else None,
-        )
-        results.append(result)
+    results = [result for task in tasks if (result := _measured(log, task, recogniser))]
     encoders = {log.encoders.get(task.candidate.fingerprint, "") for task in tasks} - {""}
     if len(encoders) > 1:
         results = [replace(result, similarity=None) for result in results]
@@ -314,6 +305,23 @@ def _report(
         recording_error_rates=_recording_error_rates(log, tasks, recogniser),
         settings=settings | {"recogniser": recogniser},
         missing=missing,
+    )
+
+
+def _measured(log: ResultsLog, task: _Task, recogniser: str) -> EvaluatedUtterance | None:
+    """Return what was measured of a sentence, with the errors of its transcript."""
+    if (result := log.utterance(task.key)) is None:
+        return None
+    transcript = log.transcript(task.key, recogniser)
+    rates = None if transcript is None else error_rates(result.text, transcript, result.language)
+    return replace(
+        result,
+        checkpoint=task.candidate.name,
+        recording=Path(result.recording).name,  # version 1.1 stored the whole path
+        transcript=transcript,
+        recogniser="" if transcript is None else recogniser,
+        cer=rates.cer if rates else None,
+        wer=rates.wer if rates else None,
     )
 
 

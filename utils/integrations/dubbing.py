@@ -59,7 +59,6 @@ def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: floa
 
     The cues are in order of time, without overlap, as ``read_cues`` returns them.
     """
-    total = max([seconds or 0.0, *(cue.span.end for cue in cues)])
     placed: list[tuple[int, Samples]] = []
     dubbed: list[DubbedCue] = []
     free = 0  # first sample at which the next cue may begin
@@ -69,15 +68,20 @@ def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: floa
         speed = _speed(sound.size, last - begin)
         fitted = stretch(sound, OUTPUT_RATE, speed)
         end = begin + fitted.size
-        start = begin / OUTPUT_RATE
-        stop = end / OUTPUT_RATE
-        dubbed.append(DubbedCue(start, stop, speed, _flag(cue, start, stop, speed)))
+        times = begin / OUTPUT_RATE, end / OUTPUT_RATE
+        dubbed.append(DubbedCue(*times, speed, _flag(cue, *times, speed)))
         placed.append((begin, faded(fitted, OUTPUT_RATE)))
         free = end + round(GAP * OUTPUT_RATE) if end > last else end
-    whole = np.zeros(max([round(total * OUTPUT_RATE), *(begin + sound.size for begin, sound in placed)]), np.float32)
-    for begin, sound in placed:  # they do not overlap
+    total = max([seconds or 0.0, *(cue.span.end for cue in cues)])
+    return Timeline(_joined(placed, round(total * OUTPUT_RATE)), tuple(dubbed))
+
+
+def _joined(placed: Sequence[tuple[int, Samples]], size: int) -> Samples:
+    """Return one sound of sounds that do not overlap, of at least this size."""
+    whole = np.zeros(max([size, *(begin + sound.size for begin, sound in placed)]), np.float32)
+    for begin, sound in placed:
         whole[begin : begin + sound.size] = sound
-    return Timeline(whole, tuple(dubbed))
+    return whole
 
 
 def _speed(size: int, available: int) -> float:

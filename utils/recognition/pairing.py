@@ -80,14 +80,13 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
     if not seconds:
         return np.inf
     limit = float(np.quantile(seconds, SURELY))
-    fitting = [value for value in firsts if value >= limit]
-    if fitting and np.median(fitting) >= limit + CLEARLY * np.std(seconds):
-        return limit
     # Where few texts fit, the best of several wrong ones are above that too, but not far above.
     spread = limit - float(np.median(seconds))
-    far = limit + FAR * spread
-    fitting = [value for value in firsts if value >= far]
-    return far if fitting and np.median(fitting) >= far + spread else np.inf
+    for least, gap in ((limit, CLEARLY * np.std(seconds)), (limit + FAR * spread, spread)):
+        fitting = [value for value in firsts if value >= least]
+        if fitting and np.median(fitting) >= least + gap:
+            return least
+    return np.inf
 
 
 def _runs(sequences: Sequence[Sequence[int] | npt.NDArray[np.int64]]) -> csr_array:

@@ -73,8 +73,7 @@ def dub(
         for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
     settings = config.model_dump(mode="json")
-    notes = tuple(warnings)
-    take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, notes)
+    take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, tuple(warnings))
     return takes.save(project, replace(take, took=time.monotonic() - began), timeline.samples)
 
 

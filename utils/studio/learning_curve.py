@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -107,7 +108,7 @@ def measure_curve(
         each = (seconds - (time.monotonic() - started)) / trainings - rest
         settings = _of_length(config, max(MIN_UPDATES, int(each / update)))
         points = []
-        for number, (share, seed) in enumerate((share, seed) for share in SHARES for seed in SEEDS):
+        for number, (share, seed) in enumerate(product(SHARES, SEEDS)):
             report(Progress(number, trainings, "curve"))
             chosen = settings.model_copy(update={"seed": seed})
             part = subset(clips, share, seed)
@@ -170,10 +171,11 @@ def plot(points: Sequence[CurvePoint]) -> "Figure":
 
     known = [name for name in MEASURES if any(getattr(point, name) is not None for point in points)]
     figure = Figure(figsize=(4 * len(known), 3), layout="constrained")
-    most = max(point.minutes for point in points)
+    minutes = [point.minutes for point in points]
+    most = max(minutes)
+    sizes = [min(minutes), most, 2 * most]
     for axes, name in zip(figure.subplots(1, len(known), squeeze=False)[0], known, strict=True):
-        axes.plot([point.minutes for point in points], [getattr(point, name) for point in points], "o")
-        sizes = [min(point.minutes for point in points), most, 2 * most]
+        axes.plot(minutes, [getattr(point, name) for point in points], "o")
         lines = [line for size in sizes if (line := trend(points, name, size))]
         if len(lines) == len(sizes):
             axes.plot(sizes, [line.predicted for line in lines], "--")

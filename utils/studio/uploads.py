@@ -7,7 +7,7 @@ are relative to it, so a copied project reads its own recordings.
 import importlib.util
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from utils.core.storage import (
 )
 from utils.core.wording import describe
 from utils.dataset import voice_recordings
+from utils.dataset.clip import ScanResult
 from utils.dataset.facts import Bad
 from utils.dataset.readers import subtitle_files, transcripts
 from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
@@ -255,13 +256,17 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
         if not content.pairs:
             raise InputError("no_media", name)
         return content
-    problems = [problem for problem in scan.problems if not isinstance(problem.reason, NotOnDisk)]
-    notes = [describe(note, language) for note in scan.notes if not isinstance(note, LayoutFound | AudioWithoutText)]
-    return InputPreview(
-        clips=sum(bool(recording.text or recording.cues) for recording in scan.recordings),
-        problems=(*notes, *(f"{problem.path.name}: {_said(problem.reason, language)}" for problem in problems)),
-        has_tables=has_packed(scan.problems),
-    )
+    clips = sum(bool(recording.text or recording.cues) for recording in scan.recordings)
+    return InputPreview(clips=clips, problems=tuple(_problems(scan, language)), has_tables=has_packed(scan.problems))
+
+
+def _problems(scan: ScanResult, language: str) -> Iterator[str]:
+    for note in scan.notes:
+        if not isinstance(note, LayoutFound | AudioWithoutText):
+            yield describe(note, language)
+    for problem in scan.problems:
+        if not isinstance(problem.reason, NotOnDisk):
+            yield f"{problem.path.name}: {_said(problem.reason, language)}"
 
 
 def _said(reason: object, language: str) -> str:

@@ -106,6 +106,7 @@ def _tiny(data: TrainingData) -> Iterator[Recommendation]:
     return (Recommendation(name, value, f"tiny.{name}") for name, value in values.items())
 
 
+# Long because it is a list: one rule for each setting.
 def _published(data: TrainingData) -> Iterator[Recommendation]:
     has_little = data.minutes < 120
     lora = has_little or (data.gpu_gib or 0) < FULL_GIB
@@ -127,9 +128,15 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
     yield Recommendation("num_epochs", epochs, "num_epochs", (updates * epochs,))
     longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(data.longest)))
     is_new = not languages.find(data.language).in_xtts
-    values: dict[str, object] = {"max_audio_length": longest, "reference": "auto"}
-    values |= {"embedding_warmup_steps": 500 if is_new else 0, "text_loss_weight": 0.01, "weight_decay": 1e-2}
-    values |= {"freeze_first_n_gpt_layers": 0, "enable_ema": updates * epochs > 2000}
+    values: dict[str, object] = {
+        "max_audio_length": longest,
+        "reference": "auto",
+        "embedding_warmup_steps": 500 if is_new else 0,
+        "text_loss_weight": 0.01,
+        "weight_decay": 1e-2,
+        "freeze_first_n_gpt_layers": 0,
+        "enable_ema": updates * epochs > 2000,
+    }
     yield from (Recommendation(name, value, name) for name, value in values.items())
 
 

@@ -215,13 +215,12 @@ class Evaluator:
         try:
             with torch.no_grad(), uncompiled():
                 for batch in (batches or self.batches)():
-                    sums = self.model(batch.to(accelerator.device))
-                    totals += torch.stack([sums.text, sums.audio]).float()
+                    losses = self.model(batch.to(accelerator.device))
+                    totals += torch.stack([losses.text, losses.audio]).float()
                     counts += batch.text_count, batch.audio_count
         finally:
             packed.label_smoothing = smoothing
             self.model.train(was_training)
-        text, audio = self.ranks.reduce(totals).tolist()
-        text_count, audio_count = self.ranks.sum(counts.tolist())
-        means = text / text_count, audio / audio_count
-        return EvalLosses(*means, self.text_weight * means[0] + means[1])
+        sums = self.ranks.reduce(totals).tolist()
+        text, audio = np.divide(sums, self.ranks.sum(counts.tolist())).tolist()
+        return EvalLosses(text, audio, self.text_weight * text + audio)

@@ -7,7 +7,7 @@ import contextlib
 import os
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -206,17 +206,9 @@ class Folder:
         found = next(filter(None, (self._by_name.get(each, []) for each in names)), [])
         if len(found) < 2:
             return found
-
-        def rank(path: Path) -> tuple[int, bool, int, int]:
-            parts = [name_key(part) for part in path.parts][:-1][::-1]
-            shared = next(
-                (n for n, pair in enumerate(zip(parts, wanted[-2::-1], strict=False)) if pair[0] != pair[1]), 99
-            )
-            suffix = PREFERRED.index(path.suffix.lower()) if path.suffix.lower() in PREFERRED else len(PREFERRED)
-            return -shared, not path.is_relative_to(near.parent), len(path.parts), suffix
-
-        best = min(map(rank, found))
-        return [path for path in found if rank(path) == best]
+        ranks = {path: _rank(path, wanted, near) for path in found}
+        best = min(ranks.values())
+        return [path for path in found if ranks[path] == best]
 
     def are_names(self, words: Iterable[str], path: Path) -> bool:
         """Return whether the words that lines begin with name recordings; one may be the first word of a text."""
@@ -247,3 +239,12 @@ class Folder:
     def partner(self, path: Path) -> Path | str:
         """Return the recording of a text, or the name that it would have."""
         return next(iter(self.partners(path)[0]), path.stem)
+
+
+def _rank(path: Path, wanted: Sequence[str], near: Path) -> tuple[int, bool, int, int]:
+    """Return how far a recording is from the one that the parts of a written name mean."""
+    parts = [name_key(part) for part in path.parts][:-1][::-1]
+    pairs = enumerate(zip(parts, wanted[-2::-1], strict=False))
+    shared = next((number for number, (own, other) in pairs if own != other), 99)
+    suffix = PREFERRED.index(path.suffix.lower()) if path.suffix.lower() in PREFERRED else len(PREFERRED)
+    return -shared, not path.is_relative_to(near.parent), len(path.parts), suffix
