@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from utils.studio.learning_curve import CurvePoint
 
+COLUMNS = ("setting", "value", "reason", "source")
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
@@ -57,13 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         write_atomically(arguments.out, advice.config.to_yaml())
     if arguments.curve is not None:
         return draw_curve(dataset, advice.config, 60 * arguments.curve)
-    if arguments.json:
-        rows = [dict(zip(("setting", "value", "reason", "source"), row, strict=True)) for row in explained(advice)]
-        values = {"preset": advice.preset, "recommendations": rows, "promise": text(f"Advice.{advice.promise}")}
-        values |= {"promise_source": source_of(advice.promise), "gaps": [text(f"Advice.{gap}") for gap in advice.gaps]}
-        print(json.dumps(values, ensure_ascii=False, indent=1))
-    else:
-        print(render(data, advice))
+    print(as_json(advice) if arguments.json else render(data, advice))
     return 0
 
 
@@ -105,9 +101,8 @@ def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
             f"({line.per_doubling:+.3f} ± {line.uncertainty:.3f} per doubling{sure})"
         )
         if earlier := trend([point for point in points if point.minutes < most], name, most):
-            value = earlier.predicted
-            error = earlier.predicted_uncertainty
-            lines.append(f"  from the smaller sizes: {value:.3f} ± {error:.3f} was predicted for all data")
+            value = f"{earlier.predicted:.3f} ± {earlier.predicted_uncertainty:.3f}"
+            lines.append(f"  from the smaller sizes: {value} was predicted for all data")
     return lines
 
 
@@ -118,6 +113,17 @@ def explained(advice: Advice) -> list[tuple[str, object, str, str]]:
 
 def source_of(promise: Promise) -> str:
     return text(f"Advice.{promise}.source")
+
+
+def as_json(advice: Advice) -> str:
+    values = {
+        "preset": advice.preset,
+        "recommendations": [dict(zip(COLUMNS, row, strict=True)) for row in explained(advice)],
+        "promise": text(f"Advice.{advice.promise}"),
+        "promise_source": source_of(advice.promise),
+        "gaps": [text(f"Advice.{gap}") for gap in advice.gaps],
+    }
+    return json.dumps(values, ensure_ascii=False, indent=1)
 
 
 def render(data: TrainingData, advice: Advice) -> str:

@@ -43,11 +43,14 @@ class Finding:
     cure: str = ""  # how to fix it; empty if there is nothing to fix
 
 
+Findings = Iterator[Finding]
+
+
 def _finding(name: str, detail: str, cure: str, *, good: bool, otherwise: Verdict = "warn") -> Finding:
     return Finding(name, "pass", detail) if good else Finding(name, otherwise, detail, cure)
 
 
-def examine(output: Path) -> Iterator[Finding]:
+def examine(output: Path) -> Findings:
     """Run every check; a check that raises an error is a failure too."""
     for check in CHECKS:
         try:
@@ -57,7 +60,7 @@ def examine(output: Path) -> Iterator[Finding]:
             yield Finding(name, "fail", f"{type(error).__name__}: {error}", shortage(error) or INSTALL_AGAIN)
 
 
-def python_version(_output: Path) -> Iterator[Finding]:
+def python_version(_output: Path) -> Findings:
     """Python is 3.11 to 3.14."""
     supported = (3, 11) <= sys.version_info < (3, 15)
     cure = "Install Python 3.12, delete the folder .venv and start again."
@@ -65,7 +68,7 @@ def python_version(_output: Path) -> Iterator[Finding]:
     yield _finding("Python", detail, cure, good=supported, otherwise="fail")
 
 
-def packages(_output: Path) -> Iterator[Finding]:
+def packages(_output: Path) -> Findings:
     """Every pinned package is installed in its version."""
     pins = pinned.pins()
     versions = {name: pinned.installed(name) for name in pins}
@@ -78,7 +81,7 @@ def packages(_output: Path) -> Iterator[Finding]:
     yield _finding("Packages", f"{len(pins) - len(others)} of {len(pins)} have the pinned version", "", good=not others)
 
 
-def torch_device(_output: Path) -> Iterator[Finding]:
+def torch_device(_output: Path) -> Findings:
     """PyTorch finds a device."""
     import torch
 
@@ -139,7 +142,7 @@ def _whisper_on_gpu(cuda: str) -> Finding:
     return Finding("Whisper on the GPU", "pass", "run by CTranslate2")
 
 
-def precision(_output: Path) -> Iterator[Finding]:
+def precision(_output: Path) -> Findings:
     """Half precision is faster on this device, as measured."""
     import torch
 
@@ -174,7 +177,7 @@ def matrix_speed(dtype: "torch.dtype", device: "torch.device") -> float:
     return 2 * size**3 / best / 1e9
 
 
-def memory_and_disk(output: Path) -> Iterator[Finding]:
+def memory_and_disk(output: Path) -> Findings:
     """There is enough memory and disk."""
     memory = psutil.virtual_memory()
     detail = f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free"
@@ -185,7 +188,7 @@ def memory_and_disk(output: Path) -> Iterator[Finding]:
     yield _finding("Disk", f"{free:.1f} GiB free at {output}", cure, good=free >= 10)
 
 
-def write_access(output: Path) -> Iterator[Finding]:
+def write_access(output: Path) -> Findings:
     """The output folder can be written."""
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -196,7 +199,7 @@ def write_access(output: Path) -> Iterator[Finding]:
         yield Finding("Output folder", "fail", f"{output}: {error.strerror}", cure)
 
 
-def media(_output: Path) -> Iterator[Finding]:
+def media(_output: Path) -> Findings:
     """Audio can be written and decoded."""
     import numpy as np
 
@@ -212,14 +215,14 @@ def media(_output: Path) -> Iterator[Finding]:
     yield _finding("Media decoding", detail, "", good=is_same, otherwise="fail")
 
 
-def browser(_output: Path) -> Iterator[Finding]:
+def browser(_output: Path) -> Findings:
     """A browser is installed for the browser tests."""
     path = shutil.which("chromium") or shutil.which("chromium-browser")
     cure = "Only the browser tests need it: install the package chromium."
     yield _finding("Chromium for tests", path or "not found", cure, good=bool(path))
 
 
-def base_model(_output: Path) -> Iterator[Finding]:
+def base_model(_output: Path) -> Findings:
     """A base model is installed and complete, and its licence was accepted."""
     folders = sorted(paths.MODELS.glob("*/"))
     if not folders:
@@ -237,7 +240,7 @@ def base_model(_output: Path) -> Iterator[Finding]:
     yield _finding("Licence of the model", "accepted" if accepted else "not accepted yet", cure, good=accepted)
 
 
-CHECKS: tuple[Callable[[Path], Iterator[Finding]], ...] = (
+CHECKS: tuple[Callable[[Path], Findings], ...] = (
     python_version,
     packages,
     torch_device,

@@ -34,7 +34,7 @@ from utils.xtts.files import (
 )
 from utils.xtts.model import GPT_PREFIX, compare, find_parts, fingerprint, meta_gpt, read_config, read_state_dict
 from utils.xtts.pronunciations import overrides
-from utils.xtts.tensors import half_dtype
+from utils.xtts.tensors import Tensors, half_dtype
 from utils.xtts.tokenizer import Tokenizer
 from utils.xtts.vocabulary import START, STOP, Vocabulary
 
@@ -78,8 +78,13 @@ def promote(
     tokenizer = Tokenizer.load(folder)
     if about.vocabulary_hash and tokenizer.vocabulary.hash != about.vocabulary_hash:
         raise CheckpointError(folder, "other_vocabulary")
-    losses = {"train_loss": about.train_loss, "eval_loss": about.eval_loss}
-    origin = {"run": checkpoint.run.name, "step": about.step, "epoch": about.epoch, **losses}
+    origin = {
+        "run": checkpoint.run.name,
+        "step": about.step,
+        "epoch": about.epoch,
+        "train_loss": about.train_loss,
+        "eval_loss": about.eval_loss,
+    }
     if about.base_fingerprint:
         origin["base_fingerprint"] = about.base_fingerprint
     tokenizer = tokenizer.with_pronunciations(overrides(pronunciations))
@@ -90,7 +95,7 @@ def promote(
 def write_ready(
     folder: Path,
     base: Path,
-    state: Mapping[str, Tensor],
+    state: Tensors,
     tokenizer: Tokenizer,
     reference: Path | None,
     about: Mapping[str, object],
@@ -170,7 +175,7 @@ def _compact(weight: Tensor, *, half: bool) -> Tensor:
     return weight if weight.untyped_storage().nbytes() == weight.nbytes else weight.clone()
 
 
-def _save(weights: Mapping[str, Tensor], path: Path) -> None:
+def _save(weights: Tensors, path: Path) -> None:
     try:
         torch.save({"model": dict(weights)}, path)
     except RuntimeError as error:  # torch's error for a full disk

@@ -11,7 +11,7 @@ import logging
 import os
 import pickle
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ from utils.core.paths import TINY_MODEL
 from utils.core.storage import is_deflated, read_json, verify_archive
 from utils.xtts.facts import ModelFileError
 from utils.xtts.files import CONFIG_FILE, MODEL_FILE, VOCABULARY_FILE, read_about, verify_folder
+from utils.xtts.tensors import Tensors
 from utils.xtts.vocabulary import START, STOP, Vocabulary, resize_rows
 
 if TYPE_CHECKING:
@@ -103,11 +104,11 @@ def _unpickle(path: Path) -> object:
         raise ModelFileError(path, "no_memory" if shortage(error) else "unreadable", reason) from error
 
 
-def strip_prefix(weights: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+def strip_prefix(weights: Tensors, prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)}
 
 
-def compare(module: nn.Module, weights: Mapping[str, Tensor]) -> StateDictMatch:
+def compare(module: nn.Module, weights: Tensors) -> StateDictMatch:
     wanted = module.state_dict()
     shapes = {name: (list(weights[name].shape), list(wanted[name].shape)) for name in wanted if name in weights}
     return StateDictMatch(
@@ -156,7 +157,7 @@ def gpt_state(folder: Path) -> dict[str, Tensor]:
     return strip_prefix(read_state_dict(folder / MODEL_FILE), GPT_PREFIX)
 
 
-def _grow_rows(weights: Mapping[str, Tensor], old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
+def _grow_rows(weights: Tensors, old: Vocabulary, tokenizer: "Tokenizer") -> dict[str, Tensor]:
     if absent := [name for name in TEXT_ROWS if name not in weights]:
         raise ModelFileError(Path(MODEL_FILE), "lacks", absent[0])
     pack = tokenizer.pack(tokenizer.settings.language if tokenizer.settings else "en")
@@ -264,7 +265,7 @@ def load_vocoder(folder: Path) -> tuple[nn.Module, Tensor]:
     return vocoder.eval(), weights["mel_stats"].float().clone()
 
 
-def require_vocoder(weights: Mapping[str, Tensor], path: Path) -> None:
+def require_vocoder(weights: Tensors, path: Path) -> None:
     """Raise when the weights are only a GPT."""
     if not any(name.startswith(VOCODER_PREFIX) for name in weights):
         raise ModelFileError(path, "no_vocoder")

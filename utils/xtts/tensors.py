@@ -102,18 +102,18 @@ def unflatten_tree(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any
 def _node(tree: object, path: tuple[str, ...], tensors: dict[str, Tensor]) -> object:
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
+    name = "/".join(path)
     if isinstance(tree, Tensor):
-        name = "/".join(path)
         tensors[name] = tree
         return {"tensor": name}
     if isinstance(tree, dict):
         if invalid := next((key for key in tree if not isinstance(key, int | str)), None):
-            raise TypeError(f"{'/'.join(path)}: a key of type {type(invalid).__name__} cannot be saved.")
+            raise TypeError(f"{name}: a key of type {type(invalid).__name__} cannot be saved.")
         return {"dict": [[key, _node(value, (*path, _part(key)), tensors)] for key, value in tree.items()]}
     if isinstance(tree, list | tuple):
         items = [_node(value, (*path, str(number)), tensors) for number, value in enumerate(tree)]
         return {"tuple" if isinstance(tree, tuple) else "list": items}
-    raise TypeError(f"{'/'.join(path)}: a {type(tree).__name__} cannot be saved.")
+    raise TypeError(f"{name}: a {type(tree).__name__} cannot be saved.")
 
 
 def _part(key: int | str) -> str:
