@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -55,42 +56,24 @@ EXAMPLES = 10
 
 def filters(view: View, counts: Mapping[str, int], reasons: dict[str, int], page: ClipPage, undo: str) -> str:
     """Show what the list is filtered and ordered by; a change acts at once."""
-
-    def choice(name: str, label: str, items: dict[str, str], chosen: str, hint: str) -> str:
-        choices = [(text, value) for value, text in items.items()]
-        return select_field(name, label, choices, hint, chosen, data_act="show")
-
-    statuses = [(value, t(key), counts.get(value), value == view.status) for value, key in STATUSES.items()]
-    named = {name: f"{reason_text(name)} ({count})" for name, count in reasons.items()}
-    named = {"": t("data.any_reason")} | named
-    orders = {value: t(key) for value, key in ORDERS.items()}
-    number = {"type": "number", "min": 1, "max": page.pages, "value": page.number, "data_act": "show"}
+    act: dict[str, Any] = {"data_act": "show"}
+    named = [("data.any_reason", ""), *((f"{reason_text(name)} ({count})", name) for name, count in reasons.items())]
+    orders = [(label, order) for order, label in ORDERS.items()]
+    number = {"type": "number", "min": 1, "max": page.pages, "value": page.number}
     more = row(
-        choice("reason", "data.exclusion_reason", named, view.reason, "data.reason_filter_hint"),
-        choice("order", "data.order", orders, view.order, "data.order_hint"),
-        text_field("page", "data.page", "data.page_hint", **number),
+        select_field("reason", "data.exclusion_reason", named, "data.reason_filter_hint", view.reason, **act),
+        select_field("order", "data.order", orders, "data.order_hint", view.order, **act),
+        text_field("page", "data.page", "data.page_hint", **number, **act),
     )
     more = views.details("data.more_filters", more, "review-more")
-    return html("clips.html", "filters", statuses, more, undo)
+    return html("clips.html", "filters", STATUSES, counts, view.status, more, undo)
 
 
 def rows(page: ClipPage, chosen: str, folder: Path) -> str:
     if not page.clips:
         return note("data.no_matching_clips")
-    shown = [{**_row(clip, folder), "is_chosen": clip.id == chosen} for clip in page.clips]
-    return html("clips.html", "rows", TITLES, shown)
-
-
-def _row(clip: Clip, folder: Path) -> dict[str, str]:
-    text = clip.text[:MAX_TEXT] or f"({t('data.no_text')})"
-    return {
-        "id": clip.id,
-        "text": text,
-        "url": file_url(folder / clip.audio) if clip.audio else "",
-        "seconds": f"{clip.span.seconds:.1f}",
-        "kind": _kind(clip),
-        "status": _status(clip),
-    }
+    urls = {clip.id: file_url(folder / clip.audio) for clip in page.clips if clip.audio}
+    return html("clips.html", "rows", TITLES, page.clips, chosen, urls, _kind, _status)
 
 
 def _kind(clip: Clip) -> str:
@@ -183,25 +166,28 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
 
     ``draft`` is the text as it stands in the ``box``; ``busy`` says why nothing can be changed now.
     """
-    split = t(f"data.{clip.split}") if clip.split else t("data.no_split")
-    times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
-    about = "" if clip.reason == "other" else clip.note
-    status = ": ".join(filter(None, (_status(clip), about)))
-    facts = f"{Path(clip.source).name} · {times} · {clip.speaker} · {split}"
-    sound = _sound(clip, folder) if clip.audio else note("data.clip_without_audio")
     pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
     reading = explain(pack.respell(draft), pack.pronounced)
-    other = (t("data.other_text"), differences(clip.text, clip.other_text)) if clip.other_text else None
-    reads = [f"{t('common.sounds')}: {reading.phones}"] if reading.phones else []
+    ambiguous = [word for word in reading.words if {phones for phones, _ in word.others} - {word.phones}]
+    times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
     more = views.details("common.pronunciation_preview", pronunciation.show(reading), "clip-explained")
-    more += pronunciation.fix_fields("clip-fix")
-    actions = note(busy) if busy else _actions(clip, following, undo)
-    scores = _scores(clip)
-    others = [(word, {phones: why for phones, why in word.others if phones != word.phones}) for word in reading.words]
-    offered = [each for each in others if each[1]][:MAX_AMBIGUOUS]
-    shown = (_kind(clip), status, facts, placed, scores, sound, box, other, reads, offered, more, actions)
-    named = {"id": clip.id, "text": clip.text or t("data.no_text")}
-    return html("clips.html", "editor", named, *shown)
+    return html(
+        "clips.html",
+        "editor",
+        clip,
+        facts=f"{Path(clip.source).name} · {times} · {clip.speaker}",
+        kind=_kind(clip),
+        status=_status(clip),
+        place=placed,
+        scores=_scores(clip),
+        sound=_sound(clip, folder) if clip.audio else note("data.clip_without_audio"),
+        box=box,
+        actions=note(busy) if busy else _actions(clip, following, undo),
+        other=differences(clip.text, clip.other_text) if clip.other_text else (),
+        phones=reading.phones,
+        ambiguous=ambiguous[:MAX_AMBIGUOUS],
+        more=more + pronunciation.fix_fields("clip-fix"),
+    )
 
 
 def differences(text: str, other: str) -> list[tuple[str, str]]:
