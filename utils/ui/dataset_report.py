@@ -109,13 +109,12 @@ def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, 
 
 def _clip(clip: Clip, folder: Path, report: DatasetReport) -> dict[str, Any]:
     scores = {"data.snr_db": clip.scores.snr_db, "data.text_match": clip.scores.text_match}
-    facts = [f"{render.file_name(clip.source)}, {wording.clock(clip.span.start)}–{wording.clock(clip.span.end)}"]
-    facts += [f"{t(name)} {value:.1f}" for name, value in scores.items() if value is not None]
-    about = [clip.note, clip.other_text, " · ".join(facts)]
+    place = f"{render.file_name(clip.source)}, {wording.clock(clip.span.start)}–{wording.clock(clip.span.end)}"
+    known = (f"{t(name)} {value:.1f}" for name, value in scores.items() if value is not None)
     return {
         "text": clip.text or "–",
         "language": report.language,
-        "about": [*filter(None, about)],
+        "about": [*filter(None, (clip.note, clip.other_text, views.joined(place, *known)))],
         "sound": _sound(folder / clip.audio) if clip.audio else "",
     }
 

@@ -56,26 +56,15 @@ def phases(run: Run, state: State) -> str:
     """Show the phases of a run, done, active and to come."""
     now = position(state.verb, views.newest_events(run))
     plan = [name for name in PHASES.get(state.verb, (state.verb,)) if name not in OPTIONAL or name == now.phase]
-    shown = []
-    for number, name in enumerate(plan):
-        is_now = name == now.phase
-        share = min(100.0, max(0.0, now.percent)) if is_now and now.percent is not None else None
-        shown.append(
-            {
-                "title": t(f"phases.{name}"),
-                "state": "now" if is_now else "done" if number < plan.index(now.phase) else "next",
-                "share": None if share is None else f"{share:.0f}",
-                "text": _text(state, now) if is_now else "",
-            }
-        )
-    return html("page.html", "phases", shown, state.status)
+    share = "" if now.percent is None else f"{min(100.0, max(0.0, now.percent)):.0f}"
+    return html("page.html", "phases", plan, plan.index(now.phase), _text(state, now), share, state.status)
 
 
 def _text(state: State, now: Position) -> str:
     counted = t("common.step_of", step=f"{now.done:.0f}", total=f"{now.total:.0f}") if now.total else ""
     if state.verb != "train" and now.percent is not None:
         counted = f"{now.percent:.0f} %"
-    return " · ".join(filter(None, (counted, views.time_left(estimate(state, now)))))
+    return views.joined(counted, views.time_left(estimate(state, now)))
 
 
 def brief(run: Run, state: State) -> tuple[str, float | None]:
@@ -83,5 +72,4 @@ def brief(run: Run, state: State) -> tuple[str, float | None]:
     now = position(state.verb, views.newest_events(run))
     share = "" if now.percent is None else f"{now.percent:.0f} %"
     left = round(estimate(state, now) or 0)
-    parts = (share or t(f"phases.{now.phase}"), views.duration(left) if left else "")
-    return " · ".join(filter(None, parts)), now.percent
+    return views.joined(share or t(f"phases.{now.phase}"), views.duration(left) if left else ""), now.percent

@@ -48,6 +48,11 @@ def html_cell(content: str) -> Markup:
     return cell(Markup(content))  # noqa: S704
 
 
+def joined(*parts: str) -> str:
+    """Return in one line what is known."""
+    return " · ".join(filter(None, parts))
+
+
 def note(text: str) -> str:
     """Return a hint; nothing for an empty text."""
     return html("views.html", "note", text) if text else ""
@@ -177,7 +182,7 @@ def timed_progress(sentence: str, seconds: float, done: int = 0, total: int = 0)
     """Show progress with how long the rest will take, or without a total for how long it has been running."""
     left = seconds * (total - done) / done if done else None
     when = time_left(left) if total else duration(seconds)
-    return progress(" · ".join(filter(None, (sentence, when))), done, total)
+    return progress(joined(sentence, when), done, total)
 
 
 def file_url(path: Path) -> str:

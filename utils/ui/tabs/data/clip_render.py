@@ -130,8 +130,8 @@ def _scores(clip: Clip) -> str:
         "data.letters_per_second": (clip.scores.chars_per_second, ".1f"),
         "data.confidence": (clip.scores.confidence, ".2f"),
     }
-    known = ((key, format(value, form)) for key, (value, form) in scores.items() if value is not None)
-    return " · ".join(f"{t(key)} {value}" for key, value in known)
+    known = (f"{t(key)} {format(value, form)}" for key, (value, form) in scores.items() if value is not None)
+    return views.joined(*known)
 
 
 def reason_text(reason: str) -> str:

@@ -65,10 +65,9 @@ def build_card(context: Context) -> None:
         model = next((item for item in list_models(request.page.output) if str(item.path) == chosen), None)
         if model is None:
             return ""
-        parts = [t(KINDS[model.kind])]
         about = read_about(model.path)
-        if step := about.get("step"):
-            parts.append(f"{t('common.step')} {step}")
+        step = about.get("step")
+        parts = [t(KINDS[model.kind]), f"{t('common.step')} {step}" if step else ""]
         if model.path.is_relative_to(request.page.output):
             folder = request.page.output / model.path.relative_to(request.page.output).parts[0]
             project = Project(folder)
@@ -80,7 +79,7 @@ def build_card(context: Context) -> None:
             parts.append(t("common.evaluation_loss", loss=f"{model.eval_loss:.2f}"))
         reference = model.path / REFERENCE_FILE
         sound = views.hear(reference, "data.play") if reference.is_file() else ""
-        return html("speech.html", "voice", model.name[:1].upper(), model.name, " · ".join(parts), sound)
+        return html("speech.html", "voice", model.name, views.joined(*parts), sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
 
@@ -137,18 +136,18 @@ def _card(loaded: ActiveModel, users: int) -> str:
     took = t("inference.loaded_in", seconds=f"{loaded.seconds:.1f}")
     gpt, vocoder = (describe(reason) for reason in (precision.gpt_reason, precision.vocoder_reason))
     sound = f"{t('inference.sound')} {precision.vocoder}: {vocoder}"
-    about = model.about
-    training = [str(about["run"])] if about.get("run") else []
-    if about.get("step") is not None:
-        training.append(f"{t('common.step')} {about['step']}")
-    if isinstance(loss := about.get("eval_loss"), int | float):
-        training.append(t("common.evaluation_loss", loss=f"{loss:.4f}"))
+    step, loss = model.about.get("step"), model.about.get("eval_loss")
+    training = (
+        str(model.about.get("run") or ""),
+        "" if step is None else f"{t('common.step')} {step}",
+        t("common.evaluation_loss", loss=f"{loss:.4f}") if isinstance(loss, int | float) else "",
+    )
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
         "inference.computes_on": f"{precision.device} · GPT {precision.gpt}: {gpt} · {sound}",
         "inference.input": describe_reading(model.tokenizer),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
-        "common.training": " · ".join(training),
+        "common.training": views.joined(*training),
         "common.in_use": t("inference.users_now", count=users) if users else "",
     }
     known = {name: value for name, value in rows.items() if value}
@@ -160,13 +159,13 @@ def describe_reading(tokenizer: Tokenizer) -> str:
     settings = tokenizer.settings
     if settings is None:
         return t("inference.published_languages")
-    parts = [find(settings.language).native_name, t(f"inference.mode_{settings.mode}")]
-    if settings.mode != "fidel":
-        backend = t(f"inference.backend_{settings.backend}")
-        parts.append(f"{t('inference.amharic_g2p')}: {backend}")
-    if settings.overrides:
-        parts.append(t("inference.lexicon_size", count=len(settings.overrides)))
-    return " · ".join(parts)
+    backend = f"{t('inference.amharic_g2p')}: {t(f'inference.backend_{settings.backend}')}"
+    return views.joined(
+        find(settings.language).native_name,
+        t(f"inference.mode_{settings.mode}"),
+        backend if settings.mode != "fidel" else "",
+        t("inference.lexicon_size", count=len(settings.overrides)) if settings.overrides else "",
+    )
 
 
 # --- the voice ---

@@ -194,14 +194,13 @@ def _take_title(take: Take) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(take.made))
     stopped = t("inference.stopped_early") if take.unfinished else ""
     facts = _facts(stopped, 1, take.seconds, take.settings.get("seed", 0))
-    warnings = f" · ! {t('inference.warnings', count=len(take.flags))}" if take.flags else ""
-    return f"{when} · {_shorten(take.text)} · {facts}{warnings}"
+    warnings = f"! {t('inference.warnings', count=len(take.flags))}" if take.flags else ""
+    return views.joined(when, _shorten(take.text), facts, warnings)
 
 
 def _facts(remark: str, tries: int, seconds: float, seed: object) -> str:
     tried = t("inference.tries", count=tries) if tries > 1 else ""
-    parts = (f"{seconds:.1f} s", f"{t('inference.seed')} {seed}", remark, tried)
-    return " · ".join(filter(None, parts))
+    return views.joined(f"{seconds:.1f} s", f"{t('inference.seed')} {seed}", remark, tried)
 
 
 def _shorten(text: str) -> str:

@@ -20,7 +20,7 @@ from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, Update
 from utils.ui.settings_form import values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
-from utils.ui.views import cell, duration, error_box, message_box, note, table
+from utils.ui.views import cell, duration, error_box, joined, message_box, note, table
 from utils.xtts.language_packs import pack_for
 
 MAX_ROWS = 60
@@ -102,14 +102,14 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
     if not preview.readings:
         return note(describe_error(preview.error)) if preview.error else ""
     count, longest = len(preview.readings), max(len(reading.ids) for reading in preview.readings)
-    parts = [t("inference.sentence_count", count=count, longest=longest, limit=preview.max_tokens)]
-    if speakers:
-        parts.append(t("inference.speaker_count", count=speakers))
-    if (seconds := _estimate_seconds(preview)) is not None:
-        parts.append(t("inference.estimated_length", time=duration(round(seconds))))
-    if not preview.is_complete:
-        parts.append(t("inference.text_truncated"))
-    shown = note(" · ".join(parts))
+    seconds = _estimate_seconds(preview)
+    parts = (
+        t("inference.sentence_count", count=count, longest=longest, limit=preview.max_tokens),
+        t("inference.speaker_count", count=speakers) if speakers else "",
+        "" if seconds is None else t("inference.estimated_length", time=duration(round(seconds))),
+        "" if preview.is_complete else t("inference.text_truncated"),
+    )
+    shown = note(joined(*parts))
     if unknown:
         shown += message_box("warning", t("inference.unknown_speakers", names=", ".join(unknown)))
     if preview.unreadable:

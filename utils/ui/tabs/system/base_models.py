@@ -98,4 +98,4 @@ def _run_html(run: runs.Run) -> str:
     done, total = f"{current.done / 1e6:,.0f}", f"{current.total / 1e6:,.0f}"
     label = t("system.download_progress", done=done, total=total, part=current.part)
     left = views.time_left(current.seconds_left) if current.done < current.total else ""
-    return views.progress(" · ".join(filter(None, (status, label, left))), current.done, current.total)
+    return views.progress(views.joined(status, label, left), current.done, current.total)

@@ -50,8 +50,8 @@ def usage_tables(output: Path, project_name: str) -> str:
     rows = list[tuple[str, str, str]]()
     for name in list_projects(output):
         usage = disk_usage.measure(project(name, output))
-        parts = [f"{t(key)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part))]
-        rows.append((cell(name, classes="mark"), gigabytes(usage.total), " · ".join(parts)))
+        parts = (f"{t(key)} {gigabytes(size)}" for part, key in PARTS.items() if (size := getattr(usage, part)))
+        rows.append((cell(name, classes="mark"), gigabytes(usage.total), views.joined(*parts)))
     for title, folder in (("common.deleted_projects", output / projects.TRASH), ("system.base_models", paths.MODELS)):
         if size := disk_usage.size_of(folder):
             rows.append((cell(title, classes="mark"), gigabytes(size), ""))

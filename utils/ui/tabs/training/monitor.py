@@ -208,7 +208,7 @@ def settings_line(run: runs.Run) -> str:
     shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}
     parts = [f"{field_title(TrainConfig, name)} {value}" for name, value in shown.items()]
     parts += [field_title(TrainConfig, name) for name in settings.BOXES if getattr(config, name)]
-    return html("run.html", "line", " · ".join(parts))
+    return html("run.html", "line", views.joined(*parts))
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:
@@ -236,10 +236,10 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
 
 
 def checkpoint_label(checkpoint: SavedCheckpoint) -> str:
-    parts = [f"{t('common.step')} {checkpoint.step}"]
-    if checkpoint.info and checkpoint.info.eval_loss is not None:
-        parts.append(t("common.evaluation_loss", loss=f"{checkpoint.info.eval_loss:.4f}"))
-    parts.append(gigabytes(checkpoint.size))
-    if checkpoint.is_best:
-        parts.append(f"★ {t('training.best')}")
-    return " · ".join(parts)
+    loss = checkpoint.info.eval_loss if checkpoint.info else None
+    return views.joined(
+        f"{t('common.step')} {checkpoint.step}",
+        "" if loss is None else t("common.evaluation_loss", loss=f"{loss:.4f}"),
+        gigabytes(checkpoint.size),
+        f"★ {t('training.best')}" if checkpoint.is_best else "",
+    )
