@@ -8,7 +8,7 @@ visitor chose (``page.show_errors``); every thread and every step of a generator
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -56,8 +56,8 @@ class Choices(list[tuple[str, str]]):
 
 
 def choices(keys: Mapping[str, str]) -> Choices:
-    """Return choices from the ids of their phrases by value."""
-    return Choices(lambda: [(t(key), value) for value, key in keys.items()])
+    """Return choices from the ids of their phrases by value; a value that is a name needs no phrase."""
+    return Choices(lambda: [(t(key) if key in phrases() else str(value), value) for value, key in keys.items()])
 
 
 def t(key: str, **values: object) -> str:
@@ -70,13 +70,8 @@ def t(key: str, **values: object) -> str:
 
 
 def _written(key: str, values: Mapping[str, object]) -> str:
-    row = phrases().get(key)
-    if row is None:
-        return key
-    if values.get("count") == 1:
-        row = phrases().get(f"{key}_one", row)
-    text = row.amharic if LANGUAGE.get() == "am" and row.amharic else row.english
-    return text.format(**values) if values else text
+    one = f"{key}_one"
+    return wording.text(one if values.get("count") == 1 and one in phrases() else key, LANGUAGE.get(), values)
 
 
 def heading(key: str, *, level: int = 2) -> str:
@@ -96,12 +91,6 @@ def field_title(config: type[Config], name: str) -> str:
 def field_text(config: type[Config], name: str, part: Literal["title", "description"]) -> str:
     row = phrases().get(f"{field_area(config)}.{name}.{part}")
     return row.amharic if row and LANGUAGE.get() == "am" else getattr(config.model_fields[name], part) or ""
-
-
-def choice_labels(name: str, values: Sequence[str]) -> Choices:
-    """Return the choices of a setting; most are names, which need no phrase."""
-    ids = {value: f"choice.{name}.{value}" for value in values}
-    return Choices(lambda: [(t(key) if key in phrases() else str(value), value) for value, key in ids.items()])
 
 
 def field_area(config: type[Config]) -> str:

@@ -19,7 +19,7 @@ from utils.core.languages import canonical, known_languages
 from utils.studio.facts import UsageError
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGES, choice_labels, field_text, field_title, phrase, speaking, t
+from utils.ui.i18n import LANGUAGES, choices, field_text, field_title, phrase, speaking, t
 from utils.ui.page import PageContext
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -131,7 +131,7 @@ class SettingsForm:
         """Return the choices of a field, or common values of one that can be typed, as (label, value)."""
         declared = self.config.model_fields[field]
         if get_origin(declared.annotation) is Literal:
-            return choice_labels(field, get_args(declared.annotation))
+            return choices({value: f"choice.{field}.{value}" for value in get_args(declared.annotation)})
         if is_language(declared):
             return language_choices()
         return self.suggestions.get(field, ())

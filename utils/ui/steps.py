@@ -13,10 +13,8 @@ from utils.xtts.files import MODEL_FILE
 
 
 class Step(NamedTuple):
-    """A step of the way."""
+    """How far a step of the way is."""
 
-    tab: str  # its elem_id
-    title: str
     state: str = "open"  # or done, active, failed
     text: str = ""
     percent: float | None = None  # of the active run
@@ -25,50 +23,47 @@ class Step(NamedTuple):
 
 def render(project: Project | None) -> str:
     """Return the steps, without how far they are while no project is known."""
-    found = [(name, read(project) if project else Step("", "")) for name, read in STEPS.items()]
-    steps = [step._replace(tab=f"{name}-tab", title=t(f"{name}.tab")) for name, step in found]
+    steps = {name: _step(project, *step) if project else Step() for name, step in STEPS.items()}
     return html("page.html", "steps", steps)
+
+
+def _step(project: Project, kind: str, read: Callable[[Project], Step]) -> Step:
+    """Return how far the active run of a kind is; without one, what ``read`` says."""
+    run = runs.active_run(project, kind) if kind else None
+    return Step("active", *progress.brief(run, run.current_state())) if run else read(project)
 
 
 def next_button(tab: str, title: str) -> str:
     """Return the button that leads to the next step."""
-    return html("page.html", "next", tab, t(title))
+    return html("page.html", "next", tab, title)
 
 
 def _data(project: Project) -> Step:
-    if step := _active(project, "prepare"):
-        return step
     store = Store(project.dataset)
     kept = store.totals()["kept"] if store.exists else None
-    run = next(iter(runs.list_runs(project, "prepare")), None)
     if kept and kept.clips:
-        return Step("", "", "done", t("steps.clips", count=kept.clips))
-    if run and run.current_state().status == "failed":
-        return Step("", "", "failed", t("status.failed"))
-    return Step("", "")
+        return Step("done", t("steps.clips", count=kept.clips))
+    is_failed = _newest_status(project, "prepare") == "failed"
+    return Step("failed", t("status.failed")) if is_failed else Step()
 
 
 def _training(project: Project) -> Step:
-    if step := _active(project, "train"):
-        return step
-    run = next(iter(runs.list_runs(project, "train")), None)
-    status = run.current_state().status if run else None
-    state = {"finished": "done", "failed": "failed"}.get(status, "open") if status else "open"
-    text = t(f"status.{status}") if status else ""
-    return Step("", "", state, "" if state == "done" else text, None, text)
+    status = _newest_status(project, "train")
+    if not status:
+        return Step()
+    text = t(f"status.{status}")
+    if status == "finished":
+        return Step("done", status=text)
+    return Step("failed" if status == "failed" else "open", text, status=text)
 
 
 def _speech(project: Project) -> Step:
-    return Step("", "", "done" if (project.ready / MODEL_FILE).is_file() else "open")
+    return Step("done" if (project.ready / MODEL_FILE).is_file() else "open")
 
 
-STEPS: dict[str, Callable[[Project], Step]] = {"data": _data, "training": _training, "inference": _speech}
+def _newest_status(project: Project, kind: str) -> str:
+    run = next(iter(runs.list_runs(project, kind)), None)
+    return run.current_state().status if run else ""
 
 
-def _active(project: Project, kind: str) -> Step | None:
-    """Return how far the active run of a kind is, if there is one."""
-    run = runs.active_run(project, kind)
-    if run is None:
-        return None
-    text, percent = progress.brief(run, run.current_state())
-    return Step("", "", "active", text, percent)
+STEPS = {"data": ("prepare", _data), "training": ("train", _training), "inference": ("", _speech)}
