@@ -281,11 +281,17 @@ def timestamp_name(seconds: float) -> str:
     return f"{time.strftime('%Y%m%d-%H%M%S', time.localtime(seconds))}-{int(seconds % 1 * 1000):03}"
 
 
+def free_space(path: Path) -> int:
+    """Return the free bytes of the disk that a path is on, or will be on."""
+    existing = next(each for each in (path, *path.absolute().parents) if each.exists())
+    return shutil.disk_usage(existing).free
+
+
 def require_space(target: Path, needed: int) -> None:
     """Refuse to start writing what does not fit on the disk."""
     make_folder(target.parent)
     needed = math.ceil(needed * RESERVE) + JSON_RESERVE
-    if (free := shutil.disk_usage(target.parent).free) < needed:
+    if (free := free_space(target.parent)) < needed:
         raise NoSpaceError(target, needed, free)
 
 

@@ -77,6 +77,10 @@ def save(report: EvaluationReport) -> None:
     }
     text = json.dumps({"digest": hash_json(data), **data}, ensure_ascii=False, indent=1)
     write_atomically(report.folder / JSON, text)
+    write_atomically(report.folder / CSV, f"\ufeff{_csv(report)}")  # spreadsheets need the mark to read UTF-8
+
+
+def _csv(report: EvaluationReport) -> str:
     import pandas as pd
 
     rows = [
@@ -85,8 +89,7 @@ def save(report: EvaluationReport) -> None:
         | {"flags_raised": "; ".join(map(str, result.flags)), "error": str(result.error or "")}
         for result in report.utterances
     ]
-    table = pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, float_format="%.4f", lineterminator="\n")
-    write_atomically(report.folder / CSV, f"\ufeff{table}")  # spreadsheets need the mark to read UTF-8
+    return pd.DataFrame(rows, columns=list(COLUMNS)).to_csv(index=False, float_format="%.4f", lineterminator="\n")
 
 
 def load(folder: Path) -> EvaluationReport:

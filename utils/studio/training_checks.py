@@ -21,6 +21,7 @@ from utils.core.facts import error_from_json, error_to_json, to_json
 from utils.core.languages import canonical
 from utils.core.paths import TINY_MODEL
 from utils.core.processes import query
+from utils.core.storage import free_space
 from utils.dataset import metadata
 from utils.studio import paths
 from utils.studio.facts import DatasetCheck, DatasetFinding
@@ -88,9 +89,8 @@ def forecast_disk(config: TrainConfig, project: Project) -> DiskForecast:
     kept = min(config.save_n_checkpoints + 1, max(1, saves)) + 1  # with the best, and one being written
     checkpoint = parameters * HALF * (1 + config.enable_ema)  # averaged weights, and those of the training
     resume = parameters * (WIDE + MOMENTS[config.optimizer] + WIDE * config.enable_ema)
-    folder = next(path for path in (project.root, *project.root.absolute().parents) if path.exists())
-    free = shutil.disk_usage(folder).free
-    return DiskForecast(updates, saves, checkpoint, resume, kept * checkpoint + 2 * resume, free)
+    most = kept * checkpoint + 2 * resume
+    return DiskForecast(updates, saves, checkpoint, resume, most, free_space(project.root))
 
 
 def _count_lines(path: Path) -> int:
@@ -171,7 +171,8 @@ def plan(config: dict[str, object]) -> Result:
 def check(config: dict[str, object], project: str) -> Result:
     """Return findings about the dataset of a run."""
     settings = TrainConfig.parse(config, source="The form")
-    clips = metadata.read_clips(settings, Project(Path(project)).dataset)
+    opened = Project(Path(project))
+    clips = metadata.read_clips(settings, opened.dataset)
     hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
     hours /= 60
     longest = max(clip.span.seconds for clip in clips.clips)
@@ -180,7 +181,7 @@ def check(config: dict[str, object], project: str) -> Result:
         DatasetFinding("training", little, len(clips.train), hours, longest),
         DatasetFinding("evaluation", "pass", len(clips.eval), minutes),
         _named("long_clips", [x for x in clips.clips if x.span.seconds > settings.max_audio_length]),
-        *_token_findings(settings, clips.train, clips.clips, Project(Path(project))),
+        *_token_findings(settings, clips.train, clips.clips, opened),
     ]
     if clips.problems:
         lines = tuple(map(str, clips.problems[:MAX_NAMED]))

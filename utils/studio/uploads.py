@@ -181,10 +181,7 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
             check_upload(path, kind)
             names.append(_save_file(path, folder).name)
         except AmharicTtsError as error:
-            for name, value in field_values(error).items():
-                if str(value) == str(path):
-                    setattr(error, name, path.name)  # without gradio's temporary folder
-            error.args = tuple(str(value).replace(str(path), path.name) for value in error.args)
+            _name_only(error, path)
             errors.append(error)
     if kind == LISTS and not any(is_media(Path(name)) for name in names):
         refused = {name: problem for name in names if (problem := _list_problem(folder / name))}
@@ -194,6 +191,14 @@ def save_uploads(project: Project, paths: Sequence[str], kind: str = UPLOADS) ->
     if names:
         add_input(project, project_input(kind))
     return UploadResult(tuple(names), tuple(errors))
+
+
+def _name_only(error: AmharicTtsError, path: Path) -> None:
+    """Leave gradio's temporary folder out of an error about a file in it."""
+    for name, value in field_values(error).items():
+        if str(value) == str(path):
+            setattr(error, name, path.name)
+    error.args = tuple(str(value).replace(str(path), path.name) for value in error.args)
 
 
 def check_upload(path: Path, kind: str) -> None:
@@ -266,11 +271,9 @@ def _problems(scan: ScanResult, language: str) -> Iterator[str]:
             yield describe(note, language)
     for problem in scan.problems:
         if not isinstance(problem.reason, NotOnDisk):
-            yield f"{problem.path.name}: {_said(problem.reason, language)}"
-
-
-def _said(reason: object, language: str) -> str:
-    return describe(reason, language) if isinstance(reason, Fields) else str(reason)
+            reason = problem.reason
+            said = describe(reason, language) if isinstance(reason, Fields) else reason
+            yield f"{problem.path.name}: {said}"
 
 
 def has_packed(problems: Iterable[Bad]) -> bool:

@@ -14,6 +14,7 @@ import psutil
 
 from utils.core.errors import shortage
 from utils.core.paths import IS_CHECKOUT
+from utils.core.storage import free_space
 from utils.recognition.recognisers.choice import missing_gpu_library
 from utils.studio import paths
 from utils.system import packages as pinned
@@ -183,7 +184,7 @@ def memory_and_disk(output: Path) -> Findings:
     detail = f"{memory.available / GIB:.1f} of {memory.total / GIB:.1f} GiB free"
     cure = "Close other programs, or use the tiny base model."
     yield _finding("RAM", detail, cure, good=memory.total >= 7.5 * GIB)
-    free = shutil.disk_usage(next(path for path in (output, *output.absolute().parents) if path.exists())).free / GIB
+    free = free_space(output) / GIB
     cure = "Free some space: the model needs 2 GiB and resume data 5 GiB."
     yield _finding("Disk", f"{free:.1f} GiB free at {output}", cure, good=free >= 10)
 

@@ -25,8 +25,6 @@ DAMAGE = (
     SyntaxError,  # of XML
 )
 
-Member = tuple[str, int]  # its name and its bytes
-
 
 @contextlib.contextmanager
 def foreign(path: Path) -> Iterator[None]:
@@ -57,39 +55,44 @@ def unpack(path: Path, workspace: Path) -> Path:
 
 def unpack_into(path: Path, target: Path) -> None:
     """Unpack the files of an archive below a folder; members that lead out of it are left out."""
-    packed = path.stat().st_size
     with foreign(path):
         if path.name.lower().endswith(".zip"):
-            with zipfile.ZipFile(path) as archive:
-                infos = [info for info in archive.infolist() if not info.is_dir()]
-                _check(path, packed, [(info.filename, info.file_size) for info in infos])
-                require_space(target, sum(info.file_size for info in infos))
-                left = _allowed(packed)
-                for info in infos:
-                    with archive.open(info) as source:
-                        left -= _copy(path, source, target, _name(info), left)
-            return
-        with tarfile.open(path) as tar:
-            left = _allowed(packed)
-            for number, member in enumerate(tar):
-                if number >= MAX_MEMBERS:
-                    raise ForeignFileError(path, "many_members", f"{MAX_MEMBERS:,}")
-                content = tar.extractfile(member) if member.isfile() or member.islnk() else None
-                if content is not None:
-                    left -= _copy(path, content, target, member.name, left)
-            if tar.fileobj and tar.fileobj.read(BLOCK).strip(b"\0"):  # tarfile ends at a damaged header without a word
-                raise ForeignFileError(path, "damaged", "header")
+            _unpack_zip(path, target)
+        else:
+            _unpack_tar(path, target)
 
 
-def _allowed(packed: int) -> int:
-    return min(MAX_BYTES, FREE_BYTES + packed * MAX_RATIO)
+def _unpack_zip(path: Path, target: Path) -> None:
+    left = _allowed(path)
+    with zipfile.ZipFile(path) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir()]
+        if len(infos) > MAX_MEMBERS:
+            raise ForeignFileError(path, "many_members", f"{MAX_MEMBERS:,}")
+        size = sum(info.file_size for info in infos)
+        if size > left:
+            raise ForeignFileError(path, "bomb")
+        require_space(target, size)
+        for info in infos:
+            with archive.open(info) as source:
+                left -= _copy(path, source, target, _name(info), left)
 
 
-def _check(path: Path, packed: int, members: list[Member]) -> None:
-    if len(members) > MAX_MEMBERS:
-        raise ForeignFileError(path, "many_members", f"{MAX_MEMBERS:,}")
-    if sum(size for _, size in members) > _allowed(packed):
-        raise ForeignFileError(path, "bomb")
+def _unpack_tar(path: Path, target: Path) -> None:
+    left = _allowed(path)
+    with tarfile.open(path) as tar:
+        for number, member in enumerate(tar):
+            if number >= MAX_MEMBERS:
+                raise ForeignFileError(path, "many_members", f"{MAX_MEMBERS:,}")
+            content = tar.extractfile(member) if member.isfile() or member.islnk() else None
+            if content is not None:
+                left -= _copy(path, content, target, member.name, left)
+        if tar.fileobj and tar.fileobj.read(BLOCK).strip(b"\0"):  # tarfile ends at a damaged header without a word
+            raise ForeignFileError(path, "damaged", "header")
+
+
+def _allowed(path: Path) -> int:
+    """Return the bytes that an archive may unpack to."""
+    return min(MAX_BYTES, FREE_BYTES + path.stat().st_size * MAX_RATIO)
 
 
 def _copy(path: Path, source: IO[bytes], target: Path, name: str, limit: int) -> int:

@@ -131,17 +131,19 @@ class Collection:
 
     def _choose(self, path: Path) -> tuple[Path, tuple[Cue, ...]]:
         """Choose the source of a recording's text; name those that say something else, and return what one says."""
-        texts = {source: _words(rows) for source, rows in self.rows[path].items()}
-        heard = [texts[source] for source, rows in self.rows[path].items() if rows[0].is_machine]
+        of_source = self.rows[path]
+        texts = {source: _words(rows) for source, rows in of_source.items()}
+        heard = [texts[source] for source, rows in of_source.items() if rows[0].is_machine]
         source, *others = sorted(texts, key=lambda source: (not texts[source], texts[source] in heard))
         different = [other for other in others if texts[other] not in ([], texts[source])]
         self.used.update({source, *others} - set(different))
         for other in different:
             if other not in self.named:
-                self.add(Bad(other, _conflict(source, self.rows[path][source], self.rows[path][other])))
-        whole = Span(0.0, _seconds(self.folder.files.get(path, path))) if different else None
-        rows = self.rows[path][different[0]] if different else []
-        return source, tuple(Cue(span, row.text) for row in rows if row.text and (span := row.span or whole))
+                self.add(Bad(other, _conflict(source, of_source[source], of_source[other])))
+        if not different:
+            return source, ()
+        whole = Span(0.0, _seconds(self.folder.files.get(path, path)))
+        return source, tuple(Cue(row.span or whole, row.text) for row in of_source[different[0]] if row.text)
 
     def _text(self, path: Path, source: Path, rows: list[Row]) -> str:
         """Return the text of a whole recording, and report lines that repeat or contradict it."""
