@@ -104,6 +104,7 @@ def find_training(project: Project, name: str) -> Run:
     return trainings[0]
 
 
+# Long because it is the recipe: each step is a few calls, and the steps share the device, the data and the model.
 def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop) -> TrainResult:
     """Perform a run from start to end, or continue it where it was saved."""
     # 1. The device, and settings that work on it.

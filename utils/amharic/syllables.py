@@ -55,6 +55,7 @@ class _Runs(dict[str, str]):
 _runs = _Runs()
 
 
+# Long because it runs for each new run of consonants, and a call for each rule would slow the front end down.
 def _after_vowel(slots: list[str], *, final: bool) -> list[str]:
     out: list[str] = []
     place = 0

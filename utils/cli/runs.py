@@ -130,6 +130,7 @@ def start_and_follow(verb: str, config: Config, opened: Project, arguments: argp
     return follow(start.run, began, as_json=arguments.json)
 
 
+# Long because Ctrl-C may come anywhere in the loop, and means what it says at that point.
 def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False) -> int:
     """Print how the run began and its events until it ends.
 

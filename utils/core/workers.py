@@ -51,6 +51,7 @@ def run_serially(
         yield TaskResult(task, *_attempt(work, task, functools.partial(on_progress, task)))
 
 
+# Long because tasks, processes and their pipes are followed in one loop, which must end them all.
 def run_in_processes(
     work: Callable[[T, ReportShare], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
 ) -> Iterator[TaskResult[T, R]]:

@@ -140,6 +140,7 @@ def wav_header() -> bytes:
     return struct.pack("<4sI4s", b"RIFF", UNKNOWN_SIZE, b"WAVE") + chunk + struct.pack("<4sI", b"data", UNKNOWN_SIZE)
 
 
+# Long because one container is open from the first block to the last.
 def _encode(
     file: IO[bytes] | SimpleNamespace,
     sound: Iterable[Samples],

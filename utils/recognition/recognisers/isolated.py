@@ -91,6 +91,7 @@ class IsolatedRecogniser:
     def __exit__(self, *_reason: object) -> None:
         self.close()
 
+    # Long because each way in which a process may fail leads to another attempt of the same loop.
     def _transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
         """Transcribe one batch; if the process is lost, once more with a new one."""
         seconds = self._timeout + SECONDS_PER_SECOND * sum(clip.size for clip in clips) / RATE
