@@ -109,7 +109,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     """Perform a run from start to end, or continue it where it was saved."""
     # 1. The device, and settings that work on it.
     limit_kernel_cache()
-    config = certified(config, report, should_stop)
+    config = certified(config, run.config, report, should_stop)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
 
@@ -189,13 +189,14 @@ def make_first_voice(run: Run, data: PreparedData, report: Report) -> None:
         report(facts.Ready(str(project.ready)))
 
 
-def certified(config: TrainConfig, report: Report, should_stop: ShouldStop) -> TrainConfig:
-    """Test the GPU before its first run, in a process of its own, and replace the settings that failed on it."""
+def certified(config: TrainConfig, file: Path, report: Report, should_stop: ShouldStop) -> TrainConfig:
+    """Test what the GPU was not tested for, in a process of its own, and replace the settings that failed on it."""
     device = choose_device("auto")
-    if device == "cuda" and config.num_processes == 1 and not is_tested(device, paths.GPU_CERTIFICATE):
+    if device == "cuda" and config.num_processes == 1 and not is_tested(device, paths.GPU_CERTIFICATE, config):
         report(facts.GpuTest(torch.cuda.get_device_name()))
+        command = ["-m", "utils", "doctor", "--gpu", "--config", str(file)]
         try:
-            for _ in read_lines(["-m", "utils", "doctor", "--gpu"], check=partial(raise_if_stopped, should_stop)):
+            for _ in read_lines(command, check=partial(raise_if_stopped, should_stop)):
                 pass
         except ChildError as error:  # also where a check failed
             report(facts.GpuTestFailed(explain(error)))

@@ -2,13 +2,15 @@
 
 import argparse
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
+from torch.utils.checkpoint import checkpoint
 
 from utils import gpt_train
 from utils.cli import doctor
@@ -17,10 +19,11 @@ from utils.core.facts import Fact, never_stop
 from utils.speech import steps
 from utils.studio import paths
 from utils.training import certificate
-from utils.training.certificate import certify, difference, safe_config
+from utils.training.certificate import difference, run_name, safe_config
 from utils.training.ema import Ema
 from utils.training.facts import SettingReplaced
 from utils.training.guards import MicroBatches
+from utils.training.speedups import blocks
 from utils.xtts import certificate as stored
 from utils.xtts.certificate import DECODING, Certificate, Check
 
@@ -37,16 +40,16 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def failed(names: set[str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """Run the checks of these names on a small model, and return the details of those that failed."""
-    switches = tuple(switch for switch in certificate.switches() if switch.name in names)
-    monkeypatch.setattr(certificate, "switches", lambda: switches)
-    return {check.name: check.detail for check in certify(CPU) if not check.passed}
+def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | None = None) -> str:
+    """Run the check of this name on a small model, and return what it found if it failed."""
+    check = certificate.checks(CPU, config)[name]
+    monkeypatch.setattr(certificate, "checks", lambda *_: {name: check})
+    return certificate.run(CPU, paths.GPU_CERTIFICATE).failed.get(name, "")
 
 
 @pytest.mark.slow
 def test_everything_passes_on_a_cpu_and_is_written(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor.run(argparse.Namespace(gpu="cpu", json=True)) == 0
+    assert doctor.run(argparse.Namespace(gpu="cpu", preset=None, json=True)) == 0
     names = {finding["name"] for finding in json.loads(capsys.readouterr().out)}
     assert {"fused attention", "mixed precision", "fused AdamW", "gradient checkpointing", DECODING} <= names
     assert "checks passed" in path.with_suffix(".md").read_text(encoding="utf-8")
@@ -84,6 +87,11 @@ def plant_an_average_that_changes_the_weights(patch: pytest.MonkeyPatch) -> None
     patch.setattr(Ema, "update", lambda self: [weight.data.mul_(0.9) for weight in self.weights.values()])
 
 
+def plant_another_dropout_in_the_backward_pass(patch: pytest.MonkeyPatch) -> None:
+    """Gradient checkpointing computes a layer again, with new random numbers."""
+    patch.setattr(blocks, "checkpoint", partial(checkpoint, preserve_rng_state=False))
+
+
 def plant_a_generator_that_is_not_restored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(certificate, "restore_rng", lambda _states: None)
 
@@ -103,8 +111,18 @@ def test_a_planted_fault_is_found(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         plant(patch)
-        detail = failed({name}, monkeypatch)[name]
-        assert detail.startswith("differs by ")  # not an error of something else
+        assert failed(name, monkeypatch).startswith("differs by ")  # not an error of something else
+
+
+@pytest.mark.parametrize("plant", [plant_noisy_attention, plant_another_dropout_in_the_backward_pass])
+def test_a_planted_fault_of_the_settings_of_a_run_is_found(
+    plant: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainConfig(enable_grad_checkpoint=True)
+    assert not failed(run_name(config), monkeypatch, config)
+    paths.GPU_CERTIFICATE.unlink()
+    plant(monkeypatch)
+    assert failed(run_name(config), monkeypatch, config).startswith("differs by ")
 
 
 def test_numbers_that_are_not_finite_never_pass() -> None:
@@ -112,19 +130,20 @@ def test_numbers_that_are_not_finite_never_pass() -> None:
     assert difference([1.0, 2.2], [1.0, 2.0]) == pytest.approx(0.1)
 
 
-def test_what_was_found_before_a_stop_is_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def stopped(_device: torch.device) -> Iterator[Check]:
-        yield Check("first", passed=True, detail="differs by 0")
+def test_a_stop_loses_nothing_that_was_found(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(_name: str) -> Check:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(certificate, "certify", stopped)
-    shown: list[Check] = []
-    with pytest.raises(KeyboardInterrupt):
-        certificate.run(CPU, path, shown.append)
-    found = stored.read(CPU, path)
-    assert found is not None
-    assert ([check.name for check in found.checks], found.is_complete) == (["first"], False)
-    assert list(found.checks) == shown
+    first = Check("first", passed=True, detail="differs by 0")
+    monkeypatch.setattr(certificate, "checks", lambda *_: {"first": lambda _name: first, "second": stop})
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            certificate.run(CPU, path)
+        found = stored.read(CPU, path)
+        assert found is not None
+        assert (found.checks, found.is_complete) == ((first,), False)
+    monkeypatch.setattr(certificate, "checks", lambda *_: {"first": stop, "second": lambda _name: first})
+    assert certificate.run(CPU, path, missing_only=True).is_complete
 
 
 def write(*failing: str) -> None:
@@ -156,9 +175,23 @@ def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: 
 
 def test_a_device_is_tested_again_when_a_check_was_added(path: Path) -> None:
     write(*certificate.checks(CPU))
-    assert certificate.is_tested(CPU, path)
-    write(*list(certificate.checks(CPU))[:-1])
-    assert not certificate.is_tested(CPU, path)
+    assert certificate.is_tested(CPU, path, TrainConfig())
+    write(*list(certificate.checks(CPU))[1:])
+    assert not certificate.is_tested(CPU, path, TrainConfig())
+
+
+def test_a_device_is_tested_for_the_settings_of_each_run(path: Path) -> None:
+    write(*certificate.checks(CPU))
+    assert certificate.is_tested(CPU, path, TrainConfig(num_epochs=3, batch_size=2))
+    assert not certificate.is_tested(CPU, path, TrainConfig(enable_lora=True))
+
+
+def test_settings_that_fail_only_together_are_all_replaced(path: Path) -> None:
+    write(run_name(TrainConfig(enable_lora=True)))
+    config, (change,) = safe_config(TrainConfig(enable_lora=True), CPU, path)
+    assert (config.enable_lora, config.enable_sdpa, config.enable_mixed_precision) == (True, False, False)
+    assert change.switch.startswith("run with dropout=0.1")
+    assert safe_config(TrainConfig(), CPU, path)[1] == []
 
 
 def test_the_first_run_on_a_gpu_tests_it_and_later_runs_avoid_what_failed(
@@ -180,6 +213,6 @@ def test_the_first_run_on_a_gpu_tests_it_and_later_runs_avoid_what_failed(
     monkeypatch.setattr(gpt_train, "read_lines", read_lines)
     for _ in range(2):
         facts: list[Fact] = []
-        assert not gpt_train.certified(TrainConfig(enable_sdpa=True), facts.append, never_stop).enable_sdpa
+        assert not gpt_train.certified(TrainConfig(), path, facts.append, never_stop).enable_sdpa
         assert [fact.switch for fact in facts if isinstance(fact, SettingReplaced)] == ["fused attention"]
-    assert started == [["-m", "utils", "doctor", "--gpu"]]
+    assert started == [["-m", "utils", "doctor", "--gpu", "--config", str(path)]]

@@ -4,6 +4,7 @@ import argparse
 import dataclasses
 import json
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_output
@@ -26,13 +27,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="test every kernel and switch on the GPU (at most three minutes) and write gpu-certificate.json and .md; "
         "training and speech then avoid what failed. cpu tests the processor instead",
     )
+    parser.add_argument(
+        "--config",
+        dest="preset",
+        type=Path,
+        metavar="FILE",
+        help="with --gpu: test the settings of this training preset or run, and only what was not tested yet",
+    )
     add_output(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the results; the exit code is 1 if a check failed."""
     if arguments.gpu:
-        return _certify(arguments.gpu, as_json=arguments.json)
+        return _certify(arguments.gpu, arguments.preset, as_json=arguments.json)
     findings = []
     for finding in examine(arguments.output):
         findings.append(finding)
@@ -48,9 +56,10 @@ def _print_json(findings: Iterable[Finding]) -> None:
     print(json.dumps([dataclasses.asdict(finding) for finding in findings], ensure_ascii=False, indent=1))
 
 
-def _certify(name: str, *, as_json: bool) -> int:
+def _certify(name: str, settings: Path | None, *, as_json: bool) -> int:
     import torch
 
+    from utils.config import TrainConfig
     from utils.studio.paths import GPU_CERTIFICATE
     from utils.training.certificate import run as certify
     from utils.xtts.device import choose_device
@@ -59,7 +68,9 @@ def _certify(name: str, *, as_json: bool) -> int:
         if not as_json:
             print(check.row, flush=True)
 
-    certificate = certify(torch.device(choose_device(name)), paths.GPU_CERTIFICATE, show)
+    config = TrainConfig.load(settings) if settings else None
+    device = torch.device(choose_device(name))
+    certificate = certify(device, paths.GPU_CERTIFICATE, show, config, missing_only=config is not None)
     if as_json:
         _print_json(Finding(one.name, "pass" if one.passed else "fail", one.detail) for one in certificate.checks)
     else:

@@ -1,7 +1,8 @@
 """Test the user's own GPU: every kernel and switch against plain fp32, with speed and memory.
 
 A switch passes if a few updates with it give the losses and gradients of the reference: eager attention, fp32, plain
-AdamW. What fails is replaced in later runs (``safe_config``). A CPU can be tested too, so that every line runs in CI.
+AdamW. What fails is replaced in later runs (``safe_config``). The settings of a run are also tested together, as they
+will be used. A CPU can be tested too, so that every line runs in CI.
 """
 
 import time
@@ -19,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
+from torch.nn.utils import get_total_norm
 
 from utils.config import SpeechConfig, TrainConfig
 from utils.speech.decoder import Decoder
@@ -29,10 +32,11 @@ from utils.training.facts import SettingReplaced
 from utils.training.memory import changed
 from utils.training.model_size import ModelSize, random_gpt
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialTokens, pack
-from utils.training.probe import Measured, probe
+from utils.training.probe import Measured, Probe, probe
 from utils.training.resume_state import capture_rng, restore_rng
 from utils.training.step import unwrap_optimizer
 from utils.xtts.certificate import DECODING, VOCODING, Certificate, Check, failure, machine, read
+from utils.xtts.device import choose_precision
 from utils.xtts.model import random_vocoder
 from utils.xtts.tokenizer import TokenizedText
 
@@ -41,6 +45,12 @@ REFERENCE = SWITCHES.with_name("reference.yaml")
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
 UPDATES = 4
 LENGTHS = (10, 25, 40)  # codes of the sentences of decoding
+OWN = (  # settings of a run that change what is computed, besides those of ``switches``
+    "checkpoint_every dropout freeze_conditioning freeze_first_n_gpt_layers label_smoothing lora_alpha lora_dropout "
+    "lora_rank lora_targets text_loss_weight use_dora"
+).split()
+RISE = 0.05  # of the loss, on which the gradient is measured: far above the rounding of half precision
+MAX_ERROR = 0.02  # of that rise; it is 0.001 on a CPU, and 0.05 where layers are computed again with other dropout
 
 
 @dataclass(frozen=True)
@@ -68,8 +78,9 @@ def switches() -> tuple[Switch, ...]:
     return tuple(Switch(name, **row) for name, row in tomllib.loads(SWITCHES.read_text(encoding="utf-8")).items())
 
 
-def checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
-    """Return every check that this device can run, by its name."""
+def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str, Callable[[str], Check]]:
+    """Return every check that this device can run, by its name; that of a run is for these settings."""
+    own = _own_settings(config or TrainConfig())
     small, wide = SIZES[0], SIZES[-1]
     references: dict[tuple[ModelSize, str], Measured] = {}
 
@@ -100,30 +111,36 @@ def checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
         REPEATED.name: partial(
             _resumes, size=small, device=device, settings={**fast, **REPEATED.on}, tolerance=REPEATED.tolerance
         ),
+        run_name(config or TrainConfig()): partial(_runs, device=device, settings=own),
     }
 
 
-def certify(device: torch.device) -> Iterator[Check]:
-    """Run every check that this device can run."""
-    for name, check in checks(device).items():
-        yield _checked(name, check)
-
-
-def is_tested(device: torch.device | str, path: Path) -> bool:
-    """Return whether every check was run on this device, also those that were added since an older version."""
+def is_tested(device: torch.device | str, path: Path, config: TrainConfig) -> bool:
+    """Return whether every check of these settings was run on this device, also those that an older version lacked."""
     certificate = read(device, path)
-    return certificate is not None and checks(torch.device(device)).keys() <= {one.name for one in certificate.checks}
+    names = {check.name for check in certificate.checks} if certificate else set()
+    return checks(torch.device(device), config).keys() <= names
 
 
-def run(device: torch.device, path: Path, report: Callable[[Check], object] = lambda _check: None) -> Certificate:
+def run(
+    device: torch.device,
+    path: Path,
+    report: Callable[[Check], object] = lambda _check: None,
+    config: TrainConfig | None = None,
+    *,
+    missing_only: bool = False,
+) -> Certificate:
     """Run every check, report it, and write the certificate after each one: stopping loses nothing."""
-    certificate = Certificate(machine(device), datetime.now(UTC).date().isoformat(), (), is_complete=False)
-    for check in certify(device):
-        certificate = replace(certificate, checks=(*certificate.checks, check))
+    wanted, earlier = checks(device, config), read(device, path)
+    found = {check.name: check for check in earlier.checks} if earlier else {}
+    certificate = earlier or Certificate(machine(device), "", ())
+    for name in [name for name in wanted if name not in found or not missing_only]:
+        found[name] = _checked(name, wanted[name])
+        today = datetime.now(UTC).date().isoformat()
+        is_complete = wanted.keys() <= found.keys()
+        certificate = replace(certificate, date=today, checks=tuple(found.values()), is_complete=is_complete)
         certificate.write(path)
-        report(check)
-    certificate = replace(certificate, is_complete=True)
-    certificate.write(path)
+        report(found[name])
     return certificate
 
 
@@ -138,7 +155,28 @@ def safe_config(
             config = changed(config, switch.off)
             used = ", ".join(f"{name}={value}" for name, value in switch.off.items())
             changes.append(SettingReplaced(switch.name, used, reason))
+    name = run_name(config)
+    if not changes and (reason := failure(device, name, path)):  # together, they fail
+        config = changed(config, _plain())
+        changes.append(SettingReplaced(name, ", ".join(f"{name}={value}" for name, value in _plain().items()), reason))
     return config, changes
+
+
+def run_name(config: TrainConfig) -> str:
+    """Return the name of the check of a run with these settings."""
+    settings, plain = _own_settings(config), TrainConfig.load(REFERENCE)
+    used = [f"{name}={value}" for name, value in settings.items() if value != getattr(plain, name)]
+    return " ".join(["run with", ", ".join(used).replace("=True", "") or "plain settings"])
+
+
+def _own_settings(config: TrainConfig) -> dict[str, object]:
+    return config.model_dump(include={*OWN, *_plain(), *(name for switch in switches() for name in switch.reference)})
+
+
+def _plain() -> dict[str, object]:
+    """Return the settings that replace every switch."""
+    plain = {name: value for switch in switches() for name, value in switch.off.items()}
+    return {**plain, "enable_byte_dropout": False, **REPEATED.off}
 
 
 def updates(
@@ -150,6 +188,53 @@ def updates(
         if is_full:
             probed.step.model.register_forward_pre_hook(_fill_memory(device))
         return probed.run([_batch(probed.tokens, config.batch_size)], UPDATES)
+
+
+def _runs(name: str, device: torch.device, settings: Mapping[str, object]) -> Check:
+    """Compare the settings of a run with plain ones, and with dropout its gradient with how the loss rises along it."""
+    config, plain, still = changed(TrainConfig.load(REFERENCE), settings), _plain(), {"dropout": 0, "lora_dropout": 0}
+    if config.optimizer == "adafactor":  # AdamW takes other steps
+        del plain["optimizer"]
+    tolerance = 0.02 if device.type == "cuda" and config.enable_tf32 else 1e-3
+    if choose_precision(device, wanted=config.enable_mixed_precision).dtype != "no":
+        tolerance = 0.1
+    pairs = [
+        (updates(size, device, {**settings, **still}), updates(size, device, {**settings, **plain, **still}))
+        for size in SIZES
+    ]
+    worst, widest = max(difference(one.numbers, other.numbers) for one, other in pairs), pairs[-1][0]
+    with probe(config, SIZES[0], device) as probed:
+        error = abs(_rise(probed) / RISE - 1)
+        kernels = "; ".join(f"{part}: {used}" for part, used in probed.kernels.items())
+    gradient = f"with dropout its gradient by {error:.1e} (limit {MAX_ERROR:.0e})"
+    detail = f"differs by {worst:.1e} (limit {tolerance:.0e}), {gradient}; {kernels}"
+    passed = worst <= tolerance and error <= MAX_ERROR
+    return Check(name, passed, detail, 1000 * widest.seconds, widest.peak / 2**20)
+
+
+def _rise(probed: Probe) -> float:
+    """Return how much the loss rises where the gradient says ``RISE``, with the same dropout each time."""
+    step, batch = probed.step, _batch(probed.tokens, probed.config.batch_size).to(probed.device)
+    accelerator = step.ranks.accelerator
+
+    def loss() -> Tensor:
+        torch.manual_seed(0)
+        loss: Tensor = step.model.train()(batch).audio / batch.audio_count
+        return loss
+
+    accelerator.backward(loss())
+    accelerator.unscale_gradients()
+    layers = step.packed.gpt.get_submodule("gpt.h").parameters()  # where there is dropout
+    weights = [weight for weight in layers if weight.grad is not None]
+    gradients = [weight.grad.clone() for weight in weights if weight.grad is not None]
+    length = RISE / float(get_total_norm(gradients)) ** 2
+    ends = []
+    with torch.no_grad():
+        for share in (0.5, -1.0):
+            for weight, gradient in zip(weights, gradients, strict=True):
+                weight.add_(gradient, alpha=share * length)
+            ends.append(float(loss()))
+    return ends[0] - ends[1]
 
 
 def _batch(tokens: SpecialTokens, clips: int) -> PackedBatch:
