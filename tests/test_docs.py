@@ -29,6 +29,7 @@ OTHERS = {
     "pip-audit",
     "pytest",
     "python",
+    "ray",
     "sudo",
     "tts",
 }  # their flags are not ours to check

@@ -14,7 +14,7 @@ from utils.core.workers import ReportShare
 from utils.dataset.clip import Clip, Recording, ScanResult
 from utils.dataset.facts import Bad, Prepared
 from utils.dataset.prepare import MadeClips, Task, make_clips, prepare
-from utils.dataset.store import Dataset
+from utils.dataset.store import Dataset, Store
 from utils.media.audio import Samples
 from utils.recognition.levels import ClipScores
 from utils.recognition.recognisers import Recogniser, Transcript
@@ -87,10 +87,32 @@ def built(
     return Built(contents, facts)
 
 
+def everything(project: Project) -> tuple[object, ...]:
+    """Everything of a dataset but the order of rows, which is that of finishing."""
+    folder = project.dataset
+    lists = {path.name: sorted(path.read_bytes().splitlines()) for path in folder.glob("metadata_*.csv")}
+    wavs = {path.name: path.read_bytes() for path in folder.glob("wavs/*")}
+    return Store(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
+
+
 def die_on_talk1(task: Task, report: ReportShare, **settings: Any) -> MadeClips:
     if task[0].path.name == "talk1.wav":
         os.kill(os.getpid(), signal.SIGKILL)
     return make_clips(task, report, **settings)
+
+
+def die_once_on_talk1(task: Task, report: ReportShare, **settings: Any) -> MadeClips:
+    made = make_clips(task, report, **settings)
+    begun = task[0].path.with_suffix(".begun")
+    if task[0].path.name == "talk1.wav" and not begun.exists():
+        begun.touch()
+        os.kill(os.getpid(), signal.SIGKILL)  # its clips are on the disk, and nobody knows of them
+    return made
+
+
+def write_elsewhere(task: Task, report: ReportShare, **settings: Any) -> MadeClips:
+    """Write the clips as a machine does whose disk is not shared."""
+    return make_clips(task, report, **settings | {"folder": task[0].path.parent})
 
 
 def clip(number: int, *, recording: str = "r0", **changes: object) -> Clip:

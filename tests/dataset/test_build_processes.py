@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.dataset.building import SETTINGS, built, die_on_talk1, recordings
+from tests.dataset.building import SETTINGS, built, die_on_talk1, everything, recordings
 from utils.config import DatasetConfig
 from utils.core.facts import Progress, Stop, StopRequested
 from utils.dataset.clip import Recording, ScanResult
@@ -22,14 +22,6 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-def dataset(project: Project) -> tuple[object, ...]:
-    """Everything but the order of rows, which is that of finishing."""
-    folder = project.dataset
-    lists = {path.name: sorted(path.read_bytes().splitlines()) for path in folder.glob("metadata_*.csv")}
-    wavs = {path.name: path.read_bytes() for path in folder.glob("wavs/*")}
-    return Store(folder).read().clips, lists, wavs, (folder / "lang.txt").read_bytes()
-
-
 def test_processes_make_the_same_dataset_and_report_progress(project: Project, tmp_path: Path) -> None:
     broken = Recording(tmp_path / "broken.wav", "s", "ሰላም")
     broken.path.write_bytes(b"no sound")
@@ -37,7 +29,7 @@ def test_processes_make_the_same_dataset_and_report_progress(project: Project, t
     other = Project(tmp_path / "other")
     local = built(scan, other, SETTINGS.model_copy(update={"segmenter": "vad"}))
     report = built(scan, project, PROCESSES.model_copy(update={"segmenter": "vad"}))
-    assert dataset(project) == dataset(other)
+    assert everything(project) == everything(other)
     assert len(report.contents.kept) >= 4
     assert (report.prepared.added, report.bad) == (4, local.bad)
     assert [fact.percent for fact in report.facts if isinstance(fact, Progress)][-1] == 100.0

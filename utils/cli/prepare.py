@@ -46,6 +46,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("separator_in_name", invalid[0])
     if any(map(is_url, recordings)):
         _offer_package("yt_dlp", "yt-dlp")
+    if config.engine == "ray":
+        _offer_package("ray", "ray")
     cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
     config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
     return start_and_follow("prepare", config, project(arguments.project, arguments.output), arguments)
@@ -55,7 +57,7 @@ def _offer_package(module: str, package: str) -> None:
     """Ask a person at a terminal whether to install an optional package that is missing."""
     if importlib.util.find_spec(module):
         return
-    question = f"Links need the package {package}, which is not installed. Install it now? [y/N] "
+    question = f"This needs the package {package}, which is not installed. Install it now? [y/N] "
     if not sys.stdin.isatty() or input(question).strip().lower() not in {"y", "yes"}:
         raise UsageError("no_package", package)
     packages.install(package)

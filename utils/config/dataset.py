@@ -154,6 +154,12 @@ class DatasetConfig(Config):
         "What is held out: whole recordings, whole speakers, or the end of each recording (time).",
     )
     workers: int = setting(0, "Processes", "Recordings processed in parallel; 0 = one per CPU core.", ge=0, le=256)
+    engine: Literal["local", "ray"] = setting(
+        "local",
+        "Engine",
+        "Processes of this machine (local), or the Ray cluster in RAY_ADDRESS, whose machines need the recordings and "
+        "the project at the same paths (ray).",
+    )
 
     @model_validator(mode="after")
     def check_length_limits(self) -> Self:

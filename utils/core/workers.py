@@ -19,6 +19,7 @@ from utils.core.processes import identity, is_alive
 T = TypeVar("T")
 R = TypeVar("R")
 ReportShare = Callable[[float], None]  # called by a task with the share that is done
+Work = Callable[[T, ReportShare], R]
 OnProgress = Callable[[T | None, float], None]
 POLL_SECONDS = 0.5  # how often the caller can cancel
 
@@ -43,17 +44,15 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def run_serially(
-    work: Callable[[T, ReportShare], R], tasks: Iterable[T], on_progress: OnProgress[T]
-) -> Iterator[TaskResult[T, R]]:
+def run_serially(work: Work[T, R], tasks: Iterable[T], on_progress: OnProgress[T]) -> Iterator[TaskResult[T, R]]:
     """Yield the outcome of each task, run in this process; the arguments are those of ``run_in_processes``."""
     for task in tasks:
-        yield TaskResult(task, *_attempt(work, task, functools.partial(on_progress, task)))
+        yield TaskResult(task, *attempt(work, task, functools.partial(on_progress, task)))
 
 
 # Long because tasks, processes and their pipes are followed in one loop, which must end them all.
 def run_in_processes(
-    work: Callable[[T, ReportShare], R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
+    work: Work[T, R], tasks: Iterable[T], workers: int, on_progress: OnProgress[T]
 ) -> Iterator[TaskResult[T, R]]:
     """Yield the outcome of each task as it finishes; tasks and results must be picklable.
 
@@ -126,15 +125,15 @@ def _exit_with_parent() -> None:
     os._exit(1)
 
 
-def _serve_tasks(pipe: Connection, work: Callable[[Any, ReportShare], Any]) -> None:
+def _serve_tasks(pipe: Connection, work: Work[Any, Any]) -> None:
     """Run tasks; reply with the shares that are done, then with the result and the error."""
     while True:
-        pipe.send(_attempt(work, pipe.recv(), lambda share: pipe.send(float(share))))
+        pipe.send(attempt(work, pipe.recv(), lambda share: pipe.send(float(share))))
 
 
-def _attempt(work: Callable[[T, ReportShare], R], task: T, report: ReportShare) -> tuple[R | None, Exception | None]:
-    """Return the result of a task, or its error."""
+def attempt(work: Callable[..., R], *arguments: object) -> tuple[R | None, Exception | None]:
+    """Return the result of a call, or its error."""
     try:
-        return work(task, report), None
+        return work(*arguments), None
     except Exception as error:  # noqa: BLE001
         return None, error

@@ -75,7 +75,7 @@ class StoreError(StorageError):
     """A dataset cannot be written."""
 
     path: Path
-    problem: Literal["busy", "exists"]
+    problem: Literal["busy", "exists", "not_shared"]
     detail: str = ""
 
 

@@ -13,9 +13,10 @@ import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from utils.config import DatasetConfig
+from utils.core import integrations
 from utils.core.errors import AmharicTtsError, StorageError, explain
 from utils.core.facts import (
     Progress,
@@ -33,7 +34,7 @@ from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
-from utils.dataset.errors import DatasetError, NothingTranscribedError
+from utils.dataset.errors import DatasetError, NothingTranscribedError, StoreError
 from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, RecordingWarning, TextsDiffer
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
@@ -44,7 +45,7 @@ from utils.media.rates import RATE
 from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import Recogniser
 from utils.recognition.recognisers.choice import Kind, recommended
-from utils.recognition.recognisers.isolated import IsolatedRecogniser, open_recogniser
+from utils.recognition.recognisers.isolated import open_recogniser
 
 if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
@@ -72,14 +73,15 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
     """Add new recordings to the dataset in a folder, which need not exist, and return the dataset.
 
     ``problems`` are inputs that were found to be unusable. Recordings without text are transcribed by ``recognisers``,
-    or else by those that the settings name; a text that was given is only compared. A request to stop raises
-    ``StopRequested``; what was finished stays.
+    or else by those that the settings name; a text that was given is only compared. With the engine Ray, they are sent
+    to its workers. A request to stop raises ``StopRequested``; what was finished stays.
     """
     make_folder(folder / WAVS)
     if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
         raise DatasetError(folder, "language", known)
-    with file_lock(folder / LOCK), _opened(recognisers, recordings, settings, report) as opened:
+    with file_lock(folder / LOCK), _opened(recognisers, recordings, settings, report) as (engine, opened):
         preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
+        preparation.engine = engine
         preparation.process(recordings, problems, opened)
         note = preparation.finish()
     if settings.repair_list and editor.repair_list(folder, settings.eval_share, settings.split_by).clips:
@@ -120,22 +122,28 @@ def make_clips(
 @contextlib.contextmanager
 def _opened(
     given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
-) -> Iterator[Recognisers]:
-    """Open the recognisers that the settings name, if there is something to transcribe or to compare."""
-    waits = any(map(needs_transcription, recordings))
-    if given or settings.recogniser == "none" or not (waits or (recordings and settings.second_model)):
-        yield given or (None, None)
-        return
+) -> Iterator[tuple[Any, Recognisers]]:
+    """Open the engine and recognisers that the settings name, if there is something to transcribe or to compare."""
+    used = () if given or settings.recogniser == "none" else recordings
+    waits = any(map(needs_transcription, used))
+    compares = bool(used and settings.second_model)
+    engine: Any = None
 
-    def opened(model: str, kind: Kind = "auto") -> IsolatedRecogniser:
+    def opened(model: str, kind: Kind = "auto") -> Recogniser:
         device = settings.device
         number_format = settings.compute_type
-        return open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
+        local = stack.enter_context(
+            open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
+        )
+        return engine.recogniser(local, 1 / (waits + compares)) if engine else local
 
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(opened(settings.recogniser_model, settings.recogniser)) if waits else None
-        second = stack.enter_context(opened(settings.second_model)) if settings.second_model else None
-        yield first, second
+        if settings.engine == "ray":
+            engine = integrations.require("ray_engine")(settings.workers)
+            stack.callback(engine.close)
+        first = opened(settings.recogniser_model, settings.recogniser) if waits else None
+        second = opened(settings.second_model) if compares else None
+        yield engine, given or (first, second)
 
 
 class _Meter:
@@ -179,6 +187,7 @@ class _Preparation:
         self.pronunciations = pronunciations
         self.report = report
         self.should_stop = should_stop
+        self.engine: Any = None  # instead of the processes of this machine
         self.store = Store(folder)
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
@@ -208,6 +217,8 @@ class _Preparation:
                 if error is not None:
                     self._refuse(Bad(recording.path, _reason(error)))
                 elif made is not None:
+                    if self.engine and not all((self.folder / clip.audio).exists() for clip in made[1]):
+                        raise StoreError(self.folder, "not_shared")
                     self._add(*made)
                 raise_if_stopped(self.should_stop)
                 self.meter.update(str(recording.path), 1.0)
@@ -291,11 +302,12 @@ class _Preparation:
         if recognisers[1]:  # it reads the others too, to be compared
             with_text, spoken = [], [*with_text, *spoken]
         workers = min(self.settings.workers or available_cores(), len(with_text))
-        if workers > 1:
+        run = self.engine.run if self.engine else run_serially
+        if self.engine is None and workers > 1:
             yield from run_in_processes(work, with_text, workers, on_progress)
         else:
-            yield from run_serially(work, with_text, on_progress)
-        yield from run_serially(functools.partial(work, recognisers=recognisers), spoken, on_progress)
+            yield from run(work, with_text, on_progress)
+        yield from run(functools.partial(work, recognisers=recognisers), spoken, on_progress)
 
     def _learn(self, tasks: list[Task]) -> tuple[list[Task], "TextCheck | None"]:
         """Learn what right and wrong texts of the project look like; give recordings the texts that fit them."""

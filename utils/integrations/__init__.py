@@ -8,6 +8,7 @@ ENTRY_POINTS = {  # what each offers: module:function
     "note_corpus": "corpora:note_corpus",
     "pack_ebook_model": "ebook2audiobook:pack_model",
     "push": "hub:push",
+    "ray_engine": "ray:RayEngine",
     "read_corpus": "corpora:read_corpus",
     "read_page": "yt_dlp:download",
     "require_token": "hub:require_token",

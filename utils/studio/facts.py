@@ -154,6 +154,7 @@ class StudioError(AmharicTtsError):
         "too_large",
         "list_alone",
         "no_package",
+        "no_ray",
         "separator_in_name",
         "no_media",
         "no_text",

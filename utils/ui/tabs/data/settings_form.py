@@ -31,7 +31,7 @@ GROUPS = {
     "min_pause_seconds min_speech_seconds merge_pause_seconds",
     "data.quality_filters": "min_speech_ratio min_snr_db max_clipping min_chars_per_second max_chars_per_second "
     "min_confidence max_second_cer",
-    "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers",
+    "data.loudness_and_evaluation": "normalise_loudness eval_share split_by workers engine",
 }  # names of fields by the title of their group; the inputs are the sources of the project
 LISTED = [(known.label, known.model) for known in RECOMMENDED[AMHARIC.code]]
 SIZES = [(size, size) for size in ("tiny", "base", "medium", "large-v3-turbo")]
