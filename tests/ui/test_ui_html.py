@@ -37,6 +37,11 @@ def test_nothing_is_smaller_than_twelve_pixels() -> None:
     assert min(sizes) >= 12
 
 
+def test_templates_styles_and_scripts_have_at_most_1500_lines() -> None:
+    files = [path for path in UI.rglob("*") if path.suffix in {".html", ".css", ".js"}]
+    assert sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files) <= 1500
+
+
 def test_the_font_of_amharic_is_small_and_licensed() -> None:
     fonts = [*(UI / "assets").glob("*.woff2")]
     assert sum(font.stat().st_size for font in fonts) <= 150_000

@@ -160,7 +160,7 @@ def facts_html(take: Take) -> str:
         "inference.model": take.model,
         "inference.voice": take.voice,
         "inference.seed": str(take.settings.get("seed", 0)),
-        "common.length": f"{take.seconds:.1f} s",
+        "common.length": views.duration(take.seconds),
         "inference.real_time_factor": f"{take.real_time_factor:.2f}",
     }
     shown = cards(rows)
@@ -200,7 +200,7 @@ def _take_title(take: Take) -> str:
 
 def _facts(remark: str, tries: int, seconds: float, seed: object) -> str:
     tried = t("inference.tries", count=tries) if tries > 1 else ""
-    return views.joined(f"{seconds:.1f} s", f"{t('inference.seed')} {seed}", remark, tried)
+    return views.joined(views.duration(seconds), f"{t('inference.seed')} {seed}", remark, tried)
 
 
 def _shorten(text: str) -> str:
