@@ -17,9 +17,8 @@ from pydantic.fields import FieldInfo
 from utils.config import Config
 from utils.core.languages import canonical, known_languages
 from utils.studio.facts import UsageError
-from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import LANGUAGES, choices, field_text, field_title, phrase, speaking, t
+from utils.ui.i18n import LANGUAGES, choices, field_text, field_title, phrase, speaking
 from utils.ui.page import PageContext
 
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -100,32 +99,26 @@ class SettingsForm:
             return self._render()
 
     def _render(self) -> str:
-        groups = [
-            (t(title) if title else "", [self._field(name) for name in names]) for title, names in self.groups.items()
-        ]
-        keys = ("common.advanced", "common.close", "training.search", "training.reset", "training.changed_settings")
-        return html("form.html", "form", groups, [t(key) for key in keys])
+        groups = {title: [self._field(name) for name in names] for title, names in self.groups.items()}
+        return html("form.html", "form", self.name, groups)
 
     def _field(self, field: str) -> dict[str, Any]:
         """Return what the template shows of a field; the config checks bounds, so that errors are reported together."""
-        declared, element = self.config.model_fields[field], f"{self.name}-{field}"
-        attributes = {"id": f"{element}-input", "name": field, "aria_describedby": f"{element}-hint"}
-        if field not in self.fixed:
-            attributes["data_default"] = json.dumps(declared.default)
-        kind, choices = declared.annotation, self._choices(field)
-        shown = {"id": element, "title": field_title(self.config, field), "choices": choices, "kind": "text"}
-        shown["hint"] = describe(self.config, field)
+        declared = self.config.model_fields[field]
+        kind = declared.annotation
+        shown = {
+            "name": field,
+            "title": field_title(self.config, field),
+            "hint": describe(self.config, field),
+            "choices": self._choices(field),
+            "default": None if field in self.fixed else json.dumps(declared.default),
+            "kind": "text",
+        }
         if kind is bool:
-            shown["kind"], attributes["type"] = "switch", "checkbox"
-        elif get_origin(kind) is Literal or is_language(declared):
-            shown["kind"] = "select"
-        elif kind in {int, float}:
-            shown |= {"kind": "number", **self._number(field, attributes)}
-        else:
-            attributes |= {"type": "text"} | ({"list": f"{element}s"} if choices else {})
-        if field == "seed":
-            shown["dice"] = t("inference.random_seed")
-        return shown | {"attributes": views.attributes(**attributes)}
+            return shown | {"kind": "switch"}
+        if get_origin(kind) is Literal or is_language(declared):
+            return shown | {"kind": "select"}
+        return shown | self._number(field) if kind in {int, float} else shown
 
     def _choices(self, field: str) -> Sequence[tuple[str, str]]:
         """Return the choices of a field, or common values of one that can be typed, as (label, value)."""
@@ -136,28 +129,19 @@ class SettingsForm:
             return language_choices()
         return self.suggestions.get(field, ())
 
-    def _number(self, field: str, attributes: dict[str, str]) -> dict[str, str]:
-        """Add the attributes of a number, and return those of its slider where its range suits one."""
+    def _number(self, field: str) -> dict[str, Any]:
+        """Return the bounds of a number, and the maximum and step of its slider where its range suits one."""
         declared = self.config.model_fields[field]
         is_whole, limits = declared.annotation is int, bounds(declared)
-        low, high = (limits.get(one, limits.get(other)) for one, other in (("ge", "gt"), ("le", "lt")))
-        edges = {edge: f"{value:.15g}" for edge, value in (("min", low), ("max", high)) if value is not None}
-        attributes |= {"type": "number", "step": "1" if is_whole else "any", **edges}
+        low, high = limits.get("ge", limits.get("gt")), limits.get("le", limits.get("lt"))
+        shown = {"kind": "number", "step": "1" if is_whole else "any", "min": low, "max": high}
         maximum = self.sliders.get(field, high)
         if field == "seed" or low is None or maximum is None:
-            return {}
+            return shown
         if field not in self.sliders and maximum - low > MAX_SLIDER_STEPS:
-            return {}
+            return shown
         step = 1 if is_whole else 10.0 ** math.floor(math.log10((maximum - low) / 20))  # at least twenty steps
-        label = f"{self.name}-{field}-label"
-        slider = {
-            "min": f"{low:g}",
-            "max": f"{maximum:g}",
-            "step": step,
-            "data_slider": field,
-            "aria_labelledby": label,
-        }
-        return {"slider": views.attributes(type="range", **slider)}
+        return shown | {"slider_max": maximum, "slider_step": step}
 
 
 def editable_dropdown(config: type[Config], name: str, choices: Sequence[Any], value: str | None) -> gr.Dropdown:
