@@ -34,9 +34,9 @@ from utils.studio.paths import Project
 Files = dict[str, bytes]
 
 
-def wav(number: int, rate: int = 24_000, seconds: float = 1.0) -> bytes:
+def wav(number: int, rate: int = 24_000) -> bytes:
     file = io.BytesIO()
-    tone = np.sin(np.arange(round(rate * seconds)) / (5 + number)) * 0.1
+    tone = np.sin(np.arange(rate) / (5 + number)) * 0.1
     soundfile.write(file, tone.astype(np.float32), rate, format="WAV")
     return file.getvalue()
 

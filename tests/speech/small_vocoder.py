@@ -9,12 +9,12 @@ from torch.nn import functional
 LIVELY, CALM = 1.4, 0.7  # of the convolutions that are followed by leaky_relu, and of those that are added
 
 
-def small_vocoder(dim: int = 24, channels: int = 32, *, seed: int = 0) -> Any:
+def small_vocoder(dim: int = 24, channels: int = 32) -> Any:
     """Build it. coqui's first weights all but swallow what comes in; these keep its strength from layer to layer."""
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(0)
         decoder = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=channels).eval()
         network = decoder.waveform_decoder
         _fill(network.conv_pre, 1.0)

@@ -22,9 +22,9 @@ TOKENS = SpecialTokens(start_text=99, stop_text=0, start_audio=1024, stop_audio=
 LENGTHS = made_lengths(45, seconds=(0.5, 2.5))
 
 
-def loader(spec: BatchSpec, *, clips: int = 8, workers: int = 0, seed: int = 0) -> tuple[UpdateLoader, MadeClips]:
+def loader(spec: BatchSpec, *, workers: int = 0) -> tuple[UpdateLoader, MadeClips]:
     source = MadeClips(LENGTHS)
-    return UpdateLoader(source, UpdatePlan(LENGTHS, clips, seed=seed), TOKENS, spec, workers=workers), source
+    return UpdateLoader(source, UpdatePlan(LENGTHS, 8), TOKENS, spec, workers=workers), source
 
 
 def values(batch: PackedBatch) -> tuple[object, ...]:

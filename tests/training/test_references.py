@@ -20,10 +20,10 @@ from utils.training.references import Partners
 LENGTHS = made_lengths(203, seconds=(0.6, 11.0))
 
 
-def clips_of(lengths: ClipLengths, speakers: int = 3) -> list[Clip]:
+def clips_of(lengths: ClipLengths) -> list[Clip]:
     """Give each clip a speaker in turn; the last speaker has one clip alone."""
     last = len(lengths.samples) - 1
-    names = [f"s{number % speakers}" if number < last else "alone" for number in range(last + 1)]
+    names = [f"s{number % 3}" if number < last else "alone" for number in range(last + 1)]
     return [dataclasses.replace(made_clip(number), speaker=name) for number, name in enumerate(names)]
 
 

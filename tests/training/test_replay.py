@@ -26,10 +26,10 @@ CLIPS = [
 ]
 
 
-def plan_of(share: float, weights: tuple[float, float] = (2, 1), processes: int = 1, **changes: object) -> UpdatePlan:
+def plan_of(share: float, weights: tuple[float, float] = (2, 1), **changes: object) -> UpdatePlan:
     config = TrainConfig.parse({"reference": "other_clip", "batch_size": 8, "grad_acumm": 2, "seed": 5, **changes})
     replay = ReplayClips.of_share(share, OWN, SIZES, weights)
-    return UpdatePlan.from_config(config, LENGTHS, processes, CLIPS, replay)
+    return UpdatePlan.from_config(config, LENGTHS, 1, CLIPS, replay)
 
 
 @given(share=st.floats(0.01, 0.9), weights=st.tuples(st.floats(0.1, 9), st.floats(0.1, 9)), seed=st.integers(0, 999))

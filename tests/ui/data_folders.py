@@ -37,13 +37,13 @@ def add_run(project: Project, name: str, status: runs.Status = "starting") -> ru
     return run
 
 
-def many_clips(folder: Path, count: int, each: int = 250, first: int = 0) -> list[Clip]:
+def many_clips(folder: Path, count: int, each: int = 250) -> list[Clip]:
     """Write a dataset of clips without audio; every tenth is excluded."""
     folder.mkdir(parents=True, exist_ok=True)
     store = Store(folder)
     made: list[Clip] = []
     with store.transaction():
-        for name in (f"{number:016x}" for number in range(first, first + count // each)):
+        for name in (f"{number:016x}" for number in range(count // each)):
             clips = [example_clip(number, name) for number in range(each)]
             store.add(Source(name, f"/in/{name}.wav", 10, 20, 10.0 * each), clips)
             made += clips

@@ -41,22 +41,22 @@ def output(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def make_runs(project: Project, count: int = RUNS, log_bytes: int = 1 << 30) -> None:
-    for number in range(count):
+def make_runs(project: Project) -> None:
+    for number in range(RUNS):
         run = runs.Run(project.runs / f"20260101-{number:06}-{VERBS[number % len(VERBS)]}")
         run.folder.mkdir(parents=True)
         run.write_state(State(VERBS[number % len(VERBS)], "stopped", created=time.time()))
     for run in runs.list_runs(project)[: len(VERBS)]:
         for path in (run.log, run.events):
             with path.open("wb") as file:
-                file.truncate(log_bytes)  # sparse: it takes no space
+                file.truncate(1 << 30)  # sparse: it takes no space
                 file.seek(0, 2)
                 file.write(LAST)
 
 
-def make_dataset(folder: Path, count: int = CLIPS) -> None:
+def make_dataset(folder: Path) -> None:
     (folder / "wavs").mkdir(parents=True)
-    for clip in many_clips(folder, count * 10 // 9):
+    for clip in many_clips(folder, CLIPS * 10 // 9):
         (folder / clip.audio).touch()
     train, evaluation = (folder / name for name in metadata.FILES.values())
     evaluation.write_bytes(train.read_bytes())
