@@ -148,7 +148,7 @@ def effects(names: list[str], *, forbidden: set[str]) -> list[str]:
     return found
 
 
-def test_importing_the_light_packages_does_nothing_and_needs_no_torch() -> None:
+def test_the_light_packages_import_nothing_heavy() -> None:
     assert effects([name for name in MODULES if package(name) in LIGHT], forbidden=HEAVY) == []
 
 

@@ -79,7 +79,7 @@ def assert_mended(checkout: Path, said: str, **environment: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_first_start_makes_the_environment_and_the_next_ones_do_not(checkout: Path) -> None:
+def test_only_the_first_start_makes_the_environment(checkout: Path) -> None:
     first = start(checkout)
     assert (first.returncode, first.stdout) == (0, "page\n"), first.stderr
     assert "Installing requirements.txt" in first.stderr
@@ -142,7 +142,7 @@ def test_two_starts_at_the_same_time_make_one_environment(checkout: Path) -> Non
 
 
 @pytest.mark.slow
-def test_an_installation_that_breaks_off_is_said_and_goes_on_next_time(installed: Path) -> None:
+def test_an_installation_that_broke_off_goes_on(installed: Path) -> None:
     (installed / ".venv" / ".installed").unlink()
     (installed / "requirements.txt").write_text("no-such-package-of-ours==1.0\n", encoding="utf-8")
     broken = start(installed)

@@ -124,7 +124,7 @@ def _restore_tf32() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_restore_tf32")
-def test_both_settings_of_tf32_are_changed_and_counted() -> None:
+def test_both_settings_of_tf32_are_changed() -> None:
     use_tf32("cuda", enabled=False, capability=(8, 6))
     assert tf32_state() == {"matrix products": False, "convolutions": False}
     assert [use_tf32("cuda", capability=(8, 6)).changed for _ in range(2)] == [2, 0]

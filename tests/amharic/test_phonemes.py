@@ -25,7 +25,7 @@ def test_all_but_words_and_quotation_marks_is_unchanged() -> None:
     assert phonemize('"ሰላም" \'ቤት\' በ"አገር"') == "səlam bet bəʔaɡər"
 
 
-def test_fidel_is_a_backend_and_an_unknown_backend_is_refused() -> None:
+def test_only_known_backends_are_accepted() -> None:
     assert phonemize("ሰላም፣ ዓለም።", "fidel") == "ሰላም፣ ዓለም።"
     with pytest.raises(ValueError, match="rules, epitran, fidel"):
         phonemize("ሰላም", "espeak")
@@ -51,7 +51,7 @@ def test_no_ethiopic_letter_is_left_of_any_text(text: str) -> None:
 
 
 @given(AMHARIC)
-def test_phones_can_be_written_in_latin_letters_and_read_back(text: str) -> None:
+def test_phones_in_latin_letters_are_read_back(text: str) -> None:
     phones = phonemize(text)
     assert from_latin(to_latin(phones)) == phones
 
@@ -83,7 +83,7 @@ def test_the_known_errors_of_epitran_are_fixed(written: str, phones: str) -> Non
 
 
 @pytest.mark.slow
-def test_epitran_leaves_no_letter_over_and_logging_alone() -> None:
+def test_epitran_leaves_no_letter_over() -> None:
     pytest.importorskip("epitran")
     before = logging.getLogger().level
     assert not ETHIOPIC.search(phonemize(" ".join(values()), "epitran"))

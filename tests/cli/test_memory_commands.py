@@ -40,7 +40,7 @@ def test_transformers_says_nothing_about_token_ids() -> None:
     assert "token_id" not in run.stdout + run.stderr
 
 
-def test_a_real_update_is_measured_and_the_largest_batch_is_searched_for(capsys: Capture) -> None:
+def test_the_largest_batch_is_found_with_real_updates(capsys: Capture) -> None:
     assert main(["memory-test", *TINY, "--no-enable-mixed-precision"]) == 0
     text = capsys.readouterr().out
     for word in ("enable_sdpa", "estimate", "seconds per batch", "measured peak", "fits into"):

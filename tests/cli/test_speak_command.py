@@ -111,7 +111,7 @@ def test_a_stream_goes_to_the_standard_output(
     ("batch", "difference"),
     [("1", 0.0), ("2", 1 / 32768)],  # products of one and of several rows are rounded in another order
 )
-def test_what_was_spoken_before_ctrl_c_is_written_and_the_same_command_continues(
+def test_the_same_command_continues_after_ctrl_c(
     batch: str, difference: float, speak: Speak, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     words = ["ሰላም። እንዴት ነህ? ደህና ነኝ።", "--batch-size", batch, "--out"]

@@ -55,7 +55,7 @@ def test_a_line_that_training_would_skip_is_named(tmp_path: Path, line: str, pro
         read_rows(tmp_path / "metadata.csv")
 
 
-def test_an_unknown_symbol_fails_and_is_named(clip_list: str, tmp_path: Path, capsys: Capture) -> None:
+def test_an_unknown_symbol_is_named(clip_list: str, tmp_path: Path, capsys: Capture) -> None:
     vocabulary = str(write_vocabulary(tmp_path / "base", without="əñ"))
     assert main(["check-text", clip_list, "--vocab", vocabulary]) == 1
     text = capsys.readouterr().out
@@ -105,7 +105,7 @@ def test_each_word_says_what_decided_its_long_consonants(capsys: Capture) -> Non
     assert "dropped      😀 (1)" in text
 
 
-def test_a_few_sentences_hold_every_sound_and_become_a_clip_list(tmp_path: Path, capsys: Capture) -> None:
+def test_a_few_sentences_hold_every_sound(tmp_path: Path, capsys: Capture) -> None:
     path, output = tmp_path / "prompts.csv", ["--output", str(tmp_path)]
     assert main(["prompts", "--count", "12", *output]) == 0
     *sentences, last = capsys.readouterr().out.splitlines()

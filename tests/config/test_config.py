@@ -79,7 +79,7 @@ def test_a_file_that_holds_no_settings_is_refused(tmp_path: Path, content: bytes
         TrainConfig.load(path)
 
 
-def test_an_empty_file_means_the_defaults_and_a_missing_one_is_named(tmp_path: Path) -> None:
+def test_an_empty_file_means_the_defaults(tmp_path: Path) -> None:
     path = tmp_path / "empty.yaml"
     path.write_text("# nothing\n", encoding="utf-8")
     assert TrainConfig.load(path) == TrainConfig()

@@ -38,7 +38,7 @@ def test_a_flag_wins_over_the_file(tmp_path: Path, words: list[str], epochs: int
         TrainConfig(custom_model="$(touch /tmp/x); `id` | ' \" --output=/etc"),
     ],
 )
-def test_the_command_shown_can_be_pasted_into_a_shell_and_gives_the_same_settings(config: TrainConfig) -> None:
+def test_the_command_shown_gives_the_same_settings_in_a_shell(config: TrainConfig) -> None:
     words = shlex.split(command_line("train", config))
     assert words[:4] == ["python", "-m", "utils", "train"]
     assert parse(words[4:]) == config

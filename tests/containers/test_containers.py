@@ -33,7 +33,7 @@ def is_healthy(words: list[str], url: str) -> bool:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_a_service_is_local_and_has_no_rights_that_it_does_not_need(name: str) -> None:
+def test_a_service_has_only_the_rights_it_needs(name: str) -> None:
     service = SERVICES[name]
     assert ("profiles" in service) == (name != "page")  # only the page starts by default
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
@@ -44,7 +44,7 @@ def test_a_service_is_local_and_has_no_rights_that_it_does_not_need(name: str) -
 
 
 @pytest.mark.slow
-def test_the_page_answers_without_its_password_and_shows_it_nowhere(tmp_path: Path) -> None:
+def test_the_page_shows_its_password_nowhere(tmp_path: Path) -> None:
     """The page as the container starts it, with a password from the environment."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(VARIABLE, f"abebe:{PASSWORD}")

@@ -117,7 +117,7 @@ def test_the_first_cell_tests_the_gpu_where_there_is_one(
     assert capsys.readouterr().out == "start.sh doctor as <>\nstart.sh doctor --gpu as <>\n"
 
 
-def test_projects_are_on_the_mounted_storage_and_a_second_run_or_machine_finds_them(
+def test_another_machine_finds_the_projects_on_the_mounted_storage(
     machine: Path, drive: list[str], program: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     call(SET_UP, {}, CODE=str(program))

@@ -110,7 +110,7 @@ def test_a_missing_file_is_empty_and_one_that_cannot_be_read_is_named(path: Path
         read_events(tmp_path)
 
 
-def test_a_full_disk_is_one_clear_error_and_writing_goes_on_later(small_disk: Path) -> None:
+def test_a_full_disk_is_one_clear_error(small_disk: Path) -> None:
     path = small_disk / "events.jsonl"
     ballast = small_disk / "ballast"
     with EventLog(path) as log:

@@ -53,7 +53,7 @@ def test_a_disk_that_may_not_be_written_is_not_a_full_one(small_disk: Path) -> N
     assert "permissions" in caught.value.hint
 
 
-def test_a_file_is_replaced_whole_and_a_full_disk_leaves_the_old_one(small_disk: Path) -> None:
+def test_a_file_is_replaced_whole_or_not_at_all(small_disk: Path) -> None:
     path = small_disk / "state.json"
     write_atomically(path, "old")
     write_atomically(path, "ሰላም")

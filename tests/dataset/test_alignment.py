@@ -83,7 +83,7 @@ def test_a_text_that_is_far_too_long_for_its_sound_does_not_fit() -> None:
     assert align(heard("abc defg"), LETTERS.words("abc defg" * 20)) is None
 
 
-def test_a_word_too_many_and_a_word_left_out_are_found_where_they_are() -> None:
+def test_wrong_words_are_found_where_they_are() -> None:
     extra = align(heard("abc defg"), LETTERS.words("abc xyz defg"))
     assert extra
     assert [word.score < -4 for word in extra.words] == [False, True, False]
@@ -147,7 +147,7 @@ def made_up(count: int) -> list[str]:
     return [" ".join(map("".join, sentence)) for sentence in letters]
 
 
-def test_sentences_of_a_long_transcript_are_found_and_others_reported() -> None:
+def test_a_long_transcript_is_matched_to_its_sound() -> None:
     """More than fits into one alignment: anchors tie text and sound together, around what only one of them has."""
     sentences = made_up(260)
     rows = heard(" ".join([*sentences[:100], *sentences[130:]]))
@@ -269,7 +269,7 @@ def test_a_long_recording_with_its_transcript_is_cut_by_its_words(tmp_path: Path
     assert missing.first[0].text.startswith(absent[:20])
 
 
-def test_few_clips_are_kept_and_it_is_said_that_they_were_not_checked(tmp_path: Path) -> None:
+def test_few_clips_are_kept_unchecked(tmp_path: Path) -> None:
     for number, sound in enumerate(sounds()[:2]):
         soundfile.write(tmp_path / f"{number}.wav", sound, RATE)
         (tmp_path / f"{number}.txt").write_text(TEXTS[1 - number], encoding="utf-8")

@@ -49,7 +49,7 @@ def without_text(folder: Path, number: int = 0) -> Recording:
     return dataclasses.replace(recordings(folder, 1, first=number).recordings[0], cues=())
 
 
-def test_recordings_become_a_standard_dataset_of_quiet_edges_and_all_audio_is_accounted_for(done: Built) -> None:
+def test_recordings_become_a_standard_dataset(done: Built) -> None:
     folder, clips = done.project.dataset, done.report.contents.kept
     listed = []
     for side in ("train", "eval"):
@@ -87,7 +87,7 @@ def test_adding_a_recording_again_or_in_another_language_changes_nothing(done: B
     assert (report.prepared.added, report.prepared.known, files()) == (0, 3, before)
 
 
-def test_a_dataset_grows_by_what_is_new_and_a_copy_is_not(project: Project, tmp_path: Path) -> None:
+def test_a_dataset_grows_only_by_what_is_new(project: Project, tmp_path: Path) -> None:
     scan = recordings(tmp_path / "in", 2)
     clips = built(scan, project).contents.clips
     first = scan.recordings[0]
@@ -185,9 +185,7 @@ def test_a_recording_with_a_known_text_is_one_clip_without_its_silence(project: 
     assert clip.status == "kept"
 
 
-def test_bad_files_are_in_the_ledger_with_their_reason_and_the_others_are_finished(
-    project: Project, tmp_path: Path
-) -> None:
+def test_the_ledger_says_what_became_of_every_file(project: Project, tmp_path: Path) -> None:
     good = soundfile.read(recordings(tmp_path / "made", 1).recordings[0].path)[0]
     soundfile.write(tmp_path / "8 channels.wav", np.repeat(good[:, None], 8, axis=1), 16_000)
     soundfile.write(tmp_path / "invalid.wav", np.append(good, np.nan), 16_000, subtype="FLOAT")
@@ -207,7 +205,7 @@ def test_bad_files_are_in_the_ledger_with_their_reason_and_the_others_are_finish
         assert finished[name].kept > seconds / 2
 
 
-def test_a_full_disk_is_reported_and_finished_recordings_stay(small_disk: Path, tmp_path: Path) -> None:
+def test_finished_recordings_survive_a_full_disk(small_disk: Path, tmp_path: Path) -> None:
     project = Project(small_disk)
     with pytest.raises(StorageError, match="cannot be written"):
         built(recordings(tmp_path / "in", 3), project)

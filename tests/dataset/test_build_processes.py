@@ -22,7 +22,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "project")
 
 
-def test_processes_make_the_same_dataset_and_report_progress(project: Project, tmp_path: Path) -> None:
+def test_processes_make_the_same_dataset(project: Project, tmp_path: Path) -> None:
     broken = Recording(tmp_path / "broken.wav", "s", "ሰላም")
     broken.path.write_bytes(b"no sound")
     scan = ScanResult((*recordings(tmp_path / "in", 4).recordings, broken))

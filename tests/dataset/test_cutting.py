@@ -94,7 +94,7 @@ def test_subtitles_are_joined_with_their_speech(subtitles: str, expected: str, w
     assert (write(clips), len(warnings)) == (expected, warned)
 
 
-def test_subtitles_that_cannot_be_parted_and_are_too_long_leave_their_speech_without_text() -> None:
+def test_too_long_subtitles_without_a_pause_give_no_text() -> None:
     subtitles = cues("0-4 a | 4-9 b | 9-15 c | 15-18 d")
     clips, (warning,) = cut_cues(subtitles, spans("0-6 | 6.2-12 | 12.2-18"), 18, SETTINGS)
     assert {clip.text for clip in clips} == {""}

@@ -94,7 +94,7 @@ def test_a_list_names_links_as_a_snapshot_of_the_hub_has_them(folder: Path) -> N
     assert [(recording.path.name, recording.text) for recording in scan.recordings] == [("a.wav", "ሰላም ነው")]
 
 
-def test_a_linked_folder_belongs_to_the_folder_and_a_circle_ends(folder: Path) -> None:
+def test_linked_folders_are_read_once(folder: Path) -> None:
     (folder / "wavs").rename(folder.parent / "disk")
     (folder / "wavs").symlink_to(folder.parent / "disk")
     (folder.parent / "disk" / "again").symlink_to(folder)
@@ -102,7 +102,7 @@ def test_a_linked_folder_belongs_to_the_folder_and_a_circle_ends(folder: Path) -
     assert [(recording.path.name, recording.text) for recording in scan.recordings] == [("a.wav", "ሰላም ነው")]
 
 
-def test_damaged_characters_and_quotation_marks_are_reported(folder: Path) -> None:
+def test_damaged_text_is_reported(folder: Path) -> None:
     scan = listed(folder, b"a|\xff\xe1\x88\xb0\xe1\x88\x8b\xe1\x88\x9d\n")
     assert TextRepaired("metadata.csv", "lost", 1, "UTF-8") in scan.notes  # it is used all the same
     scan = listed(folder, 'path,text\na,ሰላም\nb,"ደህና\nc,አዎ\n')
@@ -170,7 +170,7 @@ def test_a_manifest_of_json_lines_is_read(folder: Path, name: str, line: str) ->
     assert "line 4: no audio file is given" in reasons
 
 
-def test_of_several_lists_metadata_csv_is_used_and_the_others_are_named(folder: Path) -> None:
+def test_of_several_lists_metadata_csv_is_used(folder: Path) -> None:
     (folder / "metadata.csv").write_text("a|ሰላም ነው\n", encoding="utf-8")
     (folder / "metadata_old.csv").write_text("a|ሌላ\nb|ደህና ነኝ\n", encoding="utf-8")
     scan = read_dataset(folder)

@@ -73,7 +73,7 @@ def test_a_repair_keeps_a_text_that_a_person_typed(doubted: Path) -> None:
     assert (load_dataset(doubted).clips["r0-0"].text, len(load_dataset(doubted).kept)) == ("የተጻፈ ጽሑፍ", 29)
 
 
-def test_a_repair_splits_as_the_settings_say_and_is_counted_in_the_result(doubted: Path) -> None:
+def test_a_repair_splits_as_the_settings_say(doubted: Path) -> None:
     settings = SETTINGS.model_copy(update={"repair_list": True, "eval_share": 0.5, "split_by": "time"})
     facts = list[Fact]()
     contents = prepare([], doubted, settings, facts.append)

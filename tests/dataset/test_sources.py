@@ -114,7 +114,7 @@ def test_datasets_inside_a_folder_are_read_from_their_lists(tmp_path: Path) -> N
         ("a.wav", "hf:owner/name", "no folder for it"),
     ],
 )
-def test_what_cannot_be_used_is_reported_and_the_rest_found(tmp_path: Path, files: str, named: str, fact: str) -> None:
+def test_only_what_cannot_be_used_is_left_out(tmp_path: Path, files: str, named: str, fact: str) -> None:
     write_files(tmp_path, files)
     bad = named if ":" in named else tmp_path / named
     scan = find_recordings([bad, tmp_path / "a.wav"], language="am")
@@ -122,7 +122,7 @@ def test_what_cannot_be_used_is_reported_and_the_rest_found(tmp_path: Path, file
     assert "a.wav" in {recording.path.name for recording in scan.recordings}
 
 
-def test_pipes_and_devices_named_like_recordings_are_reported_without_being_opened(tmp_path: Path) -> None:
+def test_what_is_no_file_is_reported_without_being_opened(tmp_path: Path) -> None:
     write_files(tmp_path, "a.wav")
     for name in ("b.wav", "a.srt", "metadata.csv", "t.parquet"):
         os.mkfifo(tmp_path / name)

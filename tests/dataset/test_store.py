@@ -114,7 +114,7 @@ def test_several_changes_are_made_together_or_not_at_all(tmp_path: Path) -> None
     assert store.meta("revision") == revision + 1
 
 
-def test_every_file_has_its_latest_state_and_a_copy_is_the_same_recording(tmp_path: Path) -> None:
+def test_every_file_has_its_latest_state(tmp_path: Path) -> None:
     store = Store(tmp_path)
     assert store.read().clips == {}
     with pytest.raises(DataError, match="utils prepare"):
@@ -152,7 +152,7 @@ def test_damage_is_reported(tmp_path: Path, damage: str | bytes, reason: str) ->
         load_dataset(tmp_path)
 
 
-def test_a_full_disk_is_reported_and_changes_nothing(small_disk: Path) -> None:
+def test_a_full_disk_changes_nothing(small_disk: Path) -> None:
     store = two_recordings(small_disk)
     before = store.read()
     with pytest.raises(StorageError, match="full"):
@@ -191,7 +191,7 @@ def test_a_killed_writer_leaves_every_change_that_it_reported(tmp_path: Path) ->
         assert int(text) in (done, done + 1)
 
 
-def test_lists_follow_the_store_and_are_left_alone_while_they_are_current(tmp_path: Path) -> None:
+def test_lists_follow_the_store(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.add(R0, [clip(0, split="train"), EXCLUDED])
     write_lists(tmp_path, "am")
@@ -211,7 +211,7 @@ def stored(folder: Path, clips: list[Clip]) -> Store:
     return store
 
 
-def test_clips_are_filtered_ordered_counted_and_each_is_on_one_page(tmp_path: Path) -> None:
+def test_a_page_has_the_clips_that_were_asked_for(tmp_path: Path) -> None:
     fifty = stored(tmp_path, [example_clip(number) for number in range(50)])  # every tenth is excluded
     totals = {View(): 45, View("all"): 50, View("excluded"): 5, View("all", "noisy"): 5}
     totals |= {View("all", search="ቡና"): 10, View("all", search="0000"): 50, View("all", search="%"): 0}
@@ -246,7 +246,7 @@ def test_suspicious_clips_come_first(tmp_path: Path, better: ClipScores, worse: 
     assert store.page(View(), 1).clips[0].id == "r0-1"
 
 
-def test_a_corrected_clip_keeps_its_rank_and_an_approved_one_does_not(tmp_path: Path) -> None:
+def test_only_an_approved_clip_loses_its_rank(tmp_path: Path) -> None:
     clips = [clip(number, scores=ClipScores(snr_db=10.0 + number)) for number in range(3)]
     store = stored(tmp_path, clips)
 

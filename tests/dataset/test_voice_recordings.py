@@ -47,7 +47,7 @@ def test_a_take_of_which_no_clip_would_come_is_refused(tmp_path: Path, samples: 
     assert voice_recordings.takes(tmp_path) == []
 
 
-def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> None:
+def test_takes_are_kept_until_they_are_undone(tmp_path: Path) -> None:
     project = Project(tmp_path)
     first = voice_recordings.save_take(project.recordings, SENTENCES[0], spoken(), RATE)
     loud = voice_recordings.save_take(project.recordings, SENTENCES[1], np.clip(spoken(loud=8), -1, 1), RATE)
@@ -64,7 +64,7 @@ def test_takes_are_read_back_and_the_newest_is_removed_first(tmp_path: Path) -> 
     ] == []
 
 
-def test_each_sentence_adds_sounds_and_none_is_suggested_again() -> None:
+def test_suggested_sentences_add_sounds() -> None:
     read: list[str] = []
     sounds = []
     for _ in range(4):

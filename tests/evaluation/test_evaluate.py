@@ -53,7 +53,7 @@ def test_models_are_measured(tmp_path: Path) -> None:
     assert load(tmp_path).notes == report.notes
 
 
-def test_transcripts_are_compared_and_no_model_is_loaded_again_for_them(tmp_path: Path) -> None:
+def test_transcripts_are_compared_without_a_model(tmp_path: Path) -> None:
     loaded: list[str] = []
     models = [candidate("one", FakeModel(), loaded.append)]
     evaluate(models, SENTENCES, tmp_path, CONFIG)
@@ -91,7 +91,7 @@ def test_only_other_settings_are_measured_again(tmp_path: Path) -> None:
     assert loaded == ["one"] * 3
 
 
-def test_an_interrupted_evaluation_leaves_a_report_and_continues(tmp_path: Path) -> None:
+def test_an_interrupted_evaluation_continues(tmp_path: Path) -> None:
     model = FakeModel(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
         evaluate([candidate("one", model)], SENTENCES, tmp_path, CONFIG)

@@ -211,7 +211,7 @@ def test_every_corpus_is_prepared_in_one_step(
     assert {(clip.text, clip.speaker) for clip in contents.clips.values()} == {(text, speaker)}
 
 
-def test_reading_stops_after_the_hours_and_downloads_no_more(site: Site, tmp_path: Path) -> None:
+def test_no_more_hours_are_downloaded_than_asked_for(site: Site, tmp_path: Path) -> None:
     few = read_corpus("corpus:amharic-speech", tmp_path / "recordings", hours=2.5 / 3600).recordings
     assert [recording.text for recording in few] == ["ሰላም 0", "ሰላም 1", "ሰላም 2"]
     assert not [path for path in site.requests if "test-00000" in path]

@@ -105,7 +105,7 @@ def test_neither_an_address_nor_a_redirect_leads_to_a_private_network(
         download(f"{site}/talk.wav", tmp_path, language="am")
 
 
-def test_cookies_and_proxy_are_used_and_the_cookies_file_is_left_as_it_is(site: str, tmp_path: Path) -> None:
+def test_cookies_are_used_without_a_change_of_their_file(site: str, tmp_path: Path) -> None:
     cookies = tmp_path / "cookies.txt"
     line = "127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabebe"
     cookies.write_text(f"# Netscape HTTP Cookie File\n{line}\n")
@@ -173,5 +173,5 @@ def test_the_guard_applies_to_its_own_thread_only(site: str) -> None:
         ({}, ""),
     ],
 )
-def test_captions_by_people_are_preferred_and_translations_never_used(info: dict[str, Any], name: str) -> None:
+def test_captions_by_people_are_preferred(info: dict[str, Any], name: str) -> None:
     assert choose_captions(info, "am") == name

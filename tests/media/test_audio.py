@@ -187,9 +187,7 @@ def test_a_cut_off_file_gives_the_sound_it_has(name: str, media: Path, tmp_path:
     assert np.abs(part[:safe] - whole[:safe]).max(initial=0) < 1e-4
 
 
-def test_damage_in_the_middle_costs_only_itself_and_is_logged(
-    media: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_damage_in_the_middle_costs_only_itself(media: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     raw = bytearray((media / "a.flac").read_bytes())
     raw[len(raw) // 2 : len(raw) // 2 + 500] = bytes(500)
     (tmp_path / "a.flac").write_bytes(raw)
@@ -282,7 +280,7 @@ def test_an_impossible_part_is_refused(start: float | None, end: float | None, m
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac", "A.WAV"])
-def test_what_is_saved_comes_back_and_stays_the_same_ever_after(name: str, tmp_path: Path) -> None:
+def test_what_is_saved_comes_back(name: str, tmp_path: Path) -> None:
     tone = speechlike(24000, 1)
     tone[:2] = 2.0, -2.0  # held at the limit, without wrapping around
     audio.save(tmp_path / name, tone, 24000)
@@ -302,7 +300,7 @@ def test_what_is_saved_comes_back_and_stays_the_same_ever_after(name: str, tmp_p
         ("a.flac", np.zeros(10), 0, AudioFileError), ("no/folder/a.wav", np.zeros(10), 8000, StorageError),
     ],
 )  # fmt: skip
-def test_what_cannot_be_saved_is_refused_and_leaves_nothing(
+def test_what_cannot_be_saved_leaves_nothing(
     name: str, samples: Samples, rate: int, error: type[Exception], tmp_path: Path
 ) -> None:
     with pytest.raises(error):
@@ -311,7 +309,7 @@ def test_what_cannot_be_saved_is_refused_and_leaves_nothing(
 
 
 @pytest.mark.parametrize("name", ["a.wav", "a.flac"])
-def test_a_full_disk_is_reported_and_the_old_file_stays(name: str, small_disk: Path) -> None:
+def test_the_old_file_survives_a_full_disk(name: str, small_disk: Path) -> None:
     (small_disk / name).write_bytes(b"old")
     noise = np.random.default_rng(0).uniform(-1, 1, 500_000).astype(np.float32)
     with pytest.raises(StorageError, match=name):

@@ -86,7 +86,7 @@ def test_players_find_the_chapters(suffix: str, tmp_path: Path) -> None:
         ("a.mp3", np.array([0.0] * 12_000 + [np.nan], np.float32), RATE, "overflow", "0.500"),
     ],
 )
-def test_what_cannot_be_written_is_refused_and_the_old_file_stays(
+def test_what_cannot_be_written_leaves_the_old_file(
     name: str, sound: Samples, rate: int, problem: AudioProblem, detail: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(b"old")
@@ -98,7 +98,7 @@ def test_what_cannot_be_written_is_refused_and_the_old_file_stays(
 
 
 @pytest.mark.parametrize("suffix", [".wav", ".mp3", ".m4a"])
-def test_a_full_disk_is_reported_and_the_old_file_stays(suffix: str, small_disk: Path) -> None:
+def test_the_old_file_survives_a_full_disk(suffix: str, small_disk: Path) -> None:
     (small_disk / f"a{suffix}").write_bytes(b"old")
     (small_disk / "filler").write_bytes(bytes(470 * 1024))
     noise = np.random.default_rng(0).uniform(-1, 1, RATE * 15).astype(np.float32)
@@ -109,7 +109,7 @@ def test_a_full_disk_is_reported_and_the_old_file_stays(suffix: str, small_disk:
 
 
 @pytest.mark.parametrize("suffix", LOSSLESS)
-def test_loud_samples_are_held_and_do_not_wrap(suffix: str, tmp_path: Path) -> None:
+def test_loud_samples_do_not_wrap(suffix: str, tmp_path: Path) -> None:
     loud = np.array([0, 0.5, 1, -1, 9, -9, 1e-6, 32767.5 / 32768], np.float32)
     stored = [0, 16384, 32767, -32768, 32767, -32768, 0, 32767]
     assert np.frombuffer(to_pcm16(loud), "<i2").tolist() == stored

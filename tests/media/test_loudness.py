@@ -32,7 +32,7 @@ def test_speech_of_any_level_gets_the_same_loudness(gain: float) -> None:
     assert true_peak(result) < -0.9
 
 
-def test_peaks_are_lowered_and_the_rest_is_not() -> None:
+def test_only_peaks_are_lowered() -> None:
     peaky = SPEECH.copy()
     peaky[RATE] = 1.0
     result, plain = normalized(peaky, RATE, -16), normalized(SPEECH, RATE, -16)

@@ -102,9 +102,7 @@ def test_a_process_that_is_killed_or_does_not_reply_is_restarted(
         ("crash", "twice.*exit code 3"),
     ],
 )
-def test_an_error_is_reported_and_other_clips_are_transcribed(
-    fake: Fake, warnings: list[Fact], language: str, message: str
-) -> None:
+def test_an_error_ends_only_its_own_clip(fake: Fake, warnings: list[Fact], language: str, message: str) -> None:
     recogniser = fake("Failing")
     assert texts(recogniser, 13) == ["13 am cpu auto"]
     pid = recogniser.pid
@@ -126,7 +124,7 @@ def test_an_interrupted_call_leaves_no_stale_reply(fake: Fake, tmp_path: Path) -
     assert texts(recogniser, 2) == ["2 am cpu auto"]
 
 
-def test_threads_share_one_process_and_closing_ends_it(fake: Fake) -> None:
+def test_threads_share_one_process(fake: Fake) -> None:
     with fake("Counting") as recogniser, ThreadPoolExecutor(4) as pool:
         texts(recogniser, 0)
         process = psutil.Process(recogniser.pid)

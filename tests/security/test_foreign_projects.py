@@ -70,7 +70,7 @@ def test_deleting_a_project_leaves_what_its_links_point_to(tmp_path: Path, proje
     assert (tmp_path / "outside" / "file.txt").read_text(encoding="utf-8") == "stays"
 
 
-def test_links_are_copied_as_links_and_a_run_that_is_one_is_refused(tmp_path: Path, project: Project) -> None:
+def test_no_link_is_followed_out_of_a_foreign_project(tmp_path: Path, project: Project) -> None:
     copy = projects.duplicate(project, "copy", tmp_path / "output")
     assert (copy.root / "link").is_symlink()
     with pytest.raises(StorageError, match="outside"):

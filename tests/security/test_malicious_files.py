@@ -78,9 +78,7 @@ def folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.parametrize("file", [*MODELS, *OTHERS])
-def test_no_program_in_a_file_is_run_and_a_model_with_one_is_refused_by_its_name(
-    tmp_path: Path, folder: Path, file: str, writer: str
-) -> None:
+def test_no_program_in_a_file_is_run(tmp_path: Path, folder: Path, file: str, writer: str) -> None:
     WRITERS[writer](folder / file, Program(tmp_path / "ran"))
     with pytest.raises(Exception) as caught:  # noqa: PT011  # any library's own error, except for models
         (MODELS | OTHERS)[file](folder)

@@ -50,7 +50,7 @@ def test_a_run_writes_no_secret_of_its_environment(
     assert [name for name, content in written.items() if SECRET.encode() in content] == []
 
 
-def test_no_setting_and_so_no_flag_holds_a_secret() -> None:
+def test_no_setting_holds_a_secret() -> None:
     """Settings are written to config.yaml and shown in commands; a secret is in a file or a variable."""
     words = ("password", "secret", "key", "hf_token", "auth")
     names = [name for kind in CONFIGS for name in kind.model_fields]
@@ -74,7 +74,7 @@ def test_a_refused_key_is_not_repeated(tmp_path: Path, key: str, monkeypatch: py
         assert key not in str(caught.value)
 
 
-def test_the_password_of_the_page_can_stand_in_a_variable_and_goes_no_further(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_password_of_the_page_goes_no_further_than_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     accounts: list[page_server.Credentials] = []
 
     def launch(*_: object, who: page_server.Credentials, **__: object) -> None:

@@ -177,7 +177,7 @@ def test_a_short_phrase_sounds_while_a_book_is_read(session: SpeechSession) -> N
 
 
 @pytest.mark.slow
-def test_a_storm_of_requests_and_cancels_loses_none_and_leaves_nothing(session: SpeechSession) -> None:
+def test_a_storm_of_requests_and_cancels_loses_none(session: SpeechSession) -> None:
     wanted = {seed: utterances(session, SHORT, seed=seed)[0].codes.tolist() for seed in range(4)}
     process = psutil.Process()
 

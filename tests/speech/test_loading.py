@@ -110,9 +110,7 @@ def test_a_base_version_is_opened_by_its_name(tiny_folder: Path, tmp_path: Path)
     assert opened.reference == opened.folder / "reference.wav"
 
 
-def test_a_finished_model_is_opened_with_its_vocoder_and_its_origin(
-    output: Path, tiny_folder: Path, state: State
-) -> None:
+def test_a_finished_model_is_opened_with_all_that_belongs_to_it(output: Path, tiny_folder: Path, state: State) -> None:
     chance = torch.get_rng_state()
     opened = open_model(find_model("", output))
     assert torch.equal(torch.get_rng_state(), chance)

@@ -26,7 +26,7 @@ def sentences_of(text: str, tokenizer: Tokenizer, language: str = "am", **settin
     return list(plan(text, tokenizer, SpeechConfig(language=language, **settings)).sentences)
 
 
-def test_paragraphs_become_sentences_and_long_sentences_are_cut(tokenizer: Tokenizer) -> None:
+def test_a_script_becomes_sentences_that_know_their_line(tokenizer: Tokenizer) -> None:
     sentences = sentences_of(f"ሰላም። ደህና ነህ?\n\n{LONG}", tokenizer)
     assert [(each.text, each.paragraph, each.line) for each in sentences[:2]] == [("ሰላም።", 0, 1), ("ደህና ነህ?", 0, 1)]
     assert {each.paragraph for each in sentences[2:]} == {1}

@@ -80,7 +80,7 @@ def test_a_caller_who_stops_listening_cancels(session: SpeechSession) -> None:
     wait_for(lambda: session.counts() == {"speaking": 0, "waiting": 0}, 10)
 
 
-def test_a_cancelled_waiting_request_leaves_the_queue_and_never_runs(session: SpeechSession) -> None:
+def test_a_cancelled_waiting_request_never_runs(session: SpeechSession) -> None:
     running = [session.submit(endless, CONFIG) for _ in range(2)]
     order: list[str] = []
     waiting = session.submit(two_events("x", order), CONFIG)
@@ -107,7 +107,7 @@ def speaks(session: SpeechSession) -> bool:
     return "x" in list(session.submit(two_events("x", []), CONFIG).events())
 
 
-def test_errors_reach_the_caller_and_the_next_request_runs(session: SpeechSession) -> None:
+def test_an_error_ends_only_its_own_request(session: SpeechSession) -> None:
     def fails(_model: Any) -> Iterator[str]:
         yield "first"
         raise ZeroDivisionError

@@ -133,7 +133,7 @@ def test_the_better_try_has_the_higher_score(
 
 
 @pytest.mark.parametrize(("before", "behind"), [(0.0, 0.0), (0.9, 1.3)])
-def test_trimming_leaves_the_speech_and_a_margin(before: float, behind: float) -> None:
+def test_trimming_leaves_a_margin_around_the_speech(before: float, behind: float) -> None:
     spoken = speech(2.0)
     trimmed = trim(AudioAnalysis(joined(silence(before), spoken, noise(behind, 0.0005))))
     assert trimmed.size / OUTPUT_RATE == pytest.approx(2.0 + min(before, 0.08) + min(behind, 0.08), abs=0.13)

@@ -59,7 +59,7 @@ def test_each_sentence_is_a_cue_or_several_of_two_short_lines() -> None:
     assert max(shares) < 1.1 * min(shares)
 
 
-def test_chapters_begin_with_their_sentences_and_end_where_the_next_begins() -> None:
+def test_chapters_begin_with_their_sentences() -> None:
     titles = {"ለ": "አንድ", "መ": "ሁለት"}
     spoken = speech(*(utterance(text, 1.0, pause=0.5, chapter=titles.get(text)) for text in "ሀለሐመ"))
     assert chapters(spoken) == (Chapter("አንድ", 1.5, 4.5), Chapter("ሁለት", 4.5, 6.0))

@@ -143,7 +143,7 @@ def test_doubtful_sentences_are_repeated_until_the_tries_are_used(mute: list[int
     assert (utterance.tries, "nothing" in [flag.kind for flag in utterance.flags]) == (tries, doubtful)
 
 
-def test_only_doubtful_sentences_are_repeated_and_the_order_stays() -> None:
+def test_only_doubtful_sentences_are_repeated() -> None:
     fake = FakeModel([7])
     utterances = fake.speak(6, 7, 8, batch_size=2)
     assert sorted(fake.seeds) == sorted([6, 7, 8, next_seed(7, 1)])

@@ -116,9 +116,7 @@ def test_numbers_too_large_for_fp16_are_computed_in_fp32_from_then_on(decoder: A
 
 @pytest.mark.parametrize("size", [9, 64, 70, 149, 1024, 2600])
 @pytest.mark.parametrize("margins", [(0, 0), (5, 14)])
-def test_the_windows_of_a_gpu_have_few_sizes_and_sound_the_same(
-    size: int, margins: tuple[int, int], vocoder: Vocoder
-) -> None:
+def test_windows_of_few_sizes_sound_the_same(size: int, margins: tuple[int, int], vocoder: Vocoder) -> None:
     left, right = (min(margin, size // 3) for margin in margins)
     whole = PaddedFrames(torch.randn(size, 24, generator=torch.Generator().manual_seed(0)), left, right)
     parts = list(windows(whole, vocoder.network.reach))

@@ -93,7 +93,7 @@ def test_a_voice_is_what_coqui_computes(
     assert float((voice.embedding - embedding).abs().max()) < 1e-4
 
 
-def test_a_voice_is_computed_once_and_then_read_from_the_cache(
+def test_a_voice_is_computed_once(
     model: LoadedModel, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = clip(tmp_path, "a.wav", 1.0)
@@ -140,7 +140,7 @@ def tensors(number: int) -> dict[str, torch.Tensor]:
     return {"prompt": torch.full((1, 2, 3), float(number)), "embedding": torch.zeros(1, 4, 1)}
 
 
-def test_the_least_recently_used_voice_is_evicted_first_and_the_newest_never(cache: Path) -> None:
+def test_the_least_recently_used_voice_is_evicted_first(cache: Path) -> None:
     def cached() -> set[str]:
         return {path.stem for path in cache.glob("*.safetensors")}
 
@@ -161,7 +161,7 @@ def test_the_least_recently_used_voice_is_evicted_first_and_the_newest_never(cac
     assert cached() == {"4"}
 
 
-def test_a_model_has_a_default_voice_and_its_speakers(model: LoadedModel, tmp_path: Path, cache: Path) -> None:
+def test_a_model_has_its_own_voices(model: LoadedModel, tmp_path: Path, cache: Path) -> None:
     speaker = random_model.SPEAKERS[0]
     assert own_names(model) == [DEFAULT_VOICE, *random_model.SPEAKERS]
     voices = {name: voice_named(model, name, cache) for name in own_names(model)}

@@ -62,7 +62,7 @@ def test_a_log_has_plain_lines_every_ten_seconds_and_the_last() -> None:
     assert steps == ["step 0/42", "step 20/42", "step 40/42", "step 42/42"]
 
 
-def test_of_many_recordings_with_the_same_warning_three_are_named_and_the_others_counted() -> None:
+def test_of_many_recordings_with_the_same_warning_three_are_named() -> None:
     stream = io.StringIO()
     printer = EventPrinter(stream)
     for number in range(5):

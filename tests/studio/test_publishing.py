@@ -65,9 +65,7 @@ def gpt_of(folder: Path) -> State:
 
 
 @pytest.mark.slow
-def test_the_folder_is_complete_and_small(
-    half: PublishedModel, state: State, amharic: Tokenizer, tiny_folder: Path
-) -> None:
+def test_the_folder_is_complete(half: PublishedModel, state: State, amharic: Tokenizer, tiny_folder: Path) -> None:
     assert {path.name for path in half.folder.iterdir()} == PUBLISHED_FILES | {"model.safetensors"}
     assert (half.folder / "README.md").read_text() == "# A card\n"
     assert half.after == sum(path.stat().st_size for path in half.folder.iterdir())
@@ -101,7 +99,7 @@ def test_ebook2audiobook_gets_its_four_files(half: PublishedModel, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_plain_coqui_speaks_bit_equal_with_full_precision_and_nearly_with_half(
+def test_plain_coqui_speaks_the_same(
     ready: LoadedModel, half: PublishedModel, project: Project, tmp_path: Path
 ) -> None:
     full = publish(ready, tmp_path / "voice", PublishOptions(half=False), "")
@@ -155,7 +153,7 @@ def test_other_files_are_not_overwritten(ready: LoadedModel, project: Project, t
 
 
 @pytest.mark.slow
-def test_an_export_is_replaced_and_other_files_stay(ready: LoadedModel, tmp_path: Path) -> None:
+def test_an_export_replaces_only_its_own_files(ready: LoadedModel, tmp_path: Path) -> None:
     publish(ready, tmp_path / "voice", PublishOptions(safetensors=True), "old")
     (tmp_path / "voice" / "mine.txt").write_text("mine")
     publish(ready, tmp_path / "voice", PublishOptions(), "new")

@@ -58,7 +58,7 @@ def steps(run: Run) -> list[object]:
     return [event["step"] for event in read_events(run.events).events if event["kind"] == "progress"]
 
 
-def test_a_run_counts_to_its_end_and_is_found_by_name_only_inside_the_project(project: Project) -> None:
+def test_a_run_counts_to_its_end(project: Project) -> None:
     run = runs.start("count", SHORT, project).run
     assert ended(run) == "finished"
     assert steps(run) == [1, 2, 3, 4]
@@ -67,9 +67,11 @@ def test_a_run_counts_to_its_end_and_is_found_by_name_only_inside_the_project(pr
     runs.stop_and_save(run)  # stopping what has ended changes nothing
     assert runs.stop_now(run).status == "finished"
     assert not run.stop_file.exists()
+
+
+def test_a_run_is_found_only_inside_the_project(project: Project) -> None:
+    run = fake(project, running())
     assert runs.find_run(project, run.name) == run
-    with pytest.raises(RunError, match="has no run named 'other'"):
-        runs.find_run(project, "other")
     with pytest.raises(StorageError):
         runs.find_run(project, "../project")
 
@@ -84,7 +86,7 @@ print(runs.start("count", CountConfig(seconds=60, ticks_per_second=20), Project(
 """
 
 
-def test_two_pages_start_one_run_and_it_outlives_them(project: Project) -> None:
+def test_two_pages_start_one_run_that_outlives_them(project: Project) -> None:
     words = [sys.executable, "-c", STARTER, str(project.root)]
     pages = [subprocess.Popen(words, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     folders = {page.communicate(timeout=60)[0].strip() for page in pages}
@@ -96,7 +98,7 @@ def test_two_pages_start_one_run_and_it_outlives_them(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_child_is_lost_and_resumes_where_it_was(project: Project) -> None:
+def test_a_killed_run_resumes_where_it_was(project: Project) -> None:
     run = runs.start("count", CountConfig(seconds=1.5, ticks_per_second=20), project).run
     wait_for(lambda: len(steps(run)) >= 5)
     os.kill(run.current_state().pid, signal.SIGKILL)
@@ -121,7 +123,7 @@ def test_a_stopped_run_resumes_but_not_beside_another_of_its_kind(project: Proje
     assert steps(first) == list(range(1, 11))
 
 
-def test_stop_now_does_not_save_and_only_then_can_the_run_be_deleted(project: Project) -> None:
+def test_a_run_is_deleted_only_after_it_was_stopped(project: Project) -> None:
     run = counting(project)
     with pytest.raises(RunBusyError, match="Stop it first"):
         runs.delete(run)
@@ -211,7 +213,7 @@ def with_fields(**changes: object) -> str:
         with_fields(verb="../../x"),
     ],
 )  # fmt: skip
-def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, content: str) -> None:
+def test_a_run_with_an_unreadable_state_can_be_deleted(project: Project, content: str) -> None:
     run = fake(project, running())
     run.state_file.write_text(content, encoding="utf-8")
     assert run.current_state().status == "unreadable"
@@ -220,7 +222,7 @@ def test_an_unreadable_state_is_shown_and_can_be_deleted(project: Project, conte
 
 
 @pytest.mark.slow
-def test_a_run_repairs_its_damaged_state_and_can_be_stopped(project: Project) -> None:
+def test_a_run_repairs_its_damaged_state(project: Project) -> None:
     run = counting(project)
     run.state_file.write_text("{", encoding="utf-8")
     assert run.current_state().status == "unreadable"
@@ -270,7 +272,7 @@ def test_nothing_is_started_on_a_full_disk(small_disk: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_full_disk_keeps_no_run_alive_and_its_state_readable(small_disk: Path) -> None:
+def test_a_run_can_be_stopped_on_a_full_disk(small_disk: Path) -> None:
     run = runs.start("count", CountConfig(seconds=60, ticks_per_second=2), Project(small_disk / "project")).run
     pid = run.current_state().pid
     fill(small_disk, 0)

@@ -24,7 +24,7 @@ def data(minutes: float = 600, gib: float | None = 24.0, **values: object) -> Tr
 @pytest.mark.parametrize("gib", [None, 6.0, 12.0, 80.0])
 @pytest.mark.parametrize("version", ["tiny", "v2.0.2"])
 @pytest.mark.parametrize("language", ["am", "de"])
-def test_every_value_is_valid_and_has_a_source(minutes: float, gib: float | None, version: str, language: str) -> None:
+def test_every_value_has_a_source(minutes: float, gib: float | None, version: str, language: str) -> None:
     advice = advise(data(minutes, gib, version=version, language=language))
     texts = [item.text(part, spoken) for item in advice.recommendations for part in PARTS for spoken in ("en", "am")]
     assert not [text for text in texts if not text or text.startswith("advice.") or "{" in text]
@@ -45,9 +45,7 @@ def test_values_follow_data_and_device() -> None:
 
 
 @pytest.mark.slow
-def test_the_command_prints_values_with_sources_and_writes_settings(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_gives_the_same_advice_in_every_form(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     built(recordings(tmp_path / "in", 2, seconds=16.0), Project(tmp_path / "mine"))
     words = ["advise", "--project", "mine", "--output", str(tmp_path), "--gpu-gib", "16"]
     assert main([*words, "--out", str(tmp_path / "mine.yaml")]) == 0

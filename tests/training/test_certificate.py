@@ -48,7 +48,7 @@ def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | Non
 
 
 @pytest.mark.slow
-def test_everything_passes_on_a_cpu_and_is_written(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_passes_on_a_cpu(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor.run(argparse.Namespace(gpu="cpu", preset=None, json=True)) == 0
     names = {finding["name"] for finding in json.loads(capsys.readouterr().out)}
     assert {"fused attention", "mixed precision", "fused AdamW", "gradient checkpointing", DECODING} <= names
@@ -151,7 +151,7 @@ def write(*failing: str) -> None:
     Certificate(stored.machine(CPU), "2026-11-24", checks).write(paths.GPU_CERTIFICATE)
 
 
-def test_a_switch_that_failed_is_replaced_and_the_reason_is_said() -> None:
+def test_a_switch_that_failed_is_replaced() -> None:
     write("mixed precision", "offloaded AdamW")
     config, changes = safe_config(TrainConfig(enable_mixed_precision=True), CPU, paths.GPU_CERTIFICATE)
     assert not config.enable_mixed_precision
@@ -194,9 +194,7 @@ def test_settings_that_fail_only_together_are_all_replaced(path: Path) -> None:
     assert safe_config(TrainConfig(), CPU, path)[1] == []
 
 
-def test_the_first_run_on_a_gpu_tests_it_and_later_runs_avoid_what_failed(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_avoid_what_failed_in_the_test_of_the_first(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
     names = certificate.checks(torch.device("cuda"))
     found = tuple(Check(name, passed=name != "fused attention", detail="differs") for name in names)

@@ -46,15 +46,13 @@ def test_samples_are_what_inference_says_with_the_checkpoint(
     assert np.array_equal(sample, np.frombuffer(to_pcm16(speech.samples), "<i2"))
 
 
-def test_a_sentence_that_cannot_be_spoken_is_reported_and_skipped(dataset: Path, tmp_path: Path) -> None:
+def test_only_a_sentence_that_cannot_be_spoken_is_skipped(dataset: Path, tmp_path: Path) -> None:
     run = trained(tmp_path / "project", dataset, sample_texts="สวัสดี|ሰላም", max_steps=1, save_step=1)
     assert [event["text"] for event in events(run, SamplesFailed.kind)] == ["สวัสดี"]
     assert [event["text"] for event in events(run, "sample")] == ["ሰላም"]
 
 
-def test_a_best_checkpoint_in_mid_run_wins_and_not_the_last(
-    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_best_checkpoint_wins(tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planted = iter([0.3, 0.9, 0.4])
     monkeypatch.setattr(gpt_train, "make_scorer", lambda *_: lambda *_: {"composite": next(planted)})
     values = {"max_steps": 3, "eval_step": 1, "score_sentences": 1, "save_n_checkpoints": 1}

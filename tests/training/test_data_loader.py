@@ -36,7 +36,7 @@ def content(updates: list[Update]) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("world", [1, 3])
-def test_an_epoch_reads_every_clip_once_and_knows_its_counts(world: int) -> None:
+def test_the_processes_of_an_epoch_share_its_clips(world: int) -> None:
     readers = [loader(BatchSpec(3, rank=rank, world=world)) for rank in range(world)]
     runs = [list(reading.run(0, len(reading.plan))) for reading, _ in readers]
     assert sorted(clip for _, source in readers for clip in source.read_clips) == list(range(45))
@@ -51,7 +51,7 @@ def test_an_epoch_reads_every_clip_once_and_knows_its_counts(world: int) -> None
         assert max(batch.clips for batch in batches) <= 3
 
 
-def test_one_update_is_read_ahead_and_no_more() -> None:
+def test_only_one_update_is_read_ahead() -> None:
     reading, source = loader(BatchSpec(4))
     updates = reading.run(0, 6)
     assert source.read_clips == []
@@ -68,7 +68,7 @@ def test_a_read_error_is_raised_where_the_update_is_used() -> None:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_a_resumed_run_reads_the_same_clips_and_draws_no_random_number(workers: int) -> None:
+def test_a_resumed_run_reads_the_same_clips(workers: int) -> None:
     state = torch.get_rng_state()
     everything = list(loader(BatchSpec(4))[0].run(0, 14))
     reading, source = loader(BatchSpec(4), workers=workers)
@@ -141,7 +141,7 @@ def test_the_store_reads_the_requested_crop(store: FeatureStore) -> None:
     ]
 
 
-def test_clips_are_chosen_before_the_start_and_each_other_one_has_a_reason(store: FeatureStore) -> None:
+def test_a_clip_is_trained_on_or_has_a_reason(store: FeatureStore) -> None:
     clips = [made_clip(row) for row in range(5)]
     source, excluded = select_clips(store, clips, ClipLimits(seconds=11.6))
     assert [clip.id for clip in source.clips] == ["r0-0", "r0-2"]

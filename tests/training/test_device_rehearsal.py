@@ -137,7 +137,7 @@ def test_an_update_with_each_switch_waits_once(settings: dict[str, Any]) -> None
     assert Rehearsal(settings).waits() == WAIT
 
 
-def test_an_evaluation_waits_for_its_batches_and_once_for_the_result() -> None:
+def test_an_evaluation_waits_once_for_the_result() -> None:
     rehearsal = Rehearsal({"enable_ema": True, "grad_acumm": 3})
     with rehearsal.recorder:
         rehearsal.evaluator.evaluate()

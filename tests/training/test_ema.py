@@ -57,7 +57,7 @@ def ema(gpt: Any) -> Ema:
     return ema
 
 
-def test_the_model_has_the_average_for_a_while_and_then_its_own_weights(gpt: Any, ema: Ema) -> None:
+def test_the_model_has_the_average_only_for_a_while(gpt: Any, ema: Ema) -> None:
     raw, averages = weights(gpt), {name: part.clone() for name, part in ema.shadow.items()}
     address = gpt.text_head.weight.data_ptr()
     with ema.swapped():

@@ -124,7 +124,7 @@ def test_a_long_log_is_read_once_however_often_a_tick_asks(tmp_path: Path) -> No
 
 
 @pytest.mark.alone
-def test_a_large_log_is_read_in_short_calls_and_its_curve_is_thinned(tmp_path: Path) -> None:
+def test_a_large_log_is_read_in_short_calls(tmp_path: Path) -> None:
     path, count = tmp_path / "events.jsonl", 200_000
     write(path, *(train(step, step / count) for step in range(1, count + 1)))
     reader = EventReader(path)

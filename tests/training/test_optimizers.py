@@ -24,7 +24,7 @@ def config(**changes: Any) -> TrainConfig:
     return TrainConfig(**{"learning_rate": 1e-3, "grad_acumm": 1, **changes})
 
 
-def test_only_matrices_decay_and_every_trained_weight_is_in_one_group() -> None:
+def test_only_matrices_decay() -> None:
     gpt = small_gpt()
     gpt.gpt.wte = gpt.mel_embedding  # a second name, which gradient checkpointing asks for
     gpt.mel_head.requires_grad_(False)
@@ -93,7 +93,7 @@ def test_the_curve_has_its_closed_form(kind: Any, total: int, steps: int, share:
     assert min(curve) > 0, "every update learns"
 
 
-def test_the_curve_can_be_lowered_and_a_resumed_run_continues_it() -> None:
+def test_a_lowered_curve_is_continued() -> None:
     whole = rates(schedule("cosine", 30, 4), 30)
     lowered = schedule("cosine", 30, 4)
     assert rates(lowered, 10) == whole[:10]

@@ -96,7 +96,7 @@ def test_every_field_comes_back_from_files_without_pickles(tmp_path: Path) -> No
         load_file(folder / name)
 
 
-def test_tied_weights_are_written_once_and_are_one_again(tmp_path: Path) -> None:
+def test_tied_weights_are_one_again(tmp_path: Path) -> None:
     model = Tied()
     write_tensors(tmp_path / "tied", model.state_dict())
     loaded = read_tensors(tmp_path / "tied")

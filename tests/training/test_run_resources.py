@@ -38,7 +38,7 @@ def test_free_memory_is_read_before_the_model_is_loaded(
 
 
 @pytest.mark.slow
-def test_the_batch_size_is_found_and_stays_when_the_run_is_resumed(
+def test_the_batch_size_found_stays_when_the_run_is_resumed(
     tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estimate = memory.estimate

@@ -95,9 +95,7 @@ def test_a_crash_loses_ten_minutes_at_most(update: float, changes: dict[str, Any
 
 
 @pytest.mark.slow
-def test_without_a_resume_state_a_run_continues_from_its_checkpoint_and_says_what_is_lost(
-    tmp_path: Path, dataset: Path
-) -> None:
+def test_without_a_resume_state_a_run_continues_from_its_checkpoint(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, max_steps=5, save_step=3, save_n_checkpoints=3)
     shutil.rmtree(run.folder / checkpoints.RESUME_FOLDER)
     checkpoints.delete(checkpoints.find(run.folder, 5))
@@ -108,7 +106,7 @@ def test_without_a_resume_state_a_run_continues_from_its_checkpoint_and_says_wha
 
 
 @pytest.mark.slow
-def test_a_run_of_which_nothing_is_left_starts_anew_and_says_so(tmp_path: Path, dataset: Path) -> None:
+def test_a_run_of_which_nothing_is_left_starts_anew(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, max_steps=4, save_step=4)
     before = weights(run)
     for folder in (checkpoints.RESUME_FOLDER, checkpoints.FOLDER):

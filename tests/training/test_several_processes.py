@@ -86,7 +86,7 @@ def test_two_machines_come_to_the_same_curve(tmp_path: Path, dataset: Path, alon
         assert figures(run, "loss", kind) == pytest.approx(figures(alone, "loss", kind), rel=1e-4)
 
 
-def test_two_processes_mix_languages_and_resume_where_they_were(tmp_path: Path, dataset: Path) -> None:
+def test_two_processes_that_mix_languages_resume_where_they_were(tmp_path: Path, dataset: Path) -> None:
     """Every clip of the speaker is heard as another one, and a third of the clips is of another dataset."""
     other = write_dataset(tmp_path / "other", train=5, held_back=2, seed=9)
     changes = {"reference": "other_clip", "replay_data": str(other), "replay_share": 0.3, "lr_scheduler": "constant"}

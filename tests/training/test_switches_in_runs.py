@@ -94,9 +94,7 @@ def test_a_layer_is_timed_in_both_formats() -> None:
 
 
 @pytest.mark.long
-def test_compiled_layers_learn_the_same_and_only_the_lengths_of_updates_are_compiled(
-    tmp_path: Path, dataset: Path
-) -> None:
+def test_compiled_layers_learn_the_same_with_few_graphs(tmp_path: Path, dataset: Path) -> None:
     options = {"dropout": 0, "batch_size": 6, "grad_acumm": 1, "max_steps": 4}
     plain = trained(tmp_path / "plain", dataset, **options)
     torch.compiler.reset()
@@ -109,7 +107,7 @@ def test_compiled_layers_learn_the_same_and_only_the_lengths_of_updates_are_comp
     assert counters["stats"]["unique_graphs"] == 3  # the addition that looks for a compiler, and two lengths
 
 
-def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Path) -> None:
+def test_an_adapter_is_saved_by_itself_too(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, enable_lora=True, lora_rank=4, max_steps=2)
     folder = checkpoints.find(run.folder, "newest").folder
     gpt = model.load_gpt(random_model.build(tmp_path / "tiny"), Tokenizer.load(folder))
@@ -120,7 +118,7 @@ def test_an_adapter_is_saved_by_itself_too_and_fits(tmp_path: Path, dataset: Pat
         torch.testing.assert_close(part, whole[name], rtol=2e-3, atol=1e-4)
 
 
-def test_metrics_reach_the_tracker_and_a_missing_one_loses_nothing(tmp_path: Path, dataset: Path) -> None:
+def test_a_run_needs_no_tracker(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, tracker="tensorboard", max_steps=2)
     assert list(run.folder.rglob("events.out.tfevents*"))
     run = trained(tmp_path, dataset, tracker="wandb", max_steps=2)
@@ -193,9 +191,7 @@ def test_a_run_that_gets_no_better_ends_early(tmp_path: Path, dataset: Path) -> 
     assert len(events(run, "train")) < 60
 
 
-def test_the_first_run_that_finishes_makes_the_voice_and_a_second_one_goes_on_from_it(
-    tmp_path: Path, dataset: Path
-) -> None:
+def test_a_second_run_goes_on_from_the_voice_of_the_first(tmp_path: Path, dataset: Path) -> None:
     first = trained(tmp_path, dataset, max_steps=4)
     ready = Project(tmp_path).ready
     assert (ready / "model.pth").is_file()

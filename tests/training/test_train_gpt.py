@@ -47,7 +47,7 @@ def test_the_example_in_the_reference_works(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.slow
-def test_a_resumed_call_gives_the_weights_of_one_call_and_of_the_command(
+def test_a_resumed_call_gives_the_weights_of_one_call(
     project: Project, dataset: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     constant = {"lr_scheduler": "constant", "warmup_steps": 0}  # the same for runs of another length

@@ -18,7 +18,7 @@ from utils.ui.i18n import Phrase
 # events
 
 
-def test_ids_are_unique_and_names_of_the_api_are_readable_too(blocks: gr.Blocks) -> None:
+def test_every_name_of_the_page_is_unique(blocks: gr.Blocks) -> None:
     ids = Counter(block.elem_id for block in blocks.blocks.values() if block.elem_id)
     assert [name for name, count in ids.items() if count > 1] == []
     names = [auditing.name_of(event) for event in blocks.fns.values() if event.api_visibility == "public"]
@@ -57,7 +57,7 @@ def isolated(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("isolated")
 @pytest.mark.filterwarnings("error:A function .* returned too many output values")
-def test_every_handler_takes_its_inputs_and_returns_one_value_for_each_output(blocks: gr.Blocks, output: Path) -> None:
+def test_every_handler_fits_its_components(blocks: gr.Blocks, output: Path) -> None:
     sample_project.create(output)
     for event in auditing.handlers(blocks):
         with contextlib.suppress(gr.Error):  # a handler may refuse

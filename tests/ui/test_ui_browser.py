@@ -70,7 +70,7 @@ def test_a_run_is_started_watched_stopped_resumed_and_deleted(seen: Seen, served
     assert seen.strangers == []
 
 
-def test_the_language_changes_and_is_remembered(seen: Seen) -> None:
+def test_the_language_is_remembered(seen: Seen) -> None:
     page = seen.page
     choose_language(page, "am")
     expect(page.get_by_role("tab", name=text("data.tab", "am"))).to_be_visible()

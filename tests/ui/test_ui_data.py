@@ -30,7 +30,7 @@ from utils.ui.tabs.data import clip_render, render, settings_form, tab
 HTML = "<img src=x onerror=alert(1)>"
 
 
-def test_the_form_has_every_setting_once_and_starts_with_those_of_the_newest_run(tmp_path: Path) -> None:
+def test_the_form_starts_with_the_settings_of_the_newest_run(tmp_path: Path) -> None:
     fields = " ".join(settings_form.GROUPS.values()).split()
     assert sorted(["inputs", *fields]) == sorted(DatasetConfig.model_fields)
     project = Project(tmp_path)
@@ -75,7 +75,7 @@ def test_clips_that_an_active_preparation_stored_are_heard(tmp_path: Path) -> No
     assert "made now" not in render.run_facts(run, replace(run.current_state(), status="finished"))
 
 
-def test_uploads_are_saved_under_their_names_and_removed(tmp_path: Path) -> None:
+def test_uploads_are_saved_under_their_names(tmp_path: Path) -> None:
     project, (media, subtitles) = Project(tmp_path / "p"), talks(tmp_path / "in", 1)
     assert uploads.save_uploads(project, [str(media), str(subtitles)]).names == ("talk0.wav", "talk0.am.srt")
     assert uploads.save_uploads(project, [str(media)]).names == ("talk0.wav",)  # the same file again
@@ -142,7 +142,7 @@ def test_a_language_that_does_not_fit_the_texts_is_noticed(
 @pytest.mark.parametrize(
     ("text", "encoding"), [("a|ሰላም ለዓለም\n", "utf-16"), (f"/data/{'speaker_one/' * 20}clip.wav|ሰላም\n", "utf-8")]
 )
-def test_amharic_in_any_encoding_and_beside_long_paths_is_no_misfit(tmp_path: Path, text: str, encoding: str) -> None:
+def test_amharic_is_no_misfit(tmp_path: Path, text: str, encoding: str) -> None:
     path, project = tmp_path / "talk.txt", Project(tmp_path / "p")
     path.write_text(text, encoding=encoding)
     uploads.save_uploads(project, [str(path)])

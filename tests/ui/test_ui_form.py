@@ -10,7 +10,7 @@ from utils.ui.settings_form import SettingsForm
 
 
 @pytest.mark.parametrize("config", [TrainConfig, DatasetConfig, SpeechConfig, PageSettings])
-def test_an_untouched_form_is_the_default_config_with_titles_and_help(config: type[Config]) -> None:
+def test_an_untouched_form_is_the_default_config(config: type[Config]) -> None:
     with gr.Blocks():
         form = SettingsForm(config, {"": [*config.model_fields]}, "form")
     assert config.parse(form.value(config()), source="The form") == config()

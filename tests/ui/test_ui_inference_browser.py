@@ -63,7 +63,7 @@ def stream(page: Page) -> None:
     page.locator("#inference-tab .sheet [data-close]").click()
 
 
-def test_audio_is_streamed_and_stops_at_once(tab: Seen) -> None:
+def test_streamed_audio_stops_at_once(tab: Seen) -> None:
     page = tab.page
     expect(page.locator("#model-card")).to_contain_text("phonetic Latin letters", timeout=PATIENCE)
     stream(page)
@@ -96,7 +96,7 @@ def test_a_stream_is_heard_in_a_player_that_gives_way_to_the_take(tab: Seen) -> 
     assert tab.complaints == []
 
 
-def test_two_visitors_share_the_model_and_stop_only_their_own(tab: Seen, speaking: Served, browser: Browser) -> None:
+def test_visitors_stop_only_their_own_speech(tab: Seen, speaking: Served, browser: Browser) -> None:
     page, other = tab.page, browser.new_context(viewport={"width": 800, "height": 900}).new_page()
     other.goto(speaking.link)
     open_inference(other)

@@ -121,7 +121,7 @@ def test_two_models_are_compared(blocks: gr.Blocks, project: Project, inputs: Va
     assert auditing.shown(blocks, "compare-panel", "show", "default", given).count("data-hear") == 2
 
 
-def test_an_uploaded_voice_is_saved_and_speaks_its_lines_of_a_script(
+def test_an_uploaded_voice_speaks_its_lines_of_a_script(
     client: Client, blocks: gr.Blocks, project: Project, inputs: Values, tmp_path: Path
 ) -> None:
     clip = tmp_path / "እኔ.wav"

@@ -11,7 +11,7 @@ from utils.ui.page import Live, PageContext
 from utils.ui.tabs.inference.tab import new_session
 
 
-def test_a_part_that_fails_leaves_the_others_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_fails_leaves_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     warnings: list[str] = []
     monkeypatch.setattr(gr, "Warning", lambda message, **_: warnings.append(message))
     live = Live()

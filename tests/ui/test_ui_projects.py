@@ -47,7 +47,7 @@ def base_of(project: Project) -> Path:
     return Path(base).relative_to(project.root)
 
 
-def test_a_copy_shares_audio_and_finds_its_own_base_even_when_renamed(project: Project, tmp_path: Path) -> None:
+def test_a_renamed_copy_finds_its_own_base(project: Project, tmp_path: Path) -> None:
     steps: list[Fact] = []
     base = base_of(project)
     copy = projects.duplicate(project, "copy", tmp_path, steps.append)
@@ -60,9 +60,7 @@ def test_a_copy_shares_audio_and_finds_its_own_base_even_when_renamed(project: P
     assert list_projects(tmp_path) == ["voice", "ድምፅ"]
 
 
-def test_a_failed_copy_leaves_nothing_and_a_name_is_used_once(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_copy_leaves_nothing(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(_: Fact) -> None:
         raise OSError(5, "The disk is gone")
 
@@ -71,11 +69,15 @@ def test_a_failed_copy_leaves_nothing_and_a_name_is_used_once(
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
     with pytest.raises(StorageError, match="are free"):
         projects.duplicate(project, "copy", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_name_belongs_to_one_project(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="voice"):
         projects.create(" voice ", tmp_path)
     with pytest.raises(StorageError, match="voice"):
         projects.find("other", tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["voice"]
 
 
 def test_a_project_with_an_active_run_is_not_changed(project: Project, tmp_path: Path) -> None:

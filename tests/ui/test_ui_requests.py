@@ -65,9 +65,7 @@ def request(
         return response.status, response.read(), response.headers
 
 
-def test_files_of_a_project_are_served_and_responses_have_security_headers(
-    address: inside.Address, output: Path
-) -> None:
+def test_files_of_a_project_are_served_with_security_headers(address: inside.Address, output: Path) -> None:
     for path, policy in ((f"/gradio_api/file={output}/page.svg", "sandbox"), ("/", None)):
         status, body, headers = request(address, path)
         assert (status, headers["X-Content-Type-Options"]) == (200, "nosniff")
@@ -213,7 +211,7 @@ def test_new_addresses_do_not_speed_up_guesses(tmp_path: Path) -> None:
         assert time.monotonic() - began >= 0.25 + 0.5 + 1
 
 
-def test_before_the_login_little_is_read_and_no_path_avoids_the_delay(tmp_path: Path) -> None:
+def test_little_is_done_before_the_login(tmp_path: Path) -> None:
     form = "application/x-www-form-urlencoded"
     with inside.launched(tmp_path, 7945, WHO) as page:
         for path, status in (("/login", 413), ("/gradio_api/queue/join", 401), ("/gradio_api/upload", 401)):
@@ -224,7 +222,7 @@ def test_before_the_login_little_is_read_and_no_path_avoids_the_delay(tmp_path: 
         assert time.monotonic() - began >= 0.25 + 0.5
 
 
-def test_scripts_are_kept_by_the_browser_and_the_page_is_not(address: inside.Address) -> None:
+def test_the_browser_keeps_only_scripts(address: inside.Address) -> None:
     _, page, _ = request(address, "/")
     script = re.search(rb"assets/[\w.-]+[.]js", page)
     assert script

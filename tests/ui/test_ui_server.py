@@ -12,18 +12,22 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.ui.serving import serving
+from utils.__main__ import main
 from utils.cli import page as command
 from utils.core.errors import ConfigError
 from utils.core.paths import ROOT
 from utils.server.page import Credentials, credentials, page_token
 
 
-def test_an_exposed_page_has_a_password_and_half_a_login_is_refused() -> None:
+def test_an_exposed_page_has_a_password() -> None:
     assert credentials("", exposed=False) is None
     passwords = {account.password for _ in range(2) if (account := credentials("", exposed=True))}
     assert len(passwords) == 2
     assert all(len(password) >= 12 for password in passwords)
     assert credentials("abebe:a:b", exposed=True) == Credentials("abebe", "a:b")
+
+
+def test_half_a_login_is_refused() -> None:
     for auth in ("abebe", "abebe:", ":secret", ":"):
         with pytest.raises(ConfigError, match="user:password"):
             credentials(auth, exposed=True)
@@ -74,19 +78,22 @@ def test_a_wrong_password_is_refused_before_the_import_of_gradio() -> None:
     assert done.stdout.split() == ["1", "False", "1"], done.stderr
 
 
-def test_the_page_is_for_this_computer_by_default_and_needs_a_valid_port(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_is_for_this_computer_by_default() -> None:
     parser = argparse.ArgumentParser()
     command.add_arguments(parser)
     arguments = parser.parse_args([])
     assert (arguments.host, arguments.port, arguments.share) == ("127.0.0.1", 7860, False)
-    for word in ("0", "65536", "many", "²"):
-        with pytest.raises(SystemExit):
-            parser.parse_args([f"--port={word}"])
-        assert "1-65535" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", ["0", "65536", "many", "²"])
+def test_the_page_needs_a_valid_port(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["page", f"--port={word}"])
+    assert "1-65535" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_an_exposed_page_on_a_taken_port_says_so_and_asks_for_its_new_password(tmp_path: Path) -> None:
+def test_an_exposed_page_on_another_port_asks_for_its_password(tmp_path: Path) -> None:
     with socket.socket() as other:
         other.bind(("0.0.0.0", 0))
         other.listen()

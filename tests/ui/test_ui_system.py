@@ -35,7 +35,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
 
 
-def test_settings_are_saved_and_invalid_ones_are_the_defaults(tmp_path: Path) -> None:
+def test_invalid_settings_are_the_defaults(tmp_path: Path) -> None:
     assert page_settings.read(tmp_path) == PageSettings()
     page_settings.write(PageSettings(colours="dark", kept_days=3), tmp_path)
     assert page_settings.read(tmp_path) == PageSettings(colours="dark", kept_days=3)
@@ -149,7 +149,7 @@ def test_a_download_is_paused_continued_and_cancelled(tmp_path: Path, monkeypatc
     assert downloads.current(tmp_path) is None
 
 
-def test_only_what_can_be_made_again_is_deleted_and_nothing_during_a_run(tmp_path: Path) -> None:
+def test_only_what_can_be_made_again_is_deleted(tmp_path: Path) -> None:
     project = projects.create("voice", tmp_path)
     for name, size in {"dataset/wavs/a.wav": 5, "dataset/features/x": 7, "ready/model.pth": 11, "note": 2}.items():
         (project.root / name).parent.mkdir(parents=True, exist_ok=True)

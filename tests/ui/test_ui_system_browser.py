@@ -28,7 +28,7 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
             yield page
 
 
-def test_a_version_is_fetched_after_consent_and_deleted_again(seen: Seen) -> None:
+def test_a_version_is_fetched_after_consent(seen: Seen) -> None:
     page = seen.page
     page.locator("#open-system").click()
     panel = page.locator("#base-models")

@@ -50,7 +50,7 @@ def test_each_sentence_is_a_row_to_play_to_edit_and_with_its_warning(page: Page)
     expect(page.locator("#takes [name=words]")).to_have_count(0)
 
 
-def test_every_format_is_in_one_menu_and_made_when_it_is_asked_for(page: Page) -> None:
+def test_every_format_can_be_downloaded_from_one_menu(page: Page) -> None:
     menu = page.locator("#take-downloads .downloads")
     for kind in ("WAV", "FLAC", "SRT"):
         page.locator("#take-downloads > summary").click()

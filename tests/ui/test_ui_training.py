@@ -48,7 +48,7 @@ def test_every_setting_is_on_the_form_once() -> None:
         assert all(shown.count(f'name="{name}"') == 1 for name in form.fields)
 
 
-def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blocks: gr.Blocks) -> None:
+def test_a_preset_leaves_the_paths_of_this_computer(blocks: gr.Blocks) -> None:
     assert set(settings.PRESETS) == {path.stem for path in CONFIGS.glob("*.yaml")}
     (choose,) = [event for event in blocks.fns.values() if event.api_name == "preset"]
     for preset in settings.PRESETS:
@@ -66,7 +66,7 @@ def test_every_settings_file_is_a_preset_and_the_paths_of_this_computer_stay(blo
         (15.9, 2000, "t4", "No clip is over 10 s"),
     ],
 )
-def test_a_preset_is_recommended_for_the_data_and_the_gpu_with_the_reason(
+def test_a_preset_is_recommended_with_the_reason(
     gib: float | None, clips: int, preset: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = Project(tmp_path)

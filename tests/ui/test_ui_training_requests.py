@@ -47,27 +47,28 @@ def form(**changes: object) -> dict[str, object]:
     return {"project": "default", "settings": quick | changes, "language": "en"}
 
 
-def test_problems_come_together_and_nothing_starts(client: Client, output: Path) -> None:
+def test_a_form_with_problems_starts_nothing(client: Client, output: Path) -> None:
     problems = client.predict(**form(num_epochs=0, batch_size=None, learning_rate="fast"), api_name="/train")
     assert all(name in problems for name in ("(num_epochs)", "(batch_size)", "(learning_rate)"))
     assert runs.list_runs(Project(output / "default")) == []
 
 
-def test_a_saved_file_can_be_loaded_again_and_a_broken_one_is_refused(
-    client: Client, blocks: gr.Blocks, output: Path, tmp_path: Path
-) -> None:
+def test_a_saved_file_can_be_loaded_again(client: Client, blocks: gr.Blocks, output: Path) -> None:
     check(blocks, "save_settings", num_epochs=33)
     (saved,) = (output / UPLOADS.name / settings.SETTINGS).glob("*.yaml")
     problems, values = client.predict(handle_file(saved), "en", api_name="/load_settings")
     assert "success" in problems
     assert values["num_epochs"] == 33
+
+
+def test_a_broken_file_of_settings_is_refused(client: Client, tmp_path: Path) -> None:
     path = tmp_path / "bad.yaml"
     path.write_text("{", encoding="utf-8")
     problems, *_ = client.predict(handle_file(path), "en", api_name="/load_settings")
     assert "read as settings" in problems
 
 
-def test_the_dataset_is_checked_and_the_memory_planned(blocks: gr.Blocks) -> None:
+def test_the_form_is_checked_against_the_dataset(blocks: gr.Blocks) -> None:
     findings = check(blocks, "check_dataset", max_text_length=10)
     assert all(
         shown in findings for shown in (text("DatasetFinding.training.cure"), text("DatasetFinding.long_texts.cure"))

@@ -30,7 +30,7 @@ def trained(**settings: Any) -> Any:
 
 
 @pytest.mark.parametrize("dora", [False, True])
-def test_an_adapter_gives_the_same_output_in_a_fresh_model_and_merged_into_a_plain_one(dora: bool) -> None:
+def test_an_adapter_gives_the_same_output_in_another_model(dora: bool) -> None:
     gpt, fresh, plain = trained(dora=dora), adapted(dora=dora), small_gpt(LAYERS, DIM, seed=1)
     adapter, before = adapter_state(gpt), weights(gpt)
     assert set(adapter) == {name for name, weight in gpt.named_parameters() if weight.requires_grad}
@@ -46,7 +46,7 @@ def test_an_adapter_gives_the_same_output_in_a_fresh_model_and_merged_into_a_pla
 
 
 @pytest.mark.parametrize(("settings", "message"), [({"dora": True}, "does not fit"), ({"alpha": 9.0}, "scale: 2.0")])
-def test_an_adapter_of_other_settings_is_refused_and_nothing_changes(settings: dict[str, Any], message: str) -> None:
+def test_an_adapter_of_other_settings_changes_nothing(settings: dict[str, Any], message: str) -> None:
     gpt, other = trained(), adapted(**settings)
     before = weights(other)
     with pytest.raises(SpeedupError, match=message):

@@ -67,7 +67,7 @@ def test_codes_and_frames_are_those_of_coqui(encoder: AudioEncoder, seconds: flo
     assert np.abs(ours.mel - frames).max() < 0.005  # half precision of numbers up to 11.5
 
 
-def test_the_fingerprint_follows_the_weights_and_not_the_file(folder: Path, tmp_path: Path) -> None:
+def test_the_fingerprint_follows_only_the_weights(folder: Path, tmp_path: Path) -> None:
     first = AudioEncoder.load(folder).fingerprint
     weights = torch.load(folder / "dvae.pth", weights_only=True)
     write_dvae(tmp_path)

@@ -24,7 +24,7 @@ def project(tmp_path: Path) -> Project:
     return Project(tmp_path / "output" / "voice")
 
 
-def test_training_and_speech_read_the_same_ids_and_a_later_correction_is_heard(project: Project) -> None:
+def test_corrections_reach_models_that_are_already_trained(project: Project) -> None:
     base = project.root.parent / "base"
     write_vocabulary(base)
     plain = tokenizer_for(base, "am", [TEXT]).encode(TEXT, "am")

@@ -69,7 +69,7 @@ def test_missing_letters_are_refused_with_the_whole_list(tmp_path: Path) -> None
     assert prepare_tokenizer(poor, "am", mode="ipa").encode("ሰላም", "am")
 
 
-def test_settings_travel_with_the_model_and_another_front_end_is_noticed(base: Vocabulary, tmp_path: Path) -> None:
+def test_settings_travel_with_the_model(base: Vocabulary, tmp_path: Path) -> None:
     saved = prepare_tokenizer(base, "Amharic", mode="ipa", overrides={"ገና": "ɡənːa"})
     saved.save(tmp_path)
     loaded = Tokenizer.load(tmp_path)

@@ -41,7 +41,7 @@ def test_a_run_that_began_with_adamw_ends_as_an_unbroken_one() -> None:
 
 
 @pytest.mark.parametrize("kind", [STAGED, IN_PLACE])
-def test_offloading_leaves_no_gradient_and_no_state_elsewhere(kind: Any) -> None:
+def test_offloading_leaves_nothing_elsewhere(kind: Any) -> None:
     gpt = small_gpt()
     idle = nn.Parameter(torch.ones(3))  # has no gradient
     optimizer = kind([*gpt.parameters(), idle], **SETTINGS)

@@ -43,7 +43,7 @@ def result(gpt: Any, forward: Forward) -> tuple[Tensor, dict[str, Tensor]]:
 
 
 @pytest.mark.parametrize("forward", [encoder, conditioning_output, perceiver_with_mask, gpt2])
-def test_fused_and_eager_attention_compute_the_same(forward: Forward) -> None:
+def test_fused_attention_computes_the_same(forward: Forward) -> None:
     gpt = small_gpt().eval()
     use_attention(gpt, "eager")
     expected, slopes = result(gpt, forward)

@@ -28,7 +28,7 @@ def gradients(gpt: Any) -> dict[str, Tensor]:
     return {name: weight.grad.clone() for name, weight in gpt.named_parameters() if weight.grad is not None}
 
 
-def test_the_fused_gelu_computes_the_same_and_keeps_less() -> None:
+def test_the_fused_gelu_computes_the_same_in_less_memory() -> None:
     gpt = small_gpt().eval()
     hidden = torch.randn(2, 9, 64, requires_grad=True)
     mlp = gpt.get_submodule("gpt.h.0.mlp")

@@ -12,7 +12,7 @@ from utils.training.speedups.dropout import attend, drop, use_byte_dropout
 
 
 @pytest.mark.parametrize("limit", [26, 128])
-def test_the_share_that_is_dropped_and_the_mean_are_right(limit: int) -> None:
+def test_the_share_that_is_dropped_is_right(limit: int) -> None:
     left = drop(torch.ones(1_000_003), limit / 256)
     assert float((left == 0).float().mean()) == pytest.approx(limit / 256, abs=0.003)
     assert float(left.mean()) == pytest.approx(1, abs=0.01)
@@ -47,7 +47,7 @@ def test_attention_equals_the_written_out_form_with_the_same_weights_dropped(sha
     torch.testing.assert_close(ours, plain, rtol=1e-5, atol=1e-6)
 
 
-def test_every_dropout_of_the_gpt_is_replaced_and_evaluation_is_untouched() -> None:
+def test_every_dropout_of_the_gpt_is_replaced() -> None:
     gpt = small_gpt()
     hidden = torch.randn(2, 12, 64)
     use_attention(gpt, "sdpa")
