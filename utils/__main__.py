@@ -101,9 +101,9 @@ def run(start: Callable[[], int] = main) -> int:
     if home := os.environ.get(HOME_VARIABLE):
         os.environ[HOME_VARIABLE] = str(Path(home).expanduser().absolute())  # child processes start in another folder
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115  # open until the end
-        getattr(sys, name).reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
+        stream = getattr(sys, name) or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # until the end
+        stream.reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
+        setattr(sys, name, stream)
     try:
         code = start()
         sys.stdout.flush()

@@ -44,6 +44,7 @@ def _is_mostly_passive(reading: Reading) -> bool:
     return reading.prefix.marked not in MAIN and _voices().get(reading.entry.word, _DEFAULT)[0].endswith("ppp")
 
 
+# Long because the cases are tried in this order, and each rests on what those before it have ruled out.
 def _meant(reading: Reading, place: Place) -> str:
     """Return the voice of a verb that the table asks for behind these nouns."""
     voices, exceptions = _voices().get(reading.entry.word, _DEFAULT)

@@ -88,8 +88,10 @@ def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
     lines = []
     most = max(point.minutes for point in points)
     if (passes := min(point.passes for point in points)) < 1:
-        share = f"{100 * passes:.0f} % of all clips"
-        lines.append(f"The longest trainings saw only {share}, so more could not help them: give --curve more minutes.")
+        lines.append(
+            f"The longest trainings saw only {100 * passes:.0f} % of all clips, "
+            "so more could not help them: give --curve more minutes."
+        )
     for name in MEASURES:
         now = [getattr(point, name) for point in points if point.minutes == most]
         line = trend(points, name, 2 * most)

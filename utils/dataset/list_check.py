@@ -69,11 +69,7 @@ def find_fitting_texts(
         is_foreign = _is_foreign(scores, pairs)
         if len(moved) < max(FEW, MANY * len(numbers)) and not is_foreign:
             return Pairing()
-    pattern: ListPattern = "foreign" if is_foreign else _pattern(recordings, moved)
-    found = _found(recordings, pairs, len(moved), pattern, folder / DETAILS)
-    fitting = {listed[clip][1]: recordings[at].text for clip, at in moved.items()}
-    wrong = {content for clip, (_, content) in enumerate(listed) if clip not in pairs} if is_foreign else set()
-    return Pairing(fitting, wrong, found)
+    return _pairing(listed, pairs, moved, folder / DETAILS, is_foreign=is_foreign)
 
 
 def _scorer(
@@ -94,21 +90,24 @@ def _scorer(
     return scores_of
 
 
-def _found(
-    recordings: Sequence[Recording], pairs: Pairs, moved: int, pattern: ListPattern, details: Path
-) -> TextsFitOtherClips:
+def _pairing(listed: Given, pairs: Pairs, moved: Pairs, details: Path, *, is_foreign: bool) -> Pairing:
+    """Write what fits, and return it with a summary."""
+    recordings = [recording for recording, _ in listed]
     written = {recording.text for recording in recordings}
     unused = written - {recordings[at].text for at in pairs.values()}
     _write(recordings, pairs, unused, details)
-    return TextsFitOtherClips(
-        texts=moved,
+    found = TextsFitOtherClips(
+        texts=len(moved),
         clips=len(recordings),
-        pattern=pattern,
+        pattern="foreign" if is_foreign else _pattern(recordings, moved),
         repeated=len(recordings) - len(written),
         unused=len(unused),
         without=len(recordings) - len(pairs),
         details=details,
     )
+    fitting = {listed[clip][1]: recordings[at].text for clip, at in moved.items()}
+    wrong = {content for clip, (_, content) in enumerate(listed) if clip not in pairs} if is_foreign else set()
+    return Pairing(fitting, wrong, found)
 
 
 def _is_foreign(scores: Mapping[int, Scores], pairs: Pairs) -> bool:

@@ -329,8 +329,7 @@ class _Preparation:
         ]
         if self.wrong:  # too few right texts are left to learn from
             return tasks, None
-        given = _with_text(tasks)
-        return tasks, text_check.learn(given, *known, pronunciations=self.pronunciations)
+        return tasks, text_check.learn(_with_text(tasks), *known, pronunciations=self.pronunciations)
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""

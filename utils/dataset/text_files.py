@@ -278,8 +278,8 @@ def _split_cells(text: str) -> tuple[list[Line], list[Fact]]:
     """Split the lines at the separator that most of them share; also return the problems."""
     lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     sample = [line for _, line in lines[:1000]]
-    counts = {separator: sum(separator in line for line in sample) for separator in SEPARATORS}
-    separator = max(SEPARATORS, key=lambda separator: counts[separator] * 2 > len(sample))
+    shared = (each for each in SEPARATORS if sum(each in line for line in sample) * 2 > len(sample))
+    separator = next(shared, SEPARATORS[0])
     if separator in "|\t":  # such lists are written without quotes; some programs quote anyway
         return [(number, [_unquote(cell) for cell in line.split(separator)]) for number, line in lines], []
     try:

@@ -59,6 +59,10 @@ def _add_fixed_routes(app: FastAPI, service: SpeechService) -> None:
         """Clients choose no folders and files of the computer of the server."""
         raise RequestError("not_allowed")
 
+    @app.get("/speakers_list")
+    async def speakers_list() -> list[str]:
+        return service.voices()
+
 
 def _add_settings(app: FastAPI, defaults: SpeechConfig, chosen: dict[str, float]) -> None:
     @app.get("/get_tts_settings")
@@ -81,10 +85,6 @@ def _add_speech(app: FastAPI, service: SpeechService, chosen: dict[str, float]) 
 
     def sample_text() -> str:
         return pack_for(language).samples[0]
-
-    @app.get("/speakers_list")
-    async def speakers_list() -> list[str]:
-        return service.voices()
 
     @app.get("/speakers")
     async def speakers(request: Request) -> list[dict[str, str]]:

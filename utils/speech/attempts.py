@@ -152,6 +152,12 @@ def _with_phrase(take: Attempt, other: Attempt, number: int) -> tuple[Generation
     if any(first <= word < end for word in other.audio.words.doubtful) or end - first == max(shared):
         return None
     pieces = (take, 0.0, ours[first]), (other, theirs[first], theirs[end]), (take, ours[end], take.audio.seconds)
+    return _joined(pieces)
+
+
+def _joined(pieces: Sequence[tuple[Attempt, float, float]]) -> tuple[Generation, Samples]:
+    """Join stretches of takes; the last one reaches to the end of the first take."""
+    take = pieces[0][0]
     joined = Generation(ended=take.generation.ended, finished=True)
     sounds = []
     for source, start, stop in pieces:

@@ -1,7 +1,7 @@
 """Scores clips as references: clean, long enough, lively, and neither clipped nor mostly silence."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,27 +56,40 @@ def rank(paths: Iterable[Path | str]) -> list[ReferenceScore]:
 
 def score(path: Path) -> ReferenceScore:
     try:
-        seconds, rate = (info := audio.probe(path)).seconds, info.rate
-        samples = audio.load(path, rate, end=MAX_SECONDS)
-        if samples.size < MIN_SECONDS * rate:
-            raise AudioFileError(path, "too_short", f"{samples.size / rate:.2f}")
-        if np.abs(samples).max() < SILENT:
-            raise AudioFileError(path, "silent")
+        info = audio.probe(path)
+        samples = _load(path, info.rate)
     except AmharicTtsError as error:
         return ReferenceScore(path, error=error)
-    speech = segments_from(track_speech(iter([audio.resample(samples, rate, SPEECH_RATE)])), DatasetConfig())
-    measured = measure(samples, rate, speech, "")
-    pitch = pitches(audio.resample(samples, rate, PITCH_RATE), PITCH_RATE)
-    spread = None
-    if pitch.size >= MIN_VOICED:
-        low, high = np.percentile(12 * np.log2(pitch), (25, 75))  # quartiles, so that a few octave errors do not count
-        spread = float(high - low) / 1.349
-    values = (seconds, measured.snr_db, spread, measured.clipping, measured.speech_ratio)
-    logs = 0.0  # a geometric mean, so that one bad property cannot be made up for
+    speech = segments_from(track_speech(iter([audio.resample(samples, info.rate, SPEECH_RATE)])), DatasetConfig())
+    measured = measure(samples, info.rate, speech, "")
+    spread = _spread(pitches(audio.resample(samples, info.rate, PITCH_RATE), PITCH_RATE))
+    total = _total([info.seconds, measured.snr_db, spread, measured.clipping, measured.speech_ratio])
+    return ReferenceScore(path, total, _quality(info.seconds, measured, spread))
+
+
+def _load(path: Path, rate: int) -> Samples:
+    samples = audio.load(path, rate, end=MAX_SECONDS)
+    if samples.size < MIN_SECONDS * rate:
+        raise AudioFileError(path, "too_short", f"{samples.size / rate:.2f}")
+    if np.abs(samples).max() < SILENT:
+        raise AudioFileError(path, "silent")
+    return samples
+
+
+def _spread(pitch: Floats) -> float | None:
+    """Return the standard deviation of the pitch in semitones, by its quartiles: a few octave errors do not count."""
+    if pitch.size < MIN_VOICED:
+        return None
+    low, high = np.percentile(12 * np.log2(pitch), (25, 75))
+    return float(high - low) / 1.349
+
+
+def _total(values: Sequence[float | None]) -> float:
+    """Return the geometric mean of the marks, so that one bad property cannot be made up for."""
+    logs = 0.0
     for value, (worst, best, weight) in zip(values, SCALES, strict=True):
         logs += weight * math.log(np.interp(((value or 0.0) - worst) / (best - worst), (0, 1), (0.05, 1)))
-    total = math.exp(logs / sum(weight for _, _, weight in SCALES))
-    return ReferenceScore(path, total, _quality(seconds, measured, spread))
+    return math.exp(logs / sum(weight for _, _, weight in SCALES))
 
 
 def pitches(samples: Samples, rate: int) -> Floats:

@@ -5,7 +5,6 @@ import time
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +54,6 @@ def dub(
     began = time.monotonic()
     fit_to_cues = integrations.require("fit_to_cues")
     cues, warnings = read_cues(subtitles)
-    voice = model.voice(config.reference).name
     sounds = []
     for sound in model.speak_cues(cues, config):
         raise_if_stopped(should_stop)
@@ -72,9 +70,17 @@ def dub(
         )
         for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
-    settings = config.model_dump(mode="json")
-    take = Take("subtitles", subtitles.stem, model.model.name, voice, settings, sentences, tuple(warnings))
-    return takes.save(project, replace(take, took=time.monotonic() - began), timeline.samples)
+    take = Take(
+        "subtitles",
+        subtitles.stem,
+        model.model.name,
+        model.voice(config.reference).name,
+        config.model_dump(mode="json"),
+        sentences,
+        tuple(warnings),
+        took=time.monotonic() - began,
+    )
+    return takes.save(project, take, timeline.samples)
 
 
 def read_lines(path: Path) -> list[str]:

@@ -32,6 +32,10 @@ def describe(event: Event) -> str:
     return f"Warning: {wording.describe(fact)}" if fact.level == "warning" else wording.describe(fact)
 
 
+def _after_step(event: Event, shown: list[str]) -> str:
+    return " · ".join([f"step {event.get('step')}", *shown])
+
+
 def _describe_untyped(event: Event, kind: str) -> str:
     if kind == "evaluation":
         names = {
@@ -40,11 +44,11 @@ def _describe_untyped(event: Event, kind: str) -> str:
             "loss_other_languages": "other languages",
         }
         shown = [f"{name} {value:.3f}" for key, name in names.items() if (value := as_number(event.get(key)))]
-        return " · ".join([f"step {event.get('step')}", *shown])
+        return _after_step(event, shown)
     if kind == "scores":
         named = {name: as_number(event[name]) for name in event if name not in {"time", "kind", "step"}}
         shown = [f"{name} {value:.2f}" for name, value in named.items() if value is not None]
-        return " · ".join([f"step {event.get('step')}", *shown])
+        return _after_step(event, shown)
     if kind == "ended":
         status = str(event.get("status")).capitalize()
         message = str(event.get("message") or "")

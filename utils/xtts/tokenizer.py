@@ -232,14 +232,14 @@ def prepare_tokenizer(
     reports, missing letters are not an error.
     """
     pack = pack_for(language, backend=backend, overrides=overrides)
+    letters = pack.symbols(mode)
     vocabulary = base.with_language(languages.find(language).token)
     if mode == "latin":
-        if not allow_missing and (missing := base.missing_symbols(pack.symbols("latin"))):
+        if not allow_missing and (missing := base.missing_symbols(letters)):
             raise VocabularyFileError(base.source, "no_latin", " ".join(missing))
     elif mode == "ipa":
-        vocabulary = vocabulary.with_symbols(pack.symbols(mode) or _symbols_in(texts, pack))
+        vocabulary = vocabulary.with_symbols(letters or _symbols_in(texts, pack))
     else:
-        letters = pack.symbols(mode)
         learned = learn_subwords(texts, SUBWORDS, alphabet=filter(str.isalpha, letters), normalize=pack.normalize)
         vocabulary = vocabulary.with_symbols(letters).with_subwords(learned)
     settings = TextSettings(

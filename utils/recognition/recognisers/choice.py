@@ -48,6 +48,13 @@ def recommended(language: str) -> tuple[Recommended, ...]:
     return known or (Recommended(DEFAULT_WHISPER, "whisper", "?", "Whisper"),)
 
 
+def _best(kind: Kind, language: str) -> Recommended:
+    """Return the best recogniser of a kind that is here, or else that can be downloaded."""
+    fitting = [known for known in recommended(language) if kind in {"auto", known.kind}]
+    fitting = fitting or [known for known in RECOMMENDED[languages.AMHARIC.code][1:] if known.kind == kind]
+    return next(filter(_is_available, fitting), fitting[0])
+
+
 def choose(
     kind: Kind,
     model: str,
@@ -62,9 +69,7 @@ def choose(
     Whisper is run by transformers where CTranslate2 lacks its GPU libraries, and where only that can read the model.
     """
     if not model:
-        fitting = [known for known in recommended(language) if kind in {"auto", known.kind}]
-        fitting = fitting or [known for known in RECOMMENDED[languages.AMHARIC.code][1:] if known.kind == kind]
-        best = next(filter(_is_available, fitting), fitting[0])
+        best = _best(kind, language)
         kind = best.kind
         model = best.model
     elif kind == "auto":
