@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,6 +109,11 @@ def die_once_on_talk1(task: Task, report: ReportShare, **settings: Any) -> MadeC
         begun.touch()
         os.kill(os.getpid(), signal.SIGKILL)  # its clips are on the disk, and nobody knows of them
     return made
+
+
+def double_slowly(task: int, report: ReportShare) -> int:
+    time.sleep(3)
+    return 2 * task
 
 
 def write_elsewhere(task: Task, report: ReportShare, **settings: Any) -> MadeClips:

@@ -5,8 +5,10 @@ import dataclasses
 import importlib.util
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import psutil
@@ -17,6 +19,7 @@ from tests.dataset.building import (
     built,
     die_on_talk1,
     die_once_on_talk1,
+    double_slowly,
     everything,
     recordings,
     write_elsewhere,
@@ -39,7 +42,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def _cluster() -> Iterator[None]:
+def cluster() -> Iterator[Any]:
     """Two machines with one worker each, as Ray's own tests have them."""
     pytest.importorskip("ray", reason="needs Ray: pip install ray")
     from ray.cluster_utils import Cluster
@@ -48,11 +51,11 @@ def _cluster() -> Iterator[None]:
     cluster.add_node(num_cpus=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", cluster.address)
-        yield
+        yield cluster
     cluster.shutdown()
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_a_killed_worker_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scan = recordings(tmp_path / "in", 4)
     alone, together = Project(tmp_path / "alone"), Project(tmp_path / "together")
@@ -64,7 +67,21 @@ def test_a_killed_worker_loses_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     assert everything(together) == everything(alone)
 
 
-@pytest.mark.usefixtures("_cluster")
+def test_a_lost_machine_loses_nothing(cluster: Any) -> None:
+    machines = [cluster.add_node(num_cpus=1)]
+    begun = time.monotonic()
+
+    def lose_a_machine(*_: object) -> None:
+        if machines and time.monotonic() - begun > 4:  # each of the three works
+            cluster.remove_node(machines.pop(), allow_graceful=False)
+
+    with contextlib.closing(RayEngine(3)) as engine:
+        results = [outcome.result for outcome in engine.run(double_slowly, range(12), lose_a_machine)]
+    assert not machines
+    assert sorted(filter(None, results)) == list(range(2, 24, 2))
+
+
+@pytest.mark.usefixtures("cluster")
 def test_a_recording_that_kills_every_worker_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("utils.dataset.prepare.make_clips", die_on_talk1)
     report = built(recordings(tmp_path / "in", 2), Project(tmp_path / "project"), RAY)
@@ -72,7 +89,7 @@ def test_a_recording_that_kills_every_worker_is_named(tmp_path: Path, monkeypatc
     assert (report.prepared.added, problem.path.name) == (1, "talk1.wav")
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_a_folder_that_is_not_shared_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "in" / "wavs").mkdir(parents=True)
     monkeypatch.setattr("utils.dataset.prepare.make_clips", write_elsewhere)
@@ -80,7 +97,7 @@ def test_a_folder_that_is_not_shared_is_named(tmp_path: Path, monkeypatch: pytes
         built(recordings(tmp_path / "in", 1), Project(tmp_path / "project"), RAY)
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_recognisers_on_the_cluster_write_what_one_writes_here(tmp_path: Path) -> None:
     scan = recordings(tmp_path / "in", 2)
     silent = ScanResult(tuple(dataclasses.replace(known, cues=()) for known in scan.recordings))
@@ -93,7 +110,7 @@ def test_recognisers_on_the_cluster_write_what_one_writes_here(tmp_path: Path) -
     assert everything(together) == everything(alone)
 
 
-@pytest.mark.usefixtures("_cluster")
+@pytest.mark.usefixtures("cluster")
 def test_a_killed_recogniser_is_loaded_again(tmp_path: Path) -> None:
     sound = [np.sin(np.arange(16_000) * 0.1).astype(np.float32)]
     local = IsolatedRecogniser(RecogniserSpec(str(make_whisper(tmp_path / "whisper")), "cpu"))

@@ -30,7 +30,7 @@ class RayEngine:
     """Runs tasks and recognisers on the cluster of RAY_ADDRESS, or with a Ray that it starts on this machine."""
 
     def __init__(self, workers: int) -> None:
-        address = os.environ.get("RAY_ADDRESS", "local")
+        address = os.environ.get("RAY_ADDRESS") or "local"
         host, _, port = address.rpartition(":")
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if address == "local":  # listen on this machine only, despite the name also on Linux
