@@ -1,8 +1,6 @@
 """Takes: the selected one with its files and sentences, and the history."""
 
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -36,19 +34,15 @@ MAX_SENTENCES = 50  # shown at a time
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr.Audio) -> None:
     """Lay out the selected take and the history, and show the sound of the take in the player."""
 
-    def changed(action: Callable[[Project, object], str], say: str) -> Action:
-        def act(request: PanelRequest) -> Updates:
-            name = action(request.project, request.text("take"))
-            names = takes.names(request.project)
-            selected = name if name in names else next(iter(names), "")
-            fresh = {"sentence": "", "first": "", "made": ""}
-            sound = sound_of(request.project, selected)
-            return {chosen: selected, player: sound, **fresh, "said": t(say)}
+    def show(project: Project, name: str, said: str = "") -> Updates:
+        """Select a take, or the newest if there is none of this name."""
+        names = takes.names(project)
+        selected = name if name in names else next(iter(names), "")
+        fresh = {"sentence": "", "first": "", "made": "", "said": said}
+        return {chosen: selected, player: sound_of(project, selected), **fresh}
 
-        return act
-
-    def reuse(request: PanelRequest) -> Updates:
-        return {reused: f"{request.text('take')} {time.time()}", "said": t("inference.take_reused")}
+    def delete(request: PanelRequest) -> Updates:
+        return show(request.project, takes.delete(request.project, request.text("take")), "inference.take_deleted")
 
     def load_settings(project: str, name: str) -> tuple[Any, ...]:
         take = takes.load(context.page.open(project), name.partition(" ")[0])
@@ -56,29 +50,21 @@ def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr
         settings = context.form.value(config({})) | known
         return take.text, take.settings.get("model", ""), take.settings.get("reference", ""), settings
 
-    def choose(request: PanelRequest) -> Updates:
-        name = request.text("take")
-        sound = sound_of(request.project, name)
-        return {chosen: name, player: sound, "sentence": "", "first": "", "made": "", "said": ""}
-
     actions: dict[str, Action] = {
-        "choose": choose,
+        "choose": lambda request: show(request.project, request.text("take")),
         "sentence": lambda _: None,
         "convert": convert,
-        "reuse": reuse,
-        "delete": changed(takes.delete, "inference.take_deleted"),
-        "undo": changed(lambda project, _: takes.restore(project), "inference.take_restored"),
+        "reuse": lambda request: {reused: f"{request.text('take')} {time.time()}", "said": "inference.take_reused"},
+        "delete": delete,
+        "undo": lambda request: show(request.project, takes.restore(request.project), "inference.take_restored"),
         **sentence_actions(context, player),
     }
     reused = gr.State("")  # take and time
     inputs, outputs = [context.page.project, reused], [text, *context.inputs.values()]
     context.page.on(reused.change, load_settings, inputs, outputs, **PRIVATE_EVENT)
 
-    def render(request: PanelRequest) -> str:
-        return take_html(request) + history_html(request)
-
     reads = {"take": chosen, **context.inputs}
-    Panel(context.page, "takes", render, actions, [chosen, player, reused], reads, DOWNLOAD)
+    Panel(context.page, "takes", takes_html, actions, [chosen, player, reused], reads, DOWNLOAD)
 
 
 def sound_of(project: Project, name: str) -> str | None:
@@ -99,20 +85,30 @@ def convert(request: PanelRequest) -> Updates:
 
 
 def format_field(chosen: str) -> str:
-    choices = [(_format_name(suffix), suffix) for suffix in FORMATS]
+    choices = [(suffix[1:].upper(), suffix) for suffix in FORMATS]
     return views.select_field("format", "inference.file_format", choices, chosen=chosen)
+
+
+def takes_html(request: PanelRequest) -> str:
+    return take_html(request) + history_html(request)
 
 
 def take_html(request: PanelRequest) -> str:
     """Show the selected take: facts, files, and its sentences."""
-    name = request.text("take")
+    name, opened = request.text("take"), request.text("sentence")
     if name not in takes.names(request.project):
         return html("page.html", "waiting", t("inference.no_take"), t("inference.no_take_text"))
     take = takes.load(request.project, name)
     first = int(request.text("first")) if request.text("first").isdecimal() else 0
     first = first if first < len(take.pieces) else 0  # it is that of a longer take
-    numbered = list(enumerate(take.pieces))[first : first + MAX_SENTENCES]
-    rows = html("speech.html", "sentences", name, [_sentence(request, take, *each) for each in numbered])
+    can_edit, shown, editors = take.kind != "subtitles", [], {}
+    for number, piece in [*enumerate(take.pieces)][first : first + MAX_SENTENCES]:
+        facts = _facts("", piece.tries, piece.seconds, piece.seed)
+        shown.append((number, piece, facts, [flag.text(LANGUAGE.get()) for flag in piece.flags]))
+        if can_edit and str(number) == opened:
+            editors[number] = _editor(request, take, number, piece)
+    sound = views.file_url(takes.take_folder(request.project, name) / takes.AUDIO)
+    rows = html("speech.html", "sentences", name, shown, sound, opened, editors, can_edit)
     turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}
     pages = [
         views.button("sentence", key, first=start) for key, start in turns.items() if 0 <= start < len(take.pieces)
@@ -122,37 +118,9 @@ def take_html(request: PanelRequest) -> str:
 
 def _downloads(request: PanelRequest, take: Take) -> str:
     """Offer the files of a take in one menu; those in other formats are made when they are asked for."""
-    files = takes.files(request.project, take)
-    links = [(views.file_url(path), path.name, _format_name(path.suffix), _is_made(request, path)) for path in files]
+    files = {path: views.file_url(path) for path in takes.files(request.project, take)}
     missing = [suffix for suffix in FORMATS if suffix not in {path.suffix for path in files}]
-    formats = [(suffix, _format_name(suffix)) for suffix in missing]
-    return html("speech.html", "downloads", take.name, links, formats)
-
-
-def _format_name(suffix: str) -> str:
-    return suffix.removeprefix(".").upper()
-
-
-def _is_made(request: PanelRequest, path: Path) -> bool:
-    return path.suffix == request.text("made")
-
-
-def _sentence(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> dict[str, Any]:
-    """Return what the template shows of a sentence: play, speak again, edit, warnings."""
-    sound = takes.take_folder(request.project, take.name) / takes.AUDIO
-    is_open = request.text("sentence") == str(number)
-    keys = {"play": "data.play", "again": "inference.speak_again", "edit": "inference.edit_sentence"}
-    return {
-        "number": number,
-        "url": f"{views.file_url(sound)}#t={piece.start:.2f},{piece.start + piece.seconds:.2f}",
-        "text": piece.reading.written,
-        "facts": _facts("", piece.tries, piece.seconds, piece.seed),
-        "flags": [flag.text(LANGUAGE.get()) for flag in piece.flags],
-        "names": {name: f"{t(key)}: {number + 1}" for name, key in keys.items()},
-        "is_fixed": take.kind == "subtitles",
-        "is_open": is_open,
-        "editor": _editor(request, take, number, piece) if is_open and take.kind != "subtitles" else "",
-    }
+    return html("speech.html", "downloads", take.name, files, missing, request.text("made"))
 
 
 def facts_html(take: Take) -> str:
@@ -231,8 +199,7 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Action]:
         for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
             if path.name not in (takes.AUDIO, takes.METADATA):
                 path.unlink(missing_ok=True)
-        said = t("inference.sentence_replaced")
-        return {player: sound_of(request.project, take.name), "said": said}
+        return {player: sound_of(request.project, take.name), "said": "inference.sentence_replaced"}
 
     return {"again": again, "stop": stop, "accept": accept}
 
