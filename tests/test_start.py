@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_for
 from utils.core.paths import ROOT
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="start.bat does this on Windows")
@@ -126,10 +126,7 @@ def test_a_package_that_lost_its_files_is_installed_again(installed: Path, gone:
 @pytest.mark.long
 def test_a_start_that_was_killed_while_python_got_pip_is_mended(checkout: Path) -> None:
     killed = subprocess.Popen([checkout / "start.sh"], env=ALONE, stderr=subprocess.DEVNULL, start_new_session=True)
-    deadline = time.monotonic() + 60
-    while not (checkout / ".venv" / "bin" / "python").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_for((checkout / ".venv" / "bin" / "python").exists, 60)
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
     assert_mended(checkout, "")

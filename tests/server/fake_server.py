@@ -2,13 +2,12 @@
 
 import contextlib
 import json
-import re
 import socket
-import subprocess
 import sys
-import threading
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
@@ -16,10 +15,11 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 import numpy as np
 
+from tests.program import START_SECONDS, Program
+from tests.waiting import wait_for
 from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.core.paths import ROOT
 from utils.media.audio import Samples
 from utils.speech.planning import SpeechPlan
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from utils.speech.session import Check
     from utils.speech.synthesizer import Synthesizer
 
-START_SECONDS = 60.0
 THIS = "tests.server.fake_server"
 CHUNK = np.full(4800, 0.25, np.float32)  # a fifth of a second
 SPEECH = "/v1/audio/speech"
@@ -61,37 +60,15 @@ class FakeModel:
             yield SimpleNamespace(samples=chunk, pause=0.5, flags=flags)
 
 
-class Served:
+class Served(Program):
     """The server, started with words as on the command line."""
 
     def __init__(self, *words: str, environment: dict[str, str] | None = None, module: str = THIS) -> None:
-        command = [sys.executable, "-m", *module.split(), "--port", "0", *words]
-        self.process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8"
-        )
-        self.lines: list[str] = []
-        self._listener = threading.Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        self.folder = tempfile.TemporaryDirectory()
+        log = Path(self.folder.name) / "log"
+        self.launch(log, "-m", *module.split(), "--port", "0", *words, environment=environment)
         self.url = self.wait_for(r"served at (\S+)/v1/audio/speech")
         self.http = httpx.Client(base_url=self.url, timeout=120, trust_env=False)
-
-    def wait_for(self, pattern: str) -> str:
-        """Wait until the output has a pattern, and return its group."""
-        deadline = time.monotonic() + START_SECONDS
-        while not (match := re.search(pattern, output := "".join(self.lines))):
-            assert time.monotonic() < deadline, output
-            time.sleep(0.01)
-        return match[1]
-
-    def exit_code(self, within: float) -> int:
-        code = self.process.wait(within)
-        self._listener.join()  # then ``lines`` has the whole output
-        return code
-
-    def _listen(self) -> None:
-        assert self.process.stdout is not None
-        for line in self.process.stdout:
-            self.lines.append(line)
 
     def speak(self, text: str = "one two", **more: object) -> httpx.Response:
         return self.http.post(SPEECH, json={"input": text, **more})
@@ -111,15 +88,11 @@ class Served:
 
     def wait_until(self, *, within: float = START_SECONDS, **wanted: object) -> None:
         """Wait until the health endpoint reports these values."""
-        deadline = time.monotonic() + within
-        while not wanted.items() <= (counts := self.counts()).items():
-            assert time.monotonic() < deadline, counts
-            time.sleep(0.01)
+        wait_for(lambda: wanted.items() <= self.counts().items(), within, self.counts)
 
     def close(self) -> None:
         self.http.close()
-        self.process.kill()
-        self.process.wait()
+        self.kill()
 
 
 @contextlib.contextmanager

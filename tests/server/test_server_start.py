@@ -88,7 +88,7 @@ def test_requests_while_the_model_is_loading() -> None:
 def test_a_model_that_cannot_be_loaded_ends_the_server() -> None:
     with contextlib.closing(Served("--model", "missing")) as server:
         assert server.wait_for("(WordedTextError: There is no such model. Name another.)")
-        assert server.exit_code(5) == 1
+        assert server.process.wait(5) == 1
 
 
 @pytest.mark.slow
@@ -101,7 +101,7 @@ def test_a_signal_ends_the_server_within_seconds(sign: signal.Signals, code: int
         server.http.close()
         server.process.send_signal(sign)
         began = time.monotonic()
-        assert server.exit_code(15) == code
+        assert server.process.wait(15) == code
         assert time.monotonic() - began < 6
         assert "Traceback" not in "".join(server.lines)
 

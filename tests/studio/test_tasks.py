@@ -1,10 +1,10 @@
 """Tasks: commands that go on as runs when the page is closed."""
 
-import time
 from pathlib import Path
 
 import pytest
 
+from tests.waiting import wait_for
 from utils.core.paths import TINY_MODEL
 from utils.studio import runs, tasks
 from utils.studio.paths import Project
@@ -14,11 +14,9 @@ pytestmark = pytest.mark.slow
 
 
 def ended(project: Project, kind: str) -> Run:
-    deadline = time.monotonic() + 120
-    while (run := tasks.newest(kind, project)) and run.current_state().status in runs.ACTIVE:
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    run = tasks.newest(kind, project)
     assert run
+    wait_for(lambda: run.current_state().status not in runs.ACTIVE, 120)
     return run
 
 

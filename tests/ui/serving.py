@@ -1,11 +1,7 @@
 """A real page in a process of its own, and a tab of a real browser that notes what goes wrong in it."""
 
 import contextlib
-import re
 import shutil
-import subprocess
-import sys
-import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Page, Request, Route, expect, sync_playwright
 
-from utils.core.paths import ROOT
+from tests.program import START_SECONDS, Program
 from utils.studio import runs
 from utils.studio.paths import Project
 from utils.studio.projects import TRASH
@@ -25,7 +21,6 @@ FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-START_SECONDS = 60.0
 QUIET = 400  # milliseconds without a change
 SETTLED = """quiet => new Promise(done => {
   const over = () => { watcher.disconnect(); done(); };
@@ -45,13 +40,11 @@ GRADIO_WARNINGS = (
 )  # of its upload and its charts
 
 
-class Served:
+class Served(Program):
     """The page, started as a person starts it; what it prints goes to a file beside the folder of the projects."""
 
-    root = ROOT
-
     def __init__(self, output: Path, *words: str) -> None:
-        self.output, self.log = output, output.with_suffix(".log")
+        self.output = output
         self.command = self.command_line(*words)
         self.start()
 
@@ -59,27 +52,9 @@ class Served:
         return ["xtts_demo.py", "--output", str(self.output), *words]
 
     def start(self) -> None:
-        with self.log.open("wb") as log:
-            command = [sys.executable, *self.command]
-            self.process = subprocess.Popen(command, cwd=self.root, stdout=log, stderr=subprocess.STDOUT)
+        self.launch(self.output.with_suffix(".log"), *self.command)
         self.link = self.wait_for(r"page is at (\S+)\n")
         self.url = self.link.partition("/?")[0]
-
-    @property
-    def lines(self) -> list[str]:
-        return self.log.read_text(encoding="utf-8").splitlines(keepends=True)
-
-    def wait_for(self, pattern: str) -> str:
-        """Wait until the page prints a pattern and return its first group."""
-        deadline = time.monotonic() + START_SECONDS
-        while (match := re.search(pattern, "".join(self.lines))) is None:
-            assert time.monotonic() < deadline, self.lines
-            time.sleep(0.05)
-        return match[1]
-
-    def kill(self) -> None:
-        self.process.kill()
-        self.process.wait()
 
     def restart(self, page: Page) -> None:
         """Kill the page and start it again; an open tab loads anew by itself, as gradio has it."""
