@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from utils.cli.runs import add_project, table
 from utils.core.errors import PathMissingError
@@ -55,6 +55,7 @@ def show_list(opened: Project, name: str) -> int:
     return 0
 
 
+# Long because it is a list: each part of a comparison that is printed.
 def compare(opened: Project, arguments: argparse.Namespace) -> int:
     """Print the differences of two checkpoints."""
     if len(arguments.steps) != 2:
@@ -163,8 +164,8 @@ def _moved(first: SavedCheckpoint, second: SavedCheckpoint) -> tuple[dict[str, t
     from safetensors import safe_open
 
     with ExitStack() as stack:
-        one: Any = stack.enter_context(safe_open(first.folder / MODEL, framework="pt"))
-        two: Any = stack.enter_context(safe_open(second.folder / MODEL, framework="pt"))
+        one = stack.enter_context(safe_open(first.folder / MODEL, framework="pt"))
+        two = stack.enter_context(safe_open(second.folder / MODEL, framework="pt"))
         shared = sorted(set(one.keys()) & set(two.keys()))
         mismatched = set(one.keys()) ^ set(two.keys())
         for name in shared:

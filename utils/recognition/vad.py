@@ -58,6 +58,7 @@ def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
     return segments_from(track_speech(stream(path, RATE, SECONDS_PER_BLOCK), detect=detect), settings)
 
 
+# Long because it is one pass over the blocks: each needs what the one before has left.
 def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTrack:
     """Measure consecutive blocks at 16 kHz; all but the last must hold whole windows."""
     levels = [np.zeros(0, np.float32)]

@@ -232,20 +232,20 @@ def _loops(codes: Codes, limits: SpeechLimits) -> list[Flag]:
     return []
 
 
+def _around(audio: AudioAnalysis, speech: Span, limits: SpeechLimits) -> list[Flag]:
+    """Check what is before and after the speech, on the side where there is more."""
+    before = speech.start
+    after = audio.seconds - speech.end
+    if max(before, after) <= limits.ending:
+        return []
+    frames = audio.levels[_frame(speech.end) :] if after >= before else audio.levels[: _frame(speech.start)]
+    is_loud = bool(frames.size) and float(np.median(frames)) > audio.loudness - limits.noise
+    return [Flag("noise" if is_loud else "ending", max(before, after))]
+
+
 def _sound(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
     """Check the audio alone: speech at all, long silence, what is around the speech, full scale."""
-    flags = []
-    if audio.speech is None:
-        flags.append(Flag("speechless"))
-    else:
-        before = audio.speech.start
-        after = audio.seconds - audio.speech.end
-        frames = audio.levels[: _frame(audio.speech.start)]
-        if after >= before:
-            frames = audio.levels[_frame(audio.speech.end) :]
-        if max(before, after) > limits.ending:
-            is_loud = bool(frames.size) and float(np.median(frames)) > audio.loudness - limits.noise
-            flags.append(Flag("noise" if is_loud else "ending", max(before, after)))
+    flags = _around(audio, audio.speech, limits) if audio.speech else [Flag("speechless")]
     quiet = _longest_run(audio.speech_levels < audio.loudness - limits.noise) * FRAME / OUTPUT_RATE
     if quiet > limits.silence:
         flags.append(Flag("pause", quiet))

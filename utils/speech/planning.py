@@ -154,8 +154,8 @@ def _pause(part: _Part, following: _Part | None, config: SpeechConfig) -> float:
 
 def _read(text: str, tokenizer: Tokenizer, language: str) -> tuple[list[_Part], list[UnspeakableText]]:
     tokenizer.tokenize("", language)  # a language that the model does not speak is no problem of a line
-    parts: list[_Part] = []
-    problems: list[UnspeakableText] = []
+    parts = list[_Part]()
+    problems = list[UnspeakableText]()
     for number, paragraph in enumerate(paragraphs(text)):
         title = paragraph.text if paragraph.heading else None
         for sentence, (line, written) in enumerate(_sentences(paragraph, tokenizer.pack(language))):

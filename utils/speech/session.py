@@ -159,7 +159,7 @@ class SpeechSession:
             QueueFullError: Too many requests are waiting.
         """
         self.cancel(owner)
-        request: SpeechRequest[T] = SpeechRequest(self, task, config, owner, deliver)
+        request = SpeechRequest(self, task, config, owner, deliver)
         with self._changed:
             if self._closed:
                 raise SessionClosedError

@@ -91,6 +91,7 @@ class DecodingStep:
                     self._graph(Shape(1 << size, columns, (0, TOP_K), is_even=False))
         self.is_full = False
 
+    # Long because it makes one array for each field of the state, and they share rows and limits.
     def add(self, joining: Sequence[Joining]) -> None:
         """Add rows and read the prompts and the texts of their sentences."""
         decoder = self.decoder

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import StorageError
@@ -202,15 +202,15 @@ def _prompt(model: LoadedModel, sound: Tensor, settings: ConditioningSettings) -
         sound = sound[:, : RATE * settings.gpt_cond_len]
     chunks = torch.split(sound, RATE * settings.gpt_cond_chunk_len, dim=1)
     used = [chunk for chunk in chunks if chunk.shape[1] >= RATE * MIN_CHUNK_SECONDS]
-    encoder: nn.Module = model.gpt.get_submodule("conditioning_encoder")
-    perceiver: nn.Module = model.gpt.get_submodule("conditioning_perceiver")
+    encoder = model.gpt.get_submodule("conditioning_encoder")
+    perceiver = model.gpt.get_submodule("conditioning_perceiver")
     device = next(encoder.parameters()).device
     parts = []
     for _, same in groupby(used, key=lambda chunk: chunk.shape[1]):  # all but the last have the same length
         power: Tensor = mel_spectrogram(REFERENCE_FFT)(torch.cat(list(same)))  # as coqui's ``wav_to_mel_cloning``
         frames = torch.log(power.clamp(min=1e-5)) / model.mel_stats.cpu()[:, None]
         parts.append(perceiver(encoder(frames.to(device)).mT))
-    mean: Tensor = torch.cat(parts).float().mean(dim=0, keepdim=True)
+    mean = torch.cat(parts).float().mean(dim=0, keepdim=True)
     return mean.cpu()
 
 
@@ -220,7 +220,7 @@ def _embedding(model: LoadedModel, clips: Sequence[Tensor]) -> Tensor:
     encoder: Any = model.vocoder.get_submodule("speaker_encoder")
     device = next(encoder.parameters()).device
     embeddings = [encoder(resample(clip, RATE, EMBEDDING_RATE).to(device), l2_norm=True) for clip in clips]
-    mean: Tensor = torch.stack(embeddings).float().mean(dim=0)
+    mean = torch.stack(embeddings).float().mean(dim=0)
     return mean.unsqueeze(-1).cpu()
 
 

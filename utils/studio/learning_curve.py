@@ -68,6 +68,7 @@ class Trend(NamedTuple):
         return abs(self.per_doubling) > self.uncertainty
 
 
+# Long because it is one formula: a regression with the interval of its prediction.
 def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend | None:
     """Fit the line of a measure and continue it to another number of minutes; None with fewer than four values."""
     from scipy.stats import t

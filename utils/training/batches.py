@@ -307,6 +307,7 @@ def split_batches(group: ClipGroup, spec: BatchSpec) -> list[ClipGroup]:
         count += spec.world
 
 
+# Long because it is one dynamic programme: costs are filled forwards, choices read backwards.
 def compile_lengths(lengths: ClipLengths) -> tuple[int, ...]:
     """Choose fixed lengths for torch.compile that minimize the padding."""
     rounded = -(-lengths.positions // GRID_STEP)

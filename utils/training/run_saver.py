@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from utils.config import TrainConfig
 from utils.core.errors import AmharicTtsError, DamagedError, explain
@@ -298,7 +298,7 @@ def _load_weights(gpt: nn.Module, folder: Path) -> None:
         checkpoints.verify(folder, ADAPTER)
         load_adapter(gpt, read_tensors(folder / ADAPTER))
         return
-    state: dict[str, Tensor] = checkpoints.read_state(folder, torch.float32)
+    state = checkpoints.read_state(folder, torch.float32)
     expected = merged_state(gpt)
     if {name: part.shape for name, part in expected.items()} != {name: part.shape for name, part in state.items()}:
         raise errors.CheckpointRefusedError(folder, "model")

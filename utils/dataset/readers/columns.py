@@ -27,6 +27,7 @@ def parse_columns(written: str) -> dict[str, str]:
     return named
 
 
+# Long because it is a table of cases: the ways to tell columns, from the surest to a guess.
 def choose_columns(table: Table, folder: Folder, path: Path) -> tuple[Columns | None, bool]:
     """Return the columns of a table, and whether they were guessed by content."""
     if folder.columns and (chosen := given_columns(table, folder.columns)):
@@ -104,6 +105,7 @@ def _without_audio(table: Table, rows: Sequence[Sequence[str]], folder: Folder, 
     return Columns(None, names.index("text"), **places)
 
 
+# Long because each kind of column is looked for among those that the kinds before it left.
 def columns_by_content(
     rows: Sequence[Sequence[str]], names: Sequence[str], audio: int, folder: Folder
 ) -> Columns | None:

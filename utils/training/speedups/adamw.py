@@ -104,6 +104,7 @@ class OffloadedAdamW(Optimizer):
             state.update({name: torch.zeros(shape, dtype=torch.float32) for name, shape in shapes.items()})
         return state
 
+    # Long because the order of copies and kernels on both streams is the point, and is read as a whole.
     def _update_staged(self, due: list[tuple[Tensor, Group]]) -> None:
         """Update weights of another device; the next weight arrives while one is updated."""
         device = due[0][0].device

@@ -31,7 +31,7 @@ def set_dropout(gpt: nn.Module, share: float) -> Optimization:
 
 def use_byte_dropout(gpt: nn.Module) -> Optimization:
     """Replace every dropout of the GPT-2, including that of its fused attention."""
-    layers: list[nn.Dropout] = [layer for layer in _dropouts(gpt) if layer.p]
+    layers = [layer for layer in _dropouts(gpt) if layer.p]
     for layer in layers:
         layer.__class__ = ByteDropout
     if layers:
