@@ -94,8 +94,7 @@ def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
         )
     for name in MEASURES:
         now = [getattr(point, name) for point in points if point.minutes == most]
-        line = trend(points, name, 2 * most)
-        if line is None:
+        if (line := trend(points, name, 2 * most)) is None:
             continue
         sure = "" if line.is_sure else "; the direction is not sure"
         lines.append(
@@ -103,8 +102,10 @@ def conclusions(points: "Sequence[CurvePoint]") -> list[str]:
             f"({line.per_doubling:+.3f} ± {line.uncertainty:.3f} per doubling{sure})"
         )
         if earlier := trend([point for point in points if point.minutes < most], name, most):
-            value = f"{earlier.predicted:.3f} ± {earlier.predicted_uncertainty:.3f}"
-            lines.append(f"  from the smaller sizes: {value} was predicted for all data")
+            lines.append(
+                f"  from the smaller sizes: {earlier.predicted:.3f} ± {earlier.predicted_uncertainty:.3f} "
+                "was predicted for all data"
+            )
     return lines
 
 

@@ -172,14 +172,18 @@ def _clean_text(cues: Sequence[Cue], repairs: Repairs) -> list[Cue]:
     lines = [line for _, of_cue in plain for line in of_cue]
     if notes := Counter(note.strip() for line in lines for note in NOTE.findall(line)):
         repairs.add("notes", len(notes), _counts(notes))
-    names = Counter(label for line in lines if (label := _label(NOTE.sub(" ", line))))
-    # a name in Latin capitals counts from its first time
-    labels = Counter({name: n for name, n in names.items() if n >= MIN_LABELS or (name.isupper() and len(name) > 1)})
+    labels = _labels(lines)
     if labels:
         repairs.add("speakers", len(labels), _counts(labels))
     if len(labels) > 1:
         repairs.add("turns", len(labels))
     return [Cue(span, _speech(of_cue, labels)) for span, of_cue in plain]
+
+
+def _labels(lines: Iterable[str]) -> Counter[str]:
+    """Count the names of speakers; one in Latin capitals counts from its first time."""
+    names = Counter(label for line in lines if (label := _label(NOTE.sub(" ", line))))
+    return Counter({name: n for name, n in names.items() if n >= MIN_LABELS or (name.isupper() and len(name) > 1)})
 
 
 def _remove_tags(line: str) -> str:

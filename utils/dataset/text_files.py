@@ -199,7 +199,7 @@ def parse_table(text: str, path: Path) -> Table:
     width = len(names) if is_named else Counter(len(c) for _, c in lines if len(c) > 1).most_common(1)[0][0]
     lines = lines[is_named:]
     problems += [LineUnreadable(line, "cells", f"{len(cells)}/{width}") for line, cells in lines if len(cells) != width]
-    return Table(names, [(line, cells) for line, cells in lines if len(cells) == width], problems, is_named)
+    return Table(names, [line for line in lines if len(line[1]) == width], problems, is_named)
 
 
 def _parse_objects(text: str) -> Table:

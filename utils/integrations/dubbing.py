@@ -54,6 +54,7 @@ def dub(model: Synthesizer, cues: Sequence[Cue], config: SpeechConfig, seconds: 
     return fit_to_cues(cues, list(model.speak_cues(cues, config)), seconds=seconds)
 
 
+# Long because it is one pass over the cues: each may begin where the one before has ended.
 def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: float | None = None) -> Timeline:
     """Place the audio of each cue, which may be empty, at its time; ``seconds``: the minimum duration of the whole.
 

@@ -348,6 +348,7 @@ class _Reader:
         nearest = border + round((stamped - border) / size) * size
         return nearest if abs(nearest - stamped) <= self.tick * self.rate + 1 else round(stamped)
 
+    # Long because it is one pass over the frames: each begins where the one before has ended.
     def _continuous(self, frames: Iterable[av.AudioFrame], position: int) -> Iterator[Samples]:
         """Turn frames into mono samples from a position on, with silence where the recording has a hole."""
         shortest = 0.0  # the first frame after a seek may lie behind a hole: there every sample counts

@@ -52,6 +52,7 @@ ERRORS = {
 logger = logging.getLogger(__name__)
 
 
+# Long because session, listener and server are opened and closed around each other.
 def serve(
     config: ServeConfig, load: Callable[[SpeechConfig, Check], "Synthesizer"], on_start: Callable[[str], object]
 ) -> None:

@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from utils.core.addresses import is_loopback
 from utils.server.facts import RequestError, ServerSettingError
-from utils.server.origins import Site
+from utils.server.origins import Site, client_of
 from utils.server.schema import error_response
 
 KEY_VARIABLE = "AMHARIC_TTS_API_KEY"
@@ -150,7 +150,7 @@ class LoginThrottle:
         self.everybody = _Attempts()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        attempts = self.clients.setdefault((scope.get("client") or ("", 0))[0], _Attempts())
+        attempts = self.clients.setdefault(client_of(scope), _Attempts())
         if len(self.clients) > MAX_CLIENTS:
             del self.clients[next(iter(self.clients))]
 

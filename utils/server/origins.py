@@ -34,6 +34,11 @@ def trusted_networks(names: Iterable[str]) -> tuple[Network, ...]:
         raise ServerSettingError("proxy", reason=str(error)) from error
 
 
+def client_of(scope: Scope) -> str:
+    """Return the address from which a request comes."""
+    return str((scope.get("client") or ("", 0))[0])
+
+
 @dataclass
 class Site:
     """What a server knows of its own address."""
@@ -51,7 +56,7 @@ class Site:
         program runs on this computer.
         """
         headers = Headers(scope=scope)
-        peer = (scope.get("client") or ("", 0))[0]
+        peer = client_of(scope)
         host = headers.get("host", "")
         scheme = scope["scheme"]
         client = peer

@@ -108,6 +108,7 @@ class HifiGan:
     after: Convolution  # to one channel, in float32: it costs next to nothing
     voices: tuple[tuple[Tensor, Tensor], ...]  # turn a voice into a bias of the first convolution and each stage
 
+    # Long because stages are built from the last to the first, as each needs the margin of the next.
     @classmethod
     def of(cls, network: nn.Module, dtype: torch.dtype, device: torch.device) -> Self:
         generator: Any = network

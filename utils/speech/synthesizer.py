@@ -122,6 +122,7 @@ class Synthesizer:
                 yield from chunks
             yield silence(sentence.pause)
 
+    # Long because what is generated passes through objects that all live until the last chunk.
     def stream_sentence(self, sentence: Sentence, config: SpeechConfig = DEFAULTS) -> Generator[Samples, None, None]:
         """Yield the audio of one sentence in chunks, without the pause after it."""
         voice = self.voice(config.reference)

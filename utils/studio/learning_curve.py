@@ -166,6 +166,7 @@ def _point(clips: ClipLists, config: TrainConfig, loss: float, scores: Mapping[s
     return CurvePoint(minutes, config.seed, passes, loss, error, scores.get("similarity"))
 
 
+# Long because it is a list: what is drawn.
 def plot(points: Sequence[CurvePoint]) -> "Figure":
     """Draw each measure over the minutes, with its line continued to twice the data."""
     from matplotlib.figure import Figure
