@@ -14,13 +14,11 @@ START_SECONDS = 60.0
 class Program:
     """Python with some words; what it prints goes to a file."""
 
-    root = ROOT
-
     def launch(self, log: Path, *words: str, environment: dict[str, str] | None = None) -> None:
         self.log = log
         with log.open("wb") as file:
             self.process = subprocess.Popen(
-                [sys.executable, *words], cwd=self.root, env=environment, stdout=file, stderr=subprocess.STDOUT
+                [sys.executable, *words], cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT
             )
 
     @property
