@@ -117,7 +117,7 @@ def test_clips_are_filtered_again_with_other_limits(
     assert load_dataset(folder).clips == before
 
 
-def test_speakers_are_listed_and_renamed(dataset: Dataset, folder: Path, capsys: Capture) -> None:
+def test_speakers_can_be_renamed(dataset: Dataset, folder: Path, capsys: Capture) -> None:
     assert dataset("rename") == 0
     assert re.match(r"speaker  \d+ clips\n", capsys.readouterr().out)
     assert dataset("rename", "--speaker", "speaker=Abebe") == 0

@@ -104,8 +104,11 @@ def test_a_line_longer_than_a_block_does_not_block_the_watcher(path: Path) -> No
     assert [event["kind"] for event in read_events(path, page.offset).events] == ["line_damaged", "after"]
 
 
-def test_a_missing_file_is_empty_and_one_that_cannot_be_read_is_named(path: Path, tmp_path: Path) -> None:
+def test_a_missing_file_is_empty(path: Path) -> None:
     assert (read_events(path).events, read_tail(path), tail_offset(path)) == ([], "", 0)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="cannot be read"):
         read_events(tmp_path)
 

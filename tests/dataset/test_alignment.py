@@ -203,7 +203,7 @@ def prepared(folder: Path, settings: DatasetConfig = SETTINGS) -> tuple[Built, l
     return report, [fact for fact in report.facts if isinstance(fact, (TextsNotChecked, RecordingWarning))]
 
 
-def test_a_wrong_text_is_excluded_and_right_ones_get_the_times_of_their_words(tmp_path: Path) -> None:
+def test_only_right_texts_get_the_times_of_their_words(tmp_path: Path) -> None:
     texts = list(TEXTS)
     for number, sound in enumerate(sounds()):
         soundfile.write(tmp_path / f"{number:02}.wav", sound, RATE)

@@ -54,7 +54,7 @@ def random_speech(seed: int) -> tuple[list[Span], float]:
     return speech, at
 
 
-def test_every_segment_is_in_one_clip_and_no_limit_is_broken() -> None:
+def test_every_segment_is_in_one_clip_within_the_limits() -> None:
     for seed in range(60):
         speech, seconds = random_speech(seed)
         clips = cut_speech(speech, seconds, SETTINGS)

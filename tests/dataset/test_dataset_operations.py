@@ -143,7 +143,7 @@ def test_a_corrected_text_is_judged_by_its_own_pace(tmp_path: Path) -> None:
     assert (corrected.status, corrected.scores) == ("kept", ClipScores(chars_per_second=9 / 4))
 
 
-def test_the_limits_of_the_build_change_nothing_and_none_is_missing(tmp_path: Path) -> None:
+def test_every_limit_of_the_build_can_be_applied_again(tmp_path: Path) -> None:
     project = Project(tmp_path / "project")
     built(recordings(tmp_path / "in", 2), project)
     assert refilter(project.dataset, SETTINGS, apply=False).after == ()

@@ -26,7 +26,7 @@ def split(given: Iterable[Clip], share: float = 0.05, by: By = "recording") -> l
 @pytest.mark.parametrize("count", [2, 3, 13])
 @pytest.mark.parametrize("share", [0.01, 0.5])
 @pytest.mark.parametrize("by", ["recording", "speaker"])
-def test_a_group_is_whole_on_one_side_and_no_side_is_empty(count: int, share: float, by: By) -> None:
+def test_a_split_keeps_groups_whole(count: int, share: float, by: By) -> None:
     given = clips(count)
     sides = {(getattr(clip, by), clip.split) for clip in split(given, share, by)}
     assert len(sides) == len({getattr(clip, by) for clip in given})
@@ -52,7 +52,7 @@ def test_what_has_a_split_keeps_it_when_the_dataset_grows() -> None:
     assert [each.split for each in split([*first, *more], 0.01, "speaker")[-2:]] == ["train", "train"]
 
 
-def test_one_recording_is_split_by_time_one_speaker_by_recording_and_the_note_says_so() -> None:
+def test_what_cannot_be_split_as_asked_is_split_otherwise() -> None:
     assert [each.id for each in split(clips(3, 10), 0.1, "time") if each.split == "eval"] == ["r0-9", "r1-9", "r2-9"]
     choice = assign(clips(1, 20), 0.1, "recording")
     assert choice.note == HeldOut("one_recording")

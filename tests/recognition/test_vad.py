@@ -41,7 +41,7 @@ def segments(samples: Samples, settings: DatasetConfig = SETTINGS) -> list[Span]
         ((0.3, 1.5), -65.0, 1.0, ENERGY),
     ],
 )
-def test_all_speech_is_in_clips_and_no_cut_is_inside_an_utterance(
+def test_every_utterance_is_whole_in_its_clip(
     speech: Callable[[], tuple[Samples, ...]],
     pauses: tuple[float, float],
     noise_db: float,

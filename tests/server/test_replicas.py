@@ -120,7 +120,7 @@ def nginx(folder: Path, replicas: Sequence[Served]) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.skipif(not shutil.which("nginx"), reason="needs nginx: apt install nginx-light")
-def test_a_replica_behind_nginx_is_killed_and_only_what_it_was_speaking_is_lost(tmp_path: Path) -> None:
+def test_a_killed_replica_behind_nginx_loses_only_what_it_was_speaking(tmp_path: Path) -> None:
     with (
         served(*WORDS, module="utils serve") as victim,
         served(*WORDS, module="utils serve") as other,
@@ -178,7 +178,7 @@ def ray_serve(folder: Path) -> Iterator[tuple[httpx.Client, psutil.Process]]:
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("ray"), reason='needs Ray: pip install "ray[serve]"')
-def test_a_replica_of_ray_serve_is_killed_and_only_what_it_was_speaking_is_lost(tmp_path: Path) -> None:
+def test_a_killed_replica_of_ray_serve_loses_only_what_it_was_speaking(tmp_path: Path) -> None:
     with ray_serve(tmp_path) as (http, parent):
         answers = [Answer(seed) for seed in range(REQUESTS)]
         victim, _ = replica_processes(parent)

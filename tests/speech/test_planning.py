@@ -134,7 +134,7 @@ HUGE = {
 
 
 @pytest.mark.parametrize("name", HUGE)
-def test_every_sentence_fits_the_model_and_no_text_is_lost(tokenizer: Tokenizer, name: str) -> None:
+def test_a_text_becomes_sentences_that_fit_the_model(tokenizer: Tokenizer, name: str) -> None:
     text = HUGE[name][:12_000]
     sentences = sentences_of(text, tokenizer)
     assert max(len(each.tokenized.ids) for each in sentences) <= LIMIT

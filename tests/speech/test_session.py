@@ -48,7 +48,7 @@ def two_events(name: str, order: list[str]) -> Any:
     return task
 
 
-def test_requests_run_at_once_with_one_model_and_others_wait_in_order(session: SpeechSession) -> None:
+def test_requests_over_the_limit_wait_in_order(session: SpeechSession) -> None:
     both, order = threading.Barrier(2), list[str]()
 
     def meet(_model: Any) -> Iterator[str]:

@@ -80,7 +80,7 @@ def test_a_vocoder_of_another_rate_is_heard_at_24_khz() -> None:
     np.testing.assert_allclose(np.concatenate(chunks), whole, atol=SAME, rtol=0)
 
 
-def test_threads_share_a_sentence_and_leave_the_number_of_threads_unchanged(
+def test_threads_share_a_sentence(
     decoder: Any, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     torch.set_num_threads(2)

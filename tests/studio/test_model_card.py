@@ -78,7 +78,7 @@ def test_a_file_that_is_no_report_is_refused(model: Any, tmp_path: Path, content
 
 
 @pytest.mark.slow
-def test_the_card_has_data_and_settings_of_the_run_and_a_program_that_speaks_in_plain_coqui(
+def test_the_card_says_what_the_run_had(
     tmp_path: Path, tiny_folder: Path, amharic: Tokenizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     finished_run(tmp_path, tiny_folder, amharic, trained_state(tiny_folder, amharic))
@@ -97,6 +97,14 @@ def test_the_card_has_data_and_settings_of_the_run_and_a_program_that_speaks_in_
         assert "num_epochs" not in text  # it has its default
         assert SECRET not in text
         monkeypatch.undo()
+
+
+@pytest.mark.slow
+def test_the_program_of_the_card_speaks_in_plain_coqui(
+    tmp_path: Path, tiny_folder: Path, amharic: Tokenizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished_run(tmp_path, tiny_folder, amharic, trained_state(tiny_folder, amharic))
+    ready = open_model(Project(tmp_path).ready)
     publish(ready, tmp_path / "voice", PublishOptions(), text := write_card(ready, "voice"))
     (program,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     monkeypatch.chdir(tmp_path)

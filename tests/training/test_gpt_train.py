@@ -74,7 +74,7 @@ def test_an_error_says_how_to_fix_it(tmp_path: Path, dataset: Path, changes: dic
         trained(tmp_path, dataset, **changes)
 
 
-def test_a_resumed_run_may_last_longer_but_its_settings_and_clips_may_not_change(tmp_path: Path) -> None:
+def test_only_the_length_of_a_resumed_run_may_change(tmp_path: Path) -> None:
     own = write_dataset(tmp_path / "dataset")
     run = trained(tmp_path, own, max_steps=2, save_step=2)
     longer = settings(tmp_path, own, max_steps=4)

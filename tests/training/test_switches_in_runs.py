@@ -58,7 +58,7 @@ MUST_CHANGE = set(
     ],
     ids=" ".join,
 )
-def test_switches_act_and_the_run_learns(
+def test_a_run_learns_with_its_switches(
     tmp_path: Path, dataset: Path, changes: dict[str, Any], first_batch: dict[str, str]
 ) -> None:
     run = trained(tmp_path, dataset, **changes)

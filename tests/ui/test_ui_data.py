@@ -41,7 +41,7 @@ def test_the_form_starts_with_the_settings_of_the_newest_run(tmp_path: Path) -> 
     assert settings_form.last_settings(project).min_seconds == 3.0
 
 
-def test_progress_and_problems_come_from_the_events(tmp_path: Path) -> None:
+def test_what_a_run_shows_comes_from_its_events(tmp_path: Path) -> None:
     run = add_run(Project(tmp_path), "20260101-000000-prepare")
     with EventLog(run.events) as log:
         log.emit("bad", path="/in/odd.wav", reason=f"It is odd {HTML}.")

@@ -70,7 +70,7 @@ def test_a_file_that_is_too_large_is_refused_beside_the_sources(seen: Seen, tmp_
     assert seen.complaints == []
 
 
-def test_a_folder_and_links_are_dropped_on_the_same_zone(seen: Seen, served: Served, tmp_path: Path) -> None:
+def test_folders_are_dropped_where_files_are(seen: Seen, served: Served, tmp_path: Path) -> None:
     page, sources = seen.page, seen.page.locator("#sources")
     talks(tmp_path / "lectures" / "first", 1)
     talks(tmp_path / "lectures" / "second", 1)

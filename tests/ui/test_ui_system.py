@@ -174,7 +174,7 @@ def test_only_what_can_be_made_again_is_deleted(tmp_path: Path) -> None:
         disk_usage.reclaim(project, "ready")
 
 
-def test_deleted_projects_are_shown_and_removed(tmp_path: Path) -> None:
+def test_deleted_projects_can_be_removed(tmp_path: Path) -> None:
     projects.create("voice", tmp_path)
     deleted = projects.delete(projects.create("old", tmp_path), tmp_path)
     (deleted.folder / "clip").write_bytes(b"x" * 3_000_000)

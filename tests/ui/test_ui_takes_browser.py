@@ -37,7 +37,7 @@ def page(seen: Seen, served: Served) -> Page:
     return seen.page
 
 
-def test_each_sentence_is_a_row_to_play_to_edit_and_with_its_warning(page: Page) -> None:
+def test_each_sentence_has_its_row(page: Page) -> None:
     first, second = (page.locator("#takes .sentences li").nth(number) for number in range(2))
     expect(second.locator(".flag")).to_be_visible()
     expect(first.locator(".flag")).to_have_count(0)

@@ -44,7 +44,7 @@ def step(number: int, loss: float) -> dict[str, object]:
     return {"kind": "train", "step": number, "loss_audio": loss, "loss_text": 1.0, "learning_rate": 1e-5}
 
 
-def test_the_crosshair_names_the_values_and_a_drag_zooms(seen: Seen, run: Run) -> None:
+def test_the_chart_answers_the_mouse(seen: Seen, run: Run) -> None:
     page = seen.page
     report(run, *(step(number, 3 - number / 100) for number in range(1, 101)))
     svg = page.locator("#training-chart svg")

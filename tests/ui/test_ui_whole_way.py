@@ -51,7 +51,7 @@ def click_through(page: Page, *steps: tuple[str, str, str | re.Pattern[str]]) ->
     return len(steps)
 
 
-def test_an_empty_project_fits_on_the_screen_and_advanced_is_remembered(seen: Seen) -> None:
+def test_an_empty_project_fits_on_the_screen(seen: Seen) -> None:
     page = seen.page
     page.set_viewport_size({"width": 1440, "height": 900})
     for tab in ("data", "training", "inference"):
@@ -60,6 +60,10 @@ def test_an_empty_project_fits_on_the_screen_and_advanced_is_remembered(seen: Se
         controls, height = page.evaluate(COUNT)
         assert 0 < controls <= 9, tab
         assert height <= 900, tab
+
+
+def test_advanced_is_remembered(seen: Seen) -> None:
+    page = seen.page
     open_tab(page, "training")
     field = page.locator("#training-weight_decay")
     expect(field).to_be_hidden()

@@ -22,7 +22,7 @@ def same(state: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool
     return state.keys() == other.keys() and all(torch.equal(state[name].float(), other[name].float()) for name in state)
 
 
-def test_the_gpt_is_filled_in_full_precision_and_draws_no_random_number(tiny_folder: Path) -> None:
+def test_the_gpt_is_filled_with_its_file(tiny_folder: Path) -> None:
     before = torch.random.get_rng_state()
     gpt = load_gpt(tiny_folder)
     assert torch.equal(torch.random.get_rng_state(), before)

@@ -54,7 +54,7 @@ def test_other_languages_replace_words_in_the_text(project: Project) -> None:
     assert tokenizer.tokenize("a GNU, no GNUs", "ti").model_text == "a guh new, no gnus"
 
 
-def test_entries_are_replaced_and_removed(project: Project) -> None:
+def test_entries_can_be_changed(project: Project) -> None:
     assert add_pronunciation(project.pronunciations, "ገና", "ገናː", "still") == "ɡənːa"
     assert add_pronunciation(project.pronunciations, "ገና", "ɡəna") == "ɡəna"
     assert read_pronunciations(project.pronunciations) == [("ገና", "ɡəna", "")]

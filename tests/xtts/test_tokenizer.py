@@ -108,7 +108,7 @@ def test_another_vocabulary_is_refused_with_both_hashes(latin: Tokenizer, tmp_pa
         Tokenizer.load(tmp_path)
 
 
-def test_a_published_model_reads_its_own_languages_and_no_other(base: Vocabulary, tmp_path: Path) -> None:
+def test_a_published_model_reads_only_its_own_languages(base: Vocabulary, tmp_path: Path) -> None:
     base.save(tmp_path)
     published = Tokenizer.load(tmp_path)
     assert published.encode("Hello there.", "en")

@@ -51,7 +51,7 @@ def test_checkpointed_gradients_are_the_same_dropout_included(every: int, fused:
     torch.testing.assert_close(gradients(gpt), expected, rtol=1e-5, atol=1e-8)
 
 
-def test_checkpointing_keeps_less_than_a_fifth_and_only_in_training() -> None:
+def test_checkpointing_keeps_less_than_a_fifth_in_training() -> None:
     gpt = small_gpt(layers=6).train()
     use_attention(gpt, "sdpa")
 
