@@ -54,7 +54,6 @@ def test_no_text_becomes_html(run: Run) -> None:
         views.note(HTML),
         views.message_box("error", HTML),
         views.error_box(worded(RunError, HTML, HTML)),
-        views.message_list("warning", HTML, [HTML]),
         views.details(HTML, ""),
         views.progress(HTML, 1, 2),
         views.cards({HTML: HTML}),

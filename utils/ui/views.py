@@ -91,10 +91,6 @@ def error_box(error: BaseException) -> str:
     return message_box("error", describe_error(error))
 
 
-def message_list(kind: Kind, title: str, sentences: Iterable[str]) -> str:
-    return html("views.html", "message_list", kind, title, [*sentences])
-
-
 def details(title: str, content: str, elem_id: str = "") -> str:
     """Return HTML that is collapsed behind its title; with an id, a panel keeps it open."""
     return html("views.html", "details", title, content, elem_id)

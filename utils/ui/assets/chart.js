@@ -34,7 +34,7 @@ function draw() {
   element.classList.toggle("chart", Boolean(value));
   if (!value) return;
   const group = value.groups[view.group] ?? value.groups[0];
-  const nav = make("nav");
+  const nav = make("nav", { class: "segments" });
   value.groups.forEach(({ title }, index) => {
     const button = make("button", { type: "button", "aria-pressed": value.groups[index] === group }, title);
     button.onclick = () => { Object.assign(view, { group: index, range: null }); draw(); };

@@ -66,7 +66,7 @@ def _welcome(request: PanelRequest) -> str:
     """Say what will appear, while there is nothing."""
     if uploads.read_inputs(request.project) or Store(request.project.dataset).exists:
         return ""
-    return html("page.html", "welcome", *(t(f"data.welcome{end}") for end in ("", "_text")))
+    return html("page.html", "empty", "welcome", *(t(f"data.welcome{end}") for end in ("", "_text")))
 
 
 def _upload(request: PanelRequest, files: list[str]) -> Updates:

@@ -49,8 +49,7 @@ def build_model(context: Context) -> None:
             "unload": session.loaded is not None and not session.loading and not session.users,
         }
         buttons = views.buttons(*(f"inference.{action}" for action in can if can[action]))
-        card = model_html(session, model, preview)
-        card = html("speech.html", "card", card, views.row(buttons))
+        card = views.element("div", model_html(session, model, preview) + views.row(buttons), id="model-card")
         return note(reason) + views.details("inference.model_in_memory", card, "model-details")
 
     actions = {"load": load, "unload": lambda _: session.unload()}

@@ -69,7 +69,7 @@ class TrainPanel(RunPanel):
         """Say what will appear here, and offer the way to the data if there is none."""
         store = Store(request.project.dataset)
         following = "" if store.exists else next_button("data-tab", "steps.next_data")
-        return html("page.html", "waiting", t("training.waiting"), t("training.waiting_text"), following)
+        return html("page.html", "empty", "waiting", t("training.waiting"), t("training.waiting_text"), following)
 
     def facts_of(self, run: runs.Run, state: State) -> str:
         history = self.histories.read(run)

@@ -86,11 +86,11 @@ def messages(history: RunHistory) -> str:
     parts = []
     if history.warnings:
         newest_first = dict.fromkeys(describe(fact) for fact in reversed(history.warnings))
-        parts.append(views.message_list("warning", "training.warnings", newest_first))
+        parts.append(views.message_box("warning", t("training.warnings"), *newest_first, aloud=False))
     if history.problem_count:
         title = t("training.problems", count=history.problem_count)
         problems = [describe(fact) for fact in reversed(history.problems)]
-        parts.append(views.details(title, views.message_list("warning", "", problems), "problems"))
+        parts.append(views.details(title, views.message_box("warning", *problems, aloud=False), "problems"))
     return "".join(parts)
 
 
