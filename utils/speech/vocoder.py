@@ -31,7 +31,9 @@ from utils.xtts.narrow_vocoder import without_silent_channels
 logger = logging.getLogger(__name__)
 Latents = Tensor | Sequence[Tensor]  # one row per code
 
-MAX_FRAMES_CPU = 1024  # computed at once, 11 seconds: shorter parts spend more on margins, longer ones memory
+MAX_FRAMES_CPU = (
+    256  # computed at once: shorter parts spend more on margins; memory of longer ones is never found again
+)
 WINDOWS = (64, 96, 144, 216, 324, 486, 729, 1024)  # frames at once on a GPU, where each new length selects kernels
 MIN_FRAMES = 24  # worth a thread of their own
 
@@ -179,7 +181,8 @@ class Vocoder:
         if self.device.type == "cuda":
             yield from windows(whole, reach)
             return
-        count = max(math.ceil(size / MAX_FRAMES_CPU), min(self.workers, size // MIN_FRAMES), 1)
+        rounds = math.ceil(size / (MAX_FRAMES_CPU * self.workers))
+        count = max(1, min(rounds * self.workers, size // MIN_FRAMES))
         for first, last in pairwise(whole.left + size * number // count for number in range(count + 1)):
             start = max(0, first - reach)
             stop = min(len(frames), last + reach)
