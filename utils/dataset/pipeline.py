@@ -37,6 +37,7 @@ BATCH = 16  # clips transcribed at a time: at most three minutes of audio in mem
 ClipAudio = tuple[Clip, Samples]  # a clip and its audio at ``RATE``
 
 
+# Long because the steps are generators around each other, which hold one clip at a time.
 def process_recording(
     recording: Recording,
     source: Source,

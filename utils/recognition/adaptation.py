@@ -21,6 +21,7 @@ SECONDS_LEARNT = 5400.0  # of sound, counted in each pass
 PASSES = (4, 40)
 
 
+# Long because it is one training loop: what a pass has heard decides what the next leaves out.
 def adapt(
     model: PhoneRecogniser,
     examples: Sequence[Example],

@@ -91,6 +91,7 @@ def score(rows: Rows, units: Sequence[int]) -> float:
     return max(WORST, float(lost.sum()) / len(units))
 
 
+# Long because words, gaps and scores are all cut from one path.
 def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collection[int] = ()) -> Alignment | None:
     """Find the words of a text in the rows of a sound that starts at ``start``; None if they do not fit at all.
 
