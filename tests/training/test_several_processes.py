@@ -131,4 +131,4 @@ def test_the_error_of_one_process_is_the_cause_of_the_run(tmp_path: Path, datase
     with pytest.raises(AssertionError):
         train_by_command(tmp_path, dataset, "--num-processes=2", "--max-audio-length=1")
     (run,) = list_runs(Project(tmp_path))
-    assert "max_audio_length" in run.read_state().message
+    assert "max_audio_length" in run.read_state().reason()
