@@ -17,7 +17,7 @@ from utils.core import folders, storage
 from utils.core.errors import AmharicTtsError
 from utils.core.paths import ROOT, TINY_MODEL
 from utils.speech.loading import Companions, LoadedModel, open_model
-from utils.studio.models import find_model, list_models
+from utils.studio.models import ListedModel, find_model, list_models, preferred_model
 from utils.studio.paths import MODELS
 from utils.xtts import checkpoints
 from utils.xtts.base_models import ModelSource
@@ -300,6 +300,7 @@ def test_a_checkpoint_of_other_parts_is_refused(
 def test_models_are_listed_with_finished_ones_first(output: Path, tiny_folder: Path, tmp_path: Path) -> None:
     output = shutil.copytree(output, tmp_path / "output")
     (output / MODELS.name).symlink_to(tiny_folder.parent)
+    (output / "damaged" / "ready").mkdir(parents=True)
     models = list_models(output)
     assert [(each.kind, each.name, each.eval_loss) for each in models[:1] + models[4:]] == [
         ("ready", "done", 2.5), ("base", "tiny-random", None), ("base", "tiny", None),
@@ -307,6 +308,31 @@ def test_models_are_listed_with_finished_ones_first(output: Path, tiny_folder: P
     steps = {(each.path.name, each.kind, each.eval_loss, each.is_best) for each in models[1:4]}
     assert steps == {(f"step_{step}", "checkpoint", 9 / step, step == 6) for step in (3, 6, 9)}
     assert all(each.size > 100_000 and each.when > 1e9 and each.path.is_dir() for each in models)
+
+
+LISTED = (
+    ListedModel("finished", Path("/mine/ready"), "ready", 0.0, 0),
+    ListedModel("newest", Path("/mine/newest"), "checkpoint", 0.0, 0),
+    ListedModel("best", Path("/mine/best"), "checkpoint", 0.0, 0, is_best=True),
+    ListedModel("other", Path("/other/ready"), "ready", 0.0, 0),
+    ListedModel("tiny", TINY_MODEL, "base", 0.0, 0),
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "selected", "preferred"),
+    [
+        ("finished newest best other tiny", "", "finished"),
+        ("finished newest best other tiny", "newest", "finished"),  # the run has ended
+        ("newest best other tiny", "tiny", "best"),
+        ("newest best other tiny", "newest", "newest"),  # somebody may be listening to it
+        ("other tiny", "other", "tiny"),  # not the model of another project
+    ],
+)
+def test_the_model_of_the_open_project_is_preferred(names: str, selected: str, preferred: str) -> None:
+    paths = {model.name: str(model.path) for model in LISTED}
+    models = [model for model in LISTED if model.name in names.split()]
+    assert preferred_model(models, Path("/mine"), paths.get(selected, "")) == paths[preferred]
 
 
 @pytest.mark.parametrize(

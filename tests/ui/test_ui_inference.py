@@ -1,6 +1,5 @@
 """Behind the Inference tab: batches, job status, previews, what is shown, and the layout."""
 
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ from utils.core.paths import TINY_MODEL
 from utils.speech.facts import Flag
 from utils.speech.preview import TextPreview
 from utils.speech.tasks import SpeechStart
-from utils.studio.models import ListedModel, list_models
+from utils.studio.models import ListedModel
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.studio.runs import Run
@@ -72,34 +71,10 @@ def test_texts_do_not_become_html() -> None:
     assert "<img" not in preview_html(TextPreview((reading,))) + facts_html(take)
 
 
-@pytest.mark.slow
-def test_the_model_of_the_open_project_is_preferred(tmp_path: Path) -> None:
-    from tools import random_model
-
-    random_model.build(tmp_path / ".models" / "v2.0.3")
-    random_model.build(tmp_path / "p" / "ready")
-    (tmp_path / "damaged" / "ready").mkdir(parents=True)
-    models = list_models(tmp_path)
-    assert [(model.name, model.kind) for model in models] == [("p", "ready"), ("v2.0.3", "base"), ("tiny", "base")]
-    project = Project(tmp_path / "p")
+@pytest.mark.parametrize(("by_page", "changed"), [("mine", None), (str(TINY_MODEL), "mine")])
+def test_a_model_that_the_visitor_selected_stays(by_page: str, changed: str | None, tmp_path: Path) -> None:
     page: Any = SimpleNamespace(session=new_session(tmp_path))
     context = Context(page, None, None, None)  # type: ignore[arg-type]
-    checkpoints = [
-        replace(models[0], kind="checkpoint", path=project.runs / name, is_best=name == "best")
-        for name in ("newest", "best")
-    ]
-
-    def selected(model: str, by_page: str, models: list[ListedModel]) -> object:
-        seen = {"model": {"value": by_page}}
-        return picker_state(context, project, models, model, seen)["model"].get("value")
-
-    own, base, best = str(project.ready), str(TINY_MODEL), str(project.runs / "best")
-    newest = str(project.runs / "newest")
-    training = [*checkpoints, *models[1:]]
-    assert selected("", "", models) == selected(base, base, models) == selected(own, own, models) == own
-    assert selected(base, own, models) is None  # the visitor selected it
-    assert selected(base, base, training) == best
-    assert selected(newest, newest, training) == newest  # somebody may be listening to it
-    assert selected(newest, newest, [*models, *checkpoints]) == own  # the run has ended
-    project = Project(tmp_path / "empty")
-    assert selected("", "", training) == selected(own, own, models) == base  # not the model of another project
+    mine = ListedModel("mine", tmp_path / "mine", "ready", 0.0, 0)
+    picked = picker_state(context, Project(tmp_path), [mine], str(TINY_MODEL), {"model": {"value": by_page}})
+    assert picked["model"].get("value") == (changed and str(mine.path))
