@@ -19,6 +19,7 @@ from utils.core import monitor
 from utils.core.addresses import is_loopback
 from utils.core.errors import DownloadError
 from utils.core.storage import make_folder
+from utils.core.wording import rows as phrases
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
@@ -304,13 +305,10 @@ def open_tunnel(token: str, host: str, port: int) -> SplitResult:
 
 def page_head() -> str:
     """Return the style and the scripts of the page, for the head of the document: gradio leaves them alone."""
-    words = {own: {"own": own} for own in GRADIO_WORDS}
-    for language in LANGUAGES:
-        with speaking(language):
-            for own, key in GRADIO_WORDS.items():
-                words[own][language] = t(key)
+    rows = {own: phrases()[key] for own, key in GRADIO_WORDS.items()}
+    words = [{"own": own, "en": row.english, "am": row.amharic} for own, row in rows.items()]
     css, script = styles("tokens", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
-    return html("page.html", "head", words=[*words.values()], css=css, js=script)
+    return html("page.html", "head", words=words, css=css, js=script)
 
 
 def theme() -> gr.themes.Base:

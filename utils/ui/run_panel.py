@@ -72,10 +72,11 @@ class RunPanel:
 
     def selected(self, project: Project, name: object) -> runs.Run | None:
         """Return the run of a name, else the active one, else the newest."""
-        listed = self.list_runs(project)
-        named = next((run for run in listed if run.name == name), None)
-        active = next((run for run in listed if not named and run.current_state().status in runs.ACTIVE), None)
-        return named or active or next(iter(listed), None)
+
+        def rank(run: runs.Run) -> tuple[bool, bool]:
+            return run.name == name, run.current_state().status in runs.ACTIVE
+
+        return max(self.list_runs(project), key=rank, default=None)  # the newest comes first
 
     def render(self, request: PanelRequest) -> str:
         """Read the runs from disk; called on every tick."""

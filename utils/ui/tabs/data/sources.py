@@ -66,7 +66,7 @@ def _welcome(request: PanelRequest) -> str:
     """Say what will appear, while there is nothing."""
     if uploads.read_inputs(request.project) or Store(request.project.dataset).exists:
         return ""
-    return html("page.html", "empty", "welcome", *(t(f"data.welcome{end}") for end in ("", "_text")))
+    return html("page.html", "empty", "welcome", "data.welcome", "data.welcome_text")
 
 
 def _upload(request: PanelRequest, files: list[str]) -> Updates:
@@ -132,18 +132,14 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         render=False,
     )
 
-    def skip(request: PanelRequest) -> Updates:
-        skipped = [*request.fields.get("skipped", []), request.text("prompt")]
-        return {**_next_sentence(request, skipped), "skipped": skipped, microphone: None}
-
     def undo(request: PanelRequest) -> Updates:
         take = voice_recordings.undo_last(request.project.recordings)
         notify(t("data.take_removed", name=take.path.stem))
         return {"prompt": take.text, "is_saved": False, "take": "", microphone: None}
 
     actions: dict[str, Action] = {
-        "next": lambda request: {**_next_sentence(request, request.fields.get("skipped", [])), microphone: None},
-        "skip": skip,
+        "next": lambda request: {**_next_sentence(request), microphone: None},
+        "skip": lambda request: {**_next_sentence(request, request.text("prompt")), microphone: None},
         "undo": undo,
         "draft": lambda _: None,
     }
@@ -152,7 +148,7 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
 
     def begin(*values: Any) -> str:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
-        return panel.show(request, _next_sentence(request, request.fields.get("skipped", [])))
+        return panel.show(request, _next_sentence(request))
 
     def save(path: str | None, *values: Any) -> list[Any]:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
@@ -169,10 +165,11 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
     page.on(microphone.stop_recording, save, inputs, outputs, preprocess=True, **QUEUED_EVENT)
 
 
-def _next_sentence(request: PanelRequest, skipped: list[str]) -> Updates:
+def _next_sentence(request: PanelRequest, *skipped_now: str) -> Updates:
+    skipped = [*request.fields.get("skipped", []), *skipped_now]
     prompt = voice_recordings.next_sentence(_read_sentences(request.project), skipped)
     done = "" if prompt else message_box("success", "data.all_prompts_read")
-    return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done}
+    return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done, "skipped": skipped}
 
 
 def _save_take(request: PanelRequest, path: Path) -> Updates:

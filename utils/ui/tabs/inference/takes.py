@@ -97,7 +97,7 @@ def take_html(request: PanelRequest) -> str:
     """Show the selected take: facts, files, and its sentences."""
     name, opened = request.text("take"), request.text("sentence")
     if name not in takes.names(request.project):
-        return html("page.html", "empty", "waiting", t("inference.no_take"), t("inference.no_take_text"))
+        return html("page.html", "empty", "waiting", "inference.no_take", "inference.no_take_text")
     take = takes.load(request.project, name)
     first = int(request.text("first")) if request.text("first").isdecimal() else 0
     first = first if first < len(take.pieces) else 0  # it is that of a longer take

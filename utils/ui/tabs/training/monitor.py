@@ -27,7 +27,6 @@ from utils.ui.views import gigabytes, note
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import SavedCheckpoint
 
-CHART = ASSETS / "chart.js"
 PROMOTE = "checkpoints"  # kind of the task that makes one the finished model
 
 
@@ -69,7 +68,7 @@ class TrainPanel(RunPanel):
         """Say what will appear here, and offer the way to the data if there is none."""
         store = Store(request.project.dataset)
         following = "" if store.exists else next_button("data-tab", "steps.next_data")
-        return html("page.html", "empty", "waiting", t("training.waiting"), t("training.waiting_text"), following)
+        return html("page.html", "empty", "waiting", "training.waiting", "training.waiting_text", following)
 
     def facts_of(self, run: runs.Run, state: State) -> str:
         history = self.histories.read(run)
@@ -100,8 +99,7 @@ class TrainPanel(RunPanel):
         done = task_status(PROMOTE, request, "steps.ready")
         sample = next(reversed(self.histories.read(run).samples), None)
         sound = views.hear(render.sample_path(run, sample), "data.play") if sample else ""
-        shown = (t("training.done"), sound, following)
-        return html("run.html", "done", *shown, t("training.export"), chooser + half + export) + done
+        return html("run.html", "done", sound, following, chooser + half + export) + done
 
     def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
         reuse = views.button("reuse", "training.reuse_settings", "quiet", run=run.name)
@@ -139,7 +137,7 @@ def build_live(panel: TrainPanel) -> dict[str, Any]:
 
 def chart(elem_id: str) -> gr.HTML:
     """Return a chart, whose value is that of ``render.chart``; None shows nothing."""
-    script = f"{CHART.read_text(encoding='utf-8')}"
+    script = (ASSETS / "chart.js").read_text(encoding="utf-8")
     return gr.HTML(None, html_template="", js_on_load=script, elem_id=elem_id, apply_default_css=False)
 
 
