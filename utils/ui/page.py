@@ -325,22 +325,12 @@ def toggle(button: gr.Button, panel: gr.Column | gr.HTML, *clocks: gr.Timer) -> 
     button.click(None, None, [panel, *clocks], js=script, api_visibility="private")
 
 
-class Advanced:
-    """The switch of the sheet with what most people leave alone. The browser remembers it for each tab."""
-
-    def __init__(self, page: PageContext, name: str) -> None:
-        self.page, self.key = page, f"amharic-advanced-{name}"
-        self.switch = gr.Checkbox(
-            label=t("common.advanced"),
-            elem_id=f"{name}-advanced",
-            container=False,
-            min_width=140,
-            scale=0,
-            render=False,
-        )
-
-    def connect(self) -> None:
-        save = f"is_on => localStorage.setItem('{self.key}', is_on)"
-        self.switch.change(None, self.switch, None, js=save, api_visibility="private")
-        restore = f"() => localStorage.getItem('{self.key}') === 'true'"
-        self.page.blocks.load(None, None, self.switch, js=restore, api_visibility="private")
+def build_advanced(page: PageContext, name: str) -> None:
+    """Lay out the switch of the sheet with what most people leave alone. The browser remembers it for each tab."""
+    switch = gr.Checkbox(
+        label=t("common.advanced"), elem_id=f"{name}-advanced", container=False, min_width=140, scale=0
+    )
+    save = f"is_on => localStorage.setItem('amharic-advanced-{name}', is_on)"
+    switch.change(None, switch, None, js=save, api_visibility="private")
+    restore = f"() => localStorage.getItem('amharic-advanced-{name}') === 'true'"
+    page.blocks.load(None, None, switch, js=restore, api_visibility="private")

@@ -12,7 +12,7 @@ from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
-from utils.ui.page import Advanced, PageContext, Panel, PanelRequest, connect_live
+from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, connect_live
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import values_of
 from utils.ui.steps import next_button
@@ -96,15 +96,14 @@ def build_summary(page: PageContext) -> None:
 
 def build_step(page: PageContext) -> gr.Button:
     """Lay out the settings, the button that creates the dataset, its runs, and under Advanced everything else."""
-    form, advanced = build_form(page), Advanced(page, "data")
+    form = build_form(page)
     Panel(page, "language-fit", render_fit, {}, reads={"settings": form.widget})
     with gr.Row(elem_classes="start"):
         button = gr.Button(t("data.create_dataset"), variant="primary", elem_id="prepare", visible=False, min_width=180)
-        advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
+        build_advanced(page, "data")
     message = gr.HTML(elem_id="prepare-errors")
     panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
     build_tools(page, form)
-    advanced.connect()
 
     def prepare(project: str, settings: Values | None) -> tuple[Any, ...]:
         try:

@@ -12,7 +12,7 @@ from utils.studio import takes
 from utils.studio.loading import chosen_voice
 from utils.studio.models import list_models
 from utils.ui.i18n import t
-from utils.ui.page import Advanced, PageContext, connect_live
+from utils.ui.page import PageContext, build_advanced, connect_live
 from utils.ui.settings_form import SettingsForm, editable_dropdown
 from utils.ui.tabs.inference.background import build_compare, build_export, build_file
 from utils.ui.tabs.inference.context import GROUPS, Context
@@ -30,7 +30,6 @@ MAX_WAITING = 24  # requests of all visitors
 def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("inference.tab"), id="inference", elem_id="inference-tab")
     with tab:
-        advanced = Advanced(page, "inference")
         with gr.Row(elem_classes="speech"):
             main = gr.Column(min_width=0)
             with gr.Column(min_width=0, elem_classes="rail"):
@@ -38,7 +37,7 @@ def build(page: PageContext) -> gr.Tab:
                 model = editable_dropdown(SpeechConfig, "model", [], None)
                 reference = editable_dropdown(SpeechConfig, "reference", [(t("inference.model_voice"), "")], "")
                 form = SettingsForm(SpeechConfig, GROUPS, "speech")
-                advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
+                build_advanced(page, "inference")
                 side = gr.Column()
         context = Context(page, model, reference, form)
         with card:
@@ -58,7 +57,6 @@ def build(page: PageContext) -> gr.Tab:
             ):
                 with gr.Accordion(t(title), open=False):
                     build_part(context)
-        advanced.connect()
         connect_live_widgets(context, {"model": model, "reference": reference, **widgets})
     return tab
 

@@ -20,7 +20,7 @@ from utils.studio.run_history import HistoryCache
 from utils.system.doctor import Finding, Verdict
 from utils.ui import views
 from utils.ui.i18n import describe, t
-from utils.ui.page import Action, Advanced, PageContext, Panel, PanelRequest, Updates, notify
+from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, build_advanced, notify
 from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
@@ -43,14 +43,14 @@ def build(page: PageContext) -> gr.Tab:
     tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
     with tab, gr.Row(elem_classes="work"):
         with gr.Column(elem_classes="rail", elem_id="training-rail", min_width=0):
-            advanced, line = Advanced(page, "training"), gr.HTML(elem_id="rail-line")
+            line = gr.HTML(elem_id="rail-line")
             form, preset, about = train.build_form()
             build_licence(page, form.widget)
             reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors", js_on_load=MARK_SETTINGS)
             forecast = gr.HTML(elem_id="disk-forecast")
             with gr.Row(elem_classes="start"):
                 button = gr.Button(t("training.train_model"), variant="primary", elem_id="train", visible=False)
-                advanced.switch.render()  # type: ignore[no-untyped-call]  # gradio's
+                build_advanced(page, "training")
             device = gr.HTML(elem_id="device")
             build_checks(page, form.widget)
             train.build_upload(page, form, message)
@@ -62,7 +62,6 @@ def build(page: PageContext) -> gr.Tab:
         connect_effects(tab, panel, widgets)
         connect_start(panel, button, message)
         train.connect_form(page, form, preset, about, forecast, message, histories, tab.select)
-        advanced.connect()
     return tab
 
 
