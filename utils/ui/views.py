@@ -84,7 +84,7 @@ def boxes(checks: Iterable[str]) -> str:
 
 
 def code(text: str, classes: str = "command") -> str:
-    return html("views.html", "code", text, classes)
+    return element("pre", "", text=text, class_=f"scroll {classes}", tabindex="0")
 
 
 def error_box(error: BaseException) -> str:
@@ -161,7 +161,7 @@ def select_field(
 
 def row(*parts: str) -> str:
     """Return parts side by side; nothing without any."""
-    return html("views.html", "row", "".join(parts)) if any(parts) else ""
+    return element("div", "".join(parts), class_="line") if any(parts) else ""
 
 
 def progress_bar(label: str, done: float, total: int) -> str:
