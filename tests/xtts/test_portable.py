@@ -1,6 +1,7 @@
 """An exported voice is spoken by programs that know no Amharic, unmodified."""
 
 import ctypes.util
+import os
 import re
 import subprocess
 import sys
@@ -26,6 +27,12 @@ SENTENCES = [
     if not any("0" <= letter <= "z" for letter in line)
 ][:500]
 WORD = re.compile(r"[^\W\d_]")
+EXPORT = """
+from utils.core.paths import TINY_MODEL
+from utils.xtts.portable import portable
+from utils.xtts.tokenizer import Tokenizer
+print(portable(Tokenizer.load(TINY_MODEL)).vocabulary.hash)
+"""
 
 
 def written_by_coqui(tokenizer: Tokenizer, folder: Path) -> VoiceBpeTokenizer:
@@ -52,6 +59,15 @@ def test_our_spelling_has_the_same_ids_in_coqui(ours: Tokenizer, coqui: VoiceBpe
     for sentence in SENTENCES:
         read = ours.tokenize(sentence, "am")
         assert coqui.encode(read.model_text, "hi")[1:] == list(read.ids)[1:]
+
+
+def test_each_process_exports_the_same_vocabulary() -> None:
+    hashes = set()
+    for seed in "12":  # of the order of Python's sets
+        start = [sys.executable, "-c", EXPORT]
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        hashes.add(subprocess.run(start, env=env, check=True, capture_output=True, text=True).stdout)
+    assert len(hashes) == 1
 
 
 def test_our_own_ids_do_not_change(ours: Tokenizer, tmp_path: Path) -> None:

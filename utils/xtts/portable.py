@@ -132,7 +132,7 @@ def mark_rules(known: Iterable[str]) -> Iterator[Rule]:
         )
     yield from (_literal(mark, normalize(mark)) for mark in PUNCTUATION)
     yield _pattern(rf"(?<={ETHIOPIC})[/-](?={ETHIOPIC})", " ")
-    unknown = rf"[^\p{{L}}\p{{M}}\p{{N}}\s{re.escape(''.join(known))}]+"
+    unknown = rf"[^\p{{L}}\p{{M}}\p{{N}}\s{re.escape(''.join(sorted(known)))}]+"
     yield _pattern(rf"(?<=\w){unknown}(?=\w)", " ")
     yield _pattern(unknown, "")
     yield _pattern(rf"(?<={ETHIOPIC}) +(?=[,.;:?!])", "")
