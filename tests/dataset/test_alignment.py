@@ -17,7 +17,7 @@ from utils.core.facts import Fact, Stop, StopRequested
 from utils.dataset.facts import RecordingWarning, SentencesMissing, TextsNotChecked
 from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
-from utils.dataset.word_cutting import cut_words, trim, with_words
+from utils.dataset.word_cutting import cut_words, trim, unsure_words, with_words
 from utils.media.audio import Samples
 from utils.recognition.aligner import Rows, SpokenWord, align
 from utils.recognition.spans import Cue, Span
@@ -94,6 +94,14 @@ def test_wrong_words_are_found_where_they_are() -> None:
     one_sound = align(heard("abc h defg"), LETTERS.words("abc defg"))
     assert one_sound
     assert max(gap.evidence for gap in one_sound.gaps) == 0
+
+
+def test_a_sound_of_a_word_that_is_found_in_the_next_sentence_does_not_stretch_the_word() -> None:
+    aligned = align(heard("abcde", pause=25)[:-25], LETTERS.words("abcdef"))
+    there = align(np.concatenate([heard("abcde", pause=25), heard("f", pause=25)]), LETTERS.words("abcdef"))
+    assert aligned
+    assert there
+    assert there.words[0].span.end == pytest.approx(aligned.words[0].span.end, abs=0.1)
 
 
 def test_the_limit_lies_between_right_and_wrong_even_if_a_third_of_the_texts_is_wrong() -> None:
@@ -189,6 +197,26 @@ def test_speech_that_the_text_lacks_is_cut_out_without_any_pause() -> None:
     assert [cue.text for cue in clips] == ["a b", "", "c d"]
     assert clips[0].span.end == pytest.approx(4, abs=0.1)
     assert clips[2].span.start == pytest.approx(7, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("sound", "score", "unsure"),
+    [
+        ("abc defghijklmno", 0.0, []),  # speech without text begins after a clear word
+        ("abc defghijklmno", -3.0, ["abc"]),
+        ("abc            ", -3.0, []),  # only silence follows
+    ],
+)
+def test_an_unclear_word_beside_speech_without_text_is_unsure(sound: str, score: float, unsure: Sequence[str]) -> None:
+    rows = heard(sound)
+    words = [SpokenWord("abc", Span(0.16, 0.4), score, 3)]
+    assert [word.text for word in unsure_words(rows, [words])] == unsure
+
+
+def test_a_word_in_the_middle_of_speech_without_text_is_unsure() -> None:
+    rows = heard("defghijklmnopqr abc stu vwx", pause=2)
+    words = said(("abc", 1.28, 1.5), ("vwx", 1.84, 2.06))
+    assert [word.text for word in unsure_words(rows, [words])] == ["abc"]
 
 
 # --- builds ---

@@ -4,7 +4,7 @@ import dataclasses
 import hashlib
 import logging
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,14 +57,16 @@ def process_recording(
     check = None if needs_transcription(recording) else check
     cues = list[Cue]()
     warnings = list[WarningFact]()
+    unsure: Mapping[Span, str] = {}
     if check and not recording.turns:
         rows = check.rows(recording.path, source.recording)
-        cues, speech, warnings = check.cut(rows, recording, speech, seconds, settings, should_stop)
+        cues, speech, warnings, unsure = check.cut(rows, recording, speech, seconds, settings, should_stop)
     if not cues:
         cues, differing = _cut(recording, speech, seconds, settings)
         warnings += differing
     warnings += signal_checks.find_problems(recording.path, speech)
     drafts = (_draft(recording, source.recording, cue) for cue in cues)
+    drafts = (clip.excluded("word not spoken", unsure[clip.span]) if clip.span in unsure else clip for clip in drafts)
     clips: Iterator[ClipAudio] = zip(drafts, read_spans(recording.path, [cue.span for cue in cues]), strict=True)
     if check:
         judge = check.judge

@@ -22,7 +22,7 @@ from utils.core.storage import cached_while_unchanged, make_folder, read_json, w
 from utils.dataset.clip import Clip, Recording
 from utils.dataset.facts import Reason, SentencesMissing, TextsNotChecked, UnsaidSentence
 from utils.dataset.transcript import Group, words_of_cues, words_of_transcript
-from utils.dataset.word_cutting import cut_words, trim, with_words
+from utils.dataset.word_cutting import cut_words, trim, unsure_words, with_words
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as PROJECT_RATE
@@ -83,19 +83,25 @@ class TextCheck:
         seconds: float,
         settings: DatasetConfig,
         should_stop: ShouldStop = never_stop,
-    ) -> tuple[list[Cue], list[Span], list[WarningFact]]:
-        """Return the clips of a recording with text, cut in pauses between words, its speech, and warnings.
+    ) -> tuple[list[Cue], list[Span], list[WarningFact], dict[Span, str]]:
+        """Return the clips of a recording with text, its speech, warnings, and words of clips that may not be theirs.
 
-        There are none where words do not help: without speech, or for a short recording with another text.
+        Clips are cut in pauses between words. There are none where words do not help: without speech, or for a short
+        recording with another text.
         """
         groups, missing = find_words(rows, self.limits.score, recording, self.units, seconds, settings, should_stop)
         speech = with_words(speech, groups, settings)
         if not speech:
-            return [], [], []
+            return [], [], [], {}
         if not recording.cues and seconds <= settings.max_seconds:
-            return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, []
+            return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, [], {}
         warning = SentencesMissing(len(missing), tuple(missing[:LISTED]))
-        return cut_words(groups, speech, seconds, settings), speech, [warning] if missing else []
+        cues = cut_words(groups, speech, seconds, settings)
+        unsure = dict[Span, str]()
+        for word in unsure_words(rows, groups):
+            middle = (word.span.start + word.span.end) / 2
+            unsure |= {cue.span: word.text for cue in cues if cue.span.start <= middle < cue.span.end}
+        return cues, speech, [warning] if missing else [], unsure
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
         """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons."""

@@ -7,12 +7,17 @@ from itertools import pairwise
 from utils.config import DatasetConfig
 from utils.dataset.cutting import Segment, clips_of
 from utils.dataset.transcript import Group
-from utils.recognition.aligner import SpokenWord
+from utils.recognition.aligner import Rows, SpokenWord, heard_in
+from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
 from utils.recognition.spans import Cue, Span
 
 WORD_END = 0.05  # seconds that the last phone of a word lasts after it is recognised
 MISHEARD = -6.0  # score of a word whose place is not known
 WORDLESS = 0.8  # seconds of speech between two words: something said is missing from the text
+SPEECH = 3  # units that are heard in it; a breath may give one
+BESIDE = 0.2  # seconds: a word is beside speech without text if something is heard so near to it
+CLEAR_WORD = -2.8  # score of a word beside speech without text, per unit
+OTHER_SPEECH = 4.0  # evidence of speech between such a word and the next one
 MIDDLE = 0.02  # seconds of pause: what a second away from the middle of speech costs a cut
 
 
@@ -48,6 +53,25 @@ def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settin
     parts = [Segment(span, kind="no text") for span in speech]
     parts[first:end] = [Segment(Span(speech[first].start, speech[end - 1].end), text)]
     return clips_of(parts, seconds, settings)
+
+
+def unsure_words(rows: Rows, groups: Sequence[Group]) -> list[SpokenWord]:
+    """Return the words that may be said elsewhere: unclear ones beside speech without text, and ones in its middle."""
+    words = [word for group in groups for word in group if word.score > MISHEARD and word.units]
+    unsure = list[SpokenWord]()
+    for before, word, after in zip([None, *words], words, [*words[1:], None], strict=False):
+        left = Span(before.span.end if before else 0.0, word.span.start)
+        right = Span(word.span.end, after.span.start if after else len(rows) / FRAMES_PER_SECOND)
+        near_left = Span(max(left.start, left.end - BESIDE), left.end)
+        near_right = Span(right.start, min(right.end, right.start + BESIDE))
+        for outer, near, inner in ((left, near_left, right), (right, near_right, left)):
+            is_speech = outer.seconds >= WORDLESS and len(heard_in(rows, outer).units) >= SPEECH
+            if not is_speech or not heard_in(rows, near).units:
+                continue
+            if word.score < CLEAR_WORD or heard_in(rows, inner).evidence > OTHER_SPEECH:
+                unsure.append(word)
+                break
+    return unsure
 
 
 def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: DatasetConfig) -> list[Span]:

@@ -25,6 +25,8 @@ WILDCARD_COST, LOOSE_COST = 0.4, 0.1  # per frame: within a text, and between se
 WORST = -20.0  # score per unit of a text that has more units than the sound has frames
 MARGIN = RATE  # samples on both sides of a block, so that its edges are heard as its middle
 TIES = 1e-3  # noise that makes no two paths equally good
+APART = 15  # frames between two units of a word, which are hardly ever more than ten
+STRAY = 0.4  # largest share of a word that may be astray
 FLOOR = -16.0  # of a log-probability
 ROW = HOP * STRIDE  # samples per row
 
@@ -112,25 +114,26 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
     if path is None:
         return None
     lost = np.where(path >= wildcard, 0.0, rows[np.arange(len(path)), np.minimum(path, wildcard - 1)] - best)
-    edges = _edges(path, spoken)
+    each = _own_tokens(path, spoken)
     found = []
-    for word, (first, end) in zip(spoken, edges, strict=True):
-        worth = max(WORST, float(lost[first:end].sum()) / len(word.units))
-        found.append(SpokenWord(word.text, _span(first, end, start), worth, len(word.units)))
-    firsts, ends = zip(*edges, strict=True)
-    pauses = zip((0, *ends), (*firsts, len(path)), strict=True)
+    for word, own in zip(spoken, each, strict=True):
+        worth = max(WORST, float(lost[own[0][0] : own[-1][1]].sum()) / len(word.units))
+        found.append(SpokenWord(word.text, _span(*_body(own), start), worth, len(word.units)))
+    pauses = zip((0, *(own[-1][1] for own in each)), (*(own[0][0] for own in each), len(path)), strict=True)
     units = [unit for word in spoken for unit in word.units]
     return Alignment(score(rows, units), tuple(found), tuple(_gap(rows, *pause, start) for pause in pauses))
 
 
-def _edges(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[tuple[int, int]]:
-    """Return the first frame and the end of each word; on the path, a wildcard stands before it."""
+def _own_tokens(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[list[tuple[int, int]]]:
+    """Return the (first, end) frames of the units of each word; on the path, a wildcard stands before it."""
     tokens = iter(_tokens(path))
-    edges = []
-    for word in spoken:
-        _, *own = islice(tokens, 1 + len(word.units))
-        edges.append((own[0][0], own[-1][1]))
-    return edges
+    return [list(islice(tokens, 1 + len(word.units)))[1:] for word in spoken]
+
+
+def heard_in(rows: Rows, span: Span) -> Gap:
+    """Return what is heard in a stretch of a sound that starts at 0."""
+    first, end = (max(0, round(time * FRAMES_PER_SECOND)) for time in (span.start, span.end))
+    return _gap(rows.astype(np.float32, copy=False), first, end, 0.0)
 
 
 def _path(rows: Rows, units: Sequence[int]) -> npt.NDArray[np.int64] | None:
@@ -149,6 +152,14 @@ def _tokens(path: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
     """Return the (first, end) frames of each target on its path."""
     edges = np.flatnonzero(np.diff(path, prepend=-1, append=-1))
     return [(int(first), int(end)) for first, end in pairwise(edges) if path[first]]
+
+
+def _body(units: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the (first, end) frames of a word, without what was found far from the rest, as in another sentence."""
+    holes = [at for at, (before, after) in enumerate(pairwise(units), 1) if after[0] - before[1] > APART]
+    first = max((at for at in holes if at <= len(units) * STRAY), default=0)
+    end = min((at for at in holes if at >= len(units) * (1 - STRAY)), default=len(units))
+    return units[first][0], units[end - 1][1]
 
 
 def _gap(rows: Rows, first: int, end: int, start: float) -> Gap:
