@@ -72,4 +72,5 @@ def brief(run: Run, state: State) -> tuple[str, float | None]:
     now = position(state.verb, views.newest_events(run))
     share = "" if now.percent is None else f"{now.percent:.0f} %"
     left = round(estimate(state, now) or 0)
-    return views.joined(share or t(f"phases.{now.phase}"), views.duration(left) if left else ""), now.percent
+    doing = f"phases.{now.phase}" if now.phase != state.verb else f"status.{state.status}"  # its step has that name
+    return views.joined(share or t(doing), views.duration(left) if left else ""), now.percent
