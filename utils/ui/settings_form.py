@@ -24,6 +24,7 @@ from utils.ui.page import PageContext
 SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 MAX_SLIDER_STEPS = 64  # more is too fine for a finger
 SCRIPT = Path(__file__).with_name("settings_form.js")
+Values = Mapping[str, object]  # of a form; a program may send None
 EDITS, PRESET = "edits", "preset"  # of a value: how many edits the browser had made, and what filled the form
 
 
@@ -71,7 +72,7 @@ class SettingsForm:
             effects={},  # HTML below some fields
         )
 
-    def value(self, settings: Config, seen: Mapping[str, object] | None = None) -> dict[str, object]:
+    def value(self, settings: Config, seen: Values | None = None) -> dict[str, object]:
         """Return what the form shows of some settings; what was edited after the form had the value ``seen`` stays."""
         value = settings.model_dump(mode="json", include=set(self.fields))
         return value if seen is None else {**value, EDITS: seen.get(EDITS, 0)}

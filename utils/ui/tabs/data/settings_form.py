@@ -1,6 +1,5 @@
 """The settings of a preparation, filled from the newest run of the project, and what can be done with them."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import gradio as gr
@@ -17,7 +16,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates
-from utils.ui.settings_form import SettingsForm, values_of
+from utils.ui.settings_form import SettingsForm, Values, values_of
 from utils.ui.tabs.data.review import refuse_while_busy
 from utils.ui.views import message_box
 
@@ -36,8 +35,6 @@ GROUPS = {
 LISTED = [(known.label, known.model) for known in RECOMMENDED[AMHARIC.code]]
 SIZES = [(size, size) for size in ("tiny", "base", "medium", "large-v3-turbo")]
 MODELS = [("", ""), *LISTED, *SIZES]  # the first is the recommended one
-
-Values = Mapping[str, object]
 
 
 def build_form(page: PageContext) -> SettingsForm:

@@ -14,11 +14,11 @@ from utils.ui.html import html
 from utils.ui.i18n import describe_problems, t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, connect_live
 from utils.ui.run_panel import RunPanel
-from utils.ui.settings_form import values_of
+from utils.ui.settings_form import Values, values_of
 from utils.ui.steps import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import build_review
-from utils.ui.tabs.data.settings_form import VERB, Values, build_form, build_tools, read_settings
+from utils.ui.tabs.data.settings_form import VERB, build_form, build_tools, read_settings
 from utils.ui.tabs.data.sources import build_recording, build_sources
 from utils.ui.views import message_box, note
 

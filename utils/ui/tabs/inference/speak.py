@@ -14,6 +14,7 @@ from utils.studio.takes import TakeRecorder
 from utils.ui import views
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT
+from utils.ui.settings_form import Values
 from utils.ui.tabs.inference.context import Context, config, shown_error, visitor
 from utils.ui.views import message_box
 
@@ -50,7 +51,7 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
         stream: object,
         model: str | None,
         reference: str | None,
-        settings: dict[str, Any] | None,
+        settings: Values | None,
         project: str,
     ) -> Iterator[tuple[Any, ...]]:
         values = {"model": model, "reference": reference, "settings": settings}

@@ -149,13 +149,15 @@ def history_html(request: PanelRequest) -> str:
         return ""
     choices = [(_take_title(take), take.name) for take in listed]
     options: dict[str, Any] = {"chosen": selected, "size": min(8, len(choices) + 1), "data_act": "choose"}
-    parts = [views.select_field("take", "inference.takes_newest_first", choices, **options)] if listed else []
-    can_change = any(take.name == selected for take in listed)
-    keys = {"reuse": "inference.reuse", "delete": "inference.delete_take"} if can_change else {}
-    buttons = [views.button(action, key, take=selected) for action, key in keys.items()]
-    buttons += [views.button("undo", "inference.undo_deletion")] if can_undo else []
+    chooser = views.select_field("take", "inference.takes_newest_first", choices, **options) if listed else ""
+    buttons = ""
+    if any(take.name == selected for take in listed):
+        buttons += views.button("reuse", "inference.reuse", take=selected)
+        buttons += views.button("delete", "inference.delete_take", take=selected)
+    if can_undo:
+        buttons += views.button("undo", "inference.undo_deletion")
     said = views.element("div", message_box("success", request.text("said")), id="takes-status")
-    return said + views.details("inference.takes", "".join(parts) + views.row(*buttons), "history")
+    return said + views.details("inference.takes", chooser + views.row(buttons), "history")
 
 
 def _take_title(take: Take) -> str:

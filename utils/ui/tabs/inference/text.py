@@ -17,7 +17,7 @@ from utils.studio.models import tokenizer_of
 from utils.ui.html import html
 from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, Updates
-from utils.ui.settings_form import values_of
+from utils.ui.settings_form import Values, values_of
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.inference.context import SAMPLES, Context
 from utils.ui.views import cell, duration, error_box, joined, message_box, note, table
@@ -39,9 +39,7 @@ def build_text(context: Context) -> gr.Textbox:
     # not "input", which fires again on blur and would overwrite newer text; not "select", which is for the mouse alone
     sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
 
-    def read_text(
-        text: str | None, model: str | None, settings: dict[str, Any] | None, project: str
-    ) -> tuple[str, str]:
+    def read_text(text: str | None, model: str | None, settings: Values | None, project: str) -> tuple[str, str]:
         spoken = str(values_of(settings).get("language") or AMHARIC.code)
         try:
             voices = reference_clips.project_voices(context.page.open(project))

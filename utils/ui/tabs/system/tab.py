@@ -3,7 +3,6 @@
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping
 from pathlib import Path
 
 import gradio as gr
@@ -18,7 +17,7 @@ from utils.ui import views
 from utils.ui.i18n import heading, t
 from utils.ui.page import PRIVATE_EVENT, QUEUED_EVENT, PageContext, Panel, PanelRequest, notify
 from utils.ui.run_panel import RunPanel
-from utils.ui.settings_form import SettingsForm, values_of
+from utils.ui.settings_form import SettingsForm, Values, values_of
 from utils.ui.tabs.system.base_models import build_base_models
 from utils.ui.tabs.system.disk import build_disk
 from utils.ui.views import cell, error_box, table
@@ -73,7 +72,7 @@ def build_settings(page: PageContext) -> None:
     form = SettingsForm(PageSettings, {"": [*PageSettings.model_fields]}, "page")
     message = gr.HTML()
 
-    def save(values: Mapping[str, object] | None) -> str:
+    def save(values: Values | None) -> str:
         try:
             settings = PageSettings.parse(values_of(values), source="The form")
         except ConfigError as error:  # perhaps of a number that is being typed

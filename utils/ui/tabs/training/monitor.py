@@ -20,7 +20,7 @@ from utils.ui.html import ASSETS, html
 from utils.ui.i18n import describe_error, field_title, t
 from utils.ui.page import PRIVATE_EVENT, Action, PageContext, Panel, PanelRequest, Updates, connect_live, notify
 from utils.ui.run_panel import RunPanel, find, stop_action, task_status
-from utils.ui.settings_form import SettingsForm
+from utils.ui.settings_form import SettingsForm, Values
 from utils.ui.steps import next_button
 from utils.ui.tabs.training import render, settings
 from utils.ui.views import gigabytes, note
@@ -146,7 +146,7 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     page, form = panel.page, panel.form
 
     def state(  # the values of the widgets
-        _: object, project: str, name: str | None, values: Mapping[str, object] | None
+        _: object, project: str, name: str | None, values: Values | None
     ) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
@@ -180,7 +180,7 @@ def connect_effects(tab: gr.Tab, panel: TrainPanel, widgets: Mapping[str, Any]) 
     page.on_latest(events, effects, panel.inputs, [form.widget])
 
 
-def start_state(project: Project, values: Mapping[str, object]) -> dict[str, Any]:
+def start_state(project: Project, values: Values) -> dict[str, Any]:
     """Return whether a run can be started, and on which device."""
     device: Any = known_device()
     if detect_device().done() and (error := detect_device().exception()):

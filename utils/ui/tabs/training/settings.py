@@ -1,7 +1,7 @@
 """The settings of a training: the form, presets, the licence, files of settings, and the start."""
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from utils.training.advice import TIERS, Advice, advise, training_data
 from utils.ui.html import html
 from utils.ui.i18n import choices, describe, field_title, labels, t
 from utils.ui.page import PRIVATE_EVENT, PageContext
-from utils.ui.settings_form import PRESET, SettingsForm, values_of
+from utils.ui.settings_form import PRESET, SettingsForm, Values, values_of
 from utils.ui.tabs.training import render
 from utils.ui.views import error_box, message_box, note
 from utils.xtts.facts import LicenceError
@@ -64,8 +64,6 @@ SLIDERS = {FREQUENCY: 5000}  # a number beside it, a file or a program may set m
 PATHS = ("custom_model", "train_csv", "eval_csv", "replay_data")  # of this computer; no preset sets them
 UNTOUCHED = ("num_epochs", "batch_size", "learning_rate", FREQUENCY)  # that tell whether somebody has set up a run
 PRESETS = (*TIERS, "lora_6gb", "small_dataset", "tiny_cpu")  # files in configs/
-
-Values = Mapping[str, object]
 
 
 def load_preset(name: str) -> TrainConfig:

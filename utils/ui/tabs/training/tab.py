@@ -2,7 +2,7 @@
 
 import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, cast
 
 import gradio as gr
@@ -22,6 +22,7 @@ from utils.ui import views
 from utils.ui.i18n import describe, t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, build_advanced, notify
 from utils.ui.run_panel import stop_action, task_status
+from utils.ui.settings_form import Values
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_live, connect_effects, connect_monitor
@@ -68,7 +69,7 @@ def build(page: PageContext) -> gr.Tab:
 def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> None:
     """Start or queue a run with the settings of the form; show problems beside the button."""
 
-    def start(project: str, settings: Mapping[str, object] | None) -> tuple[Any, ...]:
+    def start(project: str, settings: Values | None) -> tuple[Any, ...]:
         try:
             config = train.read_settings(settings, panel.page.open(project))
             return *panel.started(lambda opened: train.start(config, opened, panel.page.session.make_room), project), ""
