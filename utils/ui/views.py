@@ -53,6 +53,14 @@ def joined(*parts: str) -> str:
     return " · ".join(filter(None, parts))
 
 
+def checkpoint(step: int | None, loss: float | None = None, digits: int = 4) -> str:
+    """Return the step of a checkpoint and how well it did, as far as they are known."""
+    return joined(
+        f"{t('common.step')} {step}" if step else "",
+        "" if loss is None else t("common.evaluation_loss", loss=f"{loss:.{digits}f}"),
+    )
+
+
 def note(text: str) -> str:
     """Return a hint; nothing for an empty text."""
     return html("views.html", "note", text) if text else ""

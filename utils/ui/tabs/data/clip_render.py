@@ -47,7 +47,6 @@ ORDERS = {
     "shortest": "data.shortest_first",
     "noisiest": "data.noisiest_first",
 }
-MARKS = ("start", "end", "at")
 EXAMPLES = 10
 
 
@@ -215,7 +214,7 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
     marks = ""
     if clip.audio:
         seconds = round(clip.span.seconds, 2)
-        values = dict(zip(MARKS, (0, seconds, round(seconds / 2, 2)), strict=True))
+        values = {"start": 0, "end": seconds, "at": round(seconds / 2, 2)}
         shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
         marks = "".join(
             text_field(name, f"data.mark_{name}", "", value=value, **shared) for name, value in values.items()

@@ -8,6 +8,7 @@ import gradio as gr
 
 from utils.config import SEPARATOR
 from utils.core.errors import AmharicTtsError
+from utils.core.events import as_number
 from utils.core.languages import find
 from utils.dataset.store import Store
 from utils.speech.session import ActiveModel, SpeechSession
@@ -66,7 +67,7 @@ def build_card(context: Context) -> None:
             return ""
         about = read_about(model.path)
         step = about.get("step")
-        parts = [t(KINDS[model.kind]), f"{t('common.step')} {step}" if step else ""]
+        parts = [t(KINDS[model.kind]), views.checkpoint(step)]
         if model.path.is_relative_to(request.page.output):
             folder = request.page.output / model.path.relative_to(request.page.output).parts[0]
             project = Project(folder)
@@ -74,11 +75,10 @@ def build_card(context: Context) -> None:
             parts += [views.duration(store.totals()["train"].seconds)] if store.exists else []
             similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
             parts += [t("inference.similarity", value=f"{similarity:.2f}")] if similarity is not None else []
-        if model.eval_loss is not None:
-            parts.append(t("common.evaluation_loss", loss=f"{model.eval_loss:.2f}"))
+        facts = views.joined(*parts, views.checkpoint(None, model.eval_loss, digits=2))
         reference = model.path / REFERENCE_FILE
         sound = views.hear(reference, "data.play") if reference.is_file() else ""
-        return html("speech.html", "voice", model.name, views.joined(*parts), sound)
+        return html("speech.html", "voice", model.name, facts, sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
 
@@ -104,10 +104,8 @@ def model_choices(models: list[ListedModel]) -> list[tuple[str, str]]:
 
 
 def _title(model: ListedModel) -> str:
-    about = t(KINDS[model.kind])
-    if model.kind == "checkpoint" and model.eval_loss is not None:
-        about = t("common.evaluation_loss", loss=f"{model.eval_loss:.4f}")
-    return f"{model.name}{' ★' if model.is_best else ''} · {about}"
+    loss = views.checkpoint(None, model.eval_loss) if model.kind == "checkpoint" else ""
+    return f"{model.name}{' ★' if model.is_best else ''} · {loss or t(KINDS[model.kind])}"
 
 
 def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:
@@ -135,12 +133,8 @@ def _card(loaded: ActiveModel, users: int) -> str:
     took = t("inference.loaded_in", seconds=f"{loaded.seconds:.1f}")
     gpt, vocoder = (describe(reason) for reason in (precision.gpt_reason, precision.vocoder_reason))
     sound = f"{t('inference.sound')} {precision.vocoder}: {vocoder}"
-    step, loss = model.about.get("step"), model.about.get("eval_loss")
-    training = (
-        str(model.about.get("run") or ""),
-        "" if step is None else f"{t('common.step')} {step}",
-        t("common.evaluation_loss", loss=f"{loss:.4f}") if isinstance(loss, int | float) else "",
-    )
+    loss = as_number(model.about.get("eval_loss"))
+    training = (str(model.about.get("run") or ""), views.checkpoint(model.about.get("step"), loss))
     rows = {
         "inference.in_memory": f"{model.name} · {memory} · {took}",
         "inference.computes_on": f"{precision.device} · GPT {precision.gpt}: {gpt} · {sound}",

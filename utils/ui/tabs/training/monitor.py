@@ -234,10 +234,8 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
 
 
 def checkpoint_label(checkpoint: SavedCheckpoint) -> str:
-    loss = checkpoint.info.eval_loss if checkpoint.info else None
     return views.joined(
-        f"{t('common.step')} {checkpoint.step}",
-        "" if loss is None else t("common.evaluation_loss", loss=f"{loss:.4f}"),
+        views.checkpoint(checkpoint.step, checkpoint.info.eval_loss if checkpoint.info else None),
         gigabytes(checkpoint.size),
         f"★ {t('training.best')}" if checkpoint.is_best else "",
     )
