@@ -83,10 +83,10 @@ def _speakers(report: DatasetReport) -> str:
 
 def _speaker(speaker: SpeakerReport) -> list[str]:
     size = f"{speaker.clips} · {views.duration(speaker.seconds)}"
-    medians = [cell(_number(value)) for value in (speaker.pace, speaker.snr, speaker.loudness)]
-    cells = [cell(speaker.name, classes="mark"), cell(size), *medians]
+    medians = [_number(value) for value in (speaker.pace, speaker.snr, speaker.loudness)]
+    cells = [cell(speaker.name, classes="mark"), size, *medians]
     if not (signal := speaker.signal):
-        return [*cells, *[cell("–")] * 5]
+        return [*cells, *["–"] * 5]
     limits = (
         (signal.band / 1000, signal.band < TELEPHONE_HZ),
         (signal.hum_db, signal.hum_db > HUM_BELOW_VOICE),
@@ -94,7 +94,7 @@ def _speaker(speaker: SpeakerReport) -> list[str]:
         (-signal.noise_db, signal.noise_db < NOISE_BELOW_SPEECH),
     )
     values = [cell(_number(value), classes="warn" if is_bad else "") for value, is_bad in limits]
-    return [*cells, cell(f"{speaker.rate / 1000:g}" if speaker.rate else "–"), *values]
+    return [*cells, f"{speaker.rate / 1000:g}" if speaker.rate else "–", *values]
 
 
 def _number(value: float | None) -> str:
