@@ -22,7 +22,7 @@ from utils.media.audio import Samples
 from utils.recognition.aligner import Rows, SpokenWord, align
 from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
-from utils.recognition.thresholds import WORDS, Limits, limit_between
+from utils.recognition.thresholds import WORDS, Limits, limit_between, limit_or_sure
 from utils.recognition.units import Units, units_of
 from utils.speech.subtitles import srt
 from utils.studio import sample_project
@@ -123,6 +123,14 @@ def test_in_a_small_project_the_gap_between_right_and_wrong_words_decides() -> N
     assert missed < 0.1
     assert limit_between(random.normal(-4, 2, 20).tolist(), wrong, WORDS) == (-np.inf, 1.0)
     assert not Limits(-4.0, -np.inf, np.inf, 0.0, 1.0).checks_words
+
+
+def test_where_weak_signs_of_an_error_are_common_only_sure_ones_count() -> None:
+    random = np.random.default_rng(0)
+    wrong = random.normal(-5, 1.2, 200).tolist()
+    stumbling = [*random.normal(-1, 0.5, 570), *random.uniform(-4.5, -3, 30)]
+    assert limit_or_sure(stumbling, wrong, WORDS, -5.0)[0] == -5.0
+    assert limit_or_sure(random.normal(-4, 2, 600).tolist(), wrong, WORDS, -5.0) == (-np.inf, 1.0)  # says nothing
 
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
