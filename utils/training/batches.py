@@ -308,14 +308,14 @@ def split_batches(group: ClipGroup, spec: BatchSpec) -> list[ClipGroup]:
 
 
 # Long because it is one dynamic programme: costs are filled forwards, choices read backwards.
-def compile_lengths(lengths: ClipLengths) -> tuple[int, ...]:
+def compile_lengths(lengths: ClipLengths, buckets: int = GRID) -> tuple[int, ...]:
     """Choose fixed lengths for torch.compile that minimize the padding."""
     rounded = -(-lengths.positions // GRID_STEP)
     ends, counts = np.unique(rounded, return_counts=True)
     up_to = np.concatenate([[0], np.cumsum(counts)])
     best = up_to[1:] * ends
     choices = [np.zeros(ends.size, np.int64)]
-    for _ in range(min(GRID, ends.size) - 1):  # the last bucket ends at j, the one before it at i
+    for _ in range(min(buckets, ends.size) - 1):  # the last bucket ends at j, the one before it at i
         costs = best[:, None] + np.triu((up_to[None, 1:] - up_to[1:, None]) * ends[None, :])
         costs[np.tril_indices(ends.size)] = np.iinfo(np.int64).max
         costs[0, 0] = best[0]
