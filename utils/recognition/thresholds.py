@@ -29,6 +29,7 @@ SMALLEST_GAP = 9.0
 SURE_WORD_SCORE = -5.0
 SURE_GAP = 20.0
 MAX_SURE = 0.04  # share of clips beyond one of these; with more, the recogniser is too weak for single words
+MANY = 300  # clips; in fewer, chance hides how many right ones have weak signs
 PLANTED = 200  # words too many, and as many that are left out
 CLEARLY = 3.0  # times the lower quartile of the right ones, of two standard deviations
 MIN_UNITS = 4  # of a word that is judged alone; shorter ones are often swallowed
@@ -122,7 +123,9 @@ def _tail(scores: ScoreArray, edge: float, share: float) -> float:
     That is known only where the edge is clearly below the bulk of the right ones.
     """
     typical, quarter = (float(np.quantile(scores, share + part * (1 - share))) for part in (0.5, 0.25))
-    if typical == quarter or typical - edge < CLEARLY * (typical - quarter):  # most gaps have no evidence at all
+    if (typical == quarter and scores.size >= MANY) or typical - edge < CLEARLY * (
+        typical - quarter
+    ):  # most gaps have no evidence at all
         return 1.0
     return float(np.mean((scores >= edge) & (scores < (edge + typical) / 2)))
 
@@ -169,7 +172,7 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
 def limit_or_sure(own: Sequence[float], wrong: Sequence[float], aim: Aim, sure: float) -> tuple[float, float]:
     """Return the limit that a project allows, or else the sure one where few clips are beyond it."""
     limit, missed = limit_between(own, wrong, aim)
-    if np.isfinite(limit) or float(np.mean(np.array(own) < sure)) > MAX_SURE:
+    if np.isfinite(limit) or len(own) < MANY or float(np.mean(np.array(own) < sure)) > MAX_SURE:
         return limit, missed
     return sure, float(np.mean(np.array(wrong) >= sure))
 
