@@ -167,23 +167,28 @@ class KeyValueCache:
 
     def reserve(self, rows: int, columns: int) -> None:
         """Make room for this many rows and columns; rows grow by half or more, as each growth copies the cache."""
-        _, slots, heads, capacity, size = self.layers[0].shape
+        _, slots, _, capacity, _ = self.layers[0].shape
         if rows <= slots and columns <= capacity:
             return
-        rows = slots if rows <= slots else max(rows, slots * 3 // 2)
+        self._resize(slots if rows <= slots else max(rows, slots * 3 // 2), max(columns, capacity))
+
+    def _resize(self, rows: int, columns: int) -> None:
         used = len(self.lengths)
         end = max(self.lengths, default=0)
         for number, layer in reversed(list(enumerate(self.layers))):  # without memory, the first stays small
-            grown = torch.zeros(2, rows, heads, max(columns, capacity), size, dtype=layer.dtype, device=layer.device)
-            grown[:, :used, :, :end] = layer[:, :used, :, :end]
-            self.layers[number] = grown
+            heads, size = layer.shape[2], layer.shape[4]
+            resized = torch.zeros(2, rows, heads, columns, size, dtype=layer.dtype, device=layer.device)
+            resized[:, :used, :, :end] = layer[:, :used, :, :end]
+            self.layers[number] = resized
 
-    def extend(self) -> tuple[int, bool]:
-        """Add a column to each row, and return how many the longest has, and whether all have as many."""
+    def extend(self, rows: int) -> tuple[int, bool]:
+        """Add a column to each row, and return how many the longest has, and whether all have as many.
+
+        Where that needs room, it is for this many rows only: others have ended by then.
+        """
         end = max(self.lengths) + 1
-        slots = self.layers[0].shape[1]
         if end > self.layers[0].shape[3]:
-            self.reserve(slots, end - 1 + GROWTH)
+            self._resize(rows, end - 1 + GROWTH)
         is_even = min(self.lengths) == end - 1
         self.lengths = [length + 1 for length in self.lengths]
         return end, is_even

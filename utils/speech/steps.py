@@ -78,7 +78,7 @@ class DecodingStep:
     def reserve(self, rows: int, columns: int = 0) -> None:
         """Make room for this many rows and columns."""
         self.cache.reserve(*self._rounded(rows, columns))
-        if missing := self.cache.layers[0].shape[1] - len(self.state.counts):
+        if (missing := self.cache.layers[0].shape[1] - len(self.state.counts)) > 0:
             grown = (torch.cat((each, each.new_zeros(missing, each.shape[1]))) for each in self.state)
             self.state = RowState(*grown)
 
@@ -125,7 +125,7 @@ class DecodingStep:
     def __call__(self) -> StepResult:
         """Start a step of all rows; it may be read when the next one has been started."""
         count = len(self.top_k)
-        end, is_even = self.cache.extend()
+        end, is_even = self.cache.extend(self._rounded(count, 0)[0])
         if not self.uses_graphs:
             chosen, latents = self.compute(Shape(count, end, (min(self.top_k), max(self.top_k)), is_even))
             return to_host(chosen), latents
