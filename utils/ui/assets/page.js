@@ -76,7 +76,10 @@ document.addEventListener("click", (event) => {
   event.target.closest("[data-edit]")?.closest(".rail").classList.toggle("editing");
   if (event.target.closest("#close-system")) document.getElementById("open-system").focus();
   const menu = document.getElementById("projects-panel");
-  if (menu && !event.target.closest("#projects-panel, #manage-projects, #bar, dialog")) document.getElementById("manage-projects").click();
+  if (menu && !event.target.closest("#projects-panel, #manage-projects, #bar, dialog")) {
+    document.getElementById("manage-projects").click();
+    if (document.activeElement === document.body || menu.contains(document.activeElement)) document.getElementById("manage-projects").focus();
+  }
   for (const open of document.querySelectorAll("details.menu[open]")) {
     if (!open.contains(event.target) || event.target.closest("a, button")) open.open = false;
   }

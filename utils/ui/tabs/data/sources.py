@@ -57,14 +57,19 @@ def _render(request: PanelRequest) -> str:
     project = request.project
     entered = text_field("link", "data.path", placeholder=t("data.path_hint"), data_key=request.text("added") or "-")
     buttons = [button("add", "data.add")]
-    if not uploads.read_inputs(project):
+    if _is_new(project):
         buttons.append(button("sample", "data.use_sample", "primary"))
     return row(entered, *buttons) + request.text("message") + render.sources(project)
 
 
+def _is_new(project: Project) -> bool:
+    """Return whether nothing was added yet, and no dataset was made."""
+    return not uploads.read_inputs(project) and not Store(project.dataset).exists
+
+
 def _welcome(request: PanelRequest) -> str:
     """Say what will appear, while there is nothing."""
-    if uploads.read_inputs(request.project) or Store(request.project.dataset).exists:
+    if not _is_new(request.project):
         return ""
     return html("page.html", "empty", "welcome", "data.welcome", "data.welcome_text")
 

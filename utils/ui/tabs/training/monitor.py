@@ -103,7 +103,9 @@ class TrainPanel(RunPanel):
 
     def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
         reuse = views.button("reuse", "training.reuse_settings", "quiet", run=run.name)
-        return [*super()._buttons(run, status), reuse]
+        buttons = super()._buttons(run, status)
+        end = len(buttons) - ("delete" in views.run_actions(status))  # what destroys stands last
+        return [*buttons[:end], reuse, *buttons[end:]]
 
     def _reuse(self, request: PanelRequest) -> Updates:
         run = find(request)
