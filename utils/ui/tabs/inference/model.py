@@ -190,21 +190,20 @@ def build_voice(context: Context) -> None:
     actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save}
     reads = {"reference": picker}
     with gr.Accordion(t("inference.own_voice"), open=False):
-        with gr.Row():
-            files = gr.File(
-                label=t("inference.voice_files"),
-                file_types=["audio"],
-                file_count="multiple",
-                height=150,
-                elem_id="voice-clips",
-            )
-            recording = gr.Audio(
-                label=t("inference.record_voice"),
-                sources=["microphone"],
-                type="filepath",
-                buttons=[],
-                elem_id="microphone",
-            )
+        files = gr.File(
+            label=t("inference.voice_files"),
+            file_types=["audio"],
+            file_count="multiple",
+            height=100,
+            elem_id="voice-clips",
+        )
+        recording = gr.Audio(
+            label=t("inference.record_voice"),
+            sources=["microphone"],
+            type="filepath",
+            buttons=[],
+            elem_id="microphone",
+        )
         Panel(page, "voice-panel", voice_html, actions, [picker], reads)
     options: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None, "preprocess": True}
     page.on(files.upload, add_clips, [files, page.project], picker, api_name="use_voice", **options)
