@@ -110,7 +110,7 @@ def pager(page: ClipPage) -> str:
 def selected_actions() -> str:
     """Show what can be done with the ticked clips; hidden by the style sheet until one is ticked."""
     buttons = views.buttons("data.approve_selected", "data.exclude_selected", "data.restore_selected")
-    return views.element("div", row(_reason_field("reason_for_all", HEARD[0]), buttons), class_="selected")
+    return views.element("div", row(_reason_field("reason_for_all", "reviewed"), buttons), class_="selected")
 
 
 def _reason_field(name: str, value: Reason) -> str:
