@@ -128,3 +128,7 @@ def test_a_phase_has_a_name_in_every_language() -> None:
     assert str(Progress(3, 4, "learn_voice")) == "Passes to learn the voice: 3 of 4"
     assert "learn_voice" not in wording.describe(Progress(3, 4, "learn_voice"), "am")
     assert str(Progress(3, 4, "a.wav")) == "a.wav: 3 of 4"
+
+
+def test_a_list_in_amharic_has_the_amharic_comma() -> None:
+    assert wording.join_list(["ሀ", "ለ"], "am") == "ሀ፣ ለ"

@@ -12,7 +12,7 @@ A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{secon
 """
 
 import string
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -99,6 +99,11 @@ def time(seconds: float, language: str = "en") -> str:
     return text(key, language, {"count": f"{round(count, 1 if count < 10 else None):g}"})
 
 
+def join_list(parts: Iterable[object], language: str = "en") -> str:
+    """Join the parts of a list with the comma of the language."""
+    return ("፣ " if language == "am" else ", ").join(map(str, parts))
+
+
 def clock(seconds: float) -> str:
     """Format a place in a recording as in 1:02:03.4."""
     minutes, rest = divmod(round(max(0.0, seconds), 1), 60)
@@ -141,16 +146,15 @@ class _Formatter(string.Formatter):
             return f"{describe(value, self.language)} {cured}".rstrip()
         if isinstance(value, (list, tuple)):
             written = (self.format_field(item, "") for item in value)
-            return format_spec.join(written) if format_spec else ", ".join(written) or "–"
+            return format_spec.join(written) if format_spec else join_list(written, self.language) or "–"
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
 
 
-WORDED: dict[str, Any] = {"phase": phase, "time": time}  # in the language
+WORDED: dict[str, Any] = {"phase": phase, "time": time, "list": join_list}  # in the language
 FORMATS: dict[str, Any] = {
     "clock": clock,
     "minutes": lambda seconds: f"{seconds / 60:.1f}",
     "bytes": size,
-    "list": lambda names: ", ".join(map(str, names)),
     "pairs": lambda values: "; ".join(f"{name}: {value}" for name, value in values.items()),
     "percent": lambda share: f"{share:.0%}".replace("%", " %"),
 }

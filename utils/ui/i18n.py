@@ -8,7 +8,7 @@ visitor chose (``page.show_errors``); every thread and every step of a generator
 """
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal
 
@@ -96,6 +96,11 @@ def field_text(config: type[Config], name: str, part: Literal["title", "descript
 def field_area(config: type[Config]) -> str:
     """Return the first part of the ids of a config's fields: ``train`` for TrainConfig."""
     return config.__name__.removesuffix("Config").removesuffix("Settings").lower()
+
+
+def join_list(parts: Iterable[object]) -> str:
+    """Join the parts of a list with the comma of the visitor's language."""
+    return wording.join_list(parts, LANGUAGE.get())
 
 
 def describe(thing: Fields | BaseException) -> str:

@@ -18,7 +18,7 @@ from utils.studio.runs import ACTIVE, Run
 from utils.studio.uploads import InputPreview
 from utils.ui import progress, views
 from utils.ui.html import html
-from utils.ui.i18n import describe, describe_error, t
+from utils.ui.i18n import describe, describe_error, join_list, t
 from utils.ui.tabs.data.clip_render import reason_text
 from utils.ui.views import cell, details, duration, message_box, note, table
 
@@ -88,7 +88,7 @@ def understood(names: Sequence[str]) -> str:
     """Say what inputs were understood as, such as "Added: 3 recordings, 1 link."; nothing without any."""
     kinds = Counter(uploads.kind_of(name) for name in names)
     parts = (t(f"data.added_{kind}", count=count) for kind, count in sorted(kinds.items()))
-    return t("data.added", what=", ".join(parts)) if kinds else ""
+    return t("data.added", what=join_list(parts)) if kinds else ""
 
 
 def preview(found: InputPreview) -> str:
@@ -209,7 +209,7 @@ def _recordings(found: Sequence[Ledger]) -> str:
         why = (f"{reason_text(part.reason)} {duration(part.seconds)}" for part in entry.excluded)
         excluded = sum(part.seconds for part in entry.excluded)
         times = [duration(time) for time in (entry.seconds, entry.kept, excluded)]
-        rows.append([file_name(entry.source), *times, ", ".join(why)])
+        rows.append([file_name(entry.source), *times, join_list(why)])
     titles = ("data.recording", "common.length", "common.in_use", "data.not_in_use", "data.why")
     return table(titles, rows, classes="stack") + _rows_left_out(len(found))
 
@@ -221,7 +221,7 @@ def statistics(found: Statistics) -> str:
         return t("time.seconds", count=format(value, form))
 
     speakers = [f"{name} {duration(seconds)}" for name, seconds in found.speakers.items()]
-    rows = {"data.speakers": ", ".join(speakers[:MAX_SPEAKERS])}
+    rows = {"data.speakers": join_list(speakers[:MAX_SPEAKERS])}
     spreads = {
         "data.clip_length": found.seconds,
         "data.speaking_rate": found.pace,

@@ -15,7 +15,7 @@ from utils.studio.training_checks import DiskForecast, Result, differences
 from utils.training.facts import Sample
 from utils.ui import progress, views
 from utils.ui.html import html
-from utils.ui.i18n import describe, field_title, t
+from utils.ui.i18n import describe, field_title, join_list, t
 from utils.ui.views import cell, note
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
@@ -165,7 +165,7 @@ def command(text: str) -> str:
 def amount(project: Project, seconds: float | None) -> str:
     """Return how many clips there are, also to evaluate, and how long a training takes if that is known."""
     clips = Store(project.dataset).totals()["kept"]
-    text = f"{t('steps.clips', count=clips.clips)}, {views.duration(clips.seconds)}"
+    text = join_list([t("steps.clips", count=clips.clips), views.duration(clips.seconds)])
     took = "" if seconds is None else views.duration(round(seconds))
     return t("training.about_time", amount=text, time=took) if took else text
 
