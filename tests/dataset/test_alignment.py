@@ -2,6 +2,7 @@
 
 import json
 import re
+import tracemalloc
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -19,7 +20,7 @@ from utils.dataset.sources import find_recordings
 from utils.dataset.transcript import words_of_transcript
 from utils.dataset.word_cutting import cut_words, trim, unsure_words, with_words
 from utils.media.audio import Samples
-from utils.recognition.aligner import Rows, SpokenWord, align
+from utils.recognition.aligner import Rows, SpokenWord, align, heard_in
 from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
 from utils.recognition.thresholds import WORDS, Limits, limit_between, limit_or_sure
@@ -225,6 +226,15 @@ def test_a_word_in_the_middle_of_speech_without_text_is_unsure() -> None:
     rows = heard("defghijklmnopqr abc stu vwx", pause=2)
     words = said(("abc", 1.28, 1.5), ("vwx", 1.84, 2.06))
     assert [word.text for word in unsure_words(rows, [words])] == ["abc"]
+
+
+def test_looking_at_one_word_of_a_long_recording_copies_only_what_is_around_it() -> None:
+    rows = np.zeros((90_000, 27), np.float16)  # an hour
+    tracemalloc.start()
+    heard_in(rows, Span(1800, 1801))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < rows.nbytes / 100
 
 
 # --- builds ---

@@ -133,7 +133,7 @@ def _own_tokens(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[lis
 def heard_in(rows: Rows, span: Span) -> Gap:
     """Return what is heard in a stretch of a sound that starts at 0."""
     first, end = (max(0, round(time * FRAMES_PER_SECOND)) for time in (span.start, span.end))
-    return _gap(rows.astype(np.float32, copy=False), first, end, 0.0)
+    return _gap(rows, first, end, 0.0)
 
 
 def _path(rows: Rows, units: Sequence[int]) -> npt.NDArray[np.int64] | None:
@@ -163,7 +163,7 @@ def _body(units: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def _gap(rows: Rows, first: int, end: int, start: float) -> Gap:
-    part = rows[first:end]
+    part = rows[first:end].astype(np.float32, copy=False)
     best = part.argmax(1)
     heard = best[(np.diff(best, prepend=0) != 0) & (best != 0)]
     evidence = float((part.max(1) - part[:, 0]).sum()) if len(heard) > 1 else 0.0
