@@ -184,7 +184,7 @@ class KeyValueCache:
     def extend(self, rows: int) -> tuple[int, bool]:
         """Add a column to each row, and return how many the longest has, and whether all have as many.
 
-        Where that needs room, it is for this many rows only: others have ended by then.
+        When the cache grows, it keeps only this many rows; ended rows are dropped.
         """
         end = max(self.lengths) + 1
         if end > self.layers[0].shape[3]:

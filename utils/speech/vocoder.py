@@ -31,9 +31,8 @@ from utils.xtts.narrow_vocoder import without_silent_channels
 logger = logging.getLogger(__name__)
 Latents = Tensor | Sequence[Tensor]  # one row per code
 
-MAX_FRAMES_CPU = (
-    256  # computed at once: shorter parts spend more on margins; memory of longer ones is never found again
-)
+# Longer parts leave memory that is never returned; shorter ones spend more on margins.
+MAX_FRAMES_CPU = 256
 WINDOWS = (64, 96, 144, 216, 324, 486, 729, 1024)  # frames at once on a GPU, where each new length selects kernels
 MIN_FRAMES = 24  # worth a thread of their own
 
