@@ -13,7 +13,7 @@ import shutil
 import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 from utils.config import DatasetConfig
 from utils.core import integrations
@@ -30,7 +30,17 @@ from utils.core.facts import (
     to_json,
 )
 from utils.core.storage import PARTIAL, file_lock, make_folder
-from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
+from utils.core.workers import (
+    OnProgress,
+    R,
+    ReportShare,
+    T,
+    TaskResult,
+    Work,
+    available_cores,
+    run_in_processes,
+    run_serially,
+)
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
@@ -45,7 +55,7 @@ from utils.media.rates import RATE
 from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import Recogniser
 from utils.recognition.recognisers.choice import Kind, recommended
-from utils.recognition.recognisers.isolated import open_recogniser
+from utils.recognition.recognisers.isolated import IsolatedRecogniser, open_recogniser
 
 if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
@@ -119,15 +129,28 @@ def make_clips(
     return source, clips
 
 
+class Engine(Protocol):
+    """Runs tasks and recognisers elsewhere than in processes of this machine."""
+
+    def run(self, work: Work[T, R], tasks: Iterable[T], on_progress: OnProgress[T]) -> Iterator[TaskResult[T, R]]:
+        """Yield the outcome of each task as ``run_in_processes`` does."""
+
+    def recogniser(self, local: IsolatedRecogniser, share: float) -> Recogniser:
+        """Return the same recogniser with this share of each GPU."""
+
+    def close(self) -> None:
+        """Release what it holds."""
+
+
 @contextlib.contextmanager
 def _opened(
     given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
-) -> Iterator[tuple[Any, Recognisers]]:
+) -> Iterator[tuple[Engine | None, Recognisers]]:
     """Open the engine and recognisers that the settings name, if there is something to transcribe or to compare."""
     used = () if given or settings.recogniser == "none" else recordings
     waits = any(map(needs_transcription, used))
     compares = bool(used and settings.second_model)
-    engine: Any = None
+    engine: Engine | None = None
 
     def opened(model: str, kind: Kind = "auto") -> Recogniser:
         device = settings.device
@@ -187,7 +210,7 @@ class _Preparation:
         self.pronunciations = pronunciations
         self.report = report
         self.should_stop = should_stop
-        self.engine: Any = None  # instead of the processes of this machine
+        self.engine: Engine | None = None  # instead of the processes of this machine
         self.store = Store(folder)
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
