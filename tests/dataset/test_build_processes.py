@@ -1,7 +1,9 @@
 """Worker processes make what one process makes."""
 
+import itertools
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -33,6 +35,19 @@ def test_processes_make_the_same_dataset(project: Project, tmp_path: Path) -> No
     assert len(report.contents.kept) >= 4
     assert (report.prepared.added, report.bad) == (4, local.bad)
     assert [fact.percent for fact in report.facts if isinstance(fact, Progress)][-1] == 100.0
+
+
+def test_the_time_left_does_not_count_the_check_of_texts(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = itertools.count()
+    monkeypatch.setattr("utils.dataset.prepare.time", Mock(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(
+        "utils.dataset.text_check.learn", lambda *_, **__: [next(seconds) for _ in range(10_000)] and None
+    )
+    report = built(recordings(tmp_path / "in", 4), project, SETTINGS.model_copy(update={"check_texts": True}))
+    left = [fact.seconds_left for fact in report.facts if isinstance(fact, Progress)]
+    assert 0 < max(filter(None, left)) < 10_000
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")

@@ -166,9 +166,11 @@ def test_ljspeech_names_each_file_of_its_folder(folder: Path, tmp_path: Path) ->
     assert sorted(path.stem for path in (target / "wavs").iterdir()) == [line.partition("|")[0] for line in lines]
 
 
-def test_an_export_overwrites_nothing(folder: Path) -> None:
+def test_an_export_overwrites_nothing(folder: Path, tmp_path: Path) -> None:
+    earlier = export(folder, tmp_path / "lj", "ljspeech")
     with pytest.raises(StorageError, match="already exists"):
-        export(folder, folder, "ljspeech")
+        export(folder, earlier, "parquet")
+    assert (earlier / "metadata.csv").is_file()
 
 
 def test_half_an_export_is_not_left_behind(folder: Path, tmp_path: Path) -> None:

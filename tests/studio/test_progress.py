@@ -73,3 +73,12 @@ def test_of_many_recordings_with_the_same_warning_three_are_named() -> None:
     assert [line.split(":")[1].strip() for line in lines[:4]] == ["0.wav", "1.wav", "2.wav", "5.wav"]
     assert lines[4].startswith("2 more warnings like these")
     assert lines[5:] == ["Finished."]
+
+
+def test_a_run_without_an_end_tells_how_many_warnings_were_only_counted() -> None:
+    stream = io.StringIO()
+    printer = EventPrinter(stream)
+    for number in range(5):
+        printer({"time": 0.0, **to_json(RecordingWarning(Path(f"{number}.wav"), NoiseFloor(decibels=20.0)))})
+    printer.close()
+    assert stream.getvalue().splitlines()[3].startswith("2 more warnings")

@@ -129,7 +129,7 @@ def test_an_adapter_is_merged_or_published_alone(tiny_folder: Path, amharic: Tok
 
 
 @pytest.mark.slow
-def test_what_an_export_cannot_hold_is_refused(ready: LoadedModel, tmp_path: Path) -> None:
+def test_a_model_that_an_export_cannot_hold_is_refused(ready: LoadedModel, tmp_path: Path) -> None:
     gpt = copy.deepcopy(ready.gpt)
     gpt.get_submodule("mel_head").get_parameter("bias").data.fill_(1e6)
     with pytest.raises(ModelFileError, match="mel_head"):

@@ -93,7 +93,7 @@ def test_without_an_intact_checkpoint_it_is_refused(damaged: Run) -> None:
 
 
 @pytest.mark.parametrize("switches", [{"enable_ema": True}, {"enable_lora": True}])
-def test_all_a_run_has_added_comes_back(tmp_path: Path, dataset: Path, switches: dict[str, bool]) -> None:
+def test_averages_and_adapters_are_recovered(tmp_path: Path, dataset: Path, switches: dict[str, bool]) -> None:
     run = trained(tmp_path, dataset, eval_step=3, **switches)
     before = weights(run)
     flip(run.folder / checkpoints.RESUME_FOLDER / resume_state.OPTIMIZER)

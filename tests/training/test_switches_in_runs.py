@@ -118,9 +118,12 @@ def test_an_adapter_is_saved_by_itself_too(tmp_path: Path, dataset: Path) -> Non
         torch.testing.assert_close(part, whole[name], rtol=2e-3, atol=1e-4)
 
 
-def test_a_run_needs_no_tracker(tmp_path: Path, dataset: Path) -> None:
+def test_a_tracker_gets_the_metrics(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, tracker="tensorboard", max_steps=2)
     assert list(run.folder.rglob("events.out.tfevents*"))
+
+
+def test_a_run_goes_on_without_its_tracker(tmp_path: Path, dataset: Path) -> None:
     run = trained(tmp_path, dataset, tracker="wandb", max_steps=2)
     assert [event["tracker"] for event in events(run, TrackerFailed.kind)] == ["wandb"]
     assert len(events(run, "train")) == 2

@@ -225,3 +225,13 @@ def test_a_list_of_inputs_without_its_digest_is_damaged(tmp_path: Path) -> None:
     (project.recordings / uploads.INPUTS).write_text('["https://example.org/other.wav"]', encoding="utf-8")
     with pytest.raises(FileDamagedError):
         uploads.read_inputs(project)
+
+
+def test_a_preview_names_what_has_no_recording(tmp_path: Path) -> None:
+    talks(tmp_path, 2)
+    (tmp_path / "lonely.srt").write_text("1\n", encoding="utf-8")
+    (tmp_path / "read.wav").write_bytes(b"x")
+    (tmp_path / "read.txt").write_text("ሰላም", encoding="utf-8")
+    shown = render.preview(uploads.preview(str(tmp_path)))
+    assert "0 s · text file" in shown
+    assert "No recording has this name" in shown

@@ -29,6 +29,14 @@ COVERED = """id => {
 served = one_tab("training", "7930")
 
 
+ACKNOWLEDGED = """selector => new Promise(done => {
+  const button = document.querySelector(selector), began = performance.now();
+  const seen = () => button.hasAttribute("aria-busy") ? done(performance.now() - began) : requestAnimationFrame(seen);
+  button.click();
+  seen();
+})"""
+
+
 @pytest.fixture
 def run(seen: Seen, served: Served) -> Run:
     """A run that has not made a step yet, on a page that is open already."""
@@ -179,3 +187,18 @@ def test_a_problem_stays_marked_when_an_earlier_check_is_answered_later(page: Pa
     expect(page.locator("#train-errors")).to_contain_text("(num_epochs)")
     settle(page)
     expect(page.locator("#training-num_epochs.invalid")).to_be_visible()
+
+
+def test_a_pressed_button_shows_it_within_a_tenth_of_a_second(seen: Seen, served: Served) -> None:
+    page = seen.page
+    page.evaluate("""() => {
+      const button = document.createElement("button");
+      Object.assign(button, {className: "act primary", textContent: "Go", id: "probe"});
+      window.presses = 0;
+      button.addEventListener("click", () => { window.presses += 1; });
+      document.querySelector("#tabs").append(button);
+    }""")
+    settle(page)
+    assert page.evaluate(ACKNOWLEDGED, "#probe") <= 100
+    page.locator("#probe").dispatch_event("click")
+    assert page.evaluate("window.presses") == 1  # it cannot be pressed twice

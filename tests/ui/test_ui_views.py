@@ -16,7 +16,7 @@ from utils.core.errors import AmharicTtsError, RunError
 from utils.studio import runs
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import Run
+from utils.studio.runs import Run, Status
 from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
 from utils.ui import steps, views
@@ -97,3 +97,20 @@ def test_a_child_that_reports_an_error_or_is_too_slow_is_an_error() -> None:
         read_result('{"error": "There is no list.", "hint": "Make one."}')
     with pytest.raises(RunError, match=r"0\.1 s"):
         processes.query(["-c", "import time; time.sleep(60)"], str, timeout=0.1)
+
+
+@pytest.mark.parametrize(
+    ("status", "actions"),
+    [
+        ("running", ["stop_and_save", "stop_now"]),
+        *[(status, ["resume", "delete"]) for status in ("stopped", "lost")],
+        *[(status, ["delete"]) for status in ("queued", "finished", "unreadable")],
+    ],
+)
+def test_each_status_has_its_actions(status: Status, actions: list[str]) -> None:
+    assert views.run_actions(status) == actions
+
+
+@pytest.mark.parametrize("written", ["Ready", "Sample", "ሰላም።"])
+def test_a_text_that_a_person_wrote_is_no_id(written: str) -> None:
+    assert f">{written}<" in views.cell(written)

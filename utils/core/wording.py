@@ -12,7 +12,7 @@ A gap is a field of the fact, ``{clips}``, and may say how to write it: ``{secon
 """
 
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -133,14 +133,11 @@ class _Formatter(string.Formatter):
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401  # any value of a fact
         if value is None:
             return "–"
-        if format_spec.startswith("count "):
+        if format_spec.startswith("count ") and not isinstance(value, str):
             one, _, many = format_spec.removeprefix("count ").partition("|")
             return f"{value:,} {one if value == 1 else many or one}"
-        if format_spec in FORMATS and not isinstance(value, str):
-            return str(FORMATS[format_spec](value))
-        if worded := WORDED.get(format_spec):
-            value = worded(value, self.language)
-            format_spec = ""
+        if format_spec in FORMATS and (format_spec == "phase" or not isinstance(value, str)):
+            return FORMATS[format_spec](value, self.language)
         if isinstance(value, (Fields, Enum)):
             cured = cure(value, self.language) if isinstance(value, BaseException) else ""
             return f"{describe(value, self.language)} {cured}".rstrip()
@@ -150,11 +147,13 @@ class _Formatter(string.Formatter):
         return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
 
 
-WORDED: dict[str, Any] = {"phase": phase, "time": time, "list": join_list}  # in the language
-FORMATS: dict[str, Any] = {
-    "clock": clock,
-    "minutes": lambda seconds: f"{seconds / 60:.1f}",
-    "bytes": size,
-    "pairs": lambda values: "; ".join(f"{name}: {value}" for name, value in values.items()),
-    "percent": lambda share: f"{share:.0%}".replace("%", " %"),
+FORMATS: dict[str, Callable[[Any, str], str]] = {  # of a value, in a language
+    "phase": phase,
+    "time": time,
+    "list": join_list,
+    "clock": lambda seconds, _: clock(seconds),
+    "minutes": lambda seconds, _: f"{seconds / 60:.1f}",
+    "bytes": lambda count, _: size(count),
+    "pairs": lambda values, _: "; ".join(f"{name}: {value}" for name, value in values.items()),
+    "percent": lambda share, _: f"{share:.0%}".replace("%", " %"),
 }

@@ -105,7 +105,8 @@ class EventPrinter:
         self.stream.flush()
 
     def close(self) -> None:
-        """Leave the last progress on the terminal."""
+        """Print what was only counted, and leave the last progress on the terminal."""
+        self._print_number_of_others()
         if self._line:
             self.stream.write("\n")
             self._line = ""
@@ -120,6 +121,7 @@ class EventPrinter:
 
     def _print_number_of_others(self) -> None:
         others = sum(max(0, count - SHOWN_ALIKE) for count in self._warned.values())
+        self._warned.clear()
         if others:
             self.print(wording.describe(MoreWarnings(others)))
 

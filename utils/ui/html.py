@@ -15,7 +15,14 @@ TEMPLATES = Environment(
     lstrip_blocks=True,
     undefined=StrictUndefined,
 )
-TEMPLATES.globals["t"] = t
+
+
+def _phrase(text: str, **values: object) -> str:
+    """Write the phrase of an id, which has a dot; any other text, such as a name that a person gave, stays as it is."""
+    return t(text, **values) if "." in text else text
+
+
+TEMPLATES.globals["t"] = _phrase
 
 
 @functools.cache

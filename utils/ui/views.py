@@ -1,6 +1,6 @@
 """HTML of the shared parts of the page, made from plain values; does not import gradio.
 
-Every text that is given to one of these functions may be the id of a phrase instead.
+Titles, labels, hints, messages and cells may be the ids of phrases instead of texts.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -30,7 +30,6 @@ from utils.xtts.pronunciations import overrides
 
 WAVE_RATE = 8000  # samples a second; the outline needs no more
 WAVE_WIDTH, WAVE_HEIGHT = 600, 120
-MAX_TEXT = 160  # characters in the table
 TITLES = ("data.play", "common.text", "data.seconds", "data.status")
 MAX_AMBIGUOUS = 8  # words whose readings are offered
 KEYS = {"approve": "⏎", "exclude": "⌫", "split": "S", "trim": "T"}  # that press a button

@@ -96,7 +96,10 @@ def takes_html(request: PanelRequest) -> str:
 def take_html(request: PanelRequest) -> str:
     """Show the selected take: facts, files, and its sentences."""
     name, opened = request.text("take"), request.text("sentence")
-    if name not in takes.names(request.project):
+    known = takes.names(request.project)
+    if known and not name:  # nothing is chosen while the program speaks
+        return ""
+    if name not in known:
         return html("page.html", "empty", "waiting", "inference.no_take", "inference.no_take_text")
     take = takes.load(request.project, name)
     first = int(request.text("first")) if request.text("first").isdecimal() else 0

@@ -86,11 +86,11 @@ def messages(history: RunHistory) -> str:
     parts = []
     if history.warnings:
         newest_first = dict.fromkeys(describe(fact) for fact in reversed(history.warnings))
-        parts.append(views.message_box("warning", t("training.warnings"), *newest_first, aloud=False))
+        parts.append(html("views.html", "message_list", "warning", "training.warnings", newest_first))
     if history.problem_count:
         title = t("training.problems", count=history.problem_count)
         problems = [describe(fact) for fact in reversed(history.problems)]
-        parts.append(views.details(title, views.message_box("warning", *problems, aloud=False), "problems"))
+        parts.append(views.details(title, html("views.html", "message_list", "warning", "", problems), "problems"))
     return "".join(parts)
 
 
@@ -227,6 +227,7 @@ def device_hints(device: Result) -> dict[str, str]:
     half = {"no": "training.here_no_half", "fp16": "training.here_fp16", "bf16": "training.here_bf16"}
     optimizers = "training.here_all_optimizers"
     if not on_gpu:
+        half["bf16"] = "training.here_bf16_if_faster"
         optimizers = "training.here_8bit_needs_gpu"
     elif not device["bitsandbytes"]:
         optimizers = "training.here_8bit_needs_bitsandbytes"
