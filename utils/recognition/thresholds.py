@@ -28,7 +28,8 @@ SMALLEST_GAP = 9.0
 # of such a reader, 2.1 % reach one of these, and of errors that were planted 56 % do.
 SURE_WORD_SCORE = -5.0
 SURE_GAP = 20.0
-MAX_SURE = 0.04  # share of clips beyond one of these; with more, the recogniser is too weak for single words
+# Share of clips beyond one of these, for words and gaps alone; with more, the recogniser is too weak for single words.
+MAX_SURE = 0.04
 MANY = 300  # clips; in fewer, chance hides how many right ones have weak signs
 PLANTED = 200  # words too many, and as many that are left out
 CLEARLY = 3.0  # times the lower quartile of the right ones, of two standard deviations
@@ -120,12 +121,12 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
 def _tail(scores: ScoreArray, edge: float, share: float) -> float:
     """Return how many right ones may lie below an edge: no more than above it, half the way to a typical right one.
 
-    That is known only where the edge is clearly below the bulk of the right ones.
+    That is known only where the edge is clearly below the bulk of the right ones. In a large sample whose bulk is all
+    equal, no distance is clear.
     """
     typical, quarter = (float(np.quantile(scores, share + part * (1 - share))) for part in (0.5, 0.25))
-    if (typical == quarter and scores.size >= MANY) or typical - edge < CLEARLY * (
-        typical - quarter
-    ):  # most gaps have no evidence at all
+    has_no_spread = typical == quarter and scores.size >= MANY  # most gaps have no evidence
+    if has_no_spread or typical - edge < CLEARLY * (typical - quarter):
         return 1.0
     return float(np.mean((scores >= edge) & (scores < (edge + typical) / 2)))
 
