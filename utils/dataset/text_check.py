@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -55,6 +56,15 @@ UNSAID = -5.0  # score of a sentence of a transcript, below which nothing is lea
 LONG_SENTENCE = 20  # words; a text without punctuation is divided
 
 
+class CutByWords(NamedTuple):
+    """What a recording was cut into, in pauses between words."""
+
+    clips: list[Cue]
+    speech: list[Span]
+    warnings: list[WarningFact]
+    unsure: dict[Span, str]  # words that may not be said in these clips
+
+
 @dataclass(frozen=True)
 class TextCheck:
     """The recognisers and limits of a project; it is sent to worker processes."""
@@ -83,25 +93,27 @@ class TextCheck:
         seconds: float,
         settings: DatasetConfig,
         should_stop: ShouldStop = never_stop,
-    ) -> tuple[list[Cue], list[Span], list[WarningFact], dict[Span, str]]:
-        """Return the clips of a recording with text, its speech, warnings, and words of clips that may not be theirs.
+    ) -> CutByWords:
+        """Cut a recording with text in pauses between its words.
 
-        Clips are cut in pauses between words. There are none where words do not help: without speech, or for a short
-        recording with another text.
+        There are no clips where words do not help: without speech, or for a short recording with another text. Beside
+        speech that the text lacks, a word may be placed wrongly, so that its clip is cut through that speech. Such
+        clips are found even where the project's recogniser is too weak to check single words.
         """
         groups, missing = find_words(rows, self.limits.score, recording, self.units, seconds, settings, should_stop)
         speech = with_words(speech, groups, settings)
         if not speech:
-            return [], [], [], {}
+            return CutByWords([], [], [], {})
         if not recording.cues and seconds <= settings.max_seconds:
-            return (trim(groups[0], recording.text, speech, seconds, settings) if groups else []), speech, [], {}
-        warning = SentencesMissing(len(missing), tuple(missing[:LISTED]))
-        cues = cut_words(groups, speech, seconds, settings)
+            clips = trim(groups[0], recording.text, speech, seconds, settings) if groups else []
+            return CutByWords(clips, speech, [], {})
+        clips = cut_words(groups, speech, seconds, settings)
         unsure = dict[Span, str]()
         for word in unsure_words(rows, groups):
             middle = (word.span.start + word.span.end) / 2
-            unsure |= {cue.span: word.text for cue in cues if cue.span.start <= middle < cue.span.end}
-        return cues, speech, [warning] if missing else [], unsure
+            unsure |= {clip.span: word.text for clip in clips if clip.span.start <= middle < clip.span.end}
+        warnings: list[WarningFact] = [SentencesMissing(len(missing), tuple(missing[:LISTED]))] if missing else []
+        return CutByWords(clips, speech, warnings, unsure)
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
         """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons."""
