@@ -95,7 +95,6 @@ def call(verb: str, words: Sequence[str]) -> int:
     return code
 
 
-# Long because it is a table of cases: each way in which a command may end.
 def run(start: Callable[[], int] = main) -> int:
     """Run a command, until Ctrl-C, with standard streams that may be closed, full or of another encoding."""
     os.environ.setdefault("USER", "user")  # torch asks for a name, which the user of a container may lack

@@ -111,7 +111,6 @@ def _of_negation(prefix: Prefix, ending: Ending, kinds: int) -> float:
     return 0.0
 
 
-# Long because it is a table of cases: what happens where two parts of a word meet.
 def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
     before, codes, end = prefix.marked, entry.codes, ending.marked
     if not end and entry.source == "verbs" and codes.endswith("y:"):  # ይቆያል jɨkʼojːal, but ይቆይ

@@ -215,7 +215,6 @@ READERS: Mapping[str, Callable[[Match], str]] = {
 }
 
 
-# Long because it is a table: the shape of each quantity, in the order in which they are tried.
 @cache
 def _pattern() -> re.Pattern[str]:
     """Join all shapes into one expression, read once from left to right; the first shape that fits wins."""

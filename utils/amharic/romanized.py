@@ -143,7 +143,6 @@ def _ways(word: str, beam: int = BEAM) -> list[Way]:
     return ways
 
 
-# Long because it is a table of cases: one branch for each kind of letter.
 def _steps(word: str) -> Iterator[list[Way]]:
     """Yield for each letter or pair of letters what it may stand for, with its cost."""
     place, before = 0, ""

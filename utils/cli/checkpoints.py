@@ -55,7 +55,6 @@ def show_list(opened: Project, name: str) -> int:
     return 0
 
 
-# Long because it is a list: each part of a comparison that is printed.
 def compare(opened: Project, arguments: argparse.Namespace) -> int:
     """Print the differences of two checkpoints."""
     if len(arguments.steps) != 2:

@@ -120,7 +120,6 @@ def reference_clip(project: Project) -> Path:
     return Path(sentences_from_clips(project.dataset / FILES["train"], AMHARIC.code)[0].reference)
 
 
-# Long because it is a list: each part of the page.
 def write_page(
     project: Project, training: runs.Run, report: EvaluationReport, reference: Path, notes: Sequence[str]
 ) -> Path:

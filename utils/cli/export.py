@@ -34,7 +34,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-# Long because it is a list: what an export is given, and what it tells.
 def run(arguments: argparse.Namespace) -> int:
     from utils.studio.loading import chosen_model
     from utils.studio.model_card import write_card

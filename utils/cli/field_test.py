@@ -73,7 +73,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
-# Long because it is a list: what is tested, and how it is written down.
 def run(arguments: argparse.Namespace) -> int:
     """Print and write the report; the exit code is 1 if there is a problem."""
     from utils.studio.models import model_source
@@ -145,7 +144,6 @@ class FieldTest:
             mark = "! " if spoken.flags else ""
             yield f"{mark}{language}: {spoken.seconds:.1f} s, real-time factor {spoken.real_time_factor:.2f} {flags}"
 
-    # Long because it is a list: what is run, and each line that is found.
     def training(self) -> Findings:
         opened = project(self.name, OUTPUT) if self.name else sample_project.create(self.folder, "sample")
         if not self.name:

@@ -25,7 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, CONFIG)
 
 
-# Long because it is a list: each line that is printed.
 def run(arguments: argparse.Namespace) -> int:
     """Print the active optimizations, the estimate, and what was measured."""
     import torch

@@ -68,7 +68,6 @@ def _absolute(recording: str) -> str:
     return recording if "://" in recording or is_corpus(recording) else str(Path(recording).expanduser().resolve())
 
 
-# Long because it is a list: the steps of a preparation with what each is given.
 def work(job: Job, config: DatasetConfig) -> None:
     """Find the recordings and create their clips."""
 

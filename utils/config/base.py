@@ -154,7 +154,6 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-# Long because it is a table of cases: one branch for each kind of problem.
 def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProblem, ...]:
     """Return what pydantic, or a validator of ours, found wrong with a setting."""
     name = ".".join(map(str, problem["loc"]))[:120]

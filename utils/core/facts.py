@@ -229,7 +229,6 @@ def _fields(kind: type[Fields], written: Mapping[str, Any]) -> Json | None:
     return values if is_whole and _MISMATCH not in values.values() else None
 
 
-# Long because it is a table of cases: one branch for each kind of type.
 def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type that a field may have
     """Return a JSON value as the type of a field, or ``_MISMATCH``: a log may be damaged, or written by a stranger."""
     origin = get_origin(kind)

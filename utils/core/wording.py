@@ -129,7 +129,6 @@ class _Formatter(string.Formatter):
     def get_value(self, key: int | str, args: Any, kwargs: Mapping[str, Any]) -> Any:  # noqa: ANN401, ARG002
         return kwargs.get(str(key), f"{{{key}}}")
 
-    # Long because it is a table of cases: one branch for each kind of value.
     def format_field(self, value: Any, format_spec: str) -> str:  # noqa: ANN401  # any value of a fact
         if value is None:
             return "–"

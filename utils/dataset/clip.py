@@ -114,7 +114,6 @@ def columns_of(clip: Clip) -> dict[str, Any]:
     return values
 
 
-# Long because it is a list: what a stored row must be, column by column.
 def clip_of_row(row: Sequence[Any]) -> Clip:
     """Make a clip of its row, and refuse one that is damaged or names files outside the dataset.
 

@@ -23,7 +23,6 @@ class SplitChoice(NamedTuple):
     note: HeldOut | None = None
 
 
-# Long because it is a table of cases: what is known, then each way to divide what is left.
 def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
     """Choose the split of all kept clips that have none, given every clip of the dataset.
 

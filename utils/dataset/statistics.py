@@ -149,7 +149,6 @@ class DatasetLengths:
     unreadable: tuple[MetadataRow, ...] = ()
     tokens: tuple[int, ...] = ()  # of each text, if a vocabulary is given
 
-    # Long because it is a list: each line of the description.
     def render(self) -> str:
         """Describe the lengths in lines of text, with a histogram in steps of a second."""
         lines = []

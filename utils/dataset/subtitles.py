@@ -241,7 +241,6 @@ def _count_repeated(earlier: Cue, later: Cue) -> int:
     return max((n for n in {*whole, len(before)} if 0 < n <= len(now) and before[-n:] == now[:n]), default=0)
 
 
-# Long because it is a table of cases: each cue decides what becomes of the one before.
 def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
     """End short overlaps at the later start; join cues that overlap longer, because two voices cannot be separated."""
     overlapping = sum(earlier.span.end > later.span.start for earlier, later in pairwise(cues))

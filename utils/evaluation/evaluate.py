@@ -189,7 +189,6 @@ def _speak_all(
                 report(Progress(done, total, candidate.name))
 
 
-# Long because it is a list: each value that needs no transcript, as far as there is sound.
 def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
     """Speak one sentence, save its audio, and measure everything that needs no transcript."""
     sentence = task.sentence

@@ -79,7 +79,6 @@ class Conversation:
         self.voice: SynthesizeVoice | None = None  # of it
         self.speaks = False  # the client was told that audio follows
 
-    # Long because it is a table of cases: one branch for each event.
     async def handle(self, event: "Event") -> None:
         from wyoming.info import Describe
         from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped

@@ -65,7 +65,6 @@ def letters(text: str) -> int:
     return sum(map(str.isalnum, text))
 
 
-# Long because it is one formula: each line needs the one before.
 def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> float | None:
     """Estimate how far the speech stands above the noise in its pauses, in dB; None without speech."""
     size = max(1, round(FRAME_SECONDS * rate))

@@ -48,7 +48,6 @@ class Site:
     origins: frozenset[str] = frozenset()  # other web pages that may send requests
     tunnel: SplitResult = NOWHERE  # the public address that --share was given
 
-    # Long because it is a table of cases: a proxy, the tunnel, and anybody else.
     def resolve(self, scope: Scope) -> Scope:
         """Return the scope with the host, scheme and client of the visitor, and without forwarded headers.
 

@@ -147,7 +147,6 @@ class AudioAnalysis:
         return float(np.percentile(levels, 90)) if levels.size else QUIETEST
 
 
-# Long because it is a list: one check after the other, and the first three end it.
 def judge(
     text: TokenizedText, codes: Codes, audio: AudioAnalysis, limits: SpeechLimits, *, ended: bool
 ) -> tuple[Flag, ...]:

@@ -39,7 +39,6 @@ class DecoderNetwork:
     together never need more memory than the GPT and one layer. ``certificate`` says what was tested on the GPU.
     """
 
-    # Long because it is a list: what a decoder knows of its model.
     def __init__(
         self,
         gpt: Any,  # noqa: ANN401  # coqui's class

@@ -92,7 +92,6 @@ def _total(values: Sequence[float | None]) -> float:
     return math.exp(logs / sum(weight for _, _, weight in SCALES))
 
 
-# Long because it is one formula: each line needs those before it.
 def pitches(samples: Samples, rate: int) -> Floats:
     """Return the pitch of each voiced frame in Hz, by autocorrelation."""
     size = round(FRAME * rate)

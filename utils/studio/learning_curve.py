@@ -68,7 +68,6 @@ class Trend(NamedTuple):
         return abs(self.per_doubling) > self.uncertainty
 
 
-# Long because it is one formula: a regression with the interval of its prediction.
 def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend | None:
     """Fit the line of a measure and continue it to another number of minutes; None with fewer than four values."""
     from scipy.stats import t
@@ -166,7 +165,6 @@ def _point(clips: ClipLists, config: TrainConfig, loss: float, scores: Mapping[s
     return CurvePoint(minutes, config.seed, passes, loss, error, scores.get("similarity"))
 
 
-# Long because it is a list: what is drawn.
 def plot(points: Sequence[CurvePoint]) -> "Figure":
     """Draw each measure over the minutes, with its line continued to twice the data."""
     from matplotlib.figure import Figure

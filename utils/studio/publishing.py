@@ -54,7 +54,6 @@ class PublishedModel(NamedTuple):
     after: int  # bytes of the folder
 
 
-# Long because it is a list: each file that is written or left out, before the folder is sealed.
 def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:
     """Write a model, with adapters merged. An existing export is replaced once the new one is complete."""
     before = _folder_size(opened.checkpoint.folder if opened.checkpoint else opened.folder)

@@ -168,7 +168,6 @@ def plan(config: dict[str, object]) -> Result:
     return result
 
 
-# Long because it is a list: one finding after the other.
 def check(config: dict[str, object], project: str) -> Result:
     """Return findings about the dataset of a run."""
     settings = TrainConfig.parse(config, source="The form")

@@ -240,7 +240,7 @@ def remove_uploads(project: Project, names: Iterable[str], kind: str = UPLOADS) 
         remove_input(project, project_input(kind))
 
 
-# Long because it is a table of cases: the kinds of input, from the quickest to look at to the slowest.
+# From the kind of input that is quickest to look at to the slowest.
 def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> InputPreview:
     """Look at an input without decoding any audio; its problems are worded in a language."""
     if is_remote(name):

@@ -106,7 +106,6 @@ def _tiny(data: TrainingData) -> Iterator[Recommendation]:
     return (Recommendation(name, value, f"tiny.{name}") for name, value in values.items())
 
 
-# Long because it is a list: one rule for each setting.
 def _published(data: TrainingData) -> Iterator[Recommendation]:
     has_little = data.minutes < 120
     lora = has_little or (data.gpu_gib or 0) < FULL_GIB

@@ -116,7 +116,6 @@ class TrainingOptimizer:
         """Checkpoint the layers of GPT and conditioning encoder."""
         return blocks.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
 
-    # Long because it is a list: each optimization and where it is seen.
     def what_is_on(self, model: nn.Module) -> dict[str, str | int]:
         """Report the active optimizations, read from the live model and torch instead of the settings."""
         gpt = coqui_gpt(model)

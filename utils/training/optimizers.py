@@ -25,7 +25,6 @@ OWN_KERNELS = ("fused", "foreach", "capturable")  # implementation choices, whic
 Groups = list[dict[str, Any]]
 
 
-# Long because it is a table of cases: one branch for each optimizer.
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> tuple[Optimizer, Optimization]:
     """Create the optimizer for all weights that require gradients; the model is already on its device."""
     groups = parameter_groups(model, config.weight_decay)

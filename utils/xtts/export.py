@@ -92,7 +92,6 @@ def promote(
     return write_ready(ready, base, state, tokenizer, reference, origin, half=half)
 
 
-# Long because it is a list: each file of a model folder, and what goes into it.
 def write_ready(
     folder: Path,
     base: Path,

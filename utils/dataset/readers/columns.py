@@ -27,7 +27,7 @@ def parse_columns(written: str) -> dict[str, str]:
     return named
 
 
-# Long because it is a table of cases: the ways to tell columns, from the surest to a guess.
+# From the surest way to tell columns to a guess.
 def choose_columns(table: Table, folder: Folder, path: Path) -> tuple[Columns | None, bool]:
     """Return the columns of a table, and whether they were guessed by content."""
     if folder.columns and (chosen := given_columns(table, folder.columns)):
