@@ -28,7 +28,7 @@ SMALLEST_GAP = 9.0
 # of such a reader, 2.1 % reach one of these, and of errors that were planted 56 % do.
 SURE_WORD_SCORE = -5.0
 SURE_GAP = 20.0
-# Share of clips beyond one of these, for words and gaps alone; with more, the recogniser is too weak for single words.
+# Each is used where no larger share of clips is beyond it; else the recogniser is too weak for single words.
 MAX_SURE = 0.04
 MANY = 300  # clips; in fewer, chance hides how many right ones have weak signs
 PLANTED = 200  # words too many, and as many that are left out
