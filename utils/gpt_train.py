@@ -4,6 +4,7 @@ import inspect
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -116,8 +117,10 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     # 2. The data. The first process prepares it, and the others find it ready; only then they form a group.
     data = prepare_once(config, run, report, should_stop)
     size = ModelSize.from_folder(data.base.folder)
-    optimizations.precision = choose_by_time(optimizations.precision, size, paths.PRECISIONS)
-    config = memory.changed(config, {"enable_mixed_precision": optimizations.precision.dtype != "no"})
+    choose = partial(choose_by_time, optimizations.precision, size, paths.PRECISIONS)
+    from_first(lambda: choose().dtype)  # it measures alone, and the others read its times
+    optimizations.precision = choose()
+    free = replace(free, half=optimizations.precision.dtype != "no")  # the setting stays what the user asked for
     ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, run.folder))
     config = fit_memory(config, run, data, free, report)
 

@@ -8,10 +8,10 @@ from tests.training.running import events, figures, resume, trained
 from utils import gpt_train
 from utils.config import TrainConfig
 from utils.core.errors import ConfigError
-from utils.training import memory
+from utils.training import memory, resume_state
 from utils.training.facts import MemoryPlan
 from utils.training.memory import Device
-from utils.xtts import model
+from utils.xtts import checkpoints, device, model
 
 GIB = 2**30
 
@@ -56,6 +56,21 @@ def test_the_batch_size_found_stays_when_the_run_is_resumed(
     assert (events(run, "batch_size")[0]["batch_size"], events(run, "batch_size")[0]["grad_acumm"]) == (1, 4)
     resume(run, config.model_copy(update={"max_steps": 3}))
     assert figures(run, "step") == [1, 2, 3]
+
+
+@pytest.mark.slow
+def test_a_device_without_half_precision_leaves_the_setting_as_it_was(
+    tmp_path: Path, dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(device, "processor_flags", frozenset)
+    values = {"enable_mixed_precision": True, "find_batch_size": True, "max_steps": 1, "save_step": 1}
+    run = trained(tmp_path, dataset, **values)
+    config = TrainConfig.load(run.config)
+    saved = resume_state.load(run.folder / checkpoints.RESUME_FOLDER)
+    assert (config.enable_mixed_precision, saved.settings["enable_mixed_precision"]) == (True, True)
+    monkeypatch.setattr(device, "processor_flags", lambda: frozenset({"amx_bf16"}))
+    resume(run, config.model_copy(update={"max_steps": 2}))
+    assert figures(run, "step") == [1, 2]
 
 
 @pytest.mark.parametrize("values", [{"num_processes": 2}, {"batch_tokens": 4000}])
