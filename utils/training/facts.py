@@ -184,7 +184,7 @@ class Loading(Fact):
 
 
 class GpuTest(Fact):
-    """The GPU is tested before its first run."""
+    """The settings of a run are tested on the GPU."""
 
     device: str
 

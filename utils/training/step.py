@@ -222,5 +222,5 @@ class Evaluator:
             packed.label_smoothing = smoothing
             self.model.train(was_training)
         sums = self.ranks.reduce(totals).tolist()
-        text, audio = np.divide(sums, self.ranks.sum(counts.tolist())).tolist()
+        text, audio = (lost / count for lost, count in zip(sums, self.ranks.sum(counts.tolist()), strict=True))
         return EvalLosses(text, audio, self.text_weight * text + audio)
