@@ -18,6 +18,7 @@ from utils.config import TrainConfig
 from utils.core.facts import Fact, never_stop
 from utils.speech import steps
 from utils.studio import paths
+from utils.studio.facts import UsageError
 from utils.training import certificate
 from utils.training.certificate import difference, run_name, safe_config
 from utils.training.ema import Ema
@@ -49,7 +50,7 @@ def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | Non
 
 @pytest.mark.slow
 def test_everything_passes_on_a_cpu(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert doctor.run(argparse.Namespace(gpu="cpu", preset=None, json=True)) == 0
+    assert doctor.run(argparse.Namespace(gpu="cpu", file=None, json=True)) == 0
     names = {finding["name"] for finding in json.loads(capsys.readouterr().out)}
     assert {"fused attention", "mixed precision", "fused AdamW", "gradient checkpointing", DECODING} <= names
     assert "checks passed" in path.with_suffix(".md").read_text(encoding="utf-8")
@@ -125,6 +126,28 @@ def test_a_planted_fault_of_the_settings_of_a_run_is_found(
     assert failed(run_name(config), monkeypatch, config).startswith("differs by ")
 
 
+@pytest.mark.parametrize("values", [{"freeze_first_n_gpt_layers": 5}, {"optimizer": "adamw_8bit"}])
+def test_settings_that_the_small_model_or_a_cpu_cannot_have_do_not_fail(
+    values: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = TrainConfig(**values)
+    assert not failed(run_name(config), monkeypatch, config)
+
+
+def test_the_doctor_does_not_count_what_failed_with_other_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    config = TrainConfig.load(certificate.REFERENCE)
+    found = [Check(name, passed=True, detail="") for name in certificate.checks(CPU, config)]
+    other = Check("run with other settings", passed=False, detail="differs by 3.0e+00")
+    Certificate(stored.machine(CPU), "2026-11-24", (*found, other)).write(paths.GPU_CERTIFICATE)
+    assert doctor.run(argparse.Namespace(gpu="cpu", file=certificate.REFERENCE, json=True)) == 0
+    assert other.name not in capsys.readouterr().out
+
+
+def test_the_doctor_refuses_settings_without_a_device_to_test() -> None:
+    with pytest.raises(UsageError, match="--config"):
+        doctor.run(argparse.Namespace(gpu=None, file=certificate.REFERENCE, json=True))
+
+
 def test_numbers_that_are_not_finite_never_pass() -> None:
     assert difference([1.0, float("nan")], [1.0, 2.0]) == float("inf")
     assert difference([1.0, 2.2], [1.0, 2.0]) == pytest.approx(0.1)
@@ -142,6 +165,12 @@ def test_a_stop_loses_nothing_that_was_found(path: Path, monkeypatch: pytest.Mon
         found = stored.read(CPU, path)
         assert found is not None
         assert (found.checks, found.is_complete) == ((first,), False)
+    write("first", "second", "of another run")
+    with pytest.raises(KeyboardInterrupt):
+        certificate.run(CPU, path)
+    found = stored.read(CPU, path)
+    assert found is not None
+    assert (found.checks, found.is_complete) == ((first,), False)
     monkeypatch.setattr(certificate, "checks", lambda *_: {"first": stop, "second": lambda _name: first})
     assert certificate.run(CPU, path, missing_only=True).is_complete
 
@@ -186,11 +215,14 @@ def test_a_device_is_tested_for_the_settings_of_each_run(path: Path) -> None:
     assert not certificate.is_tested(CPU, path, TrainConfig(enable_lora=True))
 
 
-def test_settings_that_fail_only_together_are_all_replaced(path: Path) -> None:
-    write(run_name(TrainConfig(enable_lora=True)))
-    config, (change,) = safe_config(TrainConfig(enable_lora=True), CPU, path)
+def test_settings_that_fail_only_together_are_replaced_except_what_saves_memory(path: Path) -> None:
+    wanted = TrainConfig(enable_lora=True, enable_grad_checkpoint=True, enable_tf32=False)
+    write(run_name(wanted))
+    config, (change,) = safe_config(wanted, CPU, path)
     assert (config.enable_lora, config.enable_sdpa, config.enable_mixed_precision) == (True, False, False)
-    assert change.switch.startswith("run with dropout=0.1")
+    assert config.enable_grad_checkpoint
+    assert "enable_tf32" not in change.used  # it was off
+    assert change.switch.startswith("run with ")
     assert safe_config(TrainConfig(), CPU, path)[1] == []
 
 

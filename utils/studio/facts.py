@@ -180,6 +180,7 @@ class StudioError(AmharicTtsError):
         "empty_text",
         "own_project",
         "two_flags",
+        "needs_flag",
         "no_count",
         "no_model",
         "no_recordings",
