@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import importlib.util
+import socket
 import subprocess
 import sys
 import time
@@ -16,6 +17,7 @@ import pytest
 
 from tests.dataset.building import (
     SETTINGS,
+    SaysTheSame,
     built,
     die_on_talk1,
     die_once_on_talk1,
@@ -32,8 +34,10 @@ from utils.dataset.errors import StoreError
 from utils.dataset.prepare import prepare
 from utils.dataset.store import Store
 from utils.integrations.ray import RayEngine
+from utils.recognition.facts import RecogniserError
 from utils.recognition.recognisers import RecogniserSpec
 from utils.recognition.recognisers.isolated import IsolatedRecogniser
+from utils.studio.facts import UsageError
 from utils.studio.paths import Project
 
 RAY = SETTINGS.model_copy(update={"engine": "ray", "workers": 2})
@@ -42,12 +46,18 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+def client_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def cluster(client_port: int) -> Iterator[Any]:
     """Two machines with one worker each, as Ray's own tests have them."""
     pytest.importorskip("ray", reason="needs Ray: pip install ray")
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "ray_client_server_port": client_port})
     cluster.add_node(num_cpus=1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_ADDRESS", cluster.address)
@@ -76,9 +86,10 @@ def test_a_lost_machine_loses_nothing(cluster: Any) -> None:
             cluster.remove_node(machines.pop(), allow_graceful=False)
 
     with contextlib.closing(RayEngine(3)) as engine:
-        results = [outcome.result for outcome in engine.run(double_slowly, range(12), lose_a_machine)]
+        results = [outcome.result for outcome in engine.run(double_slowly, range(1, 13), lose_a_machine)]
     assert not machines
-    assert sorted(filter(None, results)) == list(range(2, 24, 2))
+    assert len(results) == 12
+    assert set(results) == set(range(2, 26, 2))
 
 
 @pytest.mark.usefixtures("cluster")
@@ -124,10 +135,43 @@ def test_a_killed_recogniser_is_loaded_again(tmp_path: Path) -> None:
         assert recogniser.transcribe(sound, "am") == before
 
 
+@pytest.mark.usefixtures("cluster")
+def test_a_recogniser_that_is_lost_for_good_is_named(tmp_path: Path) -> None:
+    import ray
+
+    local = IsolatedRecogniser(RecogniserSpec(str(make_whisper(tmp_path / "whisper")), "cpu"))
+    with contextlib.closing(RayEngine(2)) as engine:
+        recogniser = engine.recogniser(local, 1)
+        for actor in recogniser.actors:
+            ray.kill(actor)
+        with pytest.raises(RecogniserError, match="actor died"):
+            recogniser.transcribe([np.zeros(16_000, np.float32)], "am")
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_recogniser_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="says the same"):
+        built(recordings(tmp_path / "in", 1), Project(tmp_path / "project"), RAY, SaysTheSame())
+
+
+def test_nothing_new_needs_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = recordings(tmp_path / "in", 1)
+    built(scan, Project(tmp_path / "project"))
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    assert built(scan, Project(tmp_path / "project"), RAY).prepared.known == 1
+
+
 def recogniser_processes() -> Iterator[psutil.Process]:
     for process in psutil.Process().children(recursive=True):
-        if process.cmdline()[:1] == ["ray::IsolatedRecogniser"]:
+        if process.cmdline()[:1] == ["ray::RecogniserActor"]:
             yield process
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_cluster_is_reached_through_its_client_server(client_port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", f"ray://127.0.0.1:{client_port}")
+    with contextlib.closing(RayEngine(0)) as engine:
+        assert [outcome.result for outcome in engine.run(double_slowly, [3], lambda *_: None)] == [6]
 
 
 def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ from utils.media.rates import RATE
 from utils.recognition.facts import RecognitionError
 from utils.recognition.recognisers import Recogniser
 from utils.recognition.recognisers.choice import Kind, recommended
-from utils.recognition.recognisers.isolated import IsolatedRecogniser, open_recogniser
+from utils.recognition.recognisers.isolated import open_recogniser
 
 if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
@@ -83,16 +83,18 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
     """Add new recordings to the dataset in a folder, which need not exist, and return the dataset.
 
     ``problems`` are inputs that were found to be unusable. Recordings without text are transcribed by ``recognisers``,
-    or else by those that the settings name; a text that was given is only compared. With the engine Ray, they are sent
-    to its workers. A request to stop raises ``StopRequested``; what was finished stays.
+    or else by those that the settings name; a text that was given is only compared. With ``engine=ray``,
+    recordings are processed on the cluster. A request to stop raises ``StopRequested``; what was finished stays.
     """
     make_folder(folder / WAVS)
     if (folder / LANGUAGE_FILE).is_file() and (known := read_language(folder)) != settings.language:
         raise DatasetError(folder, "language", known)
-    with file_lock(folder / LOCK), _opened(recognisers, recordings, settings, report) as (engine, opened):
+    with file_lock(folder / LOCK):
         preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
-        preparation.engine = engine
-        preparation.process(recordings, problems, opened)
+        tasks = preparation.new_tasks(recordings, problems)
+        with _opened(recognisers, [recording for recording, _ in tasks], settings, report) as (engine, opened):
+            preparation.engine = engine
+            preparation.process(tasks, opened)
         note = preparation.finish()
     if settings.repair_list and editor.repair_list(folder, settings.eval_share, settings.split_by).clips:
         write_lists(folder, settings.language)
@@ -135,8 +137,8 @@ class Engine(Protocol):
     def run(self, work: Work[T, R], tasks: Iterable[T], on_progress: OnProgress[T]) -> Iterator[TaskResult[T, R]]:
         """Yield the outcome of each task as ``run_in_processes`` does."""
 
-    def recogniser(self, local: IsolatedRecogniser, share: float) -> Recogniser:
-        """Return the same recogniser with this share of each GPU."""
+    def recogniser(self, local: Recogniser, share: float) -> Recogniser:
+        """Return the same recogniser with this share of each GPU, or refuse one that cannot be sent."""
 
     def close(self) -> None:
         """Release what it holds."""
@@ -146,7 +148,7 @@ class Engine(Protocol):
 def _opened(
     given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
 ) -> Iterator[tuple[Engine | None, Recognisers]]:
-    """Open the engine and recognisers that the settings name, if there is something to transcribe or to compare."""
+    """Open the engine that the settings name, and recognisers if there is something to transcribe or to compare."""
     used = () if given or settings.recogniser == "none" else recordings
     waits = any(map(needs_transcription, used))
     compares = bool(used and settings.second_model)
@@ -155,18 +157,22 @@ def _opened(
     def opened(model: str, kind: Kind = "auto") -> Recogniser:
         device = settings.device
         number_format = settings.compute_type
-        local = stack.enter_context(
+        return stack.enter_context(
             open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
         )
-        return engine.recogniser(local, 1 / (waits + compares)) if engine else local
 
     with contextlib.ExitStack() as stack:
-        if settings.engine == "ray":
+        if recordings and settings.engine == "ray":
             engine = integrations.require("ray_engine")(settings.workers)
             stack.callback(engine.close)
-        first = opened(settings.recogniser_model, settings.recogniser) if waits else None
-        second = opened(settings.second_model) if compares else None
-        yield engine, given or (first, second)
+        first, second = given or (
+            opened(settings.recogniser_model, settings.recogniser) if waits else None,
+            opened(settings.second_model) if compares else None,
+        )
+        if engine:
+            share = 1 / max(1, sum(one is not None for one in (first, second)))
+            first, second = (one and engine.recogniser(one, share) for one in (first, second))
+        yield engine, (first, second)
 
 
 class _Meter:
@@ -219,14 +225,8 @@ class _Preparation:
         self.known_audio = {clip.content for clip in self.contents.kept}
         _remove_unfinished(folder / WAVS, self.contents)
 
-    def process(self, recordings: Sequence[Recording], problems: Sequence[Bad], recognisers: Recognisers) -> None:
+    def process(self, tasks: Sequence[Task], recognisers: Recognisers) -> None:
         """Add the clips of new recordings; an unusable file does not stop the others."""
-        for source in self.contents.failed:
-            if not Path(source.path).exists():  # such as a mistyped name
-                self._note(Source("", source.path))
-        for problem in problems:
-            self._refuse(problem)
-        tasks = self._new_tasks(recordings)
         self.meter = _Meter(self.report, {str(recording.path): source.size for recording, source in tasks})
         waiting = [recording.path for recording, _ in tasks]
         with contextlib.closing(self._run(tasks, recognisers)) as outcomes:  # ends processes before the lock
@@ -279,8 +279,13 @@ class _Preparation:
             self.report(TextsDiffer(len(differing), differing[0].text, differing[0].other_text))
         self.report(Prepared(len(contents.kept), self.added, self.known, self.bad))
 
-    def _new_tasks(self, recordings: Sequence[Recording]) -> list[Task]:
+    def new_tasks(self, recordings: Sequence[Recording], problems: Sequence[Bad]) -> list[Task]:
         """Return the tasks of new recordings; a file whose path, size and time are known is not opened."""
+        for source in self.contents.failed:
+            if not Path(source.path).exists():  # such as a mistyped name
+                self._note(Source("", source.path))
+        for problem in problems:
+            self._refuse(problem)
         tasks: dict[str, Task] = {}
         for recording in recordings:
             raise_if_stopped(self.should_stop)
@@ -307,7 +312,7 @@ class _Preparation:
     def _run(
         self, tasks: Sequence[Task], recognisers: Recognisers
     ) -> Generator[TaskResult[Task, MadeClips], None, None]:
-        """Process recordings with text on all cores, then transcribe the others one by one."""
+        """Process recordings with text in parallel, then transcribe the others: one by one, or on the cluster."""
 
         def on_progress(task: Task | None, share: float) -> None:
             raise_if_stopped(self.should_stop)

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from utils.core.facts import ignore
+from utils.core.facts import Report, ignore
 from utils.core.paths import ROOT
 from utils.core.workers import POLL_SECONDS, OnProgress, R, T, TaskResult, Work, attempt, available_cores
 from utils.media.audio import Samples
-from utils.recognition.recognisers import Transcript
+from utils.recognition.facts import RecogniserError
+from utils.recognition.recognisers import Recogniser, RecogniserSpec, Transcript
 from utils.recognition.recognisers.isolated import IsolatedRecogniser
 from utils.studio.facts import UsageError
 
@@ -39,8 +40,8 @@ class RayEngine:
         try:
             import ray
 
-            if port.isdigit():
-                socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+            if port.isdigit() and "://" not in address:
+                socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
             handler = signal.getsignal(signal.SIGTERM)
             ray.init(address, include_dashboard=False, runtime_env=environment)
             if signal.getsignal(signal.SIGTERM) != handler:
@@ -50,7 +51,7 @@ class RayEngine:
         except (OSError, RuntimeError, ValueError) as error:
             raise UsageError("no_ray", address, str(error)) from error
         self.close = ray.shutdown
-        self.workers = workers or int(ray.cluster_resources()["CPU"])
+        self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
 
     def run(self, work: Work[T, R], tasks: Iterable[T], on_progress: OnProgress[T]) -> Iterator[TaskResult[T, R]]:
         """Yield the outcome of each task as ``run_in_processes`` does, but run it again if its worker is lost."""
@@ -70,10 +71,12 @@ class RayEngine:
                 yield TaskResult(busy.pop(reference), *(outcome or (None, lost)))
             on_progress(None, 0.0)
 
-    def recogniser(self, local: IsolatedRecogniser, share: float) -> "RayRecogniser":
+    def recogniser(self, local: Recogniser, share: float) -> "RayRecogniser":
         """Load a recogniser into this share of each GPU of the cluster, or once per machine if there is none."""
         import ray
 
+        if not isinstance(local, IsolatedRecogniser):
+            raise UsageError("not_remote", local.name)
         gpus = int(ray.cluster_resources().get("GPU", 0))
         actor = ray.remote(
             num_cpus=0,
@@ -81,10 +84,18 @@ class RayEngine:
             max_restarts=-1,
             max_task_retries=RETRIES,
             scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": {"OMP_NUM_THREADS": str(available_cores())}},  # Ray would allow one
-        )(IsolatedRecogniser)
-        actors = [actor.remote(local.spec, report=logger.warning) for _ in range(gpus or len(ray.nodes()))]
+        )(RecogniserActor)
+        count = gpus or sum(node["Alive"] for node in ray.nodes())
+        actors = [actor.remote(local.spec, report=logger.warning) for _ in range(count)]
         return RayRecogniser(local.name, actors)
+
+
+class RecogniserActor(IsolatedRecogniser):
+    """A recogniser that uses all cores of its machine; Ray would allow one."""
+
+    def __init__(self, spec: RecogniserSpec, report: Report) -> None:
+        os.environ["OMP_NUM_THREADS"] = str(available_cores())
+        super().__init__(spec, report=report)
 
 
 @dataclass
@@ -102,3 +113,5 @@ class RayRecogniser:
             return list(ray.get(actor.transcribe.remote(clips, language)))
         except ray.exceptions.RayTaskError as error:
             raise error.cause from error
+        except ray.exceptions.RayActorError as error:  # lost more often than it is loaded again
+            raise RecogniserError(self.name, "failed", " ".join(str(error).split()).rstrip(".")) from error

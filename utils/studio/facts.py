@@ -155,6 +155,7 @@ class StudioError(AmharicTtsError):
         "list_alone",
         "no_package",
         "no_ray",
+        "not_remote",
         "separator_in_name",
         "no_media",
         "no_text",
