@@ -23,7 +23,7 @@ from utils.media.audio import Samples
 from utils.recognition.aligner import Rows, SpokenWord, align, heard_in
 from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
-from utils.recognition.thresholds import WORDS, Limits, limit_between, limit_or_sure
+from utils.recognition.thresholds import WORDS, WORDS_OF_MANY, Limits, limit_between, limit_or_sure
 from utils.recognition.units import Units, units_of
 from utils.speech.subtitles import srt
 from utils.studio import sample_project
@@ -130,8 +130,8 @@ def test_where_weak_signs_of_an_error_are_common_only_sure_ones_count() -> None:
     random = np.random.default_rng(0)
     wrong = random.normal(-5, 1.2, 200).tolist()
     stumbling = [*random.normal(-1, 0.5, 570), *random.uniform(-4.5, -3, 30)]
-    assert limit_or_sure(stumbling, wrong, WORDS, -5.0)[0] == -5.0
-    assert limit_or_sure(random.normal(-4, 2, 600).tolist(), wrong, WORDS, -5.0) == (-np.inf, 1.0)  # says nothing
+    assert limit_or_sure(stumbling, wrong, WORDS_OF_MANY, -5.0)[0] == -5.0
+    assert limit_or_sure(random.normal(-4, 2, 600).tolist(), wrong, WORDS_OF_MANY, -5.0) == (-np.inf, 1.0)
 
 
 def said(*words: tuple[str, float, float]) -> list[SpokenWord]:
