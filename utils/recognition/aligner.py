@@ -20,6 +20,7 @@ from utils.recognition.spans import Span
 from utils.recognition.units import Word
 
 Rows = npt.NDArray[np.float32]  # log-probabilities (frame, unit)
+AnyRows = npt.NDArray[np.floating]  # those of a long sound have half precision
 
 WILDCARD_COST, LOOSE_COST = 0.4, 0.1  # per frame: within a text, and between sentences
 WORST = -20.0  # score per unit of a text that has more units than the sound has frames
@@ -130,7 +131,7 @@ def _own_tokens(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[lis
     return [list(islice(tokens, 1 + len(word.units)))[1:] for word in spoken]
 
 
-def heard_in(rows: Rows, span: Span) -> Gap:
+def heard_in(rows: AnyRows, span: Span) -> Gap:
     """Return what is heard in a stretch of a sound that starts at 0."""
     first, end = (max(0, round(time * FRAMES_PER_SECOND)) for time in (span.start, span.end))
     return _gap(rows, first, end, 0.0)
@@ -162,7 +163,7 @@ def _body(units: Sequence[tuple[int, int]]) -> tuple[int, int]:
     return units[first][0], units[end - 1][1]
 
 
-def _gap(rows: Rows, first: int, end: int, start: float) -> Gap:
+def _gap(rows: AnyRows, first: int, end: int, start: float) -> Gap:
     part = rows[first:end].astype(np.float32, copy=False)
     best = part.argmax(1)
     heard = best[(np.diff(best, prepend=0) != 0) & (best != 0)]
