@@ -11,12 +11,11 @@ import logging
 import re
 import shutil
 import time
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from utils.config import DatasetConfig
-from utils.core import integrations
 from utils.core.errors import AmharicTtsError, StorageError, explain
 from utils.core.facts import (
     Progress,
@@ -30,20 +29,11 @@ from utils.core.facts import (
     to_json,
 )
 from utils.core.storage import PARTIAL, file_lock, make_folder
-from utils.core.workers import (
-    OnProgress,
-    R,
-    ReportShare,
-    T,
-    TaskResult,
-    Work,
-    available_cores,
-    run_in_processes,
-    run_serially,
-)
+from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
 from utils.dataset.database import LOCK
+from utils.dataset.engine import Engine, Recognisers, open_engine
 from utils.dataset.errors import DatasetError, NothingTranscribedError, StoreError
 from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, RecordingWarning, TextsDiffer
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
@@ -53,9 +43,7 @@ from utils.media import audio
 from utils.media.facts import AudioFileError
 from utils.media.rates import RATE
 from utils.recognition.facts import RecognitionError
-from utils.recognition.recognisers import Recogniser
-from utils.recognition.recognisers.choice import Kind, recommended
-from utils.recognition.recognisers.isolated import open_recogniser
+from utils.recognition.recognisers.choice import recommended
 
 if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
@@ -66,7 +54,6 @@ PROGRESS_SECONDS = 0.5  # between two reports of progress
 FATAL = (StopRequested, StorageError)  # would also stop the next recording
 Task = tuple[Recording, Source]  # the source lacks what is known when the recording was processed
 MadeClips = tuple[Source, list[Clip]]  # the audio of the clips is on disk
-Recognisers = tuple[Recogniser | None, Recogniser | None]  # the second one is for comparison
 
 
 def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
@@ -92,9 +79,8 @@ def prepare(  # noqa: PLR0913  # data, settings, and the two calls back
     with file_lock(folder / LOCK):
         preparation = _Preparation(folder, settings, report, should_stop, pronunciations)
         tasks = preparation.new_tasks(recordings, problems)
-        with _opened(recognisers, [recording for recording, _ in tasks], settings, report) as (engine, opened):
-            preparation.engine = engine
-            preparation.process(tasks, opened)
+        with open_engine(recognisers, [recording for recording, _ in tasks], settings, report) as (engine, opened):
+            preparation.process(tasks, engine, opened)
         note = preparation.finish()
     if settings.repair_list and editor.repair_list(folder, settings.eval_share, settings.split_by).clips:
         write_lists(folder, settings.language)
@@ -129,50 +115,6 @@ def make_clips(
             report(clip.span.end / source.seconds)
             reported = time.monotonic()
     return source, clips
-
-
-class Engine(Protocol):
-    """Runs tasks and recognisers elsewhere than in processes of this machine."""
-
-    def run(self, work: Work[T, R], tasks: Iterable[T], on_progress: OnProgress[T]) -> Iterator[TaskResult[T, R]]:
-        """Yield the outcome of each task as ``run_in_processes`` does."""
-
-    def recogniser(self, local: Recogniser, share: float) -> Recogniser:
-        """Return the same recogniser with this share of each GPU, or refuse one that cannot be sent."""
-
-    def close(self) -> None:
-        """Release what it holds."""
-
-
-@contextlib.contextmanager
-def _opened(
-    given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
-) -> Iterator[tuple[Engine | None, Recognisers]]:
-    """Open the engine that the settings name, and recognisers if there is something to transcribe or to compare."""
-    used = () if given or settings.recogniser == "none" else recordings
-    waits = any(map(needs_transcription, used))
-    compares = bool(used and settings.second_model)
-    engine: Engine | None = None
-
-    def opened(model: str, kind: Kind = "auto") -> Recogniser:
-        device = settings.device
-        number_format = settings.compute_type
-        return stack.enter_context(
-            open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
-        )
-
-    with contextlib.ExitStack() as stack:
-        if recordings and settings.engine == "ray":
-            engine = integrations.require("ray_engine")(settings.workers)
-            stack.callback(engine.close)
-        first, second = given or (
-            opened(settings.recogniser_model, settings.recogniser) if waits else None,
-            opened(settings.second_model) if compares else None,
-        )
-        if engine:
-            share = 1 / max(1, sum(one is not None for one in (first, second)))
-            first, second = (one and engine.recogniser(one, share) for one in (first, second))
-        yield engine, (first, second)
 
 
 class _Meter:
@@ -216,7 +158,6 @@ class _Preparation:
         self.pronunciations = pronunciations
         self.report = report
         self.should_stop = should_stop
-        self.engine: Engine | None = None  # instead of the processes of this machine
         self.store = Store(folder)
         self.contents = self.store.read()
         self.added = self.known = self.bad = 0
@@ -225,11 +166,11 @@ class _Preparation:
         self.known_audio = {clip.content for clip in self.contents.kept}
         _remove_unfinished(folder / WAVS, self.contents)
 
-    def process(self, tasks: Sequence[Task], recognisers: Recognisers) -> None:
+    def process(self, tasks: Sequence[Task], engine: Engine | None, recognisers: Recognisers) -> None:
         """Add the clips of new recordings; an unusable file does not stop the others."""
         self.meter = _Meter(self.report, {str(recording.path): source.size for recording, source in tasks})
         waiting = [recording.path for recording, _ in tasks]
-        with contextlib.closing(self._run(tasks, recognisers)) as outcomes:  # ends processes before the lock
+        with contextlib.closing(self._run(tasks, engine, recognisers)) as outcomes:  # ends processes before the lock
             for (recording, _), made, error in outcomes:
                 if isinstance(error, FATAL):
                     raise error
@@ -240,7 +181,7 @@ class _Preparation:
                 if error is not None:
                     self._refuse(Bad(recording.path, _reason(error)))
                 elif made is not None:
-                    if self.engine and not all((self.folder / clip.audio).exists() for clip in made[1]):
+                    if engine and not all((self.folder / clip.audio).exists() for clip in made[1]):
                         raise StoreError(self.folder, "not_shared")
                     self._add(*made)
                 raise_if_stopped(self.should_stop)
@@ -310,7 +251,7 @@ class _Preparation:
         return list(tasks.values())
 
     def _run(
-        self, tasks: Sequence[Task], recognisers: Recognisers
+        self, tasks: Sequence[Task], engine: Engine | None, recognisers: Recognisers
     ) -> Generator[TaskResult[Task, MadeClips], None, None]:
         """Process recordings with text in parallel, then transcribe the others: one by one, or on the cluster."""
 
@@ -330,8 +271,8 @@ class _Preparation:
         if recognisers[1]:  # it reads the others too, to be compared
             with_text, spoken = [], [*with_text, *spoken]
         workers = min(self.settings.workers or available_cores(), len(with_text))
-        run = self.engine.run if self.engine else run_serially
-        if self.engine is None and workers > 1:
+        run = engine.run if engine else run_serially
+        if engine is None and workers > 1:
             yield from run_in_processes(work, with_text, workers, on_progress)
         else:
             yield from run(work, with_text, on_progress)
