@@ -136,7 +136,8 @@ def run(
     missing_only: bool = False,
 ) -> Certificate:
     """Run every check, report it, and write the certificate after each one: stopping loses nothing that was found."""
-    wanted, earlier = checks(device, config), read(device, path) if missing_only else None
+    wanted = checks(device, config)
+    earlier = read(device, path) if missing_only else None
     found = {check.name: check for check in earlier.checks} if earlier else {}
     certificate = earlier or Certificate(machine(device), "", ())
     for name in [name for name in wanted if name not in found]:
@@ -160,10 +161,11 @@ def safe_config(
             config = changed(config, switch.off)
             used = ", ".join(f"{name}={value}" for name, value in switch.off.items())
             changes.append(SettingReplaced(switch.name, used, reason))
-    name, faster = run_name(config), [name for name in FASTER if getattr(config, name)]
-    if not changes and faster and (reason := failure(device, name, path)):  # together, they fail
+    together = run_name(config)
+    faster = [name for name in FASTER if getattr(config, name)]
+    if not changes and faster and (reason := failure(device, together, path)):
         config = changed(config, dict.fromkeys(faster, False))
-        changes.append(SettingReplaced(name, ", ".join(f"{name}=False" for name in faster), reason))
+        changes.append(SettingReplaced(together, ", ".join(f"{name}=False" for name in faster), reason))
     return config, changes
 
 
@@ -198,8 +200,18 @@ def updates(
 
 
 def _runs(name: str, device: torch.device, settings: Mapping[str, object]) -> Check:
+    """Test the settings of a run; what the test refuses, the run will refuse too."""
+    try:
+        return _together(name, device, settings)
+    except SettingRefusedError as error:
+        return Check(name, passed=True, detail=f"not tested: {error}")
+
+
+def _together(name: str, device: torch.device, settings: Mapping[str, object]) -> Check:
     """Compare the settings of a run with plain ones, and with dropout its gradient with how the loss rises along it."""
-    config, plain, still = changed(TrainConfig.load(REFERENCE), settings), _plain(), {"dropout": 0, "lora_dropout": 0}
+    config = changed(TrainConfig.load(REFERENCE), settings)
+    plain = _plain()
+    still = {"dropout": 0, "lora_dropout": 0}
     if config.optimizer == "adafactor":  # AdamW takes other steps
         del plain["optimizer"]
     tolerance = 0.02 if device.type == "cuda" and config.enable_tf32 else 1e-3
@@ -209,7 +221,8 @@ def _runs(name: str, device: torch.device, settings: Mapping[str, object]) -> Ch
         (updates(size, device, {**settings, **still}), updates(size, device, {**settings, **plain, **still}))
         for size in SIZES
     ]
-    worst, widest = max(difference(one.numbers, other.numbers) for one, other in pairs), pairs[-1][0]
+    worst = max(difference(one.numbers, other.numbers) for one, other in pairs)
+    widest = pairs[-1][0]
     with probe(config, SIZES[0], device) as probed:
         error = abs(_rise(probed) / RISE - 1)
         kernels = "; ".join(f"{part}: {used}" for part, used in probed.kernels.items())
@@ -221,7 +234,8 @@ def _runs(name: str, device: torch.device, settings: Mapping[str, object]) -> Ch
 
 def _rise(probed: Probe) -> float:
     """Return how much the loss rises where the gradient says ``RISE``, with the same dropout each time."""
-    step, batch = probed.step, _batch(probed.tokens, probed.config.batch_size).to(probed.device)
+    step = probed.step
+    batch = _batch(probed.tokens, probed.config.batch_size).to(probed.device)
     accelerator = step.ranks.accelerator
 
     def loss() -> Tensor:
@@ -275,10 +289,7 @@ def _checked(name: str, check: Callable[[str], Check]) -> Check:
     try:
         return check(name)
     except Exception as error:  # noqa: BLE001  # whatever a driver or a kernel raises is the result
-        reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
-        if isinstance(error, SettingRefusedError) and all(name != switch.name for switch in switches()):
-            return Check(name, passed=True, detail=f"not tested: {reason}")  # the run itself will refuse to start
-        return Check(name, passed=False, detail=reason)
+        return Check(name, passed=False, detail=f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}")
 
 
 def _compared(name: str, measured: Iterable[tuple[Measured, Measured]], tolerance: float) -> Check:
