@@ -86,7 +86,7 @@ def _unpack_tar(path: Path, target: Path) -> None:
             content = tar.extractfile(member) if member.isfile() or member.islnk() else None
             if content is not None:
                 left -= _copy(path, content, target, member.name, left)
-        if tar.fileobj and tar.fileobj.read(BLOCK).strip(b"\0"):  # tarfile ends at a damaged header without a word
+        if tar.fileobj and tar.fileobj.read(BLOCK).strip(b"\0"):  # tarfile stops silently at a damaged header
             raise ForeignFileError(path, "damaged", "header")
 
 
