@@ -8,8 +8,8 @@ import numpy as np
 
 from utils.media.audio import Samples
 from utils.media.loudness import loudness
-from utils.recognition.rumble import steadied
-from utils.recognition.signal_checks import plateau_share
+from utils.recognition.rumble import powers, steadied
+from utils.recognition.signal_checks import plateau_share, windows
 from utils.recognition.spans import Span
 
 FRAME_SECONDS = 0.016
@@ -68,13 +68,11 @@ def letters(text: str) -> int:
 def signal_to_noise(samples: Samples, rate: int, speech: Sequence[Span]) -> float | None:
     """Estimate how far the speech stands above the noise in its pauses, in dB; None without speech."""
     size = max(1, round(FRAME_SECONDS * rate))
-    frames = samples[: samples.size - samples.size % size].reshape(-1, size)
-    power = np.maximum(np.einsum("ij,ij->i", frames, frames) / size - frames.mean(axis=1) ** 2, 0.0)
+    seconds = size / rate
+    power = np.maximum(powers(windows(samples, size)), 0.0)
     inside = np.zeros(power.size, np.bool_)  # the frames that touch speech
     for span in speech:
-        first = math.floor(span.start / (size / rate))
-        end = math.ceil(span.end / (size / rate))
-        inside[max(0, first) : max(0, end)] = True
+        inside[max(0, math.floor(span.start / seconds)) : math.ceil(max(0.0, span.end) / seconds)] = True
     if not inside.any():
         return None
     pauses = power[~inside]

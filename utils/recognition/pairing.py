@@ -20,6 +20,7 @@ SURELY = 0.95  # share of the second best texts, all of them wrong, that score l
 CLEARLY = 2.0  # by how much the median of the texts that fit must be above that, in deviations of wrong texts
 FAR = 2.0  # times the distance from the median of wrong texts to where almost all are
 
+Integers = npt.NDArray[np.int64]
 Scores = Mapping[int, float]  # of the candidates of a clip, by the number of their text
 
 
@@ -49,20 +50,25 @@ def pair(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> dict[int, i
     if not edges:
         return {}
     ours, theirs, values = map(np.array, zip(*edges, strict=True))
-    size = len(clips) + len(texts)
-    graph = coo_array((np.ones(len(edges)), (ours, theirs + len(clips))), (size, size))
-    _, groups = connected_components(graph, directed=False)
-    found = {}
+    shape = (len(clips) + len(texts),) * 2
+    _, groups = connected_components(
+        coo_array((np.ones(len(edges)), (ours, theirs + len(clips))), shape), directed=False
+    )
+    found = dict[int, int]()
     for group in np.unique(groups[ours]):
-        inside = groups[ours] == group
-        here, first = np.unique(ours[inside], return_inverse=True)
-        there, second = np.unique(theirs[inside], return_inverse=True)
-        matrix = np.full((here.size, there.size), 2 * WORST)
-        matrix[first, second] = values[inside]
-        for row, column in zip(*linear_sum_assignment(matrix, maximize=True), strict=True):
-            if matrix[row, column] >= limit:
-                found[int(here[row])] = int(there[column])
+        found |= _assign(*(each[groups[ours] == group] for each in (ours, theirs, values)))
     return found
+
+
+def _assign(clips: Integers, texts: Integers, values: npt.NDArray[np.float64]) -> dict[int, int]:
+    """Choose among pairs of a clip and a text, so that each is in one and the sum of their values is highest."""
+    ours, rows = np.unique(clips, return_inverse=True)
+    theirs, columns = np.unique(texts, return_inverse=True)
+    matrix = np.full((ours.size, theirs.size), 2 * WORST)
+    matrix[rows, columns] = values
+    rows, columns = linear_sum_assignment(matrix, maximize=True)
+    fits = matrix[rows, columns] > 2 * WORST
+    return dict(zip(ours[rows[fits]].tolist(), theirs[columns[fits]].tolist(), strict=True))
 
 
 def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> float:
@@ -73,10 +79,9 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
     seconds = list[float]()
     firsts = list[float]()
     for scores in filter(None, clips):
-        ranked = sorted(scores, key=lambda at: -scores[at])
-        others = [scores[at] for at in ranked if tuple(texts[at]) != tuple(texts[ranked[0]])]
-        seconds += others[:1]
-        firsts.append(scores[ranked[0]])
+        best, *others = sorted(scores, key=lambda at: -scores[at])
+        seconds += [scores[at] for at in others if texts[at] != texts[best]][:1]
+        firsts.append(scores[best])
     if not seconds:
         return np.inf
     limit = float(np.quantile(seconds, SURELY))
@@ -89,7 +94,7 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
     return np.inf
 
 
-def _runs(sequences: Sequence[Sequence[int] | npt.NDArray[np.int64]]) -> csr_array:
+def _runs(sequences: Sequence[Sequence[int] | Integers]) -> csr_array:
     """Return how often each run of units occurs in each sequence."""
     codes = []
     for sequence in sequences:

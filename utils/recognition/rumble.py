@@ -32,6 +32,12 @@ def offset(samples: Samples) -> float:
     return float(abs(samples.mean()) / (samples.std() + SILENCE)) if samples.size else 0.0
 
 
+def powers(frames: Samples) -> Samples:
+    """Return the power of each frame without its constant part."""
+    power: Samples = np.einsum("ij,ij->i", frames, frames) / frames.shape[1] - frames.mean(axis=1) ** 2
+    return power
+
+
 def hum(samples: Samples, rate: int) -> tuple[float, float]:
     """Return how loud hum below the voice is compared with the rest, in dB, and where it is loudest, in Hz."""
     if samples.size < rate / LOWEST_HUM:

@@ -98,7 +98,7 @@ def _plateau(side: Samples) -> float:
 
 def band_limit(samples: Samples) -> float:
     """Return the frequency up to which loud moments stand out of what is at the upper end of the spectrum."""
-    frames = _windows(samples, WIDTH)
+    frames = windows(samples, WIDTH)
     power = np.abs(np.fft.rfft(frames * np.hanning(WIDTH), axis=1)) ** 2
     loud = power[power.sum(axis=1) >= np.quantile(power.sum(axis=1), 0.5)]
     levels = 10 * np.log10(loud.mean(axis=0) + SILENCE)
@@ -132,11 +132,12 @@ def noise_below_speech(excerpts: Sequence[Samples]) -> float:
 
 def frame_levels(samples: Samples) -> Floats:
     """Return the level of each 10 ms in dB."""
-    power = np.square(_windows(samples, FRAME).astype(np.float64)).mean(axis=1)
+    power = np.square(windows(samples, FRAME).astype(np.float64)).mean(axis=1)
     return np.asarray(10 * np.log10(power + SILENCE))
 
 
-def _windows(samples: Samples, size: int) -> Samples:
+def windows(samples: Samples, size: int) -> Samples:
+    """Return the whole windows of a sound."""
     return samples[: samples.size - samples.size % size].reshape(-1, size)
 
 

@@ -4,6 +4,7 @@ A text of another clip is surely wrong, so the scores of such texts show what a 
 this noise.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -34,6 +35,7 @@ MANY = 300  # clips; in fewer, chance hides how many right ones have weak signs
 PLANTED = 200  # words too many, and as many that are left out
 CLEARLY = 3.0  # times the lower quartile of the right ones, of two standard deviations
 MIN_UNITS = 4  # of a word that is judged alone; shorter ones are often swallowed
+NO_WORD_LIMITS = (-np.inf, np.inf, 1.0)  # below which score and above which evidence, and the share that is missed
 
 
 @dataclass(frozen=True)
@@ -85,20 +87,21 @@ class Judged:
         return [unit for word in self.words for unit in word.units]
 
 
-def calibrate(clips: Sequence[Judged], seed: int = 0) -> Limits | None:
+def calibrate(clips: Sequence[Judged]) -> Limits | None:
     """Return the limits of a project; None with too few clips."""
     clips = [clip for clip in clips if clip.units]
     if len(clips) < MIN_CLIPS:
         return None
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     own = [score(clip.rows, clip.units) for clip in clips]
     other = [score(clips[at].rows, units) for at, units in _others(clips, random)]
     limit, missed = limit_between(own, other, TEXTS)
     right = [clip for clip, value in zip(clips, own, strict=True) if value >= limit]
-    words, gaps, missed_words = _small_errors(right, random) if right else (-np.inf, np.inf, 1.0)
+    words, gaps, missed_words = _small_errors(right, random) if right else NO_WORD_LIMITS
     return Limits(limit, words, gaps, missed, missed_words)
 
 
+# Long because the share of wrong ones among the own goes into each step of one formula.
 def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tuple[float, float]:
     """Return the limit below which a score is wrong, and the share of wrong ones that it misses (1: there is none).
 
@@ -108,17 +111,23 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     """
     ours = np.array(own)
     others = np.array(wrong)
-    share = min(1.0, float(np.mean(ours < np.quantile(others, aim.surely_wrong))) / aim.surely_wrong)
+    share = min(1.0, _share(ours < np.quantile(others, aim.surely_wrong)) / aim.surely_wrong)
     # In a sample of this size; one clip may always be wrong.
-    uncertain = max(1 / ours.size, float(np.sqrt(max(share, aim.max_lost) / ours.size)))
-    for found in [found for found in FOUND if found >= aim.min_found and share < MAX_WRONG]:
+    uncertain = max(1 / ours.size, math.sqrt(max(share, aim.max_lost) / ours.size))
+    for found in FOUND:
+        if found < aim.min_found or share >= MAX_WRONG:
+            break
         edge = float(np.quantile(others, found))
-        lost = min(float(np.mean(ours < edge)) - share * found, _tail(ours, edge, share) - share * (1 - found))
+        lost = min(_share(ours < edge) - share * found, _tail(ours, edge, share) - share * (1 - found))
         right = ours[ours >= edge]
         if right.size and lost <= aim.max_lost * (1 - share) + uncertain:
-            limit = (edge + max(edge, float(np.quantile(right, aim.max_lost)))) / 2
-            return limit, float(np.mean(others >= limit))
+            limit = (edge + float(np.quantile(right, aim.max_lost))) / 2
+            return limit, _share(others >= limit)
     return -np.inf, 1.0
+
+
+def _share(which: npt.NDArray[np.bool_]) -> float:
+    return float(np.mean(which))
 
 
 def _tail(scores: ScoreArray, edge: float, share: float) -> float:
@@ -131,7 +140,7 @@ def _tail(scores: ScoreArray, edge: float, share: float) -> float:
     has_no_spread = typical == quarter and scores.size >= MANY  # most gaps have no evidence
     if has_no_spread or typical - edge < CLEARLY * (typical - quarter):
         return 1.0
-    return float(np.mean((scores >= edge) & (scores < (edge + typical) / 2)))
+    return _share((scores >= edge) & (scores < (edge + typical) / 2))
 
 
 def _others(clips: Sequence[Judged], random: np.random.Generator) -> list[tuple[int, list[int]]]:
@@ -146,40 +155,46 @@ def _others(clips: Sequence[Judged], random: np.random.Generator) -> list[tuple[
 
 
 def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple[float, float, float]:
-    """Plant a word in each text, and leave one out of each; return the limits that find them, and the share missed."""
+    """Return the limits that find a word too many and one that is left out, and the share of these that they miss."""
     vocabulary = [word for clip in clips for word in clip.words if len(word.units) >= MIN_UNITS]
     if not vocabulary:
-        return -np.inf, np.inf, 1.0
+        return NO_WORD_LIMITS
     own = [aligned for clip in clips if (aligned := align(clip.rows, clip.words))]
+    planted, left_out = _plant_errors(clips, vocabulary, random)
+    for_words, for_gaps = (WORDS_OF_MANY, GAPS_OF_MANY) if len(clips) >= MANY else (WORDS, GAPS)
+    word, words_missed = limit_or_sure([*map(worst_word, own)], planted, for_words, SURE_WORD_SCORE)
+    gap, gaps_missed = limit_or_sure([*map(gap_score, own)], left_out, for_gaps, -SURE_GAP)
+    if not np.isfinite([word, gap]).all():  # it is too weak for single words, and a limit for one kind may be chance
+        return NO_WORD_LIMITS
+    return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2
+
+
+def _plant_errors(
+    clips: Sequence[Judged], vocabulary: Sequence[Word], random: np.random.Generator
+) -> tuple[list[float], list[float]]:
+    """Insert a word into each text, and leave one out of each; return the scores of the words and of the gaps."""
     planted = []
     left_out = []
     for clip in list(clips) * -(-PLANTED // len(clips)):
         words = list(clip.words)
-        words.insert(int(random.integers(len(words) + 1)), vocabulary[int(random.integers(len(vocabulary)))])
+        words.insert(random.integers(len(words) + 1), vocabulary[random.integers(len(vocabulary))])
         if aligned := align(clip.rows, words):
             planted.append(worst_word(aligned))
         places = [number for number, word in enumerate(clip.words) if len(word.units) >= MIN_UNITS]
         if len(places) > 1:
             words = list(clip.words)
-            del words[places[int(random.integers(len(places)))]]
+            del words[places[random.integers(len(places))]]
             if aligned := align(clip.rows, words):
-                left_out.append(-largest_gap(aligned))
-    worst = [worst_word(aligned) for aligned in own]
-    largest = [-largest_gap(aligned) for aligned in own]
-    for_words, for_gaps = (WORDS_OF_MANY, GAPS_OF_MANY) if len(clips) >= MANY else (WORDS, GAPS)
-    word, words_missed = limit_or_sure(worst, planted, for_words, SURE_WORD_SCORE)
-    gap, gaps_missed = limit_or_sure(largest, left_out, for_gaps, -SURE_GAP)
-    if not np.isfinite([word, gap]).all():  # it is too weak for single words, and a limit for one kind may be chance
-        return -np.inf, np.inf, 1.0
-    return min(word, LARGEST_WORD_SCORE), max(-gap, SMALLEST_GAP), (words_missed + gaps_missed) / 2
+                left_out.append(gap_score(aligned))
+    return planted, left_out
 
 
 def limit_or_sure(own: Sequence[float], wrong: Sequence[float], aim: Aim, sure: float) -> tuple[float, float]:
     """Return the limit that a project allows, or else the sure one where few clips are beyond it."""
     limit, missed = limit_between(own, wrong, aim)
-    if np.isfinite(limit) or len(own) < MANY or float(np.mean(np.array(own) < sure)) > MAX_SURE:
+    if np.isfinite(limit) or len(own) < MANY or _share(np.array(own) < sure) > MAX_SURE:
         return limit, missed
-    return sure, float(np.mean(np.array(wrong) >= sure))
+    return sure, _share(np.array(wrong) >= sure)
 
 
 def worst_word(aligned: Alignment) -> float:
@@ -191,5 +206,6 @@ def word_score(word: SpokenWord) -> float:
     return word.score * word.units / (word.units + 2) if word.units >= MIN_UNITS else 0.0
 
 
-def largest_gap(aligned: Alignment) -> float:
-    return max(gap.evidence for gap in aligned.gaps)
+def gap_score(aligned: Alignment) -> float:
+    """Return the evidence of the largest gap as a score: lower is worse."""
+    return -max(gap.evidence for gap in aligned.gaps)

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from utils.config import DatasetConfig
 from utils.media.audio import Samples, stream
 from utils.recognition.facts import RecogniserError
+from utils.recognition.rumble import powers
 from utils.recognition.spans import Span
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ def _silero() -> "InferenceSession":
 
 def _levels(frames: Samples) -> Floats:
     """Return the level of each frame in dB relative to full scale, ignoring a constant offset."""
-    power = np.einsum("ij,ij->i", frames, frames) / FRAME - frames.mean(axis=1) ** 2
-    return np.asarray(10 * np.log10(np.maximum(power, 10 ** (MIN_LEVEL / 10))), np.float32)
+    return np.asarray(10 * np.log10(np.maximum(powers(frames), 10 ** (MIN_LEVEL / 10))), np.float32)
 
 
 def _apply_hysteresis(probabilities: Floats, threshold: float) -> npt.NDArray[np.bool_]:
@@ -164,13 +164,23 @@ def _split_long(segment: tuple[int, int], levels: Floats, smooth: Floats, settin
             parts.append((first, end))
             continue
         margin = int(min(settings.min_seconds * FRAMES_PER_SECOND, (end - first) / 3))
-        middle = smooth[first + margin : end - margin]
-        valley = first + margin + int(np.argmin(middle + EDGE_PENALTY * np.abs(np.linspace(-1, 1, middle.size))))
-        limit = levels[valley] + SOUND_ABOVE_PAUSE
-        before = levels[max(first + 1, valley - MAX_EDGE_SHIFT) : valley][::-1]
-        after = levels[valley : min(end - 1, valley + MAX_EDGE_SHIFT)]
-        pending += [(valley + _count_quiet(after, limit), end), (first, valley - _count_quiet(before, limit))]
+        valley = first + margin + _quietest(smooth[first + margin : end - margin])
+        before, after = _quiet_around(valley, first, end, levels)
+        pending += [(after, end), (first, before)]
     return parts
+
+
+def _quiet_around(valley: int, first: int, end: int, levels: Floats) -> tuple[int, int]:
+    """Return the quiet stretch around a place in a segment."""
+    limit = levels[valley] + SOUND_ABOVE_PAUSE
+    before = levels[max(first + 1, valley - MAX_EDGE_SHIFT) : valley][::-1]
+    after = levels[valley : min(end - 1, valley + MAX_EDGE_SHIFT)]
+    return valley - _count_quiet(before, limit), valley + _count_quiet(after, limit)
+
+
+def _quietest(levels: Floats) -> int:
+    """Return the quietest frame, rather in the middle than at the edges."""
+    return int(np.argmin(levels + EDGE_PENALTY * np.abs(np.linspace(-1, 1, levels.size))))
 
 
 def _count_quiet(levels: Floats, limit: float) -> int:

@@ -3,7 +3,7 @@
 import difflib
 import math
 from collections.abc import Sequence
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -64,19 +64,17 @@ class Whisper:
     def _batch(self, clips: Sequence[Samples], code: str | None) -> list[Transcript]:
         """Transcribe the clips one after the other in one array, as the pipeline takes a batch."""
         sizes = [max(clip.size, MIN_SAMPLES) for clip in clips]
-        starts: list[int] = np.cumsum([0, *sizes[:-1]]).tolist()
-        padded = [np.pad(clip, (0, size - clip.size)) for clip, size in zip(clips, sizes, strict=True)]
-        spans = zip(starts, sizes, strict=True)
+        borders = [0, *accumulate(sizes)]
+        seconds = [(border + 0.5) / RATE for border in borders]  # half a sample more, because the pipeline rounds down
         segments, _ = self._pipeline.transcribe(
-            np.concatenate(padded),
+            np.concatenate([np.pad(clip, (0, size - clip.size)) for clip, size in zip(clips, sizes, strict=True)]),
             language=code,
-            # half a sample more, because the pipeline rounds down
-            clip_timestamps=[{"start": (at + 0.5) / RATE, "end": (at + size + 0.5) / RATE} for at, size in spans],
+            clip_timestamps=[{"start": start, "end": end} for start, end in pairwise(seconds)],
             batch_size=len(clips),
         )
         by_seek = {seek: list(group) for seek, group in groupby(segments, key=lambda segment: segment.seek)}
-        seeks = [int(start / RATE * 100) for start in starts]  # hundredths of a second, rounded as the pipeline does
-        return [self._transcript(by_seek.get(seek, []), clip, code) for seek, clip in zip(seeks, clips, strict=True)]
+        seeks = (int(start / RATE * 100) for start in borders)  # hundredths of a second, rounded as the pipeline does
+        return [self._transcript(by_seek.get(seek, []), clip, code) for seek, clip in zip(seeks, clips, strict=False)]
 
     def _transcript(self, segments: Sequence[Any], clip: Samples, code: str | None) -> Transcript:
         """Join segments; a clip whose text fills the output, as Amharic easily does, is transcribed in halves."""
