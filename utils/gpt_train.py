@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -110,7 +110,9 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     """Perform a run from start to end, or continue it where it was saved."""
     # 1. The device, and settings that work on it.
     limit_kernel_cache()
-    config = certified(config, run.config, report, should_stop)
+    chosen = config
+    config = certified(chosen, run.config, report, should_stop)
+    replaced = {name: value for name, value in chosen if value != getattr(config, name)}
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
 
@@ -122,7 +124,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     optimizations.precision = choose()
     free = replace(free, half=optimizations.precision.dtype != "no")  # the setting stays what the user asked for
     ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, run.folder))
-    config = fit_memory(config, run, data, free, report)
+    config = fit_memory(config, replaced, run, data, free, report)
 
     # 3. The model, with all optimizations applied.
     torch.manual_seed(config.seed + ranks.index)
@@ -150,6 +152,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
                 samples=samples,
                 scorer=scorer,
                 reported=reported,
+                replaced=replaced,
             )
     except StopRequested:
         if ranks.is_first and (step := checkpoints.best_step(run.folder)):
@@ -209,7 +212,14 @@ def certified(config: TrainConfig, file: Path, report: Report, should_stop: Shou
     return config
 
 
-def fit_memory(config: TrainConfig, run: Run, data: PreparedData, free: memory.Device, report: Report) -> TrainConfig:
+def fit_memory(
+    config: TrainConfig,
+    replaced: Mapping[str, object],
+    run: Run,
+    data: PreparedData,
+    free: memory.Device,
+    report: Report,
+) -> TrainConfig:
     """Report the memory that a run needs, and if it is to find its batch size, make that a setting of the run."""
     limits = ClipLimits(config.max_audio_length, config.max_text_length)
     chosen = select_clips(data.features, data.clips.train, limits)[0]
@@ -224,7 +234,7 @@ def fit_memory(config: TrainConfig, run: Run, data: PreparedData, free: memory.D
                 largest = probed.largest_batch(clip, config.batch_size * config.grad_acumm, round(0.9 * free.memory))
         config = memory.fit_batch(config, free, size, clip, largest=largest)[0]
         config = memory.changed(config, {"find_batch_size": False})  # a resumed run must have the same batches
-        write_atomically(run.config, config.to_signed_yaml())
+        write_atomically(run.config, memory.changed(config, replaced).to_signed_yaml())
         report(facts.BatchSize(config.batch_size, config.grad_acumm))
     try:
         plan = memory.estimate(config, free, size, clip)

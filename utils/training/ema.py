@@ -71,6 +71,11 @@ class Ema:
             part.copy_(state[name])
         self.updates = int(state[UPDATES])
 
+    def restart(self, updates: int) -> None:
+        """Begin a new average with the weights of the model, as if it had seen so many updates."""
+        weights = {name: weight.detach() for name, weight in self.weights.items()}
+        self.load_state_dict({UPDATES: torch.tensor(updates), **weights})
+
     @torch.no_grad()
     def _exchange(self) -> None:
         """Exchange values, not tensors: compiled graphs and optimizers hold references to the weights."""

@@ -365,6 +365,12 @@ class SamplesFailed(WarningFact):
     text: str = ""
 
 
+class OptimizerStartsAnew(WarningFact):
+    """The test of the GPU has another result than before, so another optimizer goes on, without the saved moments."""
+
+    optimizer: str
+
+
 class RunStartsAnew(WarningFact):
     """Nothing of a run was saved."""
 

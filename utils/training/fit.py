@@ -1,7 +1,7 @@
 """Train a model on prepared clips: ``fit`` is all that a program needs of the loop."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -64,6 +64,7 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     samples: CheckpointSamples | None = None,
     scorer: Scorer | None = None,
     reported: int = 0,
+    replaced: Mapping[str, object] | None = None,
 ) -> TrainResult:
     """Train coqui's GPT, from the last save in the folder if there is one.
 
@@ -78,6 +79,7 @@ def fit(  # noqa: PLR0913  # all but four have defaults
         samples: What is spoken at each evaluation; by default the sentences of the settings.
         scorer: Scores what is spoken; without one, the evaluation loss picks the best checkpoint.
         reported: The last update that an earlier session reported.
+        replaced: Settings that were chosen and did not pass the test of the GPU; ``config`` has others instead.
     """
     optimizations = TrainingOptimizer(config)
     ranks = ranks or Ranks(make_accelerator(config, optimizations.precision.dtype, folder))
@@ -97,7 +99,7 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     spec = BatchSpec(config.batch_size, config.batch_tokens, ranks.index, ranks.count, grid)
     throughput = Throughput(total, processes=ranks.count, device=ranks.accelerator.device)
     dataset_hash = metadata.fingerprint(list(clips.train.clips))
-    saver = RunSaver(folder, step, data, dataset_hash, throughput, len(plan), samples, scorer, reported)
+    saver = RunSaver(folder, step, data, dataset_hash, throughput, len(plan), samples, scorer, reported, replaced or {})
     loader = make_loader(clips.train, plan, SpecialTokens.from_model(gpt), spec, config, report)
     loop = TrainingLoop(saver, loader, make_evaluator(step, clips, plan, spec), total, tracker.log, should_stop)
 

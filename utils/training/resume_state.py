@@ -42,12 +42,13 @@ class Snapshot:
     guards: Tree = field(default_factory=dict)
     random: Tree = field(default_factory=dict)  # result of ``capture_rng``
     seconds: float = 0.0  # trained, over all sessions
-    settings: dict[str, Any] = field(default_factory=dict)  # of the run; version 1.1 saved none
+    settings: dict[str, Any] = field(default_factory=dict)  # that were used; version 1.1 saved none
+    replaced: dict[str, Any] = field(default_factory=dict)  # what was chosen where the test of the GPU replaced it
     dataset_hash: str = ""  # of the clips and their order
     extra: Tree = field(default_factory=dict)  # state of the training loop
 
 
-SCALARS = ("update", "seconds", "settings", "dataset_hash")  # stored as plain JSON values
+SCALARS = ("update", "seconds", "settings", "replaced", "dataset_hash")  # stored as plain JSON values
 TREES = ("scheduler", "scaler", "guards", "random", "extra")
 
 

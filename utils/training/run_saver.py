@@ -19,9 +19,9 @@ from utils.training import errors, facts, resume_state
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
 from utils.training.distribution import from_first
-from utils.training.ema import UPDATES
 from utils.training.errors import TrainingError
 from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful
+from utils.training.memory import changed
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance
 from utils.training.preparation import PreparedData
@@ -75,9 +75,11 @@ class RunSaver:
     samples: CheckpointSamples
     scorer: "Scorer | None" = None  # of the spoken sentences, with the evaluation loss and that of the base model
     reported: int = 0  # the newest update of an earlier session, saved or not
+    replaced: Mapping[str, object] = field(default_factory=dict)  # what was chosen where other settings are used
 
     def __post_init__(self) -> None:
         self.config = self.step.config
+        self.chosen = changed(self.config, self.replaced)
         self.report = self.step.report
         self.gpt = self.step.packed.gpt  # coqui's GPT, without wrappers
         self.resume_folder = self.folder / checkpoints.RESUME_FOLDER
@@ -113,7 +115,7 @@ class RunSaver:
             return self._recover("damaged")
         if snapshot.dataset_hash != self.dataset_hash:
             raise TrainingError("clips_changed")
-        if changed_settings(snapshot.settings, self.config):
+        if changed_settings(snapshot.settings | snapshot.replaced, self.chosen):
             raise TrainingError("settings_changed", ", ".join(sorted(MAY_CHANGE)))
         self.throughput.earlier_seconds += snapshot.seconds
         return self._apply(snapshot, self.guards)
@@ -124,7 +126,7 @@ class RunSaver:
         A checkpoint holds no optimizer state, so the optimizer is reset. The learning rate continues where it was.
         """
         step = self.step
-        info = load_newest_checkpoint(self.folder, self.gpt, self.config)
+        info = load_newest_checkpoint(self.folder, self.gpt, self.chosen)
         state = self._state_of(info)
         advance(step.schedule, state.update)
         self._delete_later_checkpoints(state)
@@ -132,8 +134,7 @@ class RunSaver:
         state.by_score = "composite" in scores
         self.stopping.best = 1 - scores["composite"] if state.by_score else state.best_loss
         if step.ema is not None:
-            averages = {name: weight.detach() for name, weight in step.ema.weights.items()}
-            step.ema.load_state_dict({UPDATES: torch.tensor(state.update), **averages})
+            step.ema.restart(state.update)
         self.report(facts.CheckpointContinued(state.update, cause, max(0, self.reported - state.update)))
         return state
 
@@ -231,6 +232,7 @@ class RunSaver:
             random={"processes": step.ranks.gather(resume_state.capture_rng())},
             seconds=self.throughput.seconds,
             settings=self.config.model_dump(mode="json"),
+            replaced=dict(self.replaced),
             dataset_hash=self.dataset_hash,
             extra=dataclasses.asdict(state),
         )
@@ -242,10 +244,16 @@ class RunSaver:
         self.gpt.load_state_dict(snapshot.weights)
         optimizer = unwrap_optimizer(step.optimizer)
         optimizer.state.clear()  # or a rollback would need room for both
-        optimizer.load_state_dict(snapshot.optimizer)
         step.schedule.load_state_dict(snapshot.scheduler)
+        if snapshot.settings.get("optimizer", self.config.optimizer) == self.config.optimizer:
+            optimizer.load_state_dict(snapshot.optimizer)
+        else:  # the test of the GPU has another result than before
+            advance(step.schedule, step.schedule.last_epoch)
+            self.report(facts.OptimizerStartsAnew(self.config.optimizer))
         if step.ema is not None and snapshot.ema is not None:
             step.ema.load_state_dict(snapshot.ema)
+        elif step.ema is not None:
+            step.ema.restart(snapshot.update)
         if step.ranks.accelerator.scaler is not None and snapshot.scaler is not None:
             step.ranks.accelerator.scaler.load_state_dict(snapshot.scaler)
         states = snapshot.random["processes"]
@@ -266,6 +274,7 @@ class RunSaver:
             vocabulary_hash=self.data.tokenizer.vocabulary.hash,
             is_average=self.step.ema is not None,
             settings=self.config.model_dump(mode="json"),
+            replaced=dict(self.replaced),
         )
 
 
@@ -282,7 +291,7 @@ def load_newest_checkpoint(run: Path, gpt: nn.Module, config: TrainConfig) -> Ch
         if checkpoint.info is None:
             continue
         try:
-            if changed_settings(checkpoint.info.settings, config):
+            if changed_settings(checkpoint.info.settings | checkpoint.info.replaced, config):
                 raise errors.CheckpointRefusedError(checkpoint.folder, "settings")
             _load_weights(gpt, checkpoint.folder)
         except AmharicTtsError as error:

@@ -58,7 +58,8 @@ class CheckpointInfo:
     vocabulary_hash: str = ""
     is_average: bool = False  # whether the weights are the moving average
     was_best: bool = False  # whether no earlier checkpoint of the run was better
-    settings: dict[str, Any] = field(default_factory=dict)  # of the run
+    settings: dict[str, Any] = field(default_factory=dict)  # that the run used
+    replaced: dict[str, Any] = field(default_factory=dict)  # what was chosen where the test of the GPU replaced it
 
 
 INFO = TypeAdapter(CheckpointInfo)

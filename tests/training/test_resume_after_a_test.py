@@ -1,0 +1,86 @@
+"""A run whose settings were replaced after a failed test of the device resumes when a later test has another result."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.training.running import events, resume, settings, trained
+from utils.config import TrainConfig
+from utils.studio import paths
+from utils.studio.runs import Run
+from utils.training import certificate, resume_state
+from utils.training.certificate import Switch
+from utils.training.errors import TrainingError
+from utils.training.facts import OptimizerStartsAnew, SettingReplaced
+from utils.xtts import certificate as stored
+from utils.xtts import checkpoints
+from utils.xtts.certificate import Certificate, Check
+
+pytestmark = pytest.mark.slow
+
+ADAFACTOR = Switch("Adafactor", {"optimizer": "adafactor"}, {"optimizer": "adamw"})  # 8-bit AdamW needs a GPU
+CHOSEN: dict[str, Any] = {"enable_ema": True, "deterministic": True, "optimizer": "adafactor", "max_steps": 3}
+FAILED = ("fused attention", "averaged weights", "resuming, deterministic", ADAFACTOR.name)
+
+
+@pytest.fixture(autouse=True)
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    known = (*certificate.switches(), ADAFACTOR)
+    monkeypatch.setattr(certificate, "switches", lambda: known)
+    path = tmp_path / "gpu-certificate.json"
+    monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
+    return path
+
+
+def write(path: Path, *failed: str) -> None:
+    checks = tuple(Check(name, passed=name not in failed, detail="differs by 3.0e+00") for name in FAILED)
+    Certificate(stored.machine("cpu"), "2026-11-29", checks).write(path)
+
+
+def continued(run: Run, **changes: object) -> None:
+    resume(run, TrainConfig.load_own(run.config).model_copy(update={"max_steps": 5, **changes}))
+
+
+def saved(run: Run) -> resume_state.Snapshot:
+    return resume_state.load(run.folder / checkpoints.RESUME_FOLDER)
+
+
+@pytest.mark.parametrize(("first", "second"), [(FAILED, ()), ((), FAILED)])
+def test_it_resumes_after_a_test_with_another_result(
+    first: tuple[str, ...], second: tuple[str, ...], path: Path, tmp_path: Path, dataset: Path
+) -> None:
+    write(path, *first)
+    run = trained(tmp_path / "project", dataset, **CHOSEN)
+    assert (saved(run).settings["enable_ema"], saved(run).ema is None) == (not first, bool(first))
+    write(path, *second)
+    continued(run)
+    assert [event["step"] for event in events(run, "train")] == [1, 2, 3, 4, 5]
+    assert {event["switch"] for event in events(run, SettingReplaced.kind)} == set(FAILED)
+    assert len(events(run, OptimizerStartsAnew.kind)) == 1
+    assert (saved(run).settings["enable_ema"], saved(run).ema is None) == (not second, bool(second))
+
+
+def test_its_newest_checkpoint_can_be_continued_too(path: Path, tmp_path: Path, dataset: Path) -> None:
+    write(path, *FAILED)
+    run = trained(tmp_path / "project", dataset, **CHOSEN)
+    (run.folder / checkpoints.RESUME_FOLDER / checkpoints.RESUME_STATE).write_text("{")
+    write(path)
+    continued(run)
+    assert saved(run).update == 5
+
+
+def test_a_setting_that_somebody_changed_is_still_refused(path: Path, tmp_path: Path, dataset: Path) -> None:
+    write(path, *FAILED)
+    run = trained(tmp_path / "project", dataset, **CHOSEN)
+    with pytest.raises(TrainingError):
+        continued(run, enable_ema=False)
+
+
+def test_a_run_that_finds_its_batch_size_keeps_what_was_chosen(path: Path, tmp_path: Path, dataset: Path) -> None:
+    write(path, *FAILED)
+    run = trained(tmp_path / "project", dataset, **CHOSEN, find_batch_size=True)
+    wanted = settings(tmp_path / "project", dataset, **CHOSEN)
+    found = TrainConfig.load_own(run.config)
+    assert (found.enable_ema, found.enable_sdpa, found.optimizer) == (True, True, wanted.optimizer)
+    assert not found.find_batch_size
