@@ -41,7 +41,7 @@ bench:          ## all CPU benchmarks; see benchmarks/README.md
 bench-toy:      ## all benchmarks with tiny models, to see that they work
 	$(PY) -m benchmarks --toy
 
-docs:           ## generate docs/API.md
+docs:           ## generate docs/REFERENCE.md below its mark
 	$(PY) docs/make_api.py
 
 # torch's own build pins its CUDA libraries; another build needs others or none

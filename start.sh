@@ -59,7 +59,7 @@ works() {
 
 stamp_of() { cat "$@" | cksum; }
 
-# uv takes two thirds of pip's time (measured: docs/log.md), but knows nothing of a mirror in pip's settings. It also
+# uv takes two thirds of pip's time (measured: benchmarks/log.md), but knows nothing of a mirror in pip's settings. It also
 # finds the torch for this driver, and leaves out a package that has no wheel and that nothing here imports.
 uv_install() {
   .venv/bin/python -m pip install --disable-pip-version-check --quiet uv==0.13.9 || return

@@ -1,4 +1,4 @@
-"""Writes docs/API.md from the code: `python docs/make_api.py`. tests/test_docs.py fails when the page is stale.
+"""Writes docs/REFERENCE.md below its mark from the code: `python docs/make_api.py`; a test fails when it is stale.
 
 Classes are read as text, not imported, so that neither torch nor coqui-tts is loaded; settings and commands are light.
 """  # noqa: INP001  a folder of pages, not a package
@@ -30,7 +30,7 @@ from utils.config import (
 )
 from utils.core.paths import ROOT
 
-PAGE = Path(__file__).with_name("API.md")
+PAGE = Path(__file__).with_name("REFERENCE.md")
 PYTHON = {  # file, and what of it is for other programs
     "utils/gpt_train.py": ("train_gpt",),
     "utils/training/fit.py": ("fit", "TrainResult"),
@@ -55,21 +55,24 @@ CONFIGS: tuple[type[Config], ...] = (
     DownloadConfig,
 )
 INTERNAL = "work"  # the verb that a run's own process is started with
-HEAD = """\
-# API: Python calls, settings, commands
-
-Generated from the code by `python docs/make_api.py`; a test fails when this page is stale, so do not edit it. The
-guides explain what each part is for: [training](TRAINING_OPTIMIZATIONS_GUIDE.md), [data](DATA_GUIDE.md),
-[speech](INFERENCE_GUIDE.md), [checkpoints](CHECKPOINT_GUIDE.md), [memory](MEMORY_GUIDE.md) and
-[Amharic](AMHARIC_GUIDE.md).
-"""
+MARK = "<!-- Everything below is written by docs/make_api.py from the code; `make docs` updates it. -->\n"
 
 Definition = ast.FunctionDef | ast.ClassDef
 
 
 def page() -> str:
-    """Return the whole page."""
-    parts = [HEAD, "## Python\n", *python(), "## Settings\n", SETTINGS, *settings(), "## Commands\n", COMMANDS]
+    """Return the whole page: what people wrote above the mark, and what the code says below it."""
+    written = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+    parts = [
+        written + MARK,
+        "## Python\n",
+        *python(),
+        "## Settings\n",
+        SETTINGS,
+        *settings(),
+        "## Commands\n",
+        COMMANDS,
+    ]
     return "\n".join([*parts, *commands()])
 
 

@@ -15,10 +15,13 @@ from utils.config import TrainConfig
 from utils.config.flags import read_flags
 from utils.core.paths import ROOT
 
-DOCS = sorted((ROOT / "docs").glob("*.md"))
-GUIDES = sorted((ROOT / "docs").glob("[A-Z]*.md"))  # the others are records
-WRITTEN = [page for page in GUIDES if page != make_api.PAGE]
-PAGES = [*DOCS, *sorted((ROOT / "docs" / "decisions").glob("*.md")), ROOT / "README.md"]
+GUIDES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "SECURITY.md"]
+RECORDS = [*sorted((ROOT / "docs" / "decisions").glob("*.md")), ROOT / "benchmarks" / "log.md"]
+OF_DEVELOPERS = [
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / folder / "README.md" for folder in ("benchmarks", "tools/gpu", "tools/tiny_voice")),
+]
+PAGES = [*GUIDES, *RECORDS]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"(?:tests|benchmarks|configs|utils|docs)/[\w./-]*\w\.(?:py|md|yaml|tsv|json)")
 STARTERS = (["./start.sh"], ["python", "-m", "utils"], [".venv/bin/python", "-m", "utils"])
@@ -48,7 +51,7 @@ def blocks(path: Path, kind: str) -> list[str]:
 def commands(path: Path) -> list[str]:
     """Every line of the bash blocks, and what a sentence tells to run of ours."""
     lines = "\n".join(blocks(path, "bash")).replace("\\\n", " ").splitlines()
-    told = re.findall(r"`(python -m utils [\w-]+ [^`<]+)`", path.read_text(encoding="utf-8"))
+    told = re.findall(r"`((?:python -m utils|\./start\.sh) [\w-]+ [^`<]+)`", path.read_text(encoding="utf-8"))
     return [*(line for line in lines if line.strip() and line[0] != "#"), *told]
 
 
@@ -99,13 +102,35 @@ def test_a_command_is_understood(line: str, monkeypatch: pytest.MonkeyPatch) -> 
         check_ours(rest)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"], ids=named)
+@pytest.mark.parametrize("page", [*PAGES, *OF_DEVELOPERS, ROOT / "CHANGELOG.md"], ids=named)
 def test_links_lead_somewhere_in_the_repository(page: Path) -> None:
+    targets = [target for target in links(page) if not (page.parent / target.partition("#")[0]).exists()]
+    assert targets == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, *OF_DEVELOPERS, ROOT / "CHANGELOG.md"], ids=named)
+def test_links_to_a_section_lead_to_one(page: Path) -> None:
+    pairs = [(target, *target.split("#")) for target in links(page) if "#" in target]
+    pages = {file: page if not file else (page.parent / file).resolve() for _, file, _ in pairs}
+    assert [target for target, file, anchor in pairs if anchor not in anchors(pages[file])] == []
+
+
+def links(page: Path) -> list[str]:
+    """The targets of a page's links that stay in the repository."""
+    return [to for to in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")) if "://" not in to]
+
+
+@cache
+def anchors(page: Path) -> set[str]:
+    """What a link can name behind #, made of the headings as GitHub does."""
+    titles = re.findall(r"(?m)^#+ (.*)$", page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=named)
+def test_a_guide_needs_no_other_site(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    targets = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
-    assert [target for target in targets if not (page.parent / target).exists()] == []
-    if page in {*DOCS, ROOT / "README.md"}:
-        assert re.search(r"https?://(?!127\.0\.0\.1|localhost)|\.\./shared|/work/", text) is None
+    assert re.search(r"https?://(?!127\.0\.0\.1|localhost)|\.\./shared|/work/", text) is None
 
 
 def test_the_tree_in_contributing_is_the_disk() -> None:
@@ -118,11 +143,11 @@ def test_the_tree_in_contributing_is_the_disk() -> None:
 
 
 def test_files_that_are_named_exist() -> None:
-    named_files = {name for page in WRITTEN for name in FILE.findall(page.read_text(encoding="utf-8"))}
+    named_files = {name for page in GUIDES for name in FILE.findall(page.read_text(encoding="utf-8"))}
     assert sorted(name for name in named_files if not (ROOT / name).exists()) == []
 
 
-@pytest.mark.parametrize("page", [*GUIDES, ROOT / "README.md"], ids=named)
+@pytest.mark.parametrize("page", GUIDES, ids=named)
 def test_python_in_a_guide_names_what_there_is(page: Path) -> None:
     for text in blocks(page, "python"):
         for node in ast.walk(ast.parse(text)):

@@ -26,7 +26,7 @@ ELSEWHERE = ("./start.sh test",)  # .ci/run does it
 
 
 def commands() -> list[str]:
-    pages = [(ROOT / page).read_text(encoding="utf-8") for page in ("docs/COMMANDS.md", "README.md")]
+    pages = [(ROOT / page).read_text(encoding="utf-8") for page in ("docs/REFERENCE.md", "README.md")]
     lines = "".join(block for page in pages for block in BLOCK.findall(page)).splitlines()
     return list(dict.fromkeys(line.split("  #")[0].rstrip() for line in lines))
 

@@ -67,7 +67,7 @@ def train_gpt(
 
     Args:
         resume: Name of a run of the project to continue, or "latest". It keeps its settings; only
-            those that CHECKPOINT_GUIDE.md lists may be given other values.
+            those that docs/TRAINING.md lists may be given other values.
         accept_licence: Accept the licence of the published model, once for all runs on this computer.
         progress: Print one line of progress to standard error.
         settings: Settings of the run. ``output_path`` is the folder of the project.

@@ -63,7 +63,7 @@ def test_two_processes_come_to_the_same_curve(
 
 
 def accelerate(rank: int, port: int) -> tuple[str, ...]:
-    """Return the launcher of one of two machines, as in docs/SCALING.md."""
+    """Return the launcher of one of two machines, as in docs/TRAINING.md."""
     place = (f"--machine_rank={rank}", "--main_process_ip=127.0.0.1", f"--main_process_port={port}")
     return ("-m", "accelerate.commands.launch", "--multi_gpu", "--num_machines=2", "--num_processes=2", *place, "-m")
 

@@ -34,8 +34,8 @@ def project(tmp_path: Path, dataset: Path) -> Project:
 def test_the_example_in_the_reference_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture) -> None:
     write_dataset(tmp_path / "output" / "mine" / "dataset", train=2, held_back=1)
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "COMMANDS.md"
-    (example,) = (text for text in BLOCK.findall(page.read_text("utf-8")) if "train_gpt" in text)
+    page = ROOT / "docs" / "REFERENCE.md"
+    example = next(text for text in BLOCK.findall(page.read_text("utf-8")) if "train_gpt" in text)
     exec(compile(example, page.name, "exec"), {})  # our own page
     printed = capsys.readouterr()
     assert printed.out.startswith("5 ")

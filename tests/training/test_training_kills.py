@@ -23,7 +23,7 @@ from utils.xtts import checkpoints
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.skipif(sys.platform == "win32", reason="forks")]
 
-FEW, KILLS = 6, 24  # docs/CHECKPOINT_GUIDE.md names the second
+FEW, KILLS = 6, 24  # docs/TRAINING.md names the second
 UPDATES = 5  # for each kill; more than it leaves time for on a fast machine
 PATIENCE = 120.0  # seconds that a child may take on a busy machine
 

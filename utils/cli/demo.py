@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 NAME = "demo"
 PAGE = "demo.html"
-VERSIONS = 8  # of each sentence, of which the best is used: fewer phones are wrong (docs/embedded-voice.md)
+VERSIONS = 8  # of each sentence, of which the best is used: fewer phones are wrong (tools/tiny_voice/README.md)
 DISCLAIMER = (
     "The recording was generated with espeak-ng. The model is the small embedded voice of this program, trained on "
     "other voices of espeak-ng; it is not XTTS v2. This page shows the workflow, not the quality of XTTS v2. "

@@ -1,6 +1,6 @@
 """Advice on the settings of a run: a value for this dataset and device, and the source of each.
 
-Sources are what people published, upstream's recipe, or "not measured". docs/TRAINING_RECIPES.md holds the evidence.
+Sources are what people published, upstream's recipe, or "not measured". docs/TRAINING.md holds the evidence.
 """
 
 import math

@@ -1,7 +1,7 @@
 """Small discriminators that tell generated sound from real sound, so that the vocoder learns detail.
 
 Spectral losses average it away. Folding the sound by several periods shows what repeats, and spectra in several
-resolutions show harmonics. Neither gives the vocoder a pitch, see docs/embedded-voice.md.
+resolutions show harmonics. Neither gives the vocoder a pitch, see tools/tiny_voice/README.md.
 """
 
 from collections.abc import Sequence
