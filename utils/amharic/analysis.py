@@ -111,6 +111,7 @@ def _of_negation(prefix: Prefix, ending: Ending, kinds: int) -> float:
     return 0.0
 
 
+# Long because each part changes what it is joined to: end, stem, prefix.
 def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
     before, codes, end = prefix.marked, entry.codes, ending.marked
     if not end and entry.source == "verbs" and codes.endswith("y:"):  # ይቆያል jɨkʼojːal, but ይቆይ
@@ -123,14 +124,13 @@ def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
     stem = stem[len(prefix.swallowed) :]
     if end.endswith("m") and (before in _NEGATIVE or entry.word in _NEGATIVE_VERBS):
         end += ":"
-    if before:
-        if prefix.kinds & entry.kinds & ending.kinds & NOUN:
-            if stem[0] != "H" and not prefix.swallowed and _CLUSTER.match(stem):
-                # A noun keeps its first vowel after a prefix: የልጅ jəlɨd͡ʒ, although jəld͡ʒ could be said.
-                stem = _CLUSTER.sub(r"\1I", stem, count=1)
-        elif before.endswith("al") and stem.startswith("l"):
-            stem = "l:" + stem[1:].lstrip(":")  # ያልለበሰ jalːəbːəsə
-            before = before[:-1]
+    if prefix.kinds & entry.kinds & ending.kinds & NOUN:
+        if before and stem[0] != "H" and not prefix.swallowed and _CLUSTER.match(stem):
+            # A noun keeps its first vowel after a prefix: የልጅ jəlɨd͡ʒ, although jəld͡ʒ could be said.
+            stem = _CLUSTER.sub(r"\1I", stem, count=1)
+    elif before.endswith("al") and stem.startswith("l"):
+        stem = "l:" + stem[1:].lstrip(":")  # ያልለበሰ jalːəbːəsə
+        before = before[:-1]
     return before + stem + end
 
 

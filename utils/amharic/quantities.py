@@ -215,6 +215,7 @@ READERS: Mapping[str, Callable[[Match], str]] = {
 }
 
 
+# Long because it is one table of shapes, which are tried in this order.
 @cache
 def _pattern() -> re.Pattern[str]:
     """Join all shapes into one expression, read once from left to right; the first shape that fits wins."""

@@ -20,6 +20,7 @@ ROW = re.compile(
 )
 WORD = re.compile("[A-Za-z]+(?:['’][a-z]+)?")
 APART = re.compile(f"(?<![{ETHIOPIC}])([የበከለ]) (?=[{ETHIOPIC}])")  # ke gonder
+LAST = re.compile(r"(?<= )እንደ\Z")  # a preposition ends no row: lemin ende
 CONSONANTS = {  # the codes that a spelling may mean, the likeliest first
     "sh": "X", "ch": "cC", "gn": "N", "ny": "N", "zh": "Z", "ts": "S", "tz": "S", "ph": "f", "kh": "hk", "th": "tT",
     "b": "b", "c": "kc", "d": "d", "f": "f", "g": "g", "h": "h", "j": "J", "k": "kK", "l": "l", "m": "m", "n": "n",
@@ -66,17 +67,16 @@ def _decode_row(row: str) -> str:
     if foreign > ENGLISH * len(found):
         return row
     decoded = {word: decode(word.lower()) for word in found if not is_english(word) and not word[1:].isupper()}
-    amharic = {word: best for word, best in decoded.items() if best}
-    known = [word for word in found if word in amharic]
-    if len(known) <= foreign or len(known) < SHARE * len(found):
+    known = [word for word in found if decoded.get(word)]
+    if len(known) <= foreign or len(known) < SHARE * len(found) or not _are_sure(known):
         return row
-    if len(known) == 1 and len(known[0]) < SURE and known[0].lower() not in chat_words():
-        return row
-    amharic |= {word: write(_ways(word.lower())[0][1]) for word in decoded if word not in amharic}
-    written = WORD.sub(lambda match: amharic.get(match[0], match[0]), row)
-    if written.endswith(" እንደ"):  # a preposition ends no row: lemin ende
-        written = written.removesuffix("እንደ") + "እንዴ"
-    return APART.sub(r"\1", written)
+    amharic = {word: best or write(_ways(word.lower())[0][1]) for word, best in decoded.items()}
+    return APART.sub(r"\1", LAST.sub("እንዴ", WORD.sub(lambda match: amharic.get(match[0], match[0]), row)))
+
+
+def _are_sure(words: list[str]) -> bool:
+    """Return whether words are Amharic for certain; a short one by itself may be anything."""
+    return len(words) > 1 or len(words[0]) >= SURE or words[0].lower() in chat_words()
 
 
 @cache
@@ -143,6 +143,7 @@ def _ways(word: str, beam: int = BEAM) -> list[Way]:
     return ways
 
 
+# Long because it is one pass over the letters: what one may stand for depends on the one before it.
 def _steps(word: str) -> Iterator[list[Way]]:
     """Yield for each letter or pair of letters what it may stand for, with its cost."""
     place, before = 0, ""

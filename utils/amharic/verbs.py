@@ -126,6 +126,7 @@ def roots(table: Path = DATA / TABLE) -> tuple[tuple[Root, str, float], ...]:
     return (*listed, *derived)
 
 
+# Long because what is taken off a word, from its prefix on, tells how the rest is read.
 def read(citation: str, kind: str) -> Root:
     """Take a marked citation form apart; one that its class does not make is refused."""
     group, _, voice = kind.partition("-")

@@ -99,6 +99,7 @@ def _is_duty(last: Reading) -> bool:
     return bool(last.kinds & _INFINITIVE and not person) or bool(last.kinds & _IMPERFECTIVE and person[:1] == "l")
 
 
+# Long because it is one pass over the words: what one is depends on those before it.
 def _nouns(chosen: Sequence[Reading]) -> tuple[list[Reading], bool]:
     """Return the nouns of a clause that may be its subject or object, and whether another is who does it: በፖሊስ.
 

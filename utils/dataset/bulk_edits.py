@@ -18,7 +18,7 @@ from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import MergeTotal, Reason
-from utils.dataset.filters import RULES, judge
+from utils.dataset.filters import RULES, judge, without_copies
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import Dataset, load_dataset, open_store
 
@@ -69,11 +69,7 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
                 clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason=None)
             )
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
-    for name, clip in changed.items():
-        if clip.status == "kept":
-            if clip.content in sounds:
-                changed[name] = clip.excluded("duplicate")  # as in a build
-            sounds.add(clip.content)
+    changed = {clip.id: clip for clip in without_copies(changed.values(), sounds)}  # as in a build
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
     lost = {clip.split for clip in contents.kept} - {clip.split for clip in kept} - {""}
     return FilterPlan(tuple(clips[name] for name in changed), tuple(changed.values()), kept, tuple(sorted(lost)))
@@ -146,6 +142,7 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
     return plan
 
 
+# Long because each clip is one of four: of a known recording, without its file, a duplicate, or new.
 def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
     theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
@@ -157,12 +154,11 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
             continue
         if clip.audio and not (other / clip.audio).is_file():
             missing.append(clip.audio)
-            continue
-        is_duplicate = clip.status == "kept" and clip.content in sounds
-        duplicates += is_duplicate
-        groups[clip.recording].append(
-            dataclasses.replace(clip.excluded("duplicate"), split="") if is_duplicate else clip
-        )
+        elif clip.status == "kept" and clip.content in sounds:
+            duplicates += 1
+            groups[clip.recording].append(dataclasses.replace(clip.excluded("duplicate"), split=""))
+        else:
+            groups[clip.recording].append(clip)
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
     recordings = tuple((source, tuple(groups[name])) for name, source in new.items())
     return MergePlan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))

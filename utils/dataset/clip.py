@@ -119,24 +119,29 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
 
     Runs of version 1.1 stored rows without the last column.
     """
-    name, recording, source, start, end, speaker, text, *rest = row
+    values = dict(zip(COLUMNS, row, strict=False))
     try:
-        scores = ClipScores(*(None if score is None else float(score) for score in rest[: len(SCORES)]))
-        span = Span(float(start), float(end))
+        scores = [None if score is None else float(score) for score in map(values.pop, SCORES)]
+        span = Span(float(values.pop("start")), float(values.pop("end")))
     except (TypeError, ValueError) as error:
-        raise _damaged(name, error) from error
-    status, written, content, split, audio, note, words, *other_text = rest[len(SCORES) :]
+        raise _damaged(values["id"], error) from error
+    _verify(**values)
+    written = values["reason"]
+    values["reason"] = REASONS.get(written, "other" if written else None)
+    if values["reason"] == "other" and not values["note"]:  # version 1.1 stored a person's words as the reason
+        values["note"] = written
+    return Clip(**values, span=span, scores=ClipScores(*scores))
+
+
+def _verify(*, id: object, status: object, split: object, audio: Any, **texts: object) -> None:  # noqa: A002, ANN401
+    """Refuse values of a clip that no program wrote, or that name files outside the dataset."""
     if status not in {"kept", "excluded"} or split not in {"train", "eval", ""}:
-        raise _damaged(name, f"status {status!r}, split {split!r}")
-    if not all(isinstance(value, str) for value in (*row[:3], *row[5:7], *rest[len(SCORES) :])):
-        raise _damaged(name, "a text is missing or a number")
+        raise _damaged(id, f"status {status!r}, split {split!r}")
+    if not all(isinstance(value, str) for value in (id, audio, *texts.values())):
+        raise _damaged(id, "a text is missing or a number")
     leads_out = audio.startswith("/") or ".." in audio.split("/") or "\\" in audio or ":" in audio
-    if leads_out or any(sign in name for sign in "/\\:"):  # ids become file names
-        raise DatasetError(Path(name), "outside", audio)
-    reason = REASONS.get(written, "other" if written else None)
-    note = written if reason == "other" and not note else note  # version 1.1 stored a person's words as the reason
-    state = (split, status, reason, note, words, *other_text)
-    return Clip(name, recording, source, span, speaker, text, audio, content, scores, *state)
+    if leads_out or any(sign in str(id) for sign in "/\\:"):  # ids become file names
+        raise DatasetError(Path(str(id)), "outside", audio)
 
 
 def _damaged(name: object, detail: object) -> DatasetError:

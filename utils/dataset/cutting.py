@@ -81,6 +81,7 @@ def _pad(spans: Sequence[Span], seconds: float, settings: DatasetConfig) -> list
     return padded
 
 
+# Long because it is one dynamic programme: worths are filled forwards, clips read backwards.
 def _choose_clips(padded: Sequence[_Padded], settings: DatasetConfig) -> list[tuple[int, int]]:
     """Return the (first, end) of each clip, by dynamic programming over the prefixes."""
     worth = [0.0]
@@ -125,6 +126,7 @@ def _differs(cue: Cue, issue: CueIssue) -> CueDiffers:
     return CueDiffers(cue.span.start, issue, cue.text)
 
 
+# Long because it is one walk along the speech: a stretch without a text that fits becomes one without text.
 def _align(
     cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[CueDiffers]
 ) -> list[Segment]:
@@ -133,20 +135,23 @@ def _align(
     covered = 0
     claims = _claims(cues, speech)
     for group, first, end in _groups(cues, claims):
-        segments += [Segment(span, kind="no text") for span in speech[covered:first]]
-        covered = end
+        segments += _without_text(speech[covered:first])
+        covered = first
         span = Span(speech[first].start, speech[end - 1].end)
         text = " ".join(cue.text for cue in group)
         if issue := _mismatch(group, span, settings):
             warnings.append(CueDiffers(group[0].span.start, issue, text))
-            segments += [Segment(span, kind="no text") for span in speech[first:end]]
         else:
             segments.append(Segment(span, text))
-    segments += [Segment(span, kind="no text") for span in speech[covered:]]
-    for cue, (first, end) in zip(cues, claims, strict=True):
-        if first == end and not _insert_without_speech(cue, segments, settings):
-            warnings.append(_differs(cue, "no_speech"))
+            covered = end
+    segments += _without_text(speech[covered:])
+    silent = (cue for cue, (first, end) in zip(cues, claims, strict=True) if first == end)
+    warnings += [_differs(cue, "no_speech") for cue in silent if not _insert_without_speech(cue, segments, settings)]
     return segments
+
+
+def _without_text(speech: Sequence[Span]) -> list[Segment]:
+    return [Segment(span, kind="no text") for span in speech]
 
 
 def _groups(cues: Sequence[Cue], claims: Sequence[tuple[int, int]]) -> Iterator[tuple[list[Cue], int, int]]:
@@ -173,13 +178,19 @@ def _claims(cues: Sequence[Cue], speech: Sequence[Span]) -> list[tuple[int, int]
     for number, span in enumerate(speech):
         if number in claimed or span.seconds > SLACK or not cues:
             continue
-        near = bisect.bisect(starts, span.start)
-        candidates = range(max(0, near - 2), min(len(cues), near + 1))
-        nearest = min(candidates, key=lambda at: _distance(cues[at].span, span))
+        away, nearest = _nearest(span, cues, starts)
         first, end = claims[nearest]
-        if _distance(cues[nearest].span, span) <= SLACK and (first == end or number in {first - 1, end}):
-            claims[nearest] = (number, number + 1) if first == end else (min(first, number), max(end, number + 1))
+        if away <= SLACK and first == end:
+            claims[nearest] = number, number + 1
+        elif away <= SLACK and number in {first - 1, end}:
+            claims[nearest] = min(first, number), max(end, number + 1)
     return claims
+
+
+def _nearest(span: Span, cues: Sequence[Cue], starts: Sequence[float]) -> tuple[float, int]:
+    """Return how far the nearest cue is away, and its number."""
+    near = bisect.bisect(starts, span.start)
+    return min((_distance(cues[at].span, span), at) for at in range(max(0, near - 2), min(len(cues), near + 1)))
 
 
 def _claim(cue: Span, speech: Sequence[Span]) -> tuple[int, int]:

@@ -35,27 +35,30 @@ def open_engine(
     given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
 ) -> Iterator[tuple[Engine | None, Recognisers]]:
     """Open the engine that the settings name, and recognisers if there is something to transcribe or to compare."""
-    used = () if given or settings.recogniser == "none" else recordings
-    waits = any(map(needs_transcription, used))
-    compares = bool(used and settings.second_model)
     engine: Engine | None = None
-
-    def opened(model: str, kind: Kind = "auto") -> Recogniser:
-        device = settings.device
-        number_format = settings.compute_type
-        return stack.enter_context(
-            open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
-        )
-
     with contextlib.ExitStack() as stack:
         if recordings and settings.engine == "ray":
             engine = integrations.require("ray_engine")(settings.workers)
             stack.callback(engine.close)
-        first, second = given or (
-            opened(settings.recogniser_model, settings.recogniser) if waits else None,
-            opened(settings.second_model) if compares else None,
-        )
+        first, second = given or _open_recognisers(recordings, settings, report, stack)
         if engine:
             share = 1 / max(1, sum(one is not None for one in (first, second)))
             first, second = (one and engine.recogniser(one, share) for one in (first, second))
         yield engine, (first, second)
+
+
+def _open_recognisers(
+    recordings: Sequence[Recording], settings: DatasetConfig, report: Report, stack: contextlib.ExitStack
+) -> Recognisers:
+    if settings.recogniser == "none" or not recordings:
+        return None, None
+
+    def opened(model: str, kind: Kind) -> Recogniser:
+        device, number_format = settings.device, settings.compute_type
+        return stack.enter_context(
+            open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
+        )
+
+    waits = any(map(needs_transcription, recordings))
+    first = opened(settings.recogniser_model, settings.recogniser) if waits else None
+    return first, opened(settings.second_model, "auto") if settings.second_model else None

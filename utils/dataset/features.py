@@ -172,6 +172,7 @@ def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str
         yield meter.step(len(window), float(len(window))), problems
 
 
+# Long because a window is stored whether its last batch was reached or the work was stopped between two.
 def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Steps:
     """Encode all missing audio, clips of similar length together."""
     sounds = {clip.content: clip for clip in clips}
@@ -325,23 +326,28 @@ class Shards:
 
     def _map(self, path: Path, *, thorough: bool = False) -> None:
         """Map a shard whose rows and hashes are those that its writer noted."""
-        try:
-            with pa.memory_map(str(path)) as source:  # the map outlives the open file
-                reader = pa.ipc.open_file(source)
-                batch = reader.get_batch(0)
-            batch.validate()
-            keys = batch.column(KEY).to_pylist()
-            noted = {name.decode(): value.decode() for name, value in (reader.schema.metadata or {}).items()}
-            is_whole = batch.schema.equals(self.schema) and noted.get("rows") == str(len(keys))
-            is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
-        except (pa.ArrowException, OSError, ValueError, IndexError, SystemError) as error:  # of a length below 0
-            raise DamagedFeaturesError(path, str(error)) from error
+        batch, keys, noted = _read_batch(path)
         checked = (name for name in self.columns if thorough or name not in self.bulky)
+        is_whole = batch.schema.equals(self.schema) and noted.get("rows") == str(len(keys))
+        is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
         if not is_whole or any(noted.get(name) != _digest(batch.column(name)) for name in checked):
             raise DamagedFeaturesError(path)
         first = len(self._shards) << 32
         self._shards.append(batch)
         self._positions.update((key, first + row) for row, key in enumerate(keys))
+
+
+def _read_batch(path: Path) -> tuple[pa.RecordBatch, list[str], dict[str, str]]:
+    """Map the rows of a shard; also return their keys, and what its writer noted."""
+    try:
+        with pa.memory_map(str(path)) as source:  # the map outlives the open file
+            reader = pa.ipc.open_file(source)
+            batch = reader.get_batch(0)
+        batch.validate()
+        noted = {name.decode(): value.decode() for name, value in (reader.schema.metadata or {}).items()}
+        return batch, batch.column(KEY).to_pylist(), noted
+    except (pa.ArrowException, OSError, ValueError, LookupError, SystemError) as error:  # of a length below 0
+        raise DamagedFeaturesError(path, str(error)) from error
 
 
 def _open_shards(folder: Path, columns: Mapping[str, pa.DataType], bulky: Collection[str]) -> Shards:

@@ -1,6 +1,6 @@
 """Judge clips by their measurements: which are left out, and why."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from utils.config import DatasetConfig
 from utils.dataset.clip import Clip
@@ -35,6 +35,17 @@ RULES: dict[Reason, Callable[[Clip, DatasetConfig], bool]] = {
         clip.scores.confidence is not None and _above(clip.scores.second_cer, limits.max_second_cer)
     ),
 }
+
+
+def without_copies(clips: Iterable[Clip], sounds: set[str]) -> list[Clip]:
+    """Exclude clips whose exact audio is among ``sounds``, to which those of the others are added."""
+    judged = []
+    for clip in clips:
+        is_copy = clip.status == "kept" and clip.content in sounds
+        judged.append(clip.excluded("duplicate") if is_copy else clip)
+        if clip.status == "kept":
+            sounds.add(clip.content)
+    return judged
 
 
 def judge(clip: Clip, settings: DatasetConfig) -> Reason | None:

@@ -19,7 +19,7 @@ from utils.media import audio
 from utils.recognition.aligner import emit
 from utils.recognition.pairing import Scores, TextIndex, pair
 from utils.recognition.phone_recogniser import EMBEDDED, RATE, PhoneRecogniser, load_recogniser
-from utils.recognition.units import units_of
+from utils.recognition.units import units_in, units_of
 
 DETAILS = "list_check.tsv"  # in the dataset
 SAMPLE = 60  # clips that are looked at before all are
@@ -34,6 +34,14 @@ Given = Sequence[tuple[Recording, str]]  # with content hashes
 Pairs = Mapping[int, int]  # from a clip to the text that fits it, by their numbers
 
 
+class ListComparison(NamedTuple):
+    """What some clips, by their numbers, say about the texts of a list."""
+
+    pairs: Pairs
+    moved: Pairs  # those with another text than their own
+    is_foreign: bool  # most clips have no text in the list, although the recogniser hears them well
+
+
 class Pairing(NamedTuple):
     """Texts that fit recordings better than their own, and recordings that surely have a wrong one, by content hash."""
 
@@ -42,6 +50,7 @@ class Pairing(NamedTuple):
     found: TextsFitOtherClips | None = None
 
 
+# Long because a sample, and then all clips, go through the same comparison.
 def find_fitting_texts(
     given: Given,
     folder: Path,
@@ -59,17 +68,15 @@ def find_fitting_texts(
         return Pairing()
     recordings = [recording for recording, _ in listed]
     units = units_of(settings.language, pronunciations)
-    texts = [[unit for word in units.words(recording.text) for unit in word.units] for recording in recordings]
+    texts = [units_in(units.words(recording.text)) for recording in recordings]
     scores_of = _scorer(recordings, TextIndex(texts), load_recogniser(EMBEDDED, units), settings.max_seconds)
     sample = np.random.default_rng(0).permutation(len(listed))[:SAMPLE].tolist()
     for numbers in (sample, range(len(listed))):
         scores = {number: scores_of(number) for number in counted(numbers, report, "pair_texts", should_stop)}
-        pairs = {numbers[row]: at for row, at in pair(list(scores.values()), texts).items()}
-        moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
-        is_foreign = _is_foreign(scores, pairs)
-        if len(moved) < max(FEW, MANY * len(numbers)) and not is_foreign:
+        compared = _compare(scores, texts)
+        if len(compared.moved) < max(FEW, MANY * len(numbers)) and not compared.is_foreign:
             return Pairing()
-    return _pairing(listed, pairs, moved, folder / DETAILS, is_foreign=is_foreign)
+    return _pairing(listed, compared, folder / DETAILS)
 
 
 def _scorer(
@@ -90,8 +97,9 @@ def _scorer(
     return scores_of
 
 
-def _pairing(listed: Given, pairs: Pairs, moved: Pairs, details: Path, *, is_foreign: bool) -> Pairing:
+def _pairing(listed: Given, compared: ListComparison, details: Path) -> Pairing:
     """Write what fits, and return it with a summary."""
+    pairs, moved, is_foreign = compared
     recordings = [recording for recording, _ in listed]
     written = {recording.text for recording in recordings}
     unused = written - {recordings[at].text for at in pairs.values()}
@@ -110,11 +118,14 @@ def _pairing(listed: Given, pairs: Pairs, moved: Pairs, details: Path, *, is_for
     return Pairing(fitting, wrong, found)
 
 
-def _is_foreign(scores: Mapping[int, Scores], pairs: Pairs) -> bool:
-    """Return whether most clips have no text in the list, although the recogniser hears them well."""
+def _compare(scores: Mapping[int, Scores], texts: Sequence[Sequence[int]]) -> ListComparison:
+    numbers = [*scores]
+    pairs = {numbers[row]: at for row, at in pair([*scores.values()], texts).items()}
+    moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
     heard = {clip: of_clip for clip, of_clip in scores.items() if of_clip}
     rest = [max(of_clip, key=lambda at: of_clip[at]) == clip for clip, of_clip in heard.items() if clip not in pairs]
-    return len(pairs) >= FEW and len(rest) >= FOREIGN * len(heard) and sum(rest) <= LIKELIEST * len(rest)
+    is_foreign = len(pairs) >= FEW and len(rest) >= FOREIGN * len(heard) and sum(rest) <= LIKELIEST * len(rest)
+    return ListComparison(pairs, moved, is_foreign)
 
 
 def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:

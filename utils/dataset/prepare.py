@@ -36,6 +36,7 @@ from utils.dataset.database import LOCK
 from utils.dataset.engine import Engine, Recognisers, open_engine
 from utils.dataset.errors import DatasetError, NothingTranscribedError, StoreError
 from utils.dataset.facts import Bad, Checking, HeldOut, Prepared, RecordingWarning, TextsDiffer
+from utils.dataset.filters import without_copies
 from utils.dataset.metadata import LANGUAGE_FILE, WAVS, read_language, write_lists
 from utils.dataset.pipeline import content_hash, needs_transcription, process_recording
 from utils.dataset.store import FINDING, Dataset, Store
@@ -171,21 +172,21 @@ class _Preparation:
         self.meter = _Meter(self.report, {str(recording.path): source.size for recording, source in tasks})
         waiting = [recording.path for recording, _ in tasks]
         with contextlib.closing(self._run(tasks, engine, recognisers)) as outcomes:  # ends processes before the lock
-            for (recording, _), made, error in outcomes:
+            for task, made, error in outcomes:
+                path = task[0].path
                 if isinstance(error, FATAL):
                     raise error
                 if isinstance(error, RecognitionError):
                     self._lose_recogniser(waiting, error)
                     return
-                waiting.remove(recording.path)
+                waiting.remove(path)
                 if error is not None:
-                    self._refuse(Bad(recording.path, _reason(error)))
+                    self._refuse(Bad(path, _reason(error)))
                 elif made is not None:
                     if engine and not all((self.folder / clip.audio).exists() for clip in made[1]):
                         raise StoreError(self.folder, "not_shared")
                     self._add(*made)
-                raise_if_stopped(self.should_stop)
-                self.meter.update(str(recording.path), 1.0)
+                self._on_progress(task, 1.0)
 
     def _lose_recogniser(self, waiting: Sequence[Path], error: RecognitionError) -> None:
         """Go on without the recordings that wait for a recogniser, which come last; the next run tries them again."""
@@ -230,41 +231,34 @@ class _Preparation:
         tasks: dict[str, Task] = {}
         for recording in recordings:
             raise_if_stopped(self.should_stop)
-            path = recording.path.absolute()
-            last = self.contents.files.get(str(path))
             try:
-                stat = path.stat()
-                if last and not last.bad and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):
-                    self.known += 1
-                    continue
-                source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
+                new = self._source(recording.path.absolute())
             except OSError as error:
                 unreadable = AudioFileError(recording.path, "unreadable", str(error.strerror))
                 self._refuse(Bad(recording.path, unreadable))
                 continue
-            if known := self.contents.recordings.get(source.recording):
-                self._note(dataclasses.replace(source, seconds=known.seconds))
-            if known or source.recording in tasks:
+            if new is None or new.recording in tasks:
                 self.known += 1
             else:
-                tasks[source.recording] = recording, source
+                tasks[new.recording] = recording, new
         return list(tasks.values())
+
+    def _source(self, path: Path) -> Source | None:
+        """Return a file, or None if its content is known."""
+        stat = path.stat()
+        last = self.contents.files.get(str(path))
+        if last and not last.bad and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):
+            return None
+        source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
+        if known := self.contents.recordings.get(source.recording):
+            self._note(dataclasses.replace(source, seconds=known.seconds))
+        return None if known else source
 
     def _run(
         self, tasks: Sequence[Task], engine: Engine | None, recognisers: Recognisers
     ) -> Generator[TaskResult[Task, MadeClips], None, None]:
         """Process recordings with text in parallel, then transcribe the others: one by one, or on the cluster."""
-
-        def on_progress(task: Task | None, share: float) -> None:
-            raise_if_stopped(self.should_stop)
-            if task is not None:
-                self.meter.update(str(task[0].path), share)
-
-        groups: dict[bool, list[Task]] = {True: [], False: []}
-        for task in tasks:
-            groups[recognisers[0] is not None and needs_transcription(task[0])].append(task)
-        with_text = groups[False]
-        spoken = groups[True]
+        spoken, with_text = _by_need(tasks) if recognisers[0] else ([], [*tasks])
         with_text, check = self._learn(with_text)
         self.meter.started = time.monotonic()
         work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
@@ -273,10 +267,15 @@ class _Preparation:
         workers = min(self.settings.workers or available_cores(), len(with_text))
         run = engine.run if engine else run_serially
         if engine is None and workers > 1:
-            yield from run_in_processes(work, with_text, workers, on_progress)
+            yield from run_in_processes(work, with_text, workers, self._on_progress)
         else:
-            yield from run(work, with_text, on_progress)
-        yield from run(functools.partial(work, recognisers=recognisers), spoken, on_progress)
+            yield from run(work, with_text, self._on_progress)
+        yield from run(functools.partial(work, recognisers=recognisers), spoken, self._on_progress)
+
+    def _on_progress(self, task: Task | None, share: float) -> None:
+        raise_if_stopped(self.should_stop)
+        if task is not None:
+            self.meter.update(str(task[0].path), share)
 
     def _learn(self, tasks: list[Task]) -> tuple[list[Task], "TextCheck | None"]:
         """Learn what right and wrong texts of the project look like; give recordings the texts that fit them."""
@@ -302,17 +301,12 @@ class _Preparation:
 
     def _add(self, source: Source, made: Sequence[Clip]) -> None:
         """Store a recording with its clips; one whose exact audio is in the dataset already is excluded."""
-        clips = list[Clip]()
         repairs = dict[str, str]()
         if (text := self.listed.get(source.recording)) is not None:
             made, repairs = self._doubted(made, text)
         elif source.recording in self.wrong:
             made = [clip.excluded("text does not match") if clip.status == "kept" else clip for clip in made]
-        for clip in made:
-            is_copy = clip.status == "kept" and clip.content in self.known_audio
-            clips.append(clip.excluded("duplicate") if is_copy else clip)
-            if clip.status == "kept":
-                self.known_audio.add(clip.content)
+        clips = without_copies(made, self.known_audio)
         with self.store.transaction():
             self.store.add(source, clips)
             self.store.propose(repairs)
@@ -339,6 +333,14 @@ class _Preparation:
         if self.contents.files.get(source.path) != source:
             self.store.note(source)
             self.contents.files[source.path] = source
+
+
+def _by_need(tasks: Iterable[Task]) -> tuple[list[Task], list[Task]]:
+    """Return the tasks that need a transcription, and the others."""
+    groups: dict[bool, list[Task]] = {True: [], False: []}
+    for task in tasks:
+        groups[needs_transcription(task[0])].append(task)
+    return groups[True], groups[False]
 
 
 def _with_text(tasks: Iterable[Task]) -> list[tuple[Recording, str]]:

@@ -31,23 +31,29 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
     clips = list(clips)
     kept = [clip for clip in clips if clip.status == "kept"]
     assigned = [clip for clip in clips if clip.split]
+    splits = _split_like_neighbours(kept, assigned)
+    new = [clip for clip in kept if not clip.split and clip.id not in splits]
+    note = None
+    if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
+        splits |= _split_by_group(new, assigned, share, attrgetter("speaker"))
+    elif by == "time" or len({clip.recording for clip in kept}) == 1:
+        splits |= _split_by_time(new, share)
+        note = None if by == "time" else HeldOut("one_recording")
+    else:
+        splits |= _split_by_group(new, assigned, share, attrgetter("recording"))
+        note = HeldOut("one_speaker") if by == "speaker" else None
+    return SplitChoice(splits, note if new else None)
+
+
+def _split_like_neighbours(kept: Iterable[Clip], assigned: Iterable[Clip]) -> Splits:
+    """Return the split of new clips in recordings of which some clips have one."""
     neighbours = _by_recording(assigned)
     splits: Splits = {}
     for clip in kept:
         if not clip.split and (others := neighbours.get(clip.recording)):
             nearest = min(others, key=lambda other: abs(other.span.start - clip.span.start))
             splits[clip.id] = nearest.split
-    new = [clip for clip in kept if not clip.split and clip.id not in splits]
-    if not new:
-        return SplitChoice(splits)
-    if by == "time":
-        return SplitChoice(splits | _split_by_time(new, share))
-    if by == "speaker" and len({clip.speaker for clip in kept}) > 1:
-        return SplitChoice(splits | _split_by_group(new, assigned, share, attrgetter("speaker")))
-    if len({clip.recording for clip in kept}) == 1:
-        return SplitChoice(splits | _split_by_time(new, share), HeldOut("one_recording"))
-    note = HeldOut("one_speaker") if by == "speaker" else None
-    return SplitChoice(splits | _split_by_group(new, assigned, share, attrgetter("recording")), note)
+    return splits
 
 
 def _split_by_group(

@@ -5,7 +5,7 @@ Lengths are read from the headers of the files; nothing is decoded.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -161,20 +161,17 @@ class DatasetLengths:
         if self.unreadable:
             names = ", ".join(f"{row.list.name}:{row.line}" for row in self.unreadable[:5])
             lines.append(f"unreadable           {len(self.unreadable)}: {names}{' …' * (len(self.unreadable) > 5)}")
-        if self.seconds:
-            lines += self._histogram()
-            lines.append(f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}")
-            if over := sum(value > MAX_SECONDS for value in self.seconds):
-                lines.append(f"over {MAX_SECONDS} s         {over} clips, which XTTS cannot use")
-            lines += [f"gap                  {wording.describe(gap)}" for gap in self.gaps()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(self._describe_seconds() if self.seconds else [])])
 
-    def _histogram(self) -> list[str]:
+    def _describe_seconds(self) -> Iterator[str]:
+        """Yield a histogram, and what follows from it."""
         counts = np.bincount(np.asarray(self.seconds).astype(int)).tolist()
-        return [
-            f"{second:>7} s            {'█' * math.ceil(WIDTH * count / max(counts))} {count}"
-            for second, count in enumerate(counts)
-        ]
+        for second, count in enumerate(counts):
+            yield f"{second:>7} s            {'█' * math.ceil(WIDTH * count / max(counts))} {count}"
+        yield f"suggested            --max-audio-length {suggested_max_length(self.seconds):g}"
+        if over := sum(value > MAX_SECONDS for value in self.seconds):
+            yield f"over {MAX_SECONDS} s         {over} clips, which XTTS cannot use"
+        yield from (f"gap                  {wording.describe(gap)}" for gap in self.gaps())
 
     def counts(self) -> dict[str, dict[str, int]]:
         """Count the clips by their length in seconds, and by tokens if those are known."""

@@ -105,22 +105,13 @@ def _parse(text: str, path: Path) -> Parsed:
 
 
 def _parse_timed_lines(lines: list[str], *, is_vtt: bool) -> Parsed:
-    times = [
-        (number, match)
-        for number, line in enumerate(lines)
-        if (match := TIMES.fullmatch(line)) or ("-->" in line and any(map(str.isdigit, line)))
-    ]
+    times = _find_times(lines)
     head = [line for line in lines[: times[0][0] if times else None] if not NUMBER.fullmatch(line)]
     cues = list[Cue]()
     unreadable = [(1, _strip(head).replace("\n", " "))] if not is_vtt and _strip(head) else []
     ends = [*(number for number, _ in times[1:]), len(lines)]
     for (number, match), end in zip(times, ends, strict=False):
-        block = lines[number + 1 : end]
-        if is_vtt:  # notes and the name of the next cue follow an empty line
-            block = block[: block.index("")] if "" in block else block
-        elif end < len(lines):
-            block = _without_next_number(block, lines[number - 1] if number else "")
-        text = _strip(block)
+        text = _strip(_block(lines, number, end, is_vtt=is_vtt))
         if match:
             cues.append(Cue(Span(_seconds(*match.groups()[:4]), _seconds(*match.groups()[4:])), text))
         else:
@@ -130,6 +121,23 @@ def _parse_timed_lines(lines: list[str], *, is_vtt: bool) -> Parsed:
 
 def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str | None) -> float:
     return int(hours or 0) * 3600 + int(minutes) * 60 + int(seconds) + float(f"0.{fraction or 0}")
+
+
+def _find_times(lines: Iterable[str]) -> list[tuple[int, re.Match[str] | None]]:
+    """Return the numbers of lines with times, and what they match; nothing where the times cannot be read."""
+    return [
+        (number, match)
+        for number, line in enumerate(lines)
+        if (match := TIMES.fullmatch(line)) or ("-->" in line and any(map(str.isdigit, line)))
+    ]
+
+
+def _block(lines: list[str], number: int, end: int, *, is_vtt: bool) -> list[str]:
+    """Return the lines of a cue, given those of its times and of the times of the next cue."""
+    block = lines[number + 1 : end]
+    if is_vtt:  # notes and the name of the next cue follow an empty line
+        return block[: block.index("")] if "" in block else block
+    return _without_next_number(block, lines[number - 1] if number else "") if end < len(lines) else block
 
 
 def _without_next_number(block: list[str], line_above: str) -> list[str]:
@@ -241,6 +249,7 @@ def _count_repeated(earlier: Cue, later: Cue) -> int:
     return max((n for n in {*whole, len(before)} if 0 < n <= len(now) and before[-n:] == now[:n]), default=0)
 
 
+# Long because it is one pass over the cues: each meets what those before it have become.
 def _end_overlaps(cues: list[Cue], repairs: Repairs) -> list[Cue]:
     """End short overlaps at the later start; join cues that overlap longer, because two voices cannot be separated."""
     overlapping = sum(earlier.span.end > later.span.start for earlier, later in pairwise(cues))
@@ -277,12 +286,18 @@ def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue
     placed = [cue for cue in cues if cue.span.start < seconds]
     moved: list[Cue] = []
     for cue in cues[len(placed) :]:
-        shifted = (_shifted(cue, hours) for hours in range(1, int(cue.span.start // HOUR) + 1))
-        fitting = [candidate for candidate in shifted if _fits(candidate, placed, seconds)]
-        insort(placed, fitting[0] if len(fitting) == 1 else cue, key=START)
-        moved += [cue] if len(fitting) == 1 else []
+        shifted = _only_fit(cue, placed, seconds)
+        insort(placed, shifted or cue, key=START)
+        moved += [cue] if shifted else []
     repairs.note("moved", moved)
     return placed
+
+
+def _only_fit(cue: Cue, placed: Sequence[Cue], seconds: float) -> Cue | None:
+    """Return a cue shifted by whole hours, if it fits between the others with one number of hours only."""
+    shifted = (_shifted(cue, hours) for hours in range(1, int(cue.span.start // HOUR) + 1))
+    fitting = [candidate for candidate in shifted if _fits(candidate, placed, seconds)]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _shifted(cue: Cue, hours: int) -> Cue:

@@ -7,6 +7,7 @@ that no wrong text is believed because it was learnt by heart.
 import contextlib
 import dataclasses
 import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,7 +29,7 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as PROJECT_RATE
 from utils.recognition.adaptation import Example, adapt
-from utils.recognition.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
+from utils.recognition.aligner import WORST, Alignment, Rows, SpokenWord, align, emit, emit_blocks
 from utils.recognition.phone_recogniser import (
     EMBEDDED,
     RATE,
@@ -39,7 +40,7 @@ from utils.recognition.phone_recogniser import (
 )
 from utils.recognition.spans import Cue, Span, read_spans
 from utils.recognition.thresholds import Judged, Limits, calibrate, word_score
-from utils.recognition.units import Units, units_of
+from utils.recognition.units import Units, units_in, units_of
 
 FOLDER = "text_check"  # below the dataset
 LIMITS = "limits.json"
@@ -108,10 +109,7 @@ class TextCheck:
             clips = trim(groups[0], recording.text, speech, seconds, settings) if groups else []
             return CutByWords(clips, speech, [], {})
         clips = cut_words(groups, speech, seconds, settings)
-        unsure = dict[Span, str]()
-        for word in unsure_words(rows, groups):
-            middle = (word.span.start + word.span.end) / 2
-            unsure |= {clip.span: word.text for clip in clips if clip.span.start <= middle < clip.span.end}
+        unsure = _clips_of(unsure_words(rows, groups), clips)
         warnings: list[WarningFact] = [SentencesMissing(len(missing), tuple(missing[:LISTED]))] if missing else []
         return CutByWords(clips, speech, warnings, unsure)
 
@@ -126,6 +124,15 @@ class TextCheck:
         clip = dataclasses.replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
         reason, note = findings(aligned, self.limits, self.units)
         return clip.excluded(reason, note) if reason else clip
+
+
+def _clips_of(words: Sequence[SpokenWord], clips: Sequence[Cue]) -> dict[Span, str]:
+    """Return the clips in which these words are, with the last of them."""
+    found = dict[Span, str]()
+    for word in words:
+        middle = (word.span.start + word.span.end) / 2
+        found |= {clip.span: word.text for clip in clips if clip.span.start <= middle < clip.span.end}
+    return found
 
 
 def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[Reason | None, str]:
@@ -215,6 +222,7 @@ def saved_check(folder: Path, language: str, pronunciations: Path | None = None)
     return TextCheck(folder / FOLDER, language, Limits(**read_json(path)), pronunciations)
 
 
+# Long because it is the recipe: each step is one call, and models, lessons and limits pass between them.
 def learn(
     recordings: Sequence[tuple[Recording, str]],
     folder: Path,
@@ -238,7 +246,7 @@ def learn(
     if not saved and not _is_clear(limits) and sum(lesson.seconds for lesson in lessons) >= MIN_LESSON_SECONDS:
         learnt = _adapted(models, lessons, units, report, should_stop)
         better = _limits(lessons, learnt, units)
-        if better and (limits is None or better.missed + better.missed_words < limits.missed + limits.missed_words):
+        if better and _missed(better) < _missed(limits):
             models = learnt
             limits = better
     check = saved
@@ -249,6 +257,10 @@ def learn(
     elif not check.limits.checks_words:
         report(TextsNotChecked("words", len(lessons)))
     return check
+
+
+def _missed(limits: Limits | None) -> float:
+    return limits.missed + limits.missed_words if limits else math.inf
 
 
 def _is_clear(limits: Limits | None) -> bool:
@@ -265,7 +277,7 @@ def _adapted(
     """Let each recogniser learn from the clips that the other one judges."""
     examples: list[tuple[int, Example]] = []
     for lesson in lessons:
-        spoken = tuple(unit for word in units.words(lesson.text) for unit in word.units)
+        spoken = tuple(units_in(units.words(lesson.text)))
         examples.append((lesson.side, (log_mels(lesson.samples), spoken)))
     return [
         adapt(model, [example for side, example in examples if side != number], should_stop, report, seed=number)

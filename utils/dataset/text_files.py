@@ -285,14 +285,19 @@ def _split_cells(text: str) -> tuple[list[Line], list[Fact]]:
     try:
         return list(_read_csv(text.split("\n"), separator)), []
     except csv.Error:  # a quotation mark is not closed: find the line
-        good: list[Line] = []
-        problems: list[Fact] = []
-        for number, line in lines:
-            try:
-                good += [(number, cells) for _, cells in _read_csv([line], separator)]
-            except csv.Error:
-                problems.append(LineUnreadable(number, "quote"))
-        return good, problems
+        return _read_each(lines, separator)
+
+
+def _read_each(lines: Iterable[tuple[int, str]], separator: str) -> tuple[list[Line], list[Fact]]:
+    """Read lines one by one; also return the problems."""
+    good: list[Line] = []
+    problems: list[Fact] = []
+    for number, line in lines:
+        try:
+            good += [(number, cells) for _, cells in _read_csv([line], separator)]
+        except csv.Error:
+            problems.append(LineUnreadable(number, "quote"))
+    return good, problems
 
 
 def _read_csv(lines: Iterable[str], separator: str) -> Iterator[Line]:

@@ -6,8 +6,9 @@ between its anchors, however long it is. A long sentence that is not where the t
 speech that has no words yet, so that parts of a transcript may come in another order.
 """
 
+import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 
 import numpy as np
@@ -19,7 +20,7 @@ from utils.recognition.aligner import WORST, Rows, SpokenWord, align
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
 from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import LARGEST_WORD_SCORE, MIN_UNITS
-from utils.recognition.units import Units, Word
+from utils.recognition.units import Units, Word, units_in
 
 Integers = npt.NDArray[np.int64]
 
@@ -65,11 +66,10 @@ def words_of_transcript(
     found: dict[int, Group] = {}
     for (first, end), span in _windows(rows, written):
         raise_if_stopped(should_stop)
-        groups = _align_window(rows, span, written[first:end], limit)
-        found.update((first + number, group) for number, group in groups.items())
+        found |= _align_window(rows, span, dict(enumerate(written[first:end], first)), limit)
+    _find_elsewhere(rows, written, found, limit, should_stop)
     missing = []
     last = 0.0
-    _find_elsewhere(rows, written, found, limit, should_stop)
     for number, sentence in enumerate(sentences):
         if number in found:
             last = found[number][-1].span.end
@@ -78,6 +78,7 @@ def words_of_transcript(
     return sorted(found.values(), key=lambda group: group[0].span.start), missing
 
 
+# Long because all sentences share one budget of sound, and each is left out of what is searched for the next.
 def _find_elsewhere(
     rows: Rows, written: Sequence[Sequence[Word]], found: dict[int, Group], limit: float, should_stop: ShouldStop
 ) -> None:
@@ -85,38 +86,46 @@ def _find_elsewhere(
     lost = [number for number, words in enumerate(written) if number not in found and _size(words) >= MIN_UNITS]
     anywhere = len(lost) * len(rows) <= LARGEST_SEARCH
     left = LARGEST_SEARCH
+    whole = Span(0.0, len(rows) / FRAMES_PER_SECOND)
     for number in sorted(lost, key=lambda number: -_size(written[number])):
         raise_if_stopped(should_stop)
         words = written[number]
         tried = list[Group]()
-        is_long = _size(words) >= ALONE
-        for span in _without_words(found, number, len(rows) / FRAMES_PER_SECOND, anywhere and is_long):
-            part, start = _part(rows, span)
-            if (not is_long and span.seconds > WINDOW_SECONDS) or len(part) * _size(words) * 2 > LARGEST:
-                continue
+        within = whole if anywhere and _size(words) >= ALONE else _between_neighbours(found, number, whole)
+        for part, start in _searched(rows, words, _without_words(found, within, whole)):
             left -= len(part)
             if left < 0:
                 break
             if aligned := align(part, words, start, {0}):
                 tried.append(_with_silent(words, aligned.words))
         best = max(tried, key=_mean_score, default=None)
-        if best and _mean_score(best) >= _limit(best, limit):
+        if best and _margin(best, limit) >= 0:
             found[number] = best
 
 
-def _without_words(found: Mapping[int, Group], number: int, seconds: float, anywhere: bool) -> list[Span]:  # noqa: FBT001
-    """Return where no sentence was found: between the neighbours of one in the text, or anywhere."""
-    first = 0.0
-    last = seconds
-    if not anywhere:
-        before = max((other for other in found if other < number), default=None)
-        after = min((other for other in found if other > number), default=None)
-        first = first if before is None else found[before][-1].span.end
-        last = last if after is None else found[after][0].span.start
+def _searched(rows: Rows, words: Sequence[Word], spans: Iterable[Span]) -> Iterator[tuple[Rows, float]]:
+    """Yield the stretches that are not too long for a sentence, with their starts."""
+    longest = math.inf if _size(words) >= ALONE else WINDOW_SECONDS
+    for span in spans:
+        part, start = _part(rows, span)
+        if span.seconds <= longest and _is_small(part, words):
+            yield part, start
+
+
+def _between_neighbours(found: Mapping[int, Group], number: int, whole: Span) -> Span:
+    """Return the time between the sentences before and after one in the text."""
+    before = max((other for other in found if other < number), default=None)
+    after = min((other for other in found if other > number), default=None)
+    start = whole.start if before is None else found[before][-1].span.end
+    return Span(start, whole.end if after is None else found[after][0].span.start)
+
+
+def _without_words(found: Mapping[int, Group], within: Span, whole: Span) -> list[Span]:
+    """Return where no sentence was found."""
     groups = sorted(found.values(), key=lambda group: group[0].span.start)
-    starts = accumulate((group[-1].span.end for group in groups), max, initial=0.0)
-    ends = [*(group[0].span.start for group in groups), seconds]
-    pairs = [(max(start, first), min(end, last)) for start, end in zip(starts, ends, strict=True)]
+    starts = accumulate((group[-1].span.end for group in groups), max, initial=whole.start)
+    ends = [*(group[0].span.start for group in groups), whole.end]
+    pairs = [(max(start, within.start), min(end, within.end)) for start, end in zip(starts, ends, strict=True)]
     return [Span(start, end) for start, end in pairs if end - start > SHORTEST_STRETCH]
 
 
@@ -131,34 +140,51 @@ def spread(words: Sequence[Word], span: Span) -> Group:
     ]
 
 
-def _align_window(rows: Rows, span: Span, sentences: Sequence[Sequence[Word]], limit: float) -> dict[int, Group]:
+def _align_window(rows: Rows, span: Span, sentences: Mapping[int, Sequence[Word]], limit: float) -> dict[int, Group]:
     """Align sentences in a window; leave out those that are not spoken there, the worst first."""
     part, start = _part(rows, span)
-    left = [number for number, words in enumerate(sentences) if _size(words)]
+    left = {number: words for number, words in sentences.items() if _size(words)}
     while left:
-        words = [word for number in left for word in sentences[number]]
-        firsts = set(accumulate((len(sentences[number]) for number in left), initial=0))
-        aligned = align(part, words, start, firsts) if len(part) * _size(words) * 2 <= LARGEST else None
-        if aligned is None:  # more text than sound: what is said is near the anchors on both sides
-            left.pop(len(left) // 2)
+        groups = _align_sentences(part, start, left)
+        if not groups:  # more text than sound: what is said is near the anchors on both sides
+            del left[[*left][len(left) // 2]]
             continue
-        flat = iter(_with_silent(words, aligned.words))
-        groups = {number: list(islice(flat, len(sentences[number]))) for number in left}
-        worst = min(left, key=lambda number: _mean_score(groups[number]) - _limit(groups[number], limit))
-        if _mean_score(groups[worst]) >= _limit(groups[worst], limit):
+        margins = {number: _margin(group, limit) for number, group in groups.items()}
+        worst = min(margins, key=margins.__getitem__)
+        if margins[worst] >= 0:
             return groups
-        left.remove(worst)
+        del left[worst]
     return {}
+
+
+def _align_sentences(part: Rows, start: float, sentences: Mapping[int, Sequence[Word]]) -> dict[int, Group]:
+    """Return the words of each sentence; nothing if they do not fit at all."""
+    words = [word for sentence in sentences.values() for word in sentence]
+    firsts = set(accumulate(map(len, sentences.values()), initial=0))
+    aligned = align(part, words, start, firsts) if _is_small(part, words) else None
+    if aligned is None:
+        return {}
+    flat = iter(_with_silent(words, aligned.words))
+    return {number: list(islice(flat, len(sentence))) for number, sentence in sentences.items()}
+
+
+def _is_small(part: Rows, words: Sequence[Word]) -> bool:
+    """Return whether a forced alignment has enough memory."""
+    return len(part) * _size(words) * 2 <= LARGEST
 
 
 def _mean_score(group: Sequence[SpokenWord]) -> float:
     return sum(word.score * word.units for word in group) / max(1, _size(group))
 
 
-def _limit(group: Sequence[SpokenWord], limit: float) -> float:
-    """Return the limit of a sentence: a short one is judged as a word is, and one that is often swallowed is not."""
+def _margin(group: Sequence[SpokenWord], limit: float) -> float:
+    """Return how far a sentence is above its limit.
+
+    A short one is judged as a word is, and one that is often swallowed is not judged.
+    """
     size = _size(group)
-    return WORST if size < MIN_UNITS else max(limit, LARGEST_WORD_SCORE) if size < SENTENCE_UNITS else limit
+    own = WORST if size < MIN_UNITS else max(limit, LARGEST_WORD_SCORE) if size < SENTENCE_UNITS else limit
+    return _mean_score(group) - own
 
 
 def _size(words: Sequence[SpokenWord] | Sequence[Word]) -> int:
@@ -189,24 +215,26 @@ def _part(rows: Rows, span: Span) -> tuple[Rows, float]:
 
 def _windows(rows: Rows, sentences: Sequence[Sequence[Word]]) -> list[tuple[tuple[int, int], Span]]:
     """Return ranges of sentences with the span where they are spoken."""
-    sizes = [*map(_size, sentences)]
     seconds = len(rows) / FRAMES_PER_SECOND
-    if len(rows) * sum(sizes) * 2 <= LARGEST:
+    if len(rows) * sum(map(_size, sentences)) * 2 <= LARGEST:
         return [((0, len(sentences)), Span(0.0, seconds))]
-    starts = [0, *np.cumsum(sizes).tolist()]
-    written = np.array([unit for words in sentences for word in words for unit in word.units], np.int64)
-    heard, times = _heard(rows)
     borders = [(0, 0.0)]
-    for here, there in _anchors(heard, times, written):
-        sentence = bisect_left(starts, there)  # the first sentence that begins after the anchor
-        near = starts[sentence] - there if sentence < len(sizes) else len(written)
-        if sentence >= len(sizes) or near > 60 or sentence <= borders[-1][0]:
-            continue
-        time = times[here] + near / 14
-        if time - borders[-1][1] >= WINDOW_SECONDS:
+    for sentence, time in _starts(rows, sentences):
+        if sentence > borders[-1][0] and time - borders[-1][1] >= WINDOW_SECONDS:
             borders.append((sentence, time))
     borders.append((len(sentences), seconds))
     return [((a, b), Span(max(0.0, start - 4.0), end + 4.0)) for (a, start), (b, end) in pairwise(borders) if b > a]
+
+
+def _starts(rows: Rows, sentences: Sequence[Sequence[Word]]) -> Iterator[tuple[int, float]]:
+    """Yield sentences that begin soon after an anchor, with the time."""
+    units = [units_in(words) for words in sentences]
+    firsts = [0, *accumulate(map(len, units))]
+    heard, times = _heard(rows)
+    for here, there in _anchors(heard, times, np.concatenate([np.array(each, np.int64) for each in units])):
+        sentence = bisect_left(firsts, there)
+        if sentence < len(sentences) and firsts[sentence] - there <= 60:
+            yield sentence, times[here] + (firsts[sentence] - there) / 14
 
 
 def _heard(rows: Rows) -> tuple[Integers, npt.NDArray[np.float64]]:

@@ -27,22 +27,33 @@ def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, s
     Each word goes to the speech segment where it is spoken. Speech missing from the text becomes a clip without text.
     """
     longest = settings.max_seconds - 2 * settings.padding_seconds
-    placed = [Span(0.0, -WORD_END), *_placed(groups), Span(seconds, seconds)]
-    pauses = [Span(min(before.end + WORD_END, after.start), after.start) for before, after in pairwise(placed)]
+    pauses = _pauses(groups, seconds)
     wordless = [pause for pause in pauses if pause.seconds >= WORDLESS]
     speech = [part for span in speech for part in _apart(span, wordless)]
     speech = [part for span in speech for part in _divided(span, pauses, longest)]
-    words = [(word, number) for number, group in enumerate(groups) for word in group]
-    inside: list[list[tuple[SpokenWord, int]]] = [[] for _ in speech]
-    at = 0
-    for word, number in words:
-        at = max(at, _nearest(speech, word.span))  # never before the word that was said before
-        inside[at].append((word, number))
+    inside = _words_inside(speech, groups)
     segments = []
     for first, end in _stretches(speech, inside, longest):
         text = " ".join(word.text for part in inside[first:end] for word, _ in part)
         segments.append(Segment(Span(speech[first].start, speech[end - 1].end), text, "text" if text else "no text"))
     return clips_of(segments, seconds, settings)
+
+
+def _pauses(groups: Sequence[Group], seconds: float) -> list[Span]:
+    """Return the times before, between and after the words."""
+    placed = [Span(0.0, -WORD_END), *(word.span for word in _sure_words(groups)), Span(seconds, seconds)]
+    return [Span(min(before.end + WORD_END, after.start), after.start) for before, after in pairwise(placed)]
+
+
+def _words_inside(speech: Sequence[Span], groups: Sequence[Group]) -> list[list[tuple[SpokenWord, int]]]:
+    """Return the words that are spoken in each segment, with the numbers of their groups."""
+    inside: list[list[tuple[SpokenWord, int]]] = [[] for _ in speech]
+    at = 0
+    for number, group in enumerate(groups):
+        for word in group:
+            at = max(at, _nearest(speech, word.span))  # never before the word that was said before
+            inside[at].append((word, number))
+    return inside
 
 
 def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settings: DatasetConfig) -> list[Cue]:
@@ -57,28 +68,32 @@ def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settin
 
 def unsure_words(rows: Rows, groups: Sequence[Group]) -> list[SpokenWord]:
     """Return the words that may be said elsewhere: unclear ones beside speech without text, and ones in its middle."""
-    words = [word for group in groups for word in group if word.score > MISHEARD and word.units]
+    words = _sure_words(groups)
     unsure = list[SpokenWord]()
     for before, word, after in zip([None, *words], words, [*words[1:], None], strict=False):
         left = Span(before.span.end if before else 0.0, word.span.start)
         right = Span(word.span.end, after.span.start if after else len(rows) / FRAMES_PER_SECOND)
         near_left = Span(max(left.start, left.end - BESIDE), left.end)
         near_right = Span(right.start, min(right.end, right.start + BESIDE))
-        for outer, near, inner in ((left, near_left, right), (right, near_right, left)):
-            is_speech = outer.seconds >= WORDLESS and len(heard_in(rows, outer).units) >= SPEECH
-            if not is_speech or not heard_in(rows, near).units:
-                continue
-            if word.score < CLEAR_WORD or heard_in(rows, inner).evidence > OTHER_SPEECH:
-                unsure.append(word)
-                break
+        sides = ((left, near_left, right), (right, near_right, left))
+        if any(_may_be_elsewhere(rows, word, *side) for side in sides):
+            unsure.append(word)
     return unsure
+
+
+def _may_be_elsewhere(rows: Rows, word: SpokenWord, outer: Span, near: Span, inner: Span) -> bool:
+    """Return whether a word may belong to speech without text on one of its sides."""
+    is_speech = outer.seconds >= WORDLESS and len(heard_in(rows, outer).units) >= SPEECH
+    if not is_speech or not heard_in(rows, near).units:
+        return False
+    return word.score < CLEAR_WORD or heard_in(rows, inner).evidence > OTHER_SPEECH
 
 
 def with_words(speech: Sequence[Span], groups: Sequence[Group], settings: DatasetConfig) -> list[Span]:
     """Add the words that the voice detection missed, such as in a telephone call, and move its cuts out of words."""
     spans = list(speech)
     pause = settings.min_pause_seconds
-    for word in _placed(groups):
+    for word in (word.span for word in _sure_words(groups)):
         first = bisect.bisect_right(spans, word.start - pause, key=lambda span: span.end)
         end = bisect.bisect_left(spans, word.end + WORD_END + pause, key=lambda span: span.start)
         near = spans[first:end]
@@ -121,17 +136,16 @@ def _stretches(
             chains[-1] = chains[-1][0], number + 1
         else:
             chains.append((number, number + 1))
-    fits = {first: speech[end - 1].end - speech[first].start <= longest for first, end in chains}
-    return [
-        stretch
-        for first, end in chains
-        for stretch in ([(first, end)] if fits[first] else [(at, at + 1) for at in range(first, end)])
-    ]
+    stretches = []
+    for first, end in chains:
+        fits = speech[end - 1].end - speech[first].start <= longest
+        stretches += [(first, end)] if fits else [(at, at + 1) for at in range(first, end)]
+    return stretches
 
 
-def _placed(groups: Sequence[Group]) -> list[Span]:
-    """Return when the words are spoken whose place is known."""
-    return [word.span for group in groups for word in group if word.score > MISHEARD and word.units]
+def _sure_words(groups: Sequence[Group]) -> list[SpokenWord]:
+    """Return the words whose place is known."""
+    return [word for group in groups for word in group if word.score > MISHEARD and word.units]
 
 
 def _nearest(speech: Sequence[Span], word: Span) -> int:

@@ -34,7 +34,7 @@ from utils.recognition.aligner import emit
 from utils.recognition.phone_recogniser import EMBEDDED, load_recogniser
 from utils.recognition.recognisers import RATE as RECOGNISER_RATE
 from utils.recognition.recognisers import Recogniser
-from utils.recognition.units import units_of
+from utils.recognition.units import units_in, units_of
 from utils.speech import guards
 from utils.speech.facts import Flag, FlagKind
 
@@ -96,7 +96,7 @@ class PhoneJudge:
         for samples, text in zip(clips, texts, strict=True):
             best = emit(model, samples).argmax(1)
             heard = best[np.diff(best, prepend=0) != 0]
-            expected = [unit for word in units.words(text) for unit in word.units]
+            expected = units_in(units.words(text))
             written, spoken = (" ".join(map(str, numbers)) for numbers in (expected, heard[heard > 0]))
             errors.append(float(jiwer.wer(written, spoken)) if expected else None)
         return errors

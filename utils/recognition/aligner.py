@@ -17,7 +17,7 @@ from torchaudio.functional import forced_align
 from utils.media.audio import Samples
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND, HOP, RATE, STRIDE, PhoneRecogniser, log_mels
 from utils.recognition.spans import Span
-from utils.recognition.units import Word
+from utils.recognition.units import Word, units_in
 
 Rows = npt.NDArray[np.float32]  # log-probabilities (frame, unit)
 AnyRows = npt.NDArray[np.floating]  # those of a long sound have half precision
@@ -121,8 +121,7 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
         worth = max(WORST, float(lost[own[0][0] : own[-1][1]].sum()) / len(word.units))
         found.append(SpokenWord(word.text, _span(*_body(own), start), worth, len(word.units)))
     pauses = zip((0, *(own[-1][1] for own in each)), (*(own[0][0] for own in each), len(path)), strict=True)
-    units = [unit for word in spoken for unit in word.units]
-    return Alignment(score(rows, units), tuple(found), tuple(_gap(rows, *pause, start) for pause in pauses))
+    return Alignment(score(rows, units_in(spoken)), tuple(found), tuple(_gap(rows, *pause, start) for pause in pauses))
 
 
 def _own_tokens(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[list[tuple[int, int]]]:

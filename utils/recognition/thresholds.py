@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.recognition.aligner import Alignment, Rows, SpokenWord, align, score
-from utils.recognition.units import Word
+from utils.recognition.units import Word, units_in
 
 ScoreArray = npt.NDArray[np.float64]
 
@@ -84,7 +84,7 @@ class Judged:
 
     @property
     def units(self) -> list[int]:
-        return [unit for word in self.words for unit in word.units]
+        return units_in(self.words)
 
 
 def calibrate(clips: Sequence[Judged]) -> Limits | None:
@@ -170,7 +170,7 @@ def _small_errors(clips: Sequence[Judged], random: np.random.Generator) -> tuple
 
 
 def _plant_errors(
-    clips: Sequence[Judged], vocabulary: Sequence[Word], random: np.random.Generator
+    clips: Sequence[Judged], vocabulary: list[Word], random: np.random.Generator
 ) -> tuple[list[float], list[float]]:
     """Insert a word into each text, and leave one out of each; return the scores of the words and of the gaps."""
     planted = []

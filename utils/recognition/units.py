@@ -1,7 +1,7 @@
 """The units of a text that the recogniser hears: Amharic phones, or the letters of any other language."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from itertools import chain
@@ -40,6 +40,11 @@ class Word:
 
     text: str
     units: tuple[int, ...]
+
+
+def units_in(words: Iterable[Word]) -> list[int]:
+    """Return the units of words, one after the other."""
+    return [unit for word in words for unit in word.units]
 
 
 @dataclass(frozen=True)

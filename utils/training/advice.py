@@ -106,6 +106,7 @@ def _tiny(data: TrainingData) -> Iterator[Recommendation]:
     return (Recommendation(name, value, f"tiny.{name}") for name, value in values.items())
 
 
+# Long because it is one list: every setting that is recommended, in the order in which it is shown.
 def _published(data: TrainingData) -> Iterator[Recommendation]:
     has_little = data.minutes < 120
     lora = has_little or (data.gpu_gib or 0) < FULL_GIB

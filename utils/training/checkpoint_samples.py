@@ -56,11 +56,8 @@ class CheckpointSamples:
         self.open_voice = open_voice
         self.root = root or folder
         texts = list(dict.fromkeys(clip.text for clip in clips.eval))
-        self.texts = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
-        if self.texts == [NO_SAMPLES]:
-            self.texts = []
-        elif not self.texts:
-            self.texts = texts[:SENTENCES]
+        written = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
+        self.texts = [] if written == [NO_SAMPLES] else written or texts[:SENTENCES]
         dataset = clips.folder.relative_to(self.root) if clips.folder.is_relative_to(self.root) else clips.folder
         self.recordings = {clip.text: str(dataset / clip.audio) for clip in reversed(clips.clips)}
         self.scored = evenly_spaced(texts, config.score_sentences) if config.score_sentences else []
@@ -86,6 +83,7 @@ class CheckpointSamples:
         free_memory()
         return spoken
 
+    # Long because a sentence may be spoken to be heard, to be scored, or for both.
     def _speak(self, step: int, device: str) -> list[SpokenSentence]:
         voice = self.open_voice(checkpoint_folder(self.folder, step), device, "fp32" if device == "cpu" else "auto")
         folder = self.folder / SAMPLES / f"{PREFIX}{step}"

@@ -95,17 +95,16 @@ def eval_groups(lengths: ClipLengths, spec: BatchSpec, references: Integers | No
     neighbours.
     """
     references = np.arange(lengths.frames.size) if references is None else references
-    heard = lengths.frames[references]
-    frames = np.clip(heard // HALF_SECOND_FRAMES, 1, EVAL_REFERENCE) * HALF_SECOND_FRAMES
+    frames = np.clip(lengths.frames[references] // HALF_SECOND_FRAMES, 1, EVAL_REFERENCE) * HALF_SECOND_FRAMES
+    order = np.argsort(lengths.positions, kind="stable")
     groups = []
     for length in np.unique(frames).tolist():
-        clips = np.flatnonzero(frames == length)
-        clips = clips[np.argsort(lengths.positions[clips], kind="stable")]
+        clips = order[frames[order] == length]
         nothing = np.zeros((clips.size, 2), np.int64)
         group = ClipGroup(clips, references[clips], nothing[:, 0], nothing, lengths.positions[clips], length)
         groups += split_batches(group, replace(spec, rank=0, world=1))
     empty = groups[0].select(np.zeros(0, np.int64))
-    return [*groups, *[empty] * (-len(groups) % spec.world)][spec.rank :: spec.world]
+    return (groups + [empty] * (-len(groups) % spec.world))[spec.rank :: spec.world]
 
 
 def eval_batches(

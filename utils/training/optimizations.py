@@ -116,6 +116,7 @@ class TrainingOptimizer:
         """Checkpoint the layers of GPT and conditioning encoder."""
         return blocks.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
 
+    # Long because it is one table: each entry is read from the live model in its own way.
     def what_is_on(self, model: nn.Module) -> dict[str, str | int]:
         """Report the active optimizations, read from the live model and torch instead of the settings."""
         gpt = coqui_gpt(model)

@@ -28,29 +28,25 @@ Groups = list[dict[str, Any]]
 def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) -> tuple[Optimizer, Optimization]:
     """Create the optimizer for all weights that require gradients; the model is already on its device."""
     groups = parameter_groups(model, config.weight_decay)
-    fused = config.enable_fused_optimizer
-    settings: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay, **ADAMW}
-    optimizer: Optimizer
-    if config.optimizer == "adamw_8bit":
-        name = "optimizer"
-        kernel = "8-bit AdamW"
-        optimizer = _adamw_8bit(model, groups, settings, device)
-    elif config.optimizer == "adafactor":
-        name = "optimizer"
-        kernel = "Adafactor"
-        optimizer = _adafactor(groups, config)
-    elif config.offload_optimizer:
-        name = "offload_optimizer"
-        kernel = "AdamW on the CPU"
-        optimizer = OffloadedAdamW(groups, **settings, fused=fused)
-    else:
-        name = "enable_fused_optimizer"
-        kernel = f"{'fused' if fused else 'plain'} AdamW on {device.type}"
-        optimizer = AdamW(groups, **settings, fused=fused)
+    optimizer, name, kernel = _choose(model, groups, config, device)
     optimizer.register_load_state_dict_pre_hook(_keep_own_kernels)
     decayed, others = (len(group["params"]) for group in groups)
-    changed = 0 if name == "enable_fused_optimizer" and not fused else decayed + others
+    changed = 0 if kernel.startswith("plain") else decayed + others
     return optimizer, Optimization(name, changed, WeightsGrouped(kernel, decayed, others))
+
+
+def _choose(model: nn.Module, groups: Groups, config: TrainConfig, device: torch.device) -> tuple[Optimizer, str, str]:
+    """Return the optimizer, the setting that chose it, and what it is."""
+    settings: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay, **ADAMW}
+    if config.optimizer == "adamw_8bit":
+        return _adamw_8bit(model, groups, settings, device), "optimizer", "8-bit AdamW"
+    if config.optimizer == "adafactor":
+        return _adafactor(groups, config), "optimizer", "Adafactor"
+    settings["fused"] = config.enable_fused_optimizer
+    if config.offload_optimizer:
+        return OffloadedAdamW(groups, **settings), "offload_optimizer", "AdamW on the CPU"
+    kernel = f"{'fused' if config.enable_fused_optimizer else 'plain'} AdamW on {device.type}"
+    return AdamW(groups, **settings), "enable_fused_optimizer", kernel
 
 
 def allocate_state(optimizer: Optimizer) -> None:

@@ -12,6 +12,7 @@ codes STOP STOP STOP STOP; so are ours. Two differences are deliberate, because 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -174,28 +175,34 @@ def pack(
     ``masked`` has, for each clip, start and end of the codes that are excluded from the loss. ``length`` and ``rows``
     are minima.
     """
-    marks = np.zeros((len(examples), 2), np.int64) if masked is None else masked
-    extra = TEXT_EXTRA + AUDIO_EXTRA
-    longest = max((extra + len(ids) + min(len(codes), MAX_CODES - 1) for ids, codes, _ in examples), default=0)
-    length = max(length, PROMPT + longest)
+    marks = [(0, 0)] * len(examples) if masked is None else masked.tolist()
+    extra = PROMPT + TEXT_EXTRA + AUDIO_EXTRA
+    sizes = (extra + len(ids) + min(len(codes), MAX_CODES - 1) for ids, codes, _ in examples)
+    length = max([length, PROMPT, *sizes])
     mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, len(examples[0].mel) if examples else 1), np.float16)
-    packed = []
-    for row, (example, (first, last)) in enumerate(zip(examples, marks.tolist(), strict=True)):
+    for row, example in enumerate(examples):
         mel[row] = example.mel.T
-        packed.append(_pack_clip(example, tokens, first, last, row * length + PROMPT))
-    row_lengths = tuple(RowLengths(len(parts[0]), len(parts[4]), len(parts[8])) for parts in packed)
-    numbers = np.concatenate([part for parts in zip(*packed, strict=True) for part in parts] or [np.zeros(0, np.int64)])
-    return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), row_lengths, length)
+    packed = [_pack_clip(*each, tokens) for each in zip(examples, marks, count(PROMPT, length), strict=False)]
+    return _rebuild(mel, _by_part(packed), tuple(map(_row_lengths, packed)), length)
 
 
-def _pack_clip(example: Example, tokens: SpecialTokens, first: int, last: int, start: int) -> tuple[Integers, ...]:
-    """Return the ``PackedParts`` of one clip; its text begins at ``start``, and codes from first to last are masked."""
+def _by_part(packed: Sequence[tuple[Integers, ...]]) -> Integers:
+    """Join the first part of all clips, then the second, and so on."""
+    return np.concatenate([part for parts in zip(*packed, strict=True) for part in parts] or [np.zeros(0, np.int64)])
+
+
+def _row_lengths(parts: Sequence[Integers]) -> RowLengths:
+    return RowLengths(len(parts[0]), len(parts[4]), len(parts[8]))
+
+
+def _pack_clip(example: Example, masked: Sequence[int], start: int, tokens: SpecialTokens) -> tuple[Integers, ...]:
+    """Return the ``PackedParts`` of one clip, whose text begins at ``start``."""
     text = np.concatenate([[tokens.start_text], example.ids, [tokens.stop_text]])
     extra = min(AUDIO_EXTRA, AUDIO_POSITIONS - len(example.codes))
     audio = np.concatenate([[tokens.start_audio], example.codes, [tokens.stop_audio] * extra])
     text_positions = np.arange(text.size - 1)
     audio_positions = np.arange(audio.size - 1)
-    counted = np.delete(audio_positions, slice(first, last))
+    counted = np.delete(audio_positions, slice(*masked))
     audio_start = start + text_positions.size
     return (
         *(text[:-1], text_positions, start + text_positions, text[1:]),

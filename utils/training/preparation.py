@@ -182,18 +182,24 @@ def audit_codec(run: Path, encoder: AudioEncoder, clips: ClipLists, features: Fe
             raise TrainingError("codec_changed")
         return
     stored = [clip for clip in clips.train if clip in features]
-    audited = facts.Codec(encoder.fingerprint)
-    if stored and encoder.decoder is not None:
-        chosen = evenly_spaced(stored, AUDITED_CLIPS)
-        error = float(np.mean([encoder.error_db(audio.load(clips.folder / clip.audio, RATE)) for clip in chosen]))
-        expected = encoder.error_db(audio.load(SAMPLE_SPEECH, RATE, end=SAMPLE_SECONDS))
-        used, perplexity = code_usage(features, stored, encoder.codebook.n_embed)
-        measured = round(error, 2), round(expected, 2), round(used, 4), round(perplexity, 1)
-        audited = facts.Codec(encoder.fingerprint, *measured)
-        report(audited)
-        if error > WORSE * expected:
-            report(facts.CodecFitsBadly(*measured[:2]))
-    write_document(path, to_json(audited))
+    measurable = stored and encoder.decoder is not None
+    audited = _measure_codec(encoder, clips.folder, stored, features, report) if measurable else ()
+    write_document(path, to_json(facts.Codec(encoder.fingerprint, *audited)))
+
+
+def _measure_codec(
+    encoder: AudioEncoder, folder: Path, clips: Sequence[Clip], features: FeatureStore, report: Report
+) -> tuple[float, float, float, float]:
+    """Report and return what the codec loses of the clips and of a sample, and how many of its codes they use."""
+    chosen = evenly_spaced(clips, AUDITED_CLIPS)
+    error = float(np.mean([encoder.error_db(audio.load(folder / clip.audio, RATE)) for clip in chosen]))
+    expected = encoder.error_db(audio.load(SAMPLE_SPEECH, RATE, end=SAMPLE_SECONDS))
+    used, perplexity = code_usage(features, clips, encoder.codebook.n_embed)
+    measured = round(error, 2), round(expected, 2), round(used, 4), round(perplexity, 1)
+    report(facts.Codec(encoder.fingerprint, *measured))
+    if error > WORSE * expected:
+        report(facts.CodecFitsBadly(*measured[:2]))
+    return measured
 
 
 def code_usage(features: FeatureStore, clips: Sequence[Clip], codes: int) -> tuple[float, float]:
@@ -287,6 +293,7 @@ class ChosenClips(NamedTuple):
     replay: ReplayClips = NO_REPLAY
 
 
+# Long because the clips of each language are trained on, held out and counted.
 def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits, report: Report) -> ChosenClips:
     """Choose the clips to train on and to evaluate with, and join those of all languages."""
     own = choose_clips(data.features, data.clips.train, limits, "train", report)

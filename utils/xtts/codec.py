@@ -88,10 +88,12 @@ class AudioEncoder:
         with torch.backends.cudnn.flags(allow_tf32=False):  # otherwise a GPU gives other codes than a CPU
             hidden, lengths = _masked_forward(self.encoder, padded, lengths)
         _, codes, _ = self.codebook(hidden.mT)
-        mels = [self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy() for wave in waves]
         return [
-            EncodedClip(row[:length].to(torch.int16).cpu().numpy(), mel)
-            for row, length, mel in zip(codes, lengths.tolist(), mels, strict=True)
+            EncodedClip(
+                row[:length].to(torch.int16).cpu().numpy(),
+                self._spectrum(wave, REFERENCE_FFT)[0].T.half().cpu().numpy(),
+            )
+            for row, length, wave in zip(codes, lengths.tolist(), waves, strict=True)
         ]
 
     @torch.inference_mode()

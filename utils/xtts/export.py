@@ -107,25 +107,16 @@ def write_ready(
     Everything except the GPT is copied from the base, and so is the voice if no reference clip is given. ``state``
     holds the weights under coqui's names, without a prefix. Half precision leaves out values that it cannot hold.
     """
-    gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
-    match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
-    if not match.complete:
-        raise ModelFileError(folder, "mismatch", str(match))
-    weights = {GPT_PREFIX + name: _compact(weight, half=half) for name, weight in gpt.items()} | _other_weights(base)
+    weights = _all_weights(folder, base, state, tokenizer, half=half)
     shared = [base / name for name in SHARED if (base / name).is_file()]
-    origin = {
-        "base": str(read_about(base).get("base") or base.name),
-        "base_fingerprint": fingerprint(base),
-        "precision": "half" if half else "full",
-        "coqui_tts": version("coqui-tts"),
-    }
-    size = sum(weight.nbytes for weight in weights.values()) + sum(path.stat().st_size for path in shared)
-    require_space(folder, size)
+    require_space(
+        folder, sum(weight.nbytes for weight in weights.values()) + sum(path.stat().st_size for path in shared)
+    )
     with replace_folder(folder, EXPORTED_FILES) as new:
         _save(weights, new / MODEL_FILE)
         tokenizer.save(new)
-        for name, content in ((CONFIG_FILE, _config(base, tokenizer)), (ABOUT_FILE, {**origin, **about})):
-            (new / name).write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+        _write_json(new / CONFIG_FILE, _config(base, tokenizer))
+        _write_json(new / ABOUT_FILE, {**_origin(base, half=half), **about})
         for path in shared:
             _copy_shared(path, new / path.name)
         _copy_voice(reference or base / REFERENCE_FILE, new / REFERENCE_FILE)
@@ -133,10 +124,29 @@ def write_ready(
     return folder
 
 
-def _other_weights(base: Path) -> dict[str, Tensor]:
-    """Return the weights of a base that are not of its GPT, as a copy that does not keep the file open."""
+def _write_json(path: Path, content: Mapping[str, object]) -> None:
+    path.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
+
+
+def _origin(base: Path, *, half: bool) -> dict[str, str]:
+    """Return what a model folder says about the model that it comes from."""
+    return {
+        "base": str(read_about(base).get("base") or base.name),
+        "base_fingerprint": fingerprint(base),
+        "precision": "half" if half else "full",
+        "coqui_tts": version("coqui-tts"),
+    }
+
+
+def _all_weights(folder: Path, base: Path, state: Tensors, tokenizer: Tokenizer, *, half: bool) -> dict[str, Tensor]:
+    """Return the weights of a GPT with the others of its base, as a copy that does not keep the file open."""
+    gpt = {name: weight for name, weight in state.items() if not name.startswith(DUPLICATES)}
+    match = compare(meta_gpt(read_config(base).model_args, tokenizer.vocabulary), gpt)
+    if not match.complete:
+        raise ModelFileError(folder, "mismatch", str(match))
     stored = read_state_dict(base / MODEL_FILE)
-    return deepcopy({name: weight for name, weight in stored.items() if not name.startswith(GPT_PREFIX)})
+    others = deepcopy({name: weight for name, weight in stored.items() if not name.startswith(GPT_PREFIX)})
+    return {GPT_PREFIX + name: _compact(weight, half=half) for name, weight in gpt.items()} | others
 
 
 def _copy_voice(source: Path, target: Path) -> None:

@@ -99,6 +99,7 @@ def unflatten_tree(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any
     return tuple(items) if kind == "tuple" else items
 
 
+# Long because it has one branch for each kind of object.
 def _node(tree: object, path: tuple[str, ...], tensors: dict[str, Tensor]) -> object:
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree

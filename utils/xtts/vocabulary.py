@@ -158,6 +158,7 @@ def related_tokens(old: Vocabulary, new: Vocabulary, pack: "LanguagePack") -> di
     return related
 
 
+# Long because the rows that are copied and those that are new are filled into one tensor.
 def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "LanguagePack", *, seed: int = 0) -> "Tensor":
     """Return an embedding, a head or its bias with one row for each token of the new vocabulary.
 
@@ -172,12 +173,12 @@ def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "Langu
     resized = weight.new_zeros((new.size, *weight.shape[1:]))
     shared = [token for token in new.ids if token in old.ids]
     resized[[new.ids[token] for token in shared]] = weight[[old.ids[token] for token in shared]]
-    generator = torch.Generator().manual_seed(seed)
+    noise = torch.Generator().manual_seed(seed)
     deviation = NOISE * weight.float().std(dim=0)
     for token, relatives in related_tokens(old, new, pack).items():
         row = weight[[old.ids[name] for name in relatives]].float().mean(dim=0)
         if token not in new.special:
-            row += deviation * torch.randn(row.shape, generator=generator).to(row.device)
+            row += deviation * torch.randn(row.shape, generator=noise).to(row.device)
         resized[new.ids[token]] = row.to(weight.dtype)
     return resized
 

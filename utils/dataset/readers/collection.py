@@ -112,38 +112,45 @@ class Collection:
 
     def _recording(self, path: Path) -> Recording:
         """Make a recording of the rows of one source."""
-        source, other = self._choose(path)
-        rows = self.rows[path][source]
-        file = self.folder.files.get(path, path)
+        source, rows, other = self._choose(path)
+        file = self._file(path)
         speaker, *more = dict.fromkeys(row.speaker for row in rows if row.speaker) or [self.speaker]
         warnings = self.warnings[source]
         timed = [row for row in rows if row.span]
         if not timed or (source in self.lists and _is_whole(file, timed)):
-            text = self._text(path, source, rows)
-            return Recording(file, speaker, text, warnings=tuple(warnings), other=other)
+            return Recording(file, speaker, self._text(path, source, rows), warnings=tuple(warnings), other=other)
+        cues, repairs = fit_cues(self._cues(source, rows), _seconds(file), source.name)
+        turns = tuple(Turn(row.span, row.speaker or speaker) for row in timed if row.span and more)
+        return Recording(file, speaker, "", tuple(cues), (*warnings, *repairs), turns, other)
+
+    def _cues(self, source: Path, rows: list[Row]) -> list[Cue]:
+        """Return the rows in order, and report those without times."""
         for row in rows:
             if row.text and not row.span:
                 self.add(Bad(source, LineUnreadable(row.line, "times", row.text)))
-        ordered = sorted((Cue(row.span, row.text) for row in timed if row.span), key=lambda cue: cue.span.start)
-        cues, repairs = fit_cues(ordered, _seconds(file), source.name)
-        turns = [Turn(row.span, row.speaker or speaker) for row in timed if row.span and more]
-        return Recording(file, speaker, "", tuple(cues), (*warnings, *repairs), tuple(turns), other)
+        return sorted((Cue(row.span, row.text) for row in rows if row.span), key=lambda cue: cue.span.start)
 
-    def _choose(self, path: Path) -> tuple[Path, tuple[Cue, ...]]:
+    # Long because what is used, what is named and what is shown beside it follow from one comparison of the texts.
+    def _choose(self, path: Path) -> tuple[Path, list[Row], tuple[Cue, ...]]:
         """Choose the source of a recording's text; name those that say something else, and return what one says."""
         of_source = self.rows[path]
         texts = {source: _words(rows) for source, rows in of_source.items()}
         heard = [texts[source] for source, rows in of_source.items() if rows[0].is_machine]
         source, *others = sorted(texts, key=lambda source: (not texts[source], texts[source] in heard))
         different = [other for other in others if texts[other] not in ([], texts[source])]
-        self.used.update({source, *others} - set(different))
+        self.used |= texts.keys() - different
         for other in different:
             if other not in self.named:
                 self.add(Bad(other, _conflict(source, of_source[source], of_source[other])))
         if not different:
-            return source, ()
-        whole = Span(0.0, _seconds(self.folder.files.get(path, path)))
-        return source, tuple(Cue(row.span or whole, row.text) for row in of_source[different[0]] if row.text)
+            return source, of_source[source], ()
+        whole = Span(0.0, _seconds(self._file(path)))
+        other_rows = of_source[different[0]]
+        return source, of_source[source], tuple(Cue(row.span or whole, row.text) for row in other_rows if row.text)
+
+    def _file(self, path: Path) -> Path:
+        """Return the file on the disk; ``path`` may be a place in an archive."""
+        return self.folder.files.get(path, path)
 
     def _text(self, path: Path, source: Path, rows: list[Row]) -> str:
         """Return the text of a whole recording, and report lines that repeat or contradict it."""

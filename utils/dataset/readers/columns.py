@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from utils.core.errors import UnknownLanguageError
@@ -27,26 +27,35 @@ def parse_columns(written: str) -> dict[str, str]:
     return named
 
 
-# From the surest way to tell columns to a guess.
 def choose_columns(table: Table, folder: Folder, path: Path) -> tuple[Columns | None, bool]:
     """Return the columns of a table, and whether they were guessed by content."""
     if folder.columns and (chosen := given_columns(table, folder.columns)):
         return chosen, False
     if table.is_named and (known := find_columns(table.names)):
         return known, False
+    return _columns_of_cells(table, folder, path)
+
+
+def _columns_of_cells(table: Table, folder: Folder, path: Path) -> tuple[Columns | None, bool]:
+    """Return the columns of a table whose header says nothing, and whether they were guessed by content."""
     rows = [cells for _, cells in table.lines[:SAMPLE]]
     if not rows or not path.suffix:
         return None, False
     shares = [_share(folder, path, column) for column in zip(*rows, strict=False)]
     audio = shares.index(max(shares))
-    may_be_text = path.suffix.lower() == ".txt" and not re.search(r"[|\t]", folder.text(path))  # with commas
-    if shares[audio] < SHARE or (may_be_text and not folder.are_names((cells[audio] for cells in rows), path)):
+    if shares[audio] < SHARE or _is_text(folder, path, (cells[audio] for cells in rows)):
         return _without_audio(table, rows, folder, path), True
     is_headed = _has_header(table, audio, folder, path)
     if not is_headed and not table.is_named and audio == 0 and len(rows[0]) <= 3:
         return guess_columns(rows), False  # as LJSpeech and this program write them
-    columns = columns_by_content(rows[is_headed:], table.names if is_headed or table.is_named else [], audio, folder)
-    return columns, True
+    names = table.names if is_headed or table.is_named else []
+    return columns_by_content(rows[is_headed:], names, audio, folder), True
+
+
+def _is_text(folder: Folder, path: Path, words: Iterable[str]) -> bool:
+    """Return whether what separates columns are the commas of a text, whose lines begin with these words."""
+    may_be_text = path.suffix.lower() == ".txt" and not re.search(r"[|\t]", folder.text(path))
+    return may_be_text and not folder.are_names(words, path)
 
 
 def _has_header(table: Table, audio: int, folder: Folder, path: Path) -> bool:

@@ -21,11 +21,7 @@ def recognise(folder: Folder) -> Match | None:
 def read(folder: Folder, path: Path) -> Iterator[Item]:
     document = ET.fromstring(folder.text(path).encode())  # noqa: S314  # expat itself limits what entities expand to
     slots = {slot.get("TIME_SLOT_ID"): slot.get("TIME_VALUE") for slot in document.iter("TIME_SLOT")}
-    media = (
-        item.get("RELATIVE_MEDIA_URL") or item.get("MEDIA_URL") or "" for item in document.iter("MEDIA_DESCRIPTOR")
-    )
-    named = (folder.locate(name.removeprefix("file://"), path) for name in media)
-    audio = next((found for found in (folder.partner(path), *named) if isinstance(found, Path)), path.stem)
+    audio = _recording(document, folder, path)
     for tier in document.iter("TIER"):
         annotations = list(tier.iter("ALIGNABLE_ANNOTATION"))
         if tier.get("PARENT_REF") or not annotations:
@@ -38,3 +34,12 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
             if text.strip() and start and end:
                 span = Span(int(start) / 1000, int(end) / 1000)
                 yield Row(path, audio, text, speaker=tier.get("PARTICIPANT") or "", span=span)
+
+
+def _recording(document: ET.Element, folder: Folder, path: Path) -> Path | str:
+    """Return the recording beside a document or, without one, that which it names."""
+    media = (
+        item.get("RELATIVE_MEDIA_URL") or item.get("MEDIA_URL") or "" for item in document.iter("MEDIA_DESCRIPTOR")
+    )
+    named = (folder.locate(name.removeprefix("file://"), path) for name in media)
+    return next((found for found in (folder.partner(path), *named) if isinstance(found, Path)), path.stem)

@@ -80,16 +80,8 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
     """Return the files below a folder by their places, and those in its archives; linked folders belong to it."""
     found: dict[Path, Path] = {}
     unreadable: list[OSError] = []
-    seen = {root.resolve(), *root.resolve().parents}
-    for walked, folders, names in os.walk(root, onerror=unreadable.append, followlinks=True):
-        folder = Path(walked)
-        folders[:] = [
-            name
-            for name in sorted(folders)
-            if not name.startswith(".") and name != "__MACOSX" and _is_new(folder / name, seen)
-        ]
-        files = sorted(folder / name for name in names if not name.startswith("."))
-        if folder != root and is_media(folder) and not folders and not any(map(is_media, files)):
+    for folder, has_folders, files in _walk(root, unreadable):
+        if folder != root and is_media(folder) and not has_folders and not any(map(is_media, files)):
             problems.append(Bad(folder, InputUnusable("named_as_audio")))
         add_files(found, files, problems)
     problems += [
@@ -98,6 +90,19 @@ def find_files(root: Path, workspace: Path | None, problems: list[Bad], depth: i
     for path in [path for path in found if is_archive(path)]:
         found |= find_in_archive(path, found.pop(path), workspace, problems, depth)
     return found
+
+
+def _walk(root: Path, unreadable: list[OSError]) -> Iterator[tuple[Path, bool, list[Path]]]:
+    """Yield each folder below a root, whether it has folders, and its files; hidden ones are left out."""
+    seen = {root.resolve(), *root.resolve().parents}
+    for walked, folders, names in os.walk(root, onerror=unreadable.append, followlinks=True):
+        folder = Path(walked)
+        folders[:] = [
+            name
+            for name in sorted(folders)
+            if not name.startswith(".") and name != "__MACOSX" and _is_new(folder / name, seen)
+        ]
+        yield folder, bool(folders), sorted(folder / name for name in names if not name.startswith("."))
 
 
 def _is_new(folder: Path, seen: set[Path]) -> bool:
