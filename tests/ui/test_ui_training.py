@@ -91,7 +91,7 @@ def test_a_blocked_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert reason(version="v2.0.2") == t("training.licence_needed")
     assert "/nowhere.csv" in reason(train_csv="/nowhere.csv")
     with pytest.raises(AmharicTtsError, match="License"):
-        settings.start(TrainConfig(), project, lambda: None)
+        settings.start(project, {}, lambda: None)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,14 +23,14 @@ from utils.core.wording import rows as phrases
 from utils.server.connections import BackgroundServer, bind, server_config, url
 from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
-from utils.studio import page_settings, paths, projects, runs, uploads
+from utils.studio import page_settings, paths, runs, uploads
 from utils.studio.facts import UploadError
 from utils.ui import steps, views
 from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, speaking, t
 from utils.ui.page import PRIVATE_EVENT, Live, PageContext, Panel, PanelRequest, toggle
-from utils.ui.projects import build_picker, build_project_panel, project_names
+from utils.ui.projects import build_picker, build_project_panel, empty_trash, project_names
 from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
@@ -86,7 +86,8 @@ def build(output: Path) -> gr.Blocks:
                 built.append(tab.build(part))
                 connect_live_parts(part, built[-1].select)  # the first tab is selected when the page is built
         build_drawer(page, open_system)
-        connect_state(page, saved, tabs, built, clocks)
+        connect_tabs(blocks, tabs, built, clocks)
+        connect_state(page, saved)
         limit_waiting_events(blocks)
     return blocks
 
@@ -123,34 +124,41 @@ def build_header(output: Path, blocks: gr.Blocks) -> tuple[PageContext, list[gr.
     with gr.Row(elem_id="bar"):
         gr.Markdown(heading("common.title", level=1), elem_id="brand")
         project, manage = build_picker(output)
-        # The key is fixed, so what the browser saves outlives the page; it hides nothing.
-        names = ("project", "language")
-        saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
-        # These events must come first: a browser handles the events of one widget in order, and a change of language
-        # updates the whole page.
-        project.change(None, project, saved[0], js="project => project")
-        project.input(None, project, None, js="project => { window.amharicProject = project; }")
-        language.change(None, language, None, js="language => setLanguage(language)")
-        language.change(None, language, saved[1], js="language => language")
+        saved = save_choices(project, language)
         clock = gr.Timer(TICK_SECONDS)
         page = PageContext(output, project, language, clock, blocks, gr.State({}), inference.new_session(output))
-
-        def show_steps(request: PanelRequest) -> str:
-            runs.watch_queue(request.project)
-            return steps.render(request.project)
-
-        shown = "element.refreshed = () => openStep();"
-        Panel(page, "steps", show_steps, {}, script=shown, value=steps.render(None))
+        build_steps(page)
         readings = gr.HTML(elem_id="readings")
         open_system = gr.Button(t("common.settings"), elem_id="open-system", size="sm", min_width=36, scale=0)
     build_project_panel(page, manage)
-
-    def read() -> list[str]:
-        return [views.readings(monitor.read_once(output))]
-
-    page.live.add(read, [], [readings])
+    page.live.add(lambda: [views.readings(monitor.read_once(output))], [], [readings])
     connect_live_parts(page, blocks.load, manage.click)
     return page, saved, open_system
+
+
+def save_choices(project: gr.Dropdown, language: gr.Radio) -> list[gr.BrowserState]:
+    """Let the browser save the project and the language.
+
+    These events must come first: a browser handles the events of one widget in order, and a change of language updates
+    the whole page.
+    """
+    # The key is fixed, so what the browser saves outlives the page; it hides nothing.
+    names = ("project", "language")
+    saved = [gr.BrowserState("", storage_key=f"amharic-{name}", secret="open") for name in names]  # noqa: S106
+    project.change(None, project, saved[0], js="project => project")
+    project.input(None, project, None, js="project => { window.amharicProject = project; }")
+    language.change(None, language, None, js="language => setLanguage(language)")
+    language.change(None, language, saved[1], js="language => language")
+    return saved
+
+
+def build_steps(page: PageContext) -> None:
+    def show(request: PanelRequest) -> str:
+        runs.watch_queue(request.project)
+        return steps.render(request.project)
+
+    script = "element.refreshed = () => openStep();"
+    Panel(page, "steps", show, {}, script=script, value=steps.render(None))
 
 
 def connect_live_parts(page: PageContext, *opened: Any) -> None:  # noqa: ANN401  # events of gradio
@@ -172,45 +180,56 @@ def build_drawer(page: PageContext, button: gr.Button) -> None:
         toggle(clicked, drawer, clock)
 
 
-def connect_state(
-    page: PageContext, saved: list[gr.BrowserState], tabs: gr.Tabs, built: Sequence[gr.Tab], clocks: Sequence[gr.Timer]
-) -> None:
-    """Restore what the browser saved, and translate the page when the language changes.
+def connect_tabs(blocks: gr.Blocks, tabs: gr.Tabs, built: Sequence[gr.Tab], clocks: Sequence[gr.Timer]) -> None:
+    """Open the tab that the browser saved.
 
     Only the clock of the visible tab ticks: updating all tabs takes the browser a second.
     """
-    texts = {
-        block: {name: value for name, value in block.constructor_args.items() if isinstance(value, Phrase | Choices)}
-        for block in page.blocks.blocks.values()
-    }
-    widgets = [block for block, translated in texts.items() if translated]
-
-    def in_language(language: str) -> list[Update]:
-        with speaking(language):
-            return [gr.update() | {name: text.write() for name, text in texts[widget].items()} for widget in widgets]
-
-    def restore(project: str, language: str) -> list[Any]:
-        names = project_names(page.output)
-        opened = gr.update(choices=names, value=project if project in names else names[0])
-        language = (
-            language
-            if isinstance(language, str) and language in LANGUAGES
-            else page_settings.read(page.output).language
-        )
-        if language == page.language.value:
-            return [opened, *[gr.skip()] * (1 + len(widgets))]
-        return [opened, language, *in_language(language)]
-
     first, *others = (tab.id for tab in built)
-    page.blocks.load(None, None, tabs, js=RESTORE_TAB % json.dumps(others))
-    restored = page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
-    # somebody may have opened another project before the server answered
-    restored.then(None, None, page.project, js=KEEP_PROJECT)
-    page.language.input(in_language, page.language, widgets, **PRIVATE_EVENT)
+    blocks.load(None, None, tabs, js=RESTORE_TAB % json.dumps(others))
     for tab in built:
         # in the browser: two answers of the server could arrive in the wrong order and stop the clock of the open tab
         ticking = ", ".join(json.dumps(other is tab) for other in built)
         tab.select(None, None, list(clocks), js=SAVE_TAB % (tab.id, json.dumps(tab.id != first), tab.id, ticking))
+
+
+def translated(blocks: gr.Blocks) -> dict[Any, dict[str, Phrase | Choices]]:
+    """Return the texts of the widgets that have any, by the name of the property."""
+    texts = {}
+    for block in blocks.blocks.values():
+        found = {name: text for name, text in block.constructor_args.items() if isinstance(text, Phrase | Choices)}
+        if found:
+            texts[block] = found
+    return texts
+
+
+def in_language(language: str, texts: Iterable[Mapping[str, Phrase | Choices]]) -> list[Update]:
+    """Return an update of each widget."""
+    with speaking(language):
+        return [gr.update() | {name: text.write() for name, text in of_widget.items()} for of_widget in texts]
+
+
+def connect_state(page: PageContext, saved: list[gr.BrowserState]) -> None:
+    """Restore what the browser saved, and translate the page when the language changes."""
+    texts = translated(page.blocks)
+    widgets = [*texts]
+
+    def translate(language: str) -> list[Update]:
+        return in_language(language, texts.values())
+
+    def restore(project: str, language: str) -> list[Any]:
+        names = project_names(page.output)
+        opened = gr.update(choices=names, value=project if project in names else names[0])
+        if language not in [*LANGUAGES]:  # the browser may have saved anything
+            language = page_settings.read(page.output).language
+        if language == page.language.value:
+            return [opened, *[gr.skip()] * (1 + len(widgets))]
+        return [opened, language, *translate(language)]
+
+    restored = page.blocks.load(restore, saved, [page.project, page.language, *widgets], **PRIVATE_EVENT)
+    # somebody may have opened another project before the server answered
+    restored.then(None, None, page.project, js=KEEP_PROJECT)
+    page.language.input(translate, page.language, widgets, **PRIVATE_EVENT)
 
 
 def launch(
@@ -220,13 +239,26 @@ def launch(
     output = output.resolve()  # child processes work in another folder
     site = Site(is_loopback(host) and not proxies, trusted_networks(proxies))
     blocks = build(output)
-
-    def empty_trash() -> None:  # of projects that were deleted long enough ago
-        projects.empty_trash(output, days=page_settings.read(output).kept_days)
-
-    threading.Thread(target=empty_trash, name="empty-trash", daemon=True).start()
+    threading.Thread(target=lambda: empty_trash(output), name="empty-trash", daemon=True).start()
     listener = bind(host, port, PORTS_TRIED)
     port = listener.getsockname()[1]
+    guard = mount(blocks, output, (host, port), site, who)
+    server = BackgroundServer(server_config(guard))
+    page = ServedPage(server, port, url(NAMES_OF_ALL.get(host, host), port), guard.token)
+    server.start(listener)
+    if share:
+        try:
+            site.tunnel = open_tunnel(blocks.share_token, host, port)
+        except DownloadError:
+            page.close()
+            raise
+        page.public_url = site.tunnel.geturl()
+    return page
+
+
+def mount(blocks: gr.Blocks, output: Path, address: tuple[str, int], site: Site, who: Credentials | None) -> PageGuard:
+    """Return the page and its fonts as an app that lets in who may see them."""
+    host, port = address
     site_app = FastAPI(openapi_url=None)
     site_app.mount("/fonts", StaticFiles(directory=ASSETS))
     app = gr.mount_gradio_app(
@@ -251,19 +283,7 @@ def launch(
     )
     blocks.has_launched = True  # else gradio copies any file that a visitor names to where visitors can read it
     token = "" if who else page_token(output)
-    server = BackgroundServer(
-        server_config(PageGuard(app, site, output=output, token=token, gradio=app.routes[-1].app))
-    )
-    page = ServedPage(server, port, url(NAMES_OF_ALL.get(host, host), port), token)
-    server.start(listener)
-    if share:
-        try:
-            site.tunnel = open_tunnel(blocks.share_token, host, port)
-        except DownloadError:
-            page.close()
-            raise
-        page.public_url = site.tunnel.geturl()
-    return page
+    return PageGuard(app, site, output=output, token=token, gradio=app.routes[-1].app)
 
 
 @dataclass

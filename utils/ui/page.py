@@ -121,39 +121,44 @@ class PageContext:
 
 
 def show_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Call a handler in the language of its visitor, which is the last value, and show its errors on the page.
-
-    A parameter that is declared as ``str`` gets "" for None, which an empty box may send.
-    """
-    signature = inspect.signature(function)
-    parameters = [*signature.parameters.values()]
-
-    def call(*values: Any) -> Any:  # noqa: ANN401  # those of the inputs
-        given = signature.bind(*values)
-        texts = [parameter.name for parameter in parameters if parameter.annotation is str]
-        given.arguments.update({name: "" for name in texts if given.arguments[name] is None})
-        return function(*given.args)
+    """Call a handler in the language of its visitor, which is the last value, and show its errors on the page."""
 
     @wraps(function)
-    def guarded(*values: Any) -> Any:  # noqa: ANN401
+    def guarded(*values: Any) -> Any:  # noqa: ANN401  # those of the inputs
         with errors_in(values[-1]):
-            return call(*values[:-1])
+            return call(function, values[:-1])
 
     @wraps(function)
-    def stepwise(*values: Any) -> Iterator[Any]:  # noqa: ANN401  # gradio may take each step in another thread
-        steps, end = call(*values[:-1]), object()
-        while True:
-            with errors_in(values[-1]):
-                step = next(steps, end)
-            if step is end:
-                return
-            yield step
+    def stepwise(*values: Any) -> Iterator[Any]:  # noqa: ANN401
+        yield from each_step(call(function, values[:-1]), values[-1])
 
     handler: Any = stepwise if inspect.isgeneratorfunction(function) else guarded
+    signature = inspect.signature(function)
+    parameters = [*signature.parameters.values()]
     if not any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):  # gradio reads the names
         language = inspect.Parameter("language", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         handler.__signature__ = signature.replace(parameters=[*parameters, language])
     return handler  # type: ignore[no-any-return]
+
+
+def call(function: Callable[..., Any], values: Sequence[Any]) -> Any:  # noqa: ANN401  # what it returns
+    """Call a handler with "" instead of None, which an empty box may send, where it declares a ``str``."""
+    given = inspect.signature(function).bind(*values)
+    for name, parameter in given.signature.parameters.items():
+        if parameter.annotation is str and given.arguments[name] is None:
+            given.arguments[name] = ""
+    return function(*given.args)
+
+
+def each_step(steps: Iterator[Any], language: object) -> Iterator[Any]:
+    """Take each step in a language: gradio may take each in another thread."""
+    end = object()
+    while True:
+        with errors_in(language):
+            step = next(steps, end)
+        if step is end:
+            return
+        yield step
 
 
 @contextlib.contextmanager
@@ -252,6 +257,9 @@ class PanelRequest:
             raise UsageError("not_a_number", self.text(name)) from None
 
 
+Render = Callable[[PanelRequest], str]
+
+
 class Panel:
     """HTML that follows the state on disk, with buttons (``views.button``) that name their action.
 
@@ -263,7 +271,7 @@ class Panel:
         self,
         page: PageContext,
         elem_id: str,
-        render: Callable[[PanelRequest], str],
+        render: Render,
         actions: Mapping[str, Action],
         outputs: Sequence[Any] = (),
         reads: Mapping[str, Any] | None = None,
@@ -271,28 +279,26 @@ class Panel:
         **options: Any,  # noqa: ANN401  # of many kinds
     ) -> None:
         self.page, self.name, self.reads = page, elem_id, reads or {}
-        self.render_html = render
+        self.render_html, self.actions, self.outputs = render, actions, outputs
         show_progress = options.pop("show_progress", "hidden")
         self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch, props);\n{script}", **options)
-        self.inputs: list[Any] = [page.seen, page.project, *self.reads.values()]
-
-        def refresh(*values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
-            return [self.render(self.request(*values))]
-
-        def act(event: gr.EventData, seen: Any, project: str, *read: Any) -> list[Any]:  # noqa: ANN401
-            data = event._data  # noqa: SLF001  # what the browser sent, under any name
-            sent = data if isinstance(data, dict) else {}
-            request = self.request(seen, project, *read, **sent)
-            action = actions.get(str(sent.get("act")))
-            result = action and action(request)
-            updates = result if isinstance(result, dict) else {}
-            changed = {name: value for name, value in updates.items() if isinstance(name, str)}
-            return [self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in outputs)]
-
-        page.live.add(refresh, self.inputs, [self.html], (widget.change for widget in self.reads.values()))
+        self.inputs = [page.seen, page.project, *self.reads.values()]
+        page.live.add(self._refresh, self.inputs, [self.html], (widget.change for widget in self.reads.values()))
         if actions:
-            options = {**QUEUED_EVENT, "trigger_mode": "multiple", "show_progress": show_progress}
-            page.on(self.html.click, act, self.inputs, [self.html, *outputs], **options)
+            events = {"trigger_mode": "multiple", "show_progress": show_progress}
+            page.on(self.html.click, self._act, self.inputs, [self.html, *outputs], **QUEUED_EVENT | events)
+
+    def _refresh(self, *values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
+        return [self.render(self.request(*values))]
+
+    def _act(self, event: gr.EventData, seen: Any, project: str, *read: Any) -> list[Any]:  # noqa: ANN401
+        data = event._data  # noqa: SLF001  # what the browser sent, under any name
+        sent = data if isinstance(data, dict) else {}
+        request = self.request(seen, project, *read, **sent)
+        action = self.actions.get(str(sent.get("act")))
+        updates = (action and action(request)) or {}
+        changed = {name: value for name, value in updates.items() if isinstance(name, str)}
+        return [self.show(request, changed), *(updates.get(widget, gr.skip()) for widget in self.outputs)]
 
     def request(self, seen: dict[str, Any] | None, project: str, /, *read: object, **sent: object) -> PanelRequest:
         """Return what is asked for by the values of ``inputs``."""

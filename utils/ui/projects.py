@@ -2,7 +2,6 @@
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -14,16 +13,20 @@ from utils.ui.page import PRIVATE_EVENT, PageContext, Panel, PanelRequest, Updat
 
 FIRST_PROJECT = "default"  # the command line's default too
 
-Update = dict[str, Any]
-
 
 def project_names(output: Path) -> list[str]:
     """List the projects; an empty folder offers the name that the first run will create."""
     return paths.list_projects(output) or [FIRST_PROJECT]
 
 
-def open_update(page: PageContext, name: str) -> Update:
-    return {**gr.update(choices=project_names(page.output), value=name)}
+def open_update(page: PageContext, name: str) -> Updates:
+    """Open a project, and list the projects anew."""
+    return {page.project: gr.update(choices=project_names(page.output), value=name)}
+
+
+def empty_trash(output: Path) -> None:
+    """Remove the projects that were deleted long enough ago."""
+    projects.empty_trash(output, days=page_settings.read(output).kept_days)
 
 
 def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
@@ -38,44 +41,50 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
 
 def build_project_panel(page: PageContext, manage: gr.Button) -> None:
     """Lay out the project management, hidden, and connect it."""
-
-    def opened(name: str, phrase: str, **values: str) -> Updates:
-        notify(t(phrase, name=name, new=name, **values))
-        return {page.project: open_update(page, name)}
-
-    def existing(request: PanelRequest) -> paths.Project:
-        return projects.find(request.name, page.output)
-
-    def create(request: PanelRequest) -> Updates:
-        return opened(projects.create(request.text("name"), page.output).root.name, "project.created")
-
-    def rename(request: PanelRequest) -> Updates:
-        renamed = projects.rename(existing(request), request.text("name"), page.output).root.name
-        return opened(renamed, "project.renamed", old=request.name)
-
-    def duplicate(request: PanelRequest) -> Updates:
-        progress = gr.Progress()
-
-        def report(fact: Fact) -> None:
-            if isinstance(fact, Progress):
-                progress((fact.step, fact.total), desc=t("project.copying", done=fact.step, total=fact.total))
-
-        copied = projects.duplicate(existing(request), request.text("name"), page.output, report).root.name
-        return opened(copied, "project.copied", old=request.name)
-
-    def delete(request: PanelRequest) -> Updates:
-        deleted = projects.delete(projects.find(request.text("project"), page.output), page.output).name
-        projects.empty_trash(page.output, days=page_settings.read(page.output).kept_days)
-        notify(t("project.deleted", name=deleted))
-        return {page.project: open_update(page, project_names(page.output)[0])}
-
-    def restore(request: PanelRequest) -> Updates:
-        return opened(projects.restore(request.text("deleted"), page.output).root.name, "project.restored")
-
-    actions = {"new": create, "rename": rename, "duplicate": duplicate, "delete": delete, "restore": restore}
+    actions = {"new": _create, "rename": _rename, "duplicate": _duplicate, "delete": _delete, "restore": _restore}
     panel = Panel(page, "projects-panel", render, actions, [page.project], visible=False, show_progress="full")
     toggle(manage, panel.html)
     page.project.focus(lambda: gr.update(choices=project_names(page.output)), None, page.project, **PRIVATE_EVENT)
+
+
+def _opened(request: PanelRequest, project: paths.Project, phrase: str) -> Updates:
+    """Say what became of the open project, and open this one."""
+    name = project.root.name
+    notify(t(phrase, name=name, old=request.name))
+    return open_update(request.page, name)
+
+
+def _create(request: PanelRequest) -> Updates:
+    return _opened(request, projects.create(request.text("name"), request.page.output), "project.created")
+
+
+def _rename(request: PanelRequest) -> Updates:
+    output = request.page.output
+    renamed = projects.rename(projects.find(request.name, output), request.text("name"), output)
+    return _opened(request, renamed, "project.renamed")
+
+
+def _duplicate(request: PanelRequest) -> Updates:
+    progress, output = gr.Progress(), request.page.output
+
+    def report(fact: Fact) -> None:
+        if isinstance(fact, Progress):
+            progress((fact.step, fact.total), desc=t("project.copying", done=fact.step, total=fact.total))
+
+    copied = projects.duplicate(projects.find(request.name, output), request.text("name"), output, report)
+    return _opened(request, copied, "project.copied")
+
+
+def _delete(request: PanelRequest) -> Updates:
+    output = request.page.output
+    deleted = projects.delete(projects.find(request.text("project"), output), output).name
+    empty_trash(output)
+    notify(t("project.deleted", name=deleted))
+    return open_update(request.page, project_names(output)[0])
+
+
+def _restore(request: PanelRequest) -> Updates:
+    return _opened(request, projects.restore(request.text("deleted"), request.page.output), "project.restored")
 
 
 def render(request: PanelRequest) -> str:
@@ -91,15 +100,18 @@ def render(request: PanelRequest) -> str:
     if changes:
         label, question = (t(f"project.{key}", name=request.name) for key in ("delete", "ask_delete"))
         shown += views.row(views.button("delete", label, "quiet", project=request.name, confirm=question))
-    shown += "".join(
-        views.note(t("project.not_a_project", reason=describe_error(error)))
-        for error in paths.list_others(request.page.output)
-    )
+    for error in paths.list_others(request.page.output):
+        shown += views.note(t("project.not_a_project", reason=describe_error(error)))
+    return shown + _deleted_projects(request.page.output)
+
+
+def _deleted_projects(output: Path) -> str:
+    """Offer to restore what was deleted; nothing without any."""
     deleted = [
         (f"{item.name} · {datetime.fromtimestamp(item.time).astimezone():%Y-%m-%d %H:%M}", item.id)
-        for item in projects.list_deleted(request.page.output)
+        for item in projects.list_deleted(output)
     ]
     if not deleted:
-        return shown
+        return ""
     chosen = views.select_field("deleted", "common.deleted_projects", deleted, "project.deleted_hint")
-    return shown + views.row(chosen, views.button("restore", "project.restore"))
+    return views.row(chosen, views.button("restore", "project.restore"))

@@ -15,6 +15,7 @@ from utils.studio.run_state import State
 from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, notify
+from utils.ui.settings_form import Values
 
 
 class RunPanel:
@@ -32,8 +33,7 @@ class RunPanel:
         self.ids = f"{name}-" if name else ""
         self.chosen = gr.State("")  # name of the selected run
         self.inputs: list[Any] = [page.project, self.chosen]  # what a handler of a run reads
-        self.outputs = [self.chosen]
-        outputs, reads = [*self.outputs, *outputs], {"run": self.chosen}
+        outputs, reads = [self.chosen, *outputs], {"run": self.chosen}
         panel = Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, reads, show_progress="minimal")
         self.facts = panel.html
 
@@ -88,22 +88,21 @@ class RunPanel:
             facts, log = self.render_facts(run, state), views.log(run)
         except AmharicTtsError as error:  # a damaged file of one run; it can still be deleted
             facts, log = views.note(describe_error(error)), ""
+        head = views.element("div", facts, id=f"{self.ids}run-facts")
+        actions = views.row(self._chooser(run), *self._buttons(run, state.status))
+        log = views.code(log or t("runs.log_empty"), "log")
+        details = views.details("runs.log_and_note", _note_field(run, request) + log, f"{self.ids}log")
+        return head + self.more(run, request) + actions + details
+
+    def _chooser(self, run: runs.Run) -> str:
+        """Return the choice of another run, if there is one."""
         choices = [
             (f"{views.run_title(listed)} · {t(f'status.{listed.current_state().status}')}", listed.name)
-            for listed in self.list_runs(request.project)
+            for listed in self.list_runs(run.project)
         ]
-        options: dict[str, Any] = {"chosen": run.name, "data_act": "choose"}
-        chooser = views.select_field("run", "runs.run", choices, **options) if len(choices) > 1 else ""
-        options = {"data_act": "note", "data_run": run.name, "data_of": run.name}
-        key = f"{run.name} {request.text('kept')}"
-        text = views.text_area("note", "runs.note", "runs.note_hint", run.note, key, **options)
-        if request.text("of") == run.name and request.is_overtaken("note", run.note):
-            text += views.conflict("note", run.note, "note", run=run.name)
-        log = views.code(log or t("runs.log_empty"), "log")
-        details = views.details("runs.log_and_note", text + log, f"{self.ids}log")
-        buttons = self._buttons(run, state.status)
-        head = views.element("div", facts, id=f"{self.ids}run-facts")
-        return head + self.more(run, request) + views.row(chooser, *buttons) + details
+        if len(choices) < 2:
+            return ""
+        return views.select_field("run", "runs.run", choices, chosen=run.name, data_act="choose")
 
     def _buttons(self, run: runs.Run, status: runs.Status) -> list[str]:
         """Return what can be done with a run; each button names it, because another may be selected meanwhile."""
@@ -111,21 +110,41 @@ class RunPanel:
         questions = {"stop_now": self.ask_stop(run), "delete": t("runs.ask_delete", name=title)}
         styles = {"stop_now": "stop", "resume": "primary", "delete": "quiet"}
         return [
-            views.button(
-                action,
-                f"common.{action}",
-                styles.get(action, ""),
-                run=run.name,
-                confirm=questions.get(action),
-            )
-            for action in views.run_actions(status)
+            views.button(act, f"common.{act}", styles.get(act, ""), run=run.name, confirm=questions.get(act))
+            for act in views.run_actions(status)
         ]
 
-    def started(self, start: Callable[[Project], runs.Start], project: str) -> tuple[Any]:
-        """Start a run, say what became of it, and return the values of ``outputs``, which select it unless it waits."""
-        run, outcome, _ = start(self.page.open(project))
-        notify(t(f"runs.{outcome}", name=views.run_title(run)))
-        return (gr.skip() if outcome == "queued" else run.name,)
+    def connect_start(
+        self,
+        button: gr.Button,
+        form: gr.HTML,
+        message: gr.HTML,
+        start: Callable[[Project, Values], runs.Start],
+        describe_error: Callable[[AmharicTtsError], str],
+    ) -> None:
+        """Start a run with the settings of a form and select it unless it waits; show problems beside the button."""
+
+        def act(project: str, settings: Values | None) -> tuple[Any, str]:
+            try:
+                run, outcome, _ = start(self.page.open(project), settings or {})
+            except AmharicTtsError as error:
+                return gr.skip(), describe_error(error)
+            notify(t(f"runs.{outcome}", name=views.run_title(run)))
+            return gr.skip() if outcome == "queued" else run.name, ""
+
+        options: dict[str, Any] = {"show_progress_on": self.facts, "concurrency_limit": None}
+        inputs, outputs = [self.page.project, form], [self.chosen, message]
+        self.page.on(button.click, act, inputs, outputs, api_name=button.elem_id, **options)
+
+
+def _note_field(run: runs.Run, request: PanelRequest) -> str:
+    """Return the note of a run to edit, and a question if it was changed elsewhere meanwhile."""
+    key = f"{run.name} {request.text('kept')}"
+    options: dict[str, Any] = {"data_act": "note", "data_run": run.name, "data_of": run.name}
+    shown = views.text_area("note", "runs.note", "runs.note_hint", run.note, key, **options)
+    if request.text("of") == run.name and request.is_overtaken("note", run.note):
+        shown += views.conflict("note", run.note, "note", run=run.name)
+    return shown
 
 
 def _write_note(request: PanelRequest) -> None:

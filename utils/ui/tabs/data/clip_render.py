@@ -164,11 +164,7 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
 
     ``draft`` is the text as it stands in the ``box``; ``busy`` says why nothing can be changed now.
     """
-    pack = AmharicPack(overrides=overrides(Project(folder.parent).pronunciations))
-    reading = explain(pack.respell(draft), pack.pronounced)
-    ambiguous = [word for word in reading.words if {phones for phones, _ in word.others} - {word.phones}]
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
-    more = views.details("common.pronunciation_preview", pronunciation.show(reading), "clip-explained")
     return html(
         "clips.html",
         "editor",
@@ -182,10 +178,18 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
         box=box,
         actions=note(busy) if busy else _actions(clip, following, undo),
         other=differences(clip.text, clip.other_text) if clip.other_text else (),
-        phones=reading.phones,
-        ambiguous=ambiguous[:MAX_AMBIGUOUS],
-        more=more + pronunciation.fix_fields("clip-fix"),
+        **_reading(draft, Project(folder.parent)),
     )
+
+
+def _reading(text: str, project: Project) -> dict[str, Any]:
+    """Return how a text is read, its words that have other readings, and the way to correct one."""
+    pack = AmharicPack(overrides=overrides(project.pronunciations))
+    reading = explain(pack.respell(text), pack.pronounced)
+    ambiguous = [word for word in reading.words if {phones for phones, _ in word.others} - {word.phones}]
+    more = views.details("common.pronunciation_preview", pronunciation.show(reading), "clip-explained")
+    more += pronunciation.fix_fields("clip-fix")
+    return {"phones": reading.phones, "ambiguous": ambiguous[:MAX_AMBIGUOUS], "more": more}
 
 
 def differences(text: str, other: str) -> list[tuple[str, str]]:
@@ -210,16 +214,16 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
 
     result = row(buttons("primary", "approve"), buttons("", "exclude", "restore", "split", "trim"), undo)
     reason = _reason_field("why", HEARD[0]) if "exclude" in available else ""
-    marks = ""
-    if clip.audio:
-        seconds = round(clip.span.seconds, 2)
-        values = {"start": 0, "end": seconds, "at": round(seconds / 2, 2)}
-        shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
-        marks = "".join(
-            text_field(name, f"data.mark_{name}", "", value=value, **shared) for name, value in values.items()
-        )
     others = buttons("quiet", "save_text", "merge_next")
-    return result + html("clips.html", "cut", reason, others, marks)
+    return result + html("clips.html", "cut", reason, others, _marks(clip) if clip.audio else "")
+
+
+def _marks(clip: Clip) -> str:
+    """Return the fields of the places where a clip is trimmed or split."""
+    seconds = round(clip.span.seconds, 2)
+    values = {"start": 0, "end": seconds, "at": round(seconds / 2, 2)}
+    shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
+    return "".join(text_field(name, f"data.mark_{name}", "", value=value, **shared) for name, value in values.items())
 
 
 def _sound(clip: Clip, folder: Path) -> str:

@@ -182,25 +182,27 @@ def summary(totals: Mapping[str, Total], recordings: int) -> str:
 
 def ledger(found: Account) -> str:
     """Account for every second: a bar, a sum for each outcome, and a line for each recording."""
-    excluded, total = t("data.not_in_use"), found.total
+    unused = [_warning(bad) for bad in found.failed]
+    return (
+        _usage(found.total)
+        + details("data.by_recording", _recordings(found.recordings))
+        + message_box("error", *unused[:MAX_PROBLEMS], aloud=False)
+    )
+
+
+def _usage(total: Ledger) -> str:
+    """Show what became of all seconds."""
+    excluded = t("data.not_in_use")
     outcomes = [
         ("kept", "common.in_use", total.kept),
         ("between", "data.pauses", total.between),
         *(("aside", f"{excluded}: {reason_text(part.reason)}", part.seconds) for part in total.excluded),
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
+    key = [("kept", t("common.in_use")), ("between", t("data.pauses")), ("aside", excluded)]
     rows = [(name, duration(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
-    name = cell("data.all_recordings", classes="mark")
-    rows.append((name, duration(total.seconds), "100 %"))
-    keys = (("kept", "common.in_use"), ("between", "data.pauses"), ("aside", "data.not_in_use"))
-    key = [(kind, t(name)) for kind, name in keys]
-    unused = [_warning(bad) for bad in found.failed]
-    return (
-        html("dataset.html", "share", bar, key)
-        + table(("data.outcome", "common.length", "data.share"), rows)
-        + details("data.by_recording", _recordings(found.recordings))
-        + message_box("error", *unused[:MAX_PROBLEMS], aloud=False)
-    )
+    rows.append((cell("data.all_recordings", classes="mark"), duration(total.seconds), "100 %"))
+    return html("dataset.html", "share", bar, key) + table(("data.outcome", "common.length", "data.share"), rows)
 
 
 def _recordings(found: Sequence[Ledger]) -> str:
@@ -216,10 +218,6 @@ def _recordings(found: Sequence[Ledger]) -> str:
 
 def statistics(found: Statistics) -> str:
     """Show the statistics that are not charts."""
-
-    def in_seconds(value: float, form: str) -> str:
-        return t("time.seconds", count=format(value, form))
-
     speakers = [f"{name} {duration(seconds)}" for name, seconds in found.speakers.items()]
     rows = {"data.speakers": join_list(speakers[:MAX_SPEAKERS])}
     spreads = {
@@ -228,13 +226,10 @@ def statistics(found: Statistics) -> str:
         "data.snr": found.snr,
         "data.loudness": found.loudness,
     }
-    for name, values in spreads.items():
-        if values:
-            low, middle, high = (f"{percentile(values, share):.1f}" for share in (5, 50, 95))
-            rows[name] = t("data.spread", low=low, middle=middle, high=high)
+    rows |= {name: _spread(values) for name, values in spreads.items() if values}
     if found.seconds:
-        rows["data.length_percentile"] = in_seconds(percentile(found.seconds, 99.5), ".2f")
-        rows["data.suggested_max_length"] = in_seconds(suggested_max_length(found.seconds), "g")
+        rows["data.length_percentile"] = _in_seconds(percentile(found.seconds, 99.5), ".2f")
+        rows["data.suggested_max_length"] = _in_seconds(suggested_max_length(found.seconds), "g")
     rows["data.repeated_texts"] = str(found.repeated)
     counts = ""
     if total := len(found.phonemes):
@@ -242,6 +237,15 @@ def statistics(found: Statistics) -> str:
         rows["data.phones_missing"] = " ".join(found.missing) or t("common.none")
         counts = details("data.phone_counts", _phoneme_list(found.phonemes))
     return table(("common.what", "data.how_much"), rows.items()) + counts
+
+
+def _in_seconds(value: float, form: str) -> str:
+    return t("time.seconds", count=format(value, form))
+
+
+def _spread(values: Sequence[float]) -> str:
+    low, middle, high = (f"{percentile(values, share):.1f}" for share in (5, 50, 95))
+    return t("data.spread", low=low, middle=middle, high=high)
 
 
 def _phoneme_list(counts: Mapping[str, int]) -> str:

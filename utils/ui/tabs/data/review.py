@@ -25,23 +25,25 @@ SCRIPT = Path(__file__).with_name("review.js")
 Change = Callable[[Path, str, PanelRequest], Edit]  # changes the dataset in a folder, of which a clip is open
 
 
+CHANGES: dict[str, Change] = {
+    "approve": lambda folder, clip, _: editor.approve(folder, [clip]),
+    "exclude": lambda folder, clip, request: editor.exclude(folder, [clip], _reason(request, "why")),
+    "restore": lambda folder, clip, _: editor.restore(folder, [clip]),
+    "trim": lambda folder, clip, request: editor.trim(folder, clip, request.number("start"), request.number("end")),
+    "split": lambda folder, clip, request: editor.split_clip(folder, clip, request.number("at")),
+    "merge_next": lambda folder, clip, _: editor.merge_next(folder, clip),
+    "undo": lambda folder, *_: editor.undo(folder),
+    "repair_list": lambda folder, *_: editor.repair_list(folder),
+    "approve_selected": lambda folder, _, request: editor.approve(folder, _selected(request)),
+    "restore_selected": lambda folder, _, request: editor.restore(folder, _selected(request)),
+    "exclude_selected": lambda folder, _, request: editor.exclude(
+        folder, _selected(request), _reason(request, "reason_for_all")
+    ),
+}
+
+
 def build_review(page: PageContext) -> None:
-    changes: dict[str, Change] = {
-        "approve": lambda folder, clip, _: editor.approve(folder, [clip]),
-        "exclude": lambda folder, clip, request: editor.exclude(folder, [clip], _reason(request, "why")),
-        "restore": lambda folder, clip, _: editor.restore(folder, [clip]),
-        "trim": lambda folder, clip, request: editor.trim(folder, clip, request.number("start"), request.number("end")),
-        "split": lambda folder, clip, request: editor.split_clip(folder, clip, request.number("at")),
-        "merge_next": lambda folder, clip, _: editor.merge_next(folder, clip),
-        "undo": lambda folder, *_: editor.undo(folder),
-        "repair_list": lambda folder, *_: editor.repair_list(folder),
-        "approve_selected": lambda folder, _, request: editor.approve(folder, _selected(request)),
-        "restore_selected": lambda folder, _, request: editor.restore(folder, _selected(request)),
-        "exclude_selected": lambda folder, _, request: editor.exclude(
-            folder, _selected(request), _reason(request, "reason_for_all")
-        ),
-    }
-    handlers: dict[str, Action] = {name: _changing(change) for name, change in changes.items()}
+    handlers: dict[str, Action] = {name: _changing(change) for name, change in CHANGES.items()}
     handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
     handlers["use_stored"] = lambda request: {"textBase": None, "kept": str(request.turn)}
     handlers[pronunciation.FIX] = pronunciation.fix
@@ -60,18 +62,21 @@ def _changing(change: Change) -> Action:
         opened, before = request.text("of"), _listed(request)
         edit = change(request.project.dataset, opened, request)
         if len(edit.clips) > 1:  # else the button "Undo" says so
-            what = _edit_name(edit.name)
-            notify(t("data.done_count", what=what, count=len(edit.clips)))
-        is_decision = edit.name in DECISIONS and request.text("act") != "undo"
-        if is_decision and opened not in before:  # its key was pressed twice: the next clip is open already
-            return {}
-        if is_decision and any(clip.id == opened for clip in edit.clips):
-            after = _listed(request)
-            place = after.index(opened) + 1 if opened in after else before.index(opened)
-            return {"clip": after[min(place, len(after) - 1)] if after else ""}
+            notify(t("data.done_count", what=_edit_name(edit.name), count=len(edit.clips)))
+        if edit.name in DECISIONS and request.text("act") != "undo":
+            if opened not in before:  # its key was pressed twice: the next clip is open already
+                return {}
+            if any(clip.id == opened for clip in edit.clips):
+                return {"clip": _next_clip(opened, before, _listed(request))}
         return {"clip": next((clip.id for clip in edit.clips if clip.status == "kept"), opened)}
 
     return act
+
+
+def _next_clip(opened: str, before: list[str], after: list[str]) -> str:
+    """Return the clip that follows in the list, which a decision may have taken the open one from."""
+    place = after.index(opened) + 1 if opened in after else before.index(opened)
+    return after[min(place, len(after) - 1)] if after else ""
 
 
 def _listed(request: PanelRequest) -> list[str]:
@@ -130,8 +135,7 @@ def render(request: PanelRequest) -> str:
     reasons = store.reasons()
     view, page = _page(request, store, reasons)
     last = editor.last_edit(store.folder)
-    undo = t("data.undo", what=_edit_name(last)) if last else ""
-    undo = button("undo", undo, "quiet", key="Ctrl Z") if undo else ""
+    undo = button("undo", t("data.undo", what=_edit_name(last)), "quiet", key="Ctrl Z") if last else ""
     counts = {name: total.clips for name, total in store.totals().items()}
     counts |= {"unchecked": counts["kept"] - counts["approved"], "all": counts["kept"] + counts["excluded"]}
     opened = _editor(request, store, clip_render.place(page, request.text("clip")), undo)
@@ -149,15 +153,13 @@ def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:
     name = request.text("clip")
     clip = store.find([name]).get(name) if name else None
     is_open = request.text("of") == name
+    is_draft = is_open and request.text("act") == "draft"
     if clip is None:
-        is_lost = is_open and request.text("act") == "draft"
-        return message_box("warning", "data.clip_is_gone", request.text("text")) if is_lost else ""
-    is_draft = request.text("act") == "draft" and is_open
+        return message_box("warning", "data.clip_is_gone", request.text("text")) if is_draft else ""
     busy = runs.active_run(request.project, *WRITERS)
     reason = t("data.clips_in_use_by_run", name=views.run_title(busy)) if busy else ""
     draft = request.text("text") if is_draft else clip.text
-    is_overtaken = is_open and request.is_overtaken("text", clip.text)
-    box = views.text_area("text", "data.clip_text", "", clip.text, f"{clip.id} {request.text('kept')}") + (
-        views.conflict("text", clip.text, "save_text") if is_overtaken else ""
-    )
+    box = views.text_area("text", "data.clip_text", "", clip.text, f"{clip.id} {request.text('kept')}")
+    if is_open and request.is_overtaken("text", clip.text):
+        box += views.conflict("text", clip.text, "save_text")
     return clip_render.editor(clip, store.following(clip), draft, box, store.folder, reason, place, undo)

@@ -67,6 +67,15 @@ def read_settings(values: Values, project: Project) -> DatasetConfig:
     return DatasetConfig.parse({**values_of(values), "inputs": inputs}, source="The form")
 
 
+def start(project: Project, values: Values) -> runs.Start:
+    return runs.start(VERB, read_settings(values, project), project)
+
+
+def problems_box(error: AmharicTtsError) -> str:
+    """Show each invalid field of a form by its name, else the error."""
+    return message_box("error", *describe_problems(error))
+
+
 def build_tools(page: PageContext, form: SettingsForm) -> None:
     """Lay out filtering again, and the equivalent command."""
     actions: dict[str, Action] = {
@@ -85,7 +94,7 @@ def _shown(act: Action) -> Action:
         try:
             return act(request)
         except AmharicTtsError as error:
-            return {"message": message_box("error", *describe_problems(error))}
+            return {"message": problems_box(error)}
 
     return safe
 

@@ -13,7 +13,7 @@ from utils.dataset.readers.folder import ARCHIVES, MEDIA
 from utils.dataset.store import Store
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.media import audio
-from utils.studio import runs, sample_project, uploads
+from utils.studio import sample_project, uploads
 from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.ui import views
@@ -22,7 +22,7 @@ from utils.ui.i18n import LANGUAGE, describe_error, t
 from utils.ui.page import QUEUED_EVENT, Action, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
-from utils.ui.tabs.data.settings_form import VERB, read_settings
+from utils.ui.tabs.data.settings_form import start
 from utils.ui.views import button, error_box, message_box, note, row, text_field
 
 LISTS = ".csv .tsv .json .jsonl .ndjson .list .data .textgrid .eaf .ctm .lab .epub .docx .parquet .arrow".split()
@@ -118,9 +118,9 @@ def _use_sample(request: PanelRequest) -> Updates:
     made = sample_project.create(request.page.output)
     uploads.add_input(made, uploads.project_input(uploads.UPLOADS))
     if not Store(made.dataset).exists:
-        runs.start(VERB, read_settings({}, made), made)
+        start(made, {})
     notify(t("project.sample_ready"))
-    return {request.page.project: open_update(request.page, made.root.name)}
+    return open_update(request.page, made.root.name)
 
 
 # --- the microphone ---
@@ -136,20 +136,19 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         editable=False,
         render=False,
     )
-
-    def undo(request: PanelRequest) -> Updates:
-        take = voice_recordings.undo_last(request.project.recordings)
-        notify(t("data.take_removed", name=take.path.stem))
-        return {"prompt": take.text, "is_saved": False, "take": "", microphone: None}
-
     actions: dict[str, Action] = {
         "next": lambda request: {**_next_sentence(request), microphone: None},
         "skip": lambda request: {**_next_sentence(request, request.text("prompt")), microphone: None},
-        "undo": undo,
+        "undo": lambda request: {**_undo_take(request), microphone: None},
         "draft": lambda _: None,
     }
     panel = Panel(page, "recording", _render_recording, actions, [microphone])
     microphone.render()  # type: ignore[no-untyped-call]  # gradio's
+    connect_microphone(panel, section, microphone)
+
+
+def connect_microphone(panel: Panel, section: gr.Accordion, microphone: gr.Audio) -> None:
+    """Choose a sentence when the section is opened, and save each recording."""
 
     def begin(*values: Any) -> str:  # noqa: ANN401  # those of the panel
         request = panel.request(*values)
@@ -165,9 +164,9 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
             reason = t("data.take_rejected", reason=describe_error(error))
             return [None, panel.show(request, {"take": message_box("error", reason)})]
 
-    page.on(section.expand, begin, panel.inputs, panel.html, **QUEUED_EVENT)
+    panel.page.on(section.expand, begin, panel.inputs, panel.html, **QUEUED_EVENT)
     inputs, outputs = [microphone, *panel.inputs], [microphone, panel.html]
-    page.on(microphone.stop_recording, save, inputs, outputs, preprocess=True, **QUEUED_EVENT)
+    panel.page.on(microphone.stop_recording, save, inputs, outputs, preprocess=True, **QUEUED_EVENT)
 
 
 def _next_sentence(request: PanelRequest, *skipped_now: str) -> Updates:
@@ -175,6 +174,12 @@ def _next_sentence(request: PanelRequest, *skipped_now: str) -> Updates:
     prompt = voice_recordings.next_sentence(_read_sentences(request.project), skipped)
     done = "" if prompt else message_box("success", "data.all_prompts_read")
     return {"prompt": prompt, "sentence": prompt, "is_saved": False, "take": done, "skipped": skipped}
+
+
+def _undo_take(request: PanelRequest) -> Updates:
+    take = voice_recordings.undo_last(request.project.recordings)
+    notify(t("data.take_removed", name=take.path.stem))
+    return {"prompt": take.text, "is_saved": False, "take": ""}
 
 
 def _save_take(request: PanelRequest, path: Path) -> Updates:

@@ -11,14 +11,14 @@ from utils.dataset.store import Store
 from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.html import html
-from utils.ui.i18n import describe_problems, t
+from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, connect_live
 from utils.ui.run_panel import RunPanel
-from utils.ui.settings_form import Values, values_of
+from utils.ui.settings_form import values_of
 from utils.ui.steps import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import build_review
-from utils.ui.tabs.data.settings_form import VERB, build_form, build_tools, read_settings
+from utils.ui.tabs.data.settings_form import VERB, build_form, build_tools, problems_box, start
 from utils.ui.tabs.data.sources import build_recording, build_sources
 from utils.ui.views import message_box, note
 
@@ -37,9 +37,14 @@ def build(page: PageContext) -> gr.Tab:
                     build_recording(page, section)
             with gr.Tab(t("data.review"), id="review", elem_id="data-review", visible=False) as review:
                 build_review(page)
+    connect_views(page, views, review, button)
+    return tab
+
+
+def connect_views(page: PageContext, views: gr.Tabs, review: gr.Tab, button: gr.Button) -> None:
+    """Show Review when there are clips, and the start when there is something to start with."""
 
     def state(_: object, project: str) -> dict[str, Any]:
-        """Show Review when there are clips, and the start when there is something to start with."""
         try:
             opened = page.open(project)
             has_clips = Store(opened.dataset).exists
@@ -54,7 +59,6 @@ def build(page: PageContext) -> gr.Tab:
     connect_live(page, "data", state, [page.project], {"review": review, "button": button})
     events = [page.blocks.load, page.project.change]
     page.on_latest(events, choose_view, [page.project], [views])
-    return tab
 
 
 def render_fit(request: PanelRequest) -> str:
@@ -104,15 +108,5 @@ def build_step(page: PageContext) -> gr.Button:
     message = gr.HTML(elem_id="prepare-errors")
     panel = RunPanel(page, "data", lambda project: runs.list_runs(project, VERB), render.run_facts)
     build_tools(page, form)
-
-    def prepare(project: str, settings: Values | None) -> tuple[Any, ...]:
-        try:
-            config = read_settings(settings or {}, page.open(project))
-            return *panel.started(lambda opened: runs.start(VERB, config, opened), project), ""
-        except AmharicTtsError as error:  # names every field that is wrong, next to the button
-            return gr.skip(), message_box("error", *describe_problems(error))
-
-    inputs, outputs = [page.project, form.widget], [*panel.outputs, message]
-    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None}
-    page.on(button.click, prepare, inputs, outputs, api_name="prepare", **options)
+    panel.connect_start(button, form.widget, message, start, problems_box)
     return button

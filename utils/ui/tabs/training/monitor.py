@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -84,14 +84,7 @@ class TrainPanel(RunPanel):
         usable = [item for item in checkpoints.list_checkpoints(run.folder) if item.info]
         if not usable:
             return ""
-        choices = [(checkpoint_label(item), str(item.step)) for item in usable]
-        best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
-        asked = request.text("checkpoint") if request.text("of") == run.name else ""
-        chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
-        options: dict[str, Any] = {"chosen": chosen, "data_of": run.name, "value": best}
-        chooser = views.select_field(
-            "checkpoint", "training.checkpoint", choices, "training.checkpoint_hint", **options
-        )
+        chooser = _checkpoint_field(run, usable, request)
         half = views.check("half", "training.half_precision", "training.half_precision_hint")
         export = views.button("export", "training.export_model", run=run.name, of=run.name)
         has_ended = run.current_state().status in {"finished", "stopped"}
@@ -147,19 +140,14 @@ def connect_monitor(panel: TrainPanel, widgets: Mapping[str, Any]) -> None:
     """Refresh the start and the charts; each visitor is sent only what has changed."""
     page, form = panel.page, panel.form
 
-    def state(  # the values of the widgets
-        _: object, project: str, name: str | None, values: Values | None
-    ) -> Mapping[str, Any]:
+    def state(_: object, project: str, name: str | None, values: Values | None) -> Mapping[str, Any]:
         try:
             opened = page.open(project)
             run = panel.selected(opened, name)
         except AmharicTtsError as error:  # shown in place: this runs on every tick
             return {"reason": note(describe_error(error)), "train": {"visible": False}}
         history = panel.histories.read(run) if run else RunHistory()
-        return {
-            **start_state(opened, values or {}),
-            "chart": {"value": render.chart(history)},
-        }
+        return {**start_state(opened, values or {}), "chart": {"value": render.chart(history)}}
 
     inputs = [*panel.inputs, form.widget]
     shown = {name: widget for name, widget in widgets.items() if name != "samples"}
@@ -233,6 +221,16 @@ def build_comparison(page: PageContext, histories: HistoryCache) -> None:
 
     compared = chart("compared-chart")
     Panel(page, "comparison-panel", show, {"compare": compare}, [compared])
+
+
+def _checkpoint_field(run: runs.Run, usable: Sequence[SavedCheckpoint], request: PanelRequest) -> str:
+    """Return the choice of a checkpoint to export, which is the best one at first."""
+    choices = [(checkpoint_label(item), str(item.step)) for item in usable]
+    best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
+    asked = request.text("checkpoint") if request.text("of") == run.name else ""
+    chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
+    options: dict[str, Any] = {"chosen": chosen, "data_of": run.name, "value": best}
+    return views.select_field("checkpoint", "training.checkpoint", choices, "training.checkpoint_hint", **options)
 
 
 def checkpoint_label(checkpoint: SavedCheckpoint) -> str:

@@ -108,8 +108,9 @@ def needs_licence(values: Values) -> bool:
     return is_published and needs_consent()
 
 
-def start(config: TrainConfig, project: Project, before: Callable[[], object]) -> runs.Start:
+def start(project: Project, values: Values, before: Callable[[], object]) -> runs.Start:
     """Start a run, or queue it behind the active one."""
+    config = read_settings(values, project)
     if needs_licence(config.model_dump()):
         raise LicenceError(LICENCE, VARIABLE)
     return runs.start(VERB, config, project, before=before)
@@ -128,60 +129,67 @@ def start_blocked(project: Project, values: Values) -> str:
     return t("training.licence_needed") if needs_licence(values) else ""
 
 
-def build_form() -> tuple[SettingsForm, gr.Dropdown, gr.HTML]:
-    """Lay out the preset, its description, and all settings."""
-    titles = choices({"": "preset.none", **{name: f"preset.{name}.title" for name in PRESETS}})
-    preset = gr.Dropdown(
-        titles, value="", interactive=True, elem_id="preset", elem_classes="more", **labels("training.preset")
-    )
-    about = gr.HTML(elem_id="preset-about")
-    return SettingsForm(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS), preset, about
+class TrainingForm(SettingsForm):
+    """All settings below a preset and its description, filled from presets and runs."""
 
+    def __init__(self, page: PageContext, histories: HistoryCache) -> None:
+        self.page, self.histories = page, histories
+        titles = choices({"": "preset.none", **{name: f"preset.{name}.title" for name in PRESETS}})
+        self.preset = gr.Dropdown(
+            titles, value="", interactive=True, elem_id="preset", elem_classes="more", **labels("training.preset")
+        )
+        self.about = gr.HTML(elem_id="preset-about")
+        super().__init__(TrainConfig, GROUPS, "training", sliders=SLIDERS, fixed=PATHS)
 
-def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
-    page: PageContext,
-    form: SettingsForm,
-    preset: gr.Dropdown,
-    about: gr.HTML,
-    forecast: gr.HTML,
-    message: gr.HTML,
-    histories: HistoryCache,
-    selected: Any,  # noqa: ANN401  # the event of the tab, before which clips may have been made
-) -> None:
-    """Check the settings at every change, and fill them from presets and runs."""
+    def connect_checks(
+        self,
+        forecast: gr.HTML,
+        message: gr.HTML,
+        selected: Any,  # noqa: ANN401  # the event of the tab, before which clips may have been made
+    ) -> None:
+        """Check the settings at every change, and fill them from presets and runs."""
+        page, preset, about = self.page, self.preset, self.about
+        events = [selected, page.blocks.load, page.project.change, page.language.change, self.widget.change]
+        inputs, outputs = [page.project, self.widget, preset], [forecast, message, preset, self.widget]
+        page.on_latest(events, self._check, inputs, outputs, api_name="disk_forecast", api_visibility="public")
+        # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
+        inputs, outputs = [page.project, preset, self.widget], [about, self.widget]
+        page.on(preset.change, self._choose, inputs, outputs, api_name="preset", show_progress_on=about)
+        page.on(page.language.change, self._describe, [page.project, preset], about, **PRIVATE_EVENT)
+        self.connect(page, self._restore, [preset, about])
 
-    def check(project: str, settings: Values | None, preset: str | None) -> tuple[Any, ...]:
+    def _check(self, project: str, settings: Values | None, preset: str | None) -> tuple[Any, ...]:
         values = values_of(settings)
         try:
-            opened = page.open(project)
-            config = read_settings(values, opened)
-            result = forecast_disk(config, opened)
+            shown = self._forecast(values, self.page.open(project)), ""
         except AmharicTtsError as error:  # marked at the field; nothing is calculated
             shown = "", settings_error(error)
-        else:
-            seconds = training_seconds(config, result.updates, opened, histories)
-            is_own = config.train_csv or not result.updates
-            amount = "" if is_own else note(render.amount(opened, seconds))
-            shown = amount + note(render.disk_forecast(result)), ""
         suited = suited_preset(values, preset)
-        return *shown, suited or gr.skip(), filled(suited, settings) if suited else gr.skip()
+        return *shown, suited or gr.skip(), self._filled(suited, settings) if suited else gr.skip()
 
-    def filled(name: str, settings: Values | None) -> dict[str, object]:
+    def _forecast(self, values: Values, project: Project) -> str:
+        """Return how much there is to train on, how long it takes, and the disk space that it needs."""
+        config = read_settings(values, project)
+        result = forecast_disk(config, project)
+        seconds = training_seconds(config, result.updates, project, self.histories)
+        is_own = config.train_csv or not result.updates
+        return ("" if is_own else note(render.amount(project, seconds))) + note(render.disk_forecast(result))
+
+    def _filled(self, name: str, settings: Values | None) -> dict[str, object]:
         """Return what the form shows of a preset; what was edited since ``settings`` stays."""
         paths = {path: values_of(settings).get(path, "") for path in PATHS}
-        return form.value(load_preset(name), settings or {}) | paths | {PRESET: name}
+        return self.value(load_preset(name), settings or {}) | paths | {PRESET: name}
 
-    def describe(project: str, name: str) -> str:
-        return describe_preset(name, page.open(project))
+    def _describe(self, project: str, name: str) -> str:
+        return describe_preset(name, self.page.open(project))
 
-    def choose(project: str, name: str, settings: Values | None) -> tuple[Any, ...]:
+    def _choose(self, project: str, name: str, settings: Values | None) -> tuple[Any, ...]:
         is_shown = not name or (settings or {}).get(PRESET) == name  # proposed by the page, which has filled the form
-        about = describe_preset(name, page.open(project))
-        return about, gr.skip() if is_shown else filled(name, settings)
+        return self._describe(project, name), gr.skip() if is_shown else self._filled(name, settings)
 
-    def restore(project: str, settings: Values) -> tuple[Any, ...]:
+    def _restore(self, project: str, settings: Values) -> tuple[Any, ...]:
         """Fill the form from the newest run of the open project, or from the preset for this computer."""
-        opened = page.open(project)
+        opened = self.page.open(project)
         name, config = "", None
         with contextlib.suppress(AmharicTtsError):  # its settings are damaged
             run = next(iter(list_trainings(opened)), None)
@@ -189,17 +197,28 @@ def connect_form(  # noqa: PLR0913, PLR0917  # the widgets of one form
         if not config:
             name = advice_for(opened).preset
             config = load_preset(name)
-        return form.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened)
+        return self.value(config, settings) | {PRESET: name}, name, describe_preset(name, opened)
 
-    inputs = [page.project, form.widget, preset]
-    events = [selected, page.blocks.load, page.project.change, page.language.change, form.widget.change]
-    outputs = [forecast, message, preset, form.widget]
-    page.on_latest(events, check, inputs, outputs, api_name="disk_forecast", api_visibility="public")
-    # "input" fires again on blur, which would discard later edits; "select" is for the mouse only.
-    inputs, outputs = [page.project, preset, form.widget], [about, form.widget]
-    page.on(preset.change, choose, inputs, outputs, api_name="preset", show_progress_on=about)
-    page.on(page.language.change, describe, [page.project, preset], about, **PRIVATE_EVENT)
-    form.connect(page, restore, [preset, about])
+    def build_upload(self, message: gr.HTML) -> None:
+        """Load settings from a file."""
+        load = gr.UploadButton(
+            t("training.load_settings"),
+            file_types=[".yaml", ".yml"],
+            elem_id="load-settings",
+            elem_classes="more",
+            size="sm",
+            scale=0,
+        )
+        options: dict[str, Any] = {"api_name": "load_settings", "show_progress_on": message, "preprocess": True}
+        self.page.on(load.upload, self._read_file, [load], [message, self.widget], **options)
+
+    def _read_file(self, path: str) -> tuple[Any, ...]:
+        try:
+            config = TrainConfig.load(Path(path))
+        except ConfigError as error:
+            return settings_error(error), gr.skip()
+        done = message_box("success", t("training.settings_file_loaded", name=Path(path).name))
+        return done, self.value(config)
 
 
 def training_seconds(config: TrainConfig, updates: int, project: Project, histories: HistoryCache) -> float | None:
@@ -230,26 +249,3 @@ def describe_preset(name: str, project: Project) -> str:
     device = monitor.read_once(project.root).gpu_name or t("training.no_gpu")
     why = t(f"Advice.{next(iter(advice.gaps), advice.promise)}")
     return note(f"{t('training.recommended', device=device)} {description} {why}")
-
-
-def build_upload(page: PageContext, form: SettingsForm, message: gr.HTML) -> None:
-    """Load settings from a file."""
-    load = gr.UploadButton(
-        t("training.load_settings"),
-        file_types=[".yaml", ".yml"],
-        elem_id="load-settings",
-        elem_classes="more",
-        size="sm",
-        scale=0,
-    )
-
-    def read_file(path: str) -> tuple[Any, ...]:
-        try:
-            config = TrainConfig.load(Path(path))
-        except ConfigError as error:
-            return settings_error(error), gr.skip()
-        done = message_box("success", t("training.settings_file_loaded", name=Path(path).name))
-        return done, form.value(config)
-
-    options: dict[str, Any] = {"api_name": "load_settings", "show_progress_on": message, "preprocess": True}
-    page.on(load.upload, read_file, [load], [message, form.widget], **options)

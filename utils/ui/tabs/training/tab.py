@@ -3,7 +3,8 @@
 import shlex
 import time
 from collections.abc import Callable
-from typing import Any, cast
+from functools import partial
+from typing import cast
 
 import gradio as gr
 
@@ -22,7 +23,6 @@ from utils.ui import views
 from utils.ui.i18n import describe, t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, build_advanced, notify
 from utils.ui.run_panel import stop_action, task_status
-from utils.ui.settings_form import Values
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
 from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_live, connect_effects, connect_monitor
@@ -39,13 +39,14 @@ CHECKS = (
 )  # labels of the buttons; each ends in the name of its function
 
 
+# Long because it is a list: each part of the tab from top to bottom, and what connects them.
 def build(page: PageContext) -> gr.Tab:
     histories = HistoryCache()
     tab = gr.Tab(t("training.tab"), id="training", elem_id="training-tab")
     with tab, gr.Row(elem_classes="work"):
         with gr.Column(elem_classes="rail", elem_id="training-rail", min_width=0):
             line = gr.HTML(elem_id="rail-line")
-            form, preset, about = train.build_form()
+            form = train.TrainingForm(page, histories)
             build_licence(page, form.widget)
             reason, message = gr.HTML(elem_id="train-reason"), gr.HTML(elem_id="train-errors", js_on_load=MARK_SETTINGS)
             forecast = gr.HTML(elem_id="disk-forecast")
@@ -54,31 +55,17 @@ def build(page: PageContext) -> gr.Tab:
                 build_advanced(page, "training")
             device = gr.HTML(elem_id="device")
             build_checks(page, form.widget)
-            train.build_upload(page, form, message)
+            form.build_upload(message)
         with gr.Column(elem_classes="result", min_width=0):
             panel = TrainPanel(page, form, histories)
             widgets = {"line": line, "device": device, "train": button, "reason": reason, **build_live(panel)}
             build_comparison(page, histories)
         connect_monitor(panel, widgets)
         connect_effects(tab, panel, widgets)
-        connect_start(panel, button, message)
-        train.connect_form(page, form, preset, about, forecast, message, histories, tab.select)
+        start = partial(train.start, before=page.session.make_room)
+        panel.connect_start(button, form.widget, message, start, settings_error)
+        form.connect_checks(forecast, message, tab.select)
     return tab
-
-
-def connect_start(panel: TrainPanel, button: gr.Button, message: gr.HTML) -> None:
-    """Start or queue a run with the settings of the form; show problems beside the button."""
-
-    def start(project: str, settings: Values | None) -> tuple[Any, ...]:
-        try:
-            config = train.read_settings(settings, panel.page.open(project))
-            return *panel.started(lambda opened: train.start(config, opened, panel.page.session.make_room), project), ""
-        except AmharicTtsError as error:
-            return gr.skip(), train.settings_error(error)
-
-    inputs, outputs = [panel.page.project, panel.form.widget], [*panel.outputs, message]
-    options: dict[str, Any] = {"show_progress_on": panel.facts, "concurrency_limit": None}
-    panel.page.on(button.click, start, inputs, outputs, api_name="train", **options)
 
 
 def build_licence(page: PageContext, settings: gr.HTML) -> None:
@@ -100,25 +87,8 @@ def build_licence(page: PageContext, settings: gr.HTML) -> None:
 
 def build_checks(page: PageContext, settings: gr.HTML) -> None:
     """Lay out a button for each check, and what the last one found."""
-
-    def action(check: Callable[[PanelRequest, TrainConfig], str]) -> Action:
-        def act(request: PanelRequest) -> Updates:
-            try:
-                return {"found": check(request, read_settings(request.fields.get("settings"), request.project))}
-            except AmharicTtsError as error:
-                return {"found": settings_error(error)}
-
-        return act
-
-    def test_step(request: PanelRequest, config: TrainConfig) -> str:
-        if run := runs.active_run(request.project, VERB):  # which would be measured too
-            raise RunActiveError(run.name, request.name)
-        words = shlex.split(command_line("", config))[3:]
-        tasks.start(MEMORY_TEST, words, request.project, page.session.make_room)
-        return ""
-
     checks = (check_dataset, estimate_memory, test_step, show_command, save_settings)
-    actions = {check.__name__: action(check) for check in checks}
+    actions = {check.__name__: _check_action(check) for check in checks}
 
     def show(request: PanelRequest) -> str:
         status = task_status(MEMORY_TEST, request, "training.step_tested", shows_log=True)
@@ -127,6 +97,26 @@ def build_checks(page: PageContext, settings: gr.HTML) -> None:
 
     reads = {"settings": settings}
     Panel(page, "checks", show, actions | stop_action(MEMORY_TEST), reads=reads, show_progress="minimal")
+
+
+def _check_action(check: Callable[[PanelRequest, TrainConfig], str]) -> Action:
+    """Return the action that shows what a check of the settings finds."""
+
+    def act(request: PanelRequest) -> Updates:
+        try:
+            return {"found": check(request, read_settings(request.fields.get("settings"), request.project))}
+        except AmharicTtsError as error:
+            return {"found": settings_error(error)}
+
+    return act
+
+
+def test_step(request: PanelRequest, config: TrainConfig) -> str:
+    if run := runs.active_run(request.project, VERB):  # which would be measured too
+        raise RunActiveError(run.name, request.name)
+    words = shlex.split(command_line("", config))[3:]
+    tasks.start(MEMORY_TEST, words, request.project, request.page.session.make_room)
+    return ""
 
 
 def check_dataset(request: PanelRequest, config: TrainConfig) -> str:
