@@ -95,15 +95,20 @@ def call(verb: str, words: Sequence[str]) -> int:
     return code
 
 
+def open_streams() -> None:
+    """Make both standard streams writable in UTF-8; those that are closed go nowhere."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name) or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # until the end
+        stream.reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
+        setattr(sys, name, stream)
+
+
 def run(start: Callable[[], int] = main) -> int:
     """Run a command, until Ctrl-C, with standard streams that may be closed, full or of another encoding."""
     os.environ.setdefault("USER", "user")  # torch asks for a name, which the user of a container may lack
     if home := os.environ.get(HOME_VARIABLE):
         os.environ[HOME_VARIABLE] = str(Path(home).expanduser().absolute())  # child processes start in another folder
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name) or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  # until the end
-        stream.reconfigure(encoding="utf-8", errors="replace")  # Windows consoles speak cp1252
-        setattr(sys, name, stream)
+    open_streams()
     try:
         code = start()
         sys.stdout.flush()

@@ -228,12 +228,7 @@ def fit_memory(
     clip = ClipSize.longest(chosen.lengths)
     size = ModelSize.from_folder(data.base.folder)
     if config.find_batch_size:
-        largest = None
-        if free.kind == "cuda":  # try batches of the longest clips
-            with probe(config, size, torch.device(choose_device("auto"))) as probed:
-                largest = probed.largest_batch(clip, config.batch_size * config.grad_acumm, round(0.9 * free.memory))
-        config = memory.fit_batch(config, free, size, clip, largest=largest)[0]
-        config = memory.changed(config, {"find_batch_size": False})  # a resumed run must have the same batches
+        config = find_batch(config, free, size, clip)
         write_atomically(run.config, memory.changed(config, replaced).to_signed_yaml())
         report(facts.BatchSize(config.batch_size, config.grad_acumm))
     try:
@@ -245,6 +240,16 @@ def fit_memory(
     if not plan.fits:
         report(facts.MemoryShort(plan.needed, plan.available))
     return config
+
+
+def find_batch(config: TrainConfig, free: memory.Device, size: ModelSize, clip: ClipSize) -> TrainConfig:
+    """Return settings with the largest batch that fits; on a GPU, batches of the longest clips are tried."""
+    largest = None
+    if free.kind == "cuda":
+        with probe(config, size, torch.device(choose_device("auto"))) as probed:
+            largest = probed.largest_batch(clip, config.batch_size * config.grad_acumm, round(0.9 * free.memory))
+    config = memory.fit_batch(config, free, size, clip, largest=largest)[0]
+    return memory.changed(config, {"find_batch_size": False})  # a resumed run must have the same batches
 
 
 def make_scorer(config: TrainConfig, dataset: Path, report: Report) -> Scorer:

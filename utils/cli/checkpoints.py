@@ -3,11 +3,9 @@
 import argparse
 import math
 from collections import defaultdict
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from utils.cli.runs import add_project, table
 from utils.core.errors import PathMissingError
@@ -20,6 +18,8 @@ from utils.xtts.checkpoints import MODEL, SavedCheckpoint, Which
 HEADER = ("run", "step", "epoch", "train", "eval", "MB", "best", "samples", "")
 LOSSES = ("epoch", "train_loss", "eval_loss", "eval_text", "eval_audio")
 SETTINGS_SHOWN = 40  # characters of a value
+
+Norms = dict[str, float]  # squared, by part
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,16 +61,14 @@ def compare(opened: Project, arguments: argparse.Namespace) -> int:
         raise UsageError("two_steps")
     first = _find(opened, arguments.name, arguments.steps[0])
     second = _find(opened, arguments.with_run or arguments.name, arguments.steps[1])
-    found = difference(first, second)
+    left, right = _losses(first), _losses(second)
+    weights = _weight_changes(first, second)
     print(f"{_title(first)} | {_title(second)}")
-    for name, (left, right) in found.losses.items():
-        print(f"{name}: {_number(left)} | {_number(right)}")
-    for name, (before, after) in found.settings.items():
-        print(f"{name}: {str(before)[:SETTINGS_SHOWN]} | {str(after)[:SETTINGS_SHOWN]}")
-    for part, (length, share) in found.moved.items():
-        print(f"{part}: weights changed by {length:.4g} (norm), {share:.3%}")
-    if found.mismatched:
-        print(f"Not comparable: {len(found.mismatched)} weights, such as {found.mismatched[0]}.")
+    _print_pairs((*LOSSES, *sorted({*first.scores, *second.scores})), left, right, _number)
+    before, after = first.require_info().settings, second.require_info().settings
+    changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
+    _print_pairs(changed, before, after, lambda value: str(value)[:SETTINGS_SHOWN])
+    print(*weights, sep="\n")
     return 0
 
 
@@ -134,50 +132,48 @@ def _title(checkpoint: SavedCheckpoint) -> str:
     return f"{checkpoint.run.name} step {checkpoint.step}"
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """Differences between two checkpoints."""
-
-    settings: dict[str, tuple[object, object]]  # those that differ, with both values; None if one has no such setting
-    losses: dict[str, tuple[float | None, float | None]]  # and the scores of the spoken sentences
-    moved: dict[str, tuple[float, float]]  # norm of the difference by part, absolute and relative to the weights' norm
-    mismatched: tuple[str, ...]  # weights that only one of them has, or with a different shape
+def _print_pairs(
+    names: Iterable[str], left: Mapping[str, Any], right: Mapping[str, Any], write: Callable[[Any], str]
+) -> None:
+    for name in names:
+        print(f"{name}: {write(left.get(name))} | {write(right.get(name))}")
 
 
-def difference(first: SavedCheckpoint, second: SavedCheckpoint) -> Comparison:
-    """Return how two checkpoints differ, one weight at a time."""
-    before = first.require_info()
-    after = second.require_info()
-    names = sorted(before.settings.keys() | after.settings.keys())
-    settings = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
-    return Comparison(
-        {name: pair for name, pair in settings.items() if pair[0] != pair[1]},
-        {name: (getattr(before, name), getattr(after, name)) for name in LOSSES}
-        | {name: (first.scores.get(name), second.scores.get(name)) for name in sorted({*first.scores, *second.scores})},
-        *_moved(first, second),
-    )
+def _losses(checkpoint: SavedCheckpoint) -> dict[str, float | None]:
+    info = checkpoint.require_info()
+    return {name: getattr(info, name) for name in LOSSES} | checkpoint.scores
 
 
-def _moved(first: SavedCheckpoint, second: SavedCheckpoint) -> tuple[dict[str, tuple[float, float]], tuple[str, ...]]:
-    squares: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+def _weight_changes(first: SavedCheckpoint, second: SavedCheckpoint) -> list[str]:
+    """Return lines that say how far the weights of each part have moved."""
+    moved, norms, mismatched = _compare_weights(first.folder / MODEL, second.folder / MODEL)
+    lines = [
+        f"{part}: weights changed by {math.sqrt(gap):.4g} (norm), {math.sqrt(gap / (norms[part] or 1.0)):.3%}"
+        for part, gap in moved.items()
+    ]
+    if mismatched:
+        lines.append(f"Not comparable: {len(mismatched)} weights, such as {min(mismatched)}.")
+    return lines
+
+
+def _compare_weights(first: Path, second: Path) -> tuple[Norms, Norms, set[str]]:
+    """Return for each part the squared norms of the difference and of the weights, and what cannot be compared."""
     from safetensors import safe_open
 
-    with ExitStack() as stack:
-        one = stack.enter_context(safe_open(first.folder / MODEL, framework="pt"))
-        two = stack.enter_context(safe_open(second.folder / MODEL, framework="pt"))
-        shared = sorted(set(one.keys()) & set(two.keys()))
-        mismatched = set(one.keys()) ^ set(two.keys())
-        for name in shared:
+    moved: Norms = defaultdict(float)
+    norms: Norms = defaultdict(float)
+    with safe_open(first, framework="pt") as one, safe_open(second, framework="pt") as two:
+        mismatched = {*one.keys()} ^ {*two.keys()}
+        for name in sorted({*one.keys()} & {*two.keys()}):
             before = one.get_tensor(name).float()
             after = two.get_tensor(name).float()
             if before.shape != after.shape:
                 mismatched.add(name)
                 continue
-            part = squares[name.partition(".")[0]]
-            part[0] += float((after - before).square().sum())
-            part[1] += float(before.square().sum())
-    moved = {part: (math.sqrt(gap), math.sqrt(gap / (own or 1.0))) for part, (gap, own) in squares.items()}
-    return moved, tuple(sorted(mismatched))
+            part = name.partition(".")[0]
+            moved[part] += float((after - before).square().sum())
+            norms[part] += float(before.square().sum())
+    return moved, norms, mismatched
 
 
 ACTIONS: dict[str, Callable[[Project, argparse.Namespace], int]] = {

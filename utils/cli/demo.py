@@ -124,38 +124,48 @@ def write_page(
     project: Project, training: runs.Run, report: EvaluationReport, reference: Path, notes: Sequence[str]
 ) -> Path:
     """Write demo.html with all audio and images embedded; the report is of the new model, then of its base."""
-    import pandas as pd
-
     tuned, base = report.checkpoints
     before = {result.sentence: result for result in report.of(base)}
     sentences = [  # worst first, so the two models differ in their order
         (after.text, (("before", _recording(report, before[after.sentence])), ("after", _recording(report, after))))
         for after in report.of(tuned)
     ]
-    means = {title: summary(report.of(name)) for title, name in (("after", tuned), ("before", base))}
-    metrics = {
-        f"{metric.title}, {metric.better} is better": [metric.format(row[metric.name]) for row in means.values()]
-        for metric in METRICS
-        if metric.name in SHOWN
-    }
     facts = [*map(from_json, iter_events(training.events))]
-    applied = [(each.name, each.changed, _effect(each.detail)) for each in facts if isinstance(each, Optimization)]
     page = render(
         PAGE,
         notes=notes,
         reference=_audio(reference),
         sentences=sentences,
-        metrics=pd.DataFrame(metrics, index=list(means)).to_html(border=0),
+        metrics=_metrics_table(report),
         loss=_image(_loss_curve(facts)),
-        optimizations=pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False),
+        optimizations=_optimizations_table(facts),
     )
     path = project.root / PAGE
     write_atomically(path, page)
     return path
 
 
-def _effect(detail: Fact | str) -> str:
-    return detail if isinstance(detail, str) else describe(detail)
+def _metrics_table(report: EvaluationReport) -> str:
+    import pandas as pd
+
+    tuned, base = (summary(report.of(name)) for name in report.checkpoints)
+    metrics = {
+        f"{metric.title}, {metric.better} is better": [metric.format(row[metric.name]) for row in (tuned, base)]
+        for metric in METRICS
+        if metric.name in SHOWN
+    }
+    return pd.DataFrame(metrics, index=["after", "before"]).to_html(border=0)
+
+
+def _optimizations_table(facts: Sequence[Fact]) -> str:
+    import pandas as pd
+
+    applied = [
+        (each.name, each.changed, each.detail if isinstance(each.detail, str) else describe(each.detail))
+        for each in facts
+        if isinstance(each, Optimization)
+    ]
+    return pd.DataFrame(applied, columns=["name", "changed", "detail"]).to_html(border=0, index=False)
 
 
 def _recording(report: EvaluationReport, result: EvaluatedUtterance) -> dict[str, str]:

@@ -28,6 +28,7 @@ from utils.studio.paths import project
 from utils.studio.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
+    from utils.evaluation.evaluate import Candidate
     from utils.evaluation.sentences import EvaluationSentence
     from utils.speech.synthesizer import Synthesizer
 
@@ -58,19 +59,11 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     if arguments.count < 1:
         raise UsageError("no_count", str(arguments.count))
     sentences = select_sentences(arguments, config)
-    folder = arguments.out  # the same by default, so that nothing is measured twice
-    if folder is None and arguments.project:
-        folder = project(arguments.project, arguments.output).evaluation
-    elif folder is None:
-        folder = arguments.output / ".evaluation"  # not a valid project name
-    from utils.evaluation.evaluate import candidates, evaluate
+    folder = arguments.out or default_folder(arguments)
+    from utils.evaluation.evaluate import evaluate
     from utils.evaluation.report import load, text
 
-    def open_one(model: Path) -> "Synthesizer":
-        return chosen_voice(config.model_copy(update={"model": str(model)}), arguments.output)
-
-    names = arguments.checkpoints or [config.model]
-    models = candidates([find_model(name, arguments.output) for name in names], open_one)
+    models = find_candidates(arguments, config)
     clear = CLEAR if sys.stdout.isatty() else ""
     with ExitStack() as stack:
         try:
@@ -84,6 +77,25 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
             return EXIT_INTERRUPTED
     print(f"{clear}{text(found)}\n\n{folder}")
     return 0
+
+
+def find_candidates(arguments: argparse.Namespace, config: SpeechConfig) -> "list[Candidate]":
+    """Return the models, each of which is opened when it is its turn."""
+    from utils.evaluation.evaluate import candidates
+
+    def open_one(model: Path) -> "Synthesizer":
+        return chosen_voice(config.model_copy(update={"model": str(model)}), arguments.output)
+
+    names = arguments.checkpoints or [config.model]
+    return candidates([find_model(name, arguments.output) for name in names], open_one)
+
+
+def default_folder(arguments: argparse.Namespace) -> Path:
+    """Return the folder of the report, always the same, so that nothing is measured twice."""
+    if arguments.project:
+        return project(arguments.project, arguments.output).evaluation
+    unnamed: Path = arguments.output / ".evaluation"  # not a valid project name
+    return unnamed
 
 
 def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "list[EvaluationSentence]":

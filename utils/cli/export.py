@@ -5,9 +5,13 @@ Weights are stored in half precision, adapters are merged, and files that only t
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from utils.cli.runs import add_output
 from utils.core import integrations, wording
+
+if TYPE_CHECKING:
+    from utils.studio.publishing import PublishedModel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +36,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--push", default="", metavar="OWNER/NAME", help="upload to the hub with the token in HF_TOKEN")
     parser.add_argument("--public", action="store_true", help="with --push: make a new repository public")
     add_output(parser)
+
+
+def print_sizes(published: "PublishedModel") -> None:
+    print(f"{published.folder}: {published.after / 1e6:.1f} MB (before: {published.before / 1e6:.1f} MB)")
+    for file in sorted(published.folder.iterdir()):
+        print(f"  {file.name:<22} {file.stat().st_size / 1e6:.1f} MB")
+    if published.archive:
+        print(f"{published.archive}: {published.archive.stat().st_size / 1e6:.1f} MB")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -59,11 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     card = write_card(opened, arguments.out.resolve().name, adapter=arguments.adapter, report=arguments.report)
     published = (publish_adapter if arguments.adapter else publish)(opened, arguments.out, options, card)
-    print(f"{published.folder}: {published.after / 1e6:.1f} MB (before: {published.before / 1e6:.1f} MB)")
-    for file in sorted(published.folder.iterdir()):
-        print(f"  {file.name:<22} {file.stat().st_size / 1e6:.1f} MB")
-    if published.archive:
-        print(f"{published.archive}: {published.archive.stat().st_size / 1e6:.1f} MB")
+    print_sizes(published)
     if arguments.push:
         push = integrations.require("push")
         print(f"Uploaded: {push(published.folder, arguments.push, public=arguments.public)}")

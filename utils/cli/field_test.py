@@ -25,7 +25,7 @@ from utils.media import audio
 from utils.media.audio import faded
 from utils.media.rates import RATE
 from utils.studio import runs, sample_project
-from utils.studio.paths import FIELD_TEST, OUTPUT, project
+from utils.studio.paths import FIELD_TEST, OUTPUT, Project, project
 from utils.system.doctor import examine
 from utils.training.advice import advise, training_data
 from utils.training.facts import Evaluation, Train
@@ -82,28 +82,26 @@ def run(arguments: argparse.Namespace) -> int:
     make_folder(folder)
     model = Path(arguments.model) if arguments.model else base_folder(TrainConfig().version, model_source())
     test = FieldTest(folder, model, arguments.project, arguments.updates)
-    steps = {
-        "Weights": test.weights,
-        "Speech": test.speech,
-        "Training": test.training,
-        "Export": test.export,
-        "Plain coqui-tts": test.plain,
-    }
     lines = ["# Field test", "", *(f"- {each.name}: {each.detail}" for each in examine(arguments.output))]
-    for title, step in list(steps.items())[: 1 if arguments.only_weights else None]:
-        print(f"{title} …", flush=True)
-        began = time.monotonic()
-        found = list(survive(step))
-        problems = sum(line.startswith("!") for line in found)
-        verdict = f"{problems} problems" if problems else "good"
-        lines += ["", f"## {title}: {verdict} ({time.monotonic() - began:.0f} s)", ""]
-        lines += [f"- {line}" for line in found]
+    for title, step in list(STEPS.items())[: 1 if arguments.only_weights else None]:
+        lines += section(title, partial(step, test))
         written = "\n".join([*lines, ""])
         for path in (arguments.output, Path.home()):
             written = written.replace(str(path.resolve()), "…")
         write_atomically(folder / REPORT, written)
     print("\n".join(lines), f"\nPlease send back: {folder / REPORT}", sep="\n")
     return int(any(line.startswith("- !") for line in lines))
+
+
+def section(title: str, step: Callable[[], Findings]) -> list[str]:
+    """Take a step, and return its section of the report."""
+    print(f"{title} …", flush=True)
+    began = time.monotonic()
+    found = list(survive(step))
+    problems = sum(line.startswith("!") for line in found)
+    verdict = f"{problems} problems" if problems else "good"
+    head = f"## {title}: {verdict} ({time.monotonic() - began:.0f} s)"
+    return ["", head, "", *(f"- {line}" for line in found)]
 
 
 def survive(step: Callable[[], Findings]) -> Findings:
@@ -145,10 +143,7 @@ class FieldTest:
             yield f"{mark}{language}: {spoken.seconds:.1f} s, real-time factor {spoken.real_time_factor:.2f} {flags}"
 
     def training(self) -> Findings:
-        opened = project(self.name, OUTPUT) if self.name else sample_project.create(self.folder, "sample")
-        if not self.name:
-            recordings = DatasetConfig(inputs=str(opened.dataset / sample_project.UPLOADS))
-            _finish(runs.start("prepare", recordings, opened).run)
+        opened = project(self.name, OUTPUT) if self.name else prepared_sample(self.folder)
         gib = monitor.read_once(self.folder).gpu_memory_total_gib
         data = training_data(opened.dataset, gib or None, TrainConfig().version)
         yield f"{data.clips} clips, {data.minutes:.1f} minutes"
@@ -161,12 +156,7 @@ class FieldTest:
         }
         run = runs.start("train", advise(data).config.model_copy(update=changes), opened).run
         _finish(run)
-        facts = [from_json(event) for event in iter_events(run.events)]
-        updates = [fact for fact in facts if isinstance(fact, Train)]
-        losses = [fact.loss for fact in facts if isinstance(fact, Evaluation) and fact.loss is not None]
-        yield f"{updates[-1].step} updates, {updates[-1].samples_per_second} clips/s, {updates[-1].memory_gb} GB"
-        mark = "! " if losses[-1] > losses[0] else ""
-        yield f"{mark}held-out loss {losses[0]:.4f} before, {losses[-1]:.4f} after"
+        yield from learned(run)
         self.ready = opened.ready
 
     def export(self) -> Findings:
@@ -183,6 +173,23 @@ class FieldTest:
         words = ["-c", PLAIN, str(self.exported), alias, AMHARIC_TEXT]
         seconds = query(words, lambda output: float(output.split()[-1]), timeout=3600)
         yield f"{seconds:.1f} s of Amharic under {alias}"
+
+
+def prepared_sample(folder: Path) -> Project:
+    """Make a project with the clips of the sample recording."""
+    made = sample_project.create(folder, "sample")
+    recordings = DatasetConfig(inputs=str(made.dataset / sample_project.UPLOADS))
+    _finish(runs.start("prepare", recordings, made).run)
+    return made
+
+
+def learned(run: runs.Run) -> Findings:
+    facts = [from_json(event) for event in iter_events(run.events)]
+    last = [fact for fact in facts if isinstance(fact, Train)][-1]
+    losses = [fact.loss for fact in facts if isinstance(fact, Evaluation) and fact.loss is not None]
+    yield f"{last.step} updates, {last.samples_per_second} clips/s, {last.memory_gb} GB"
+    mark = "! " if losses[-1] > losses[0] else ""
+    yield f"{mark}held-out loss {losses[0]:.4f} before, {losses[-1]:.4f} after"
 
 
 def _finish(run: runs.Run) -> None:
@@ -266,4 +273,11 @@ def speakers(folder: Path) -> Findings:
     yield f"{'! ' if wrong else ''}speakers: {len(voices)}, {len(wrong)} with another shape {', '.join(wrong[:3])}"
 
 
+STEPS = {
+    "Weights": FieldTest.weights,
+    "Speech": FieldTest.speech,
+    "Training": FieldTest.training,
+    "Export": FieldTest.export,
+    "Plain coqui-tts": FieldTest.plain,
+}
 CHECKS = (files, sizes, vocabulary, gpt, vocoder, values, codec, speakers)

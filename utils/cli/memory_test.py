@@ -48,12 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
     with probe(config, ModelSize.from_config(config), torch.device(choose_device("auto"))) as probed:
         for change in probed.changes:
             print(wording.describe(change), flush=True)
-        if not arguments.find:
-            return measure(probed, clip, device)
-        maximum = config.batch_size * config.grad_acumm
-        if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
-            maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
-        print(f"{'largest batch':<24} {probed.largest_batch(clip, maximum, device.memory)} clips")
+        return (find_largest if arguments.find else measure)(probed, clip, device)
+
+
+def find_largest(probed: "Probe", clip: "ClipSize", device: "Device") -> int:
+    """Try larger and larger batches, and print the last one that fits."""
+    from utils.training import memory
+
+    config = probed.config
+    maximum = config.batch_size * config.grad_acumm
+    if device.kind == "cpu":  # a batch beyond the estimate could exhaust the whole computer
+        maximum = memory.fit_batch(memory.changed(config, {"batch_tokens": 0}), device)[0].batch_size
+    print(f"{'largest batch':<24} {probed.largest_batch(clip, maximum, device.memory)} clips")
     return 0
 
 

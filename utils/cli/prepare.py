@@ -16,6 +16,7 @@ from utils.core import integrations
 from utils.core.addresses import is_url
 from utils.core.facts import raise_if_stopped
 from utils.dataset import sources
+from utils.dataset.clip import ScanResult
 from utils.dataset.errors import NothingFoundError
 from utils.dataset.facts import CorpusUsed, Fetched, Found
 from utils.dataset.prepare import prepare
@@ -68,8 +69,8 @@ def _absolute(recording: str) -> str:
     return recording if "://" in recording or is_corpus(recording) else str(Path(recording).expanduser().resolve())
 
 
-def work(job: Job, config: DatasetConfig) -> None:
-    """Find the recordings and create their clips."""
+def find(job: Job, config: DatasetConfig) -> ScanResult:
+    """Find the recordings; links and corpora are downloaded."""
 
     def report_download(name: str, share: float) -> None:
         raise_if_stopped(job.should_stop)
@@ -92,8 +93,13 @@ def work(job: Job, config: DatasetConfig) -> None:
     )
     for note in scan.notes:
         job.report(note)
-    if not config.replace_texts:
-        scan = hold_back(scan)
+    return scan if config.replace_texts else hold_back(scan)
+
+
+def work(job: Job, config: DatasetConfig) -> None:
+    """Find the recordings and create their clips."""
+    project = job.run.project
+    scan = find(job, config)
     if not scan.recordings:
         raise NothingFoundError(scan.problems[:5])
     job.report(Found(len(scan.recordings), len(scan.problems)))

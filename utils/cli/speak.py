@@ -137,9 +137,8 @@ def speak_to_file(text: str, arguments: argparse.Namespace, config: SpeechConfig
     format_of(arguments.out)  # before the long work
     synthesizer = load(config)
     plan = synthesizer.plan(text, config)
-    finished = FinishedSentences(
-        arguments.out, synthesizer.model.fingerprint, synthesizer.voice(config.reference).key, config
-    )
+    voice = synthesizer.voice(config.reference)
+    finished = FinishedSentences(arguments.out, synthesizer.model.fingerprint, voice.key, config)
     interrupted = False
     try:
         speak_missing(synthesizer, plan, finished, config)
@@ -151,16 +150,8 @@ def speak_to_file(text: str, arguments: argparse.Namespace, config: SpeechConfig
     if not done:
         return EXIT_INTERRUPTED
     speech = synthesizer.join(done, config, plan.notes)
-    marks = chapters(speech)
-    speech.save(arguments.out, title=text.strip()[:80], model=synthesizer.model.name, chapters=marks)
-    if arguments.captions:
-        write_captions(arguments.captions, captions(speech))
-    if arguments.chapters:
-        write_chapters(arguments.chapters, marks)
-    checked = WordsFound.of(done)
-    if arguments.report:
-        write_atomically(arguments.report, json.dumps(report_of(speech), ensure_ascii=False, indent=1))
-    for message in (*map(describe, (*speech.notes, *[checked] * bool(checked.total))), *doubtful(done)):
+    write_files(speech, arguments, text, synthesizer.model.name)
+    for message in notes_on(speech):
         log(message)
     print(f"{arguments.out}: {speech.seconds:.1f} s" + ", interrupted" * interrupted)
     if interrupted:
@@ -182,6 +173,18 @@ def speak_missing(
         log(f"{number}/{len(plan.sentences)}  {utterance.seconds:.1f} s  {sentence.text[:60]}")
 
 
+def write_files(speech: Speech, arguments: argparse.Namespace, text: str, model: str) -> None:
+    """Write the audio, and what else is asked for."""
+    marks = chapters(speech)
+    speech.save(arguments.out, title=text.strip()[:80], model=model, chapters=marks)
+    if arguments.captions:
+        write_captions(arguments.captions, captions(speech))
+    if arguments.chapters:
+        write_chapters(arguments.chapters, marks)
+    if arguments.report:
+        write_atomically(arguments.report, json.dumps(report_of(speech), ensure_ascii=False, indent=1))
+
+
 def report_of(speech: Speech) -> dict[str, object]:
     """Return what was checked: the words that are found, and each sentence with what is unusual about it."""
     sentences = [
@@ -192,9 +195,13 @@ def report_of(speech: Speech) -> dict[str, object]:
     return {**field_values(WordsFound.of(speech.utterances)), "sentences": sentences}
 
 
-def doubtful(utterances: Iterable[Utterance]) -> Iterator[str]:
-    """Describe the sentences that the guards found something wrong with."""
-    for each in utterances:
+def notes_on(speech: Speech) -> Iterator[str]:
+    """Describe what happened, which words are heard, and the sentences that the guards found something wrong with."""
+    yield from map(describe, speech.notes)
+    checked = WordsFound.of(speech.utterances)
+    if checked.total:
+        yield describe(checked)
+    for each in speech.utterances:
         if each.flags:
             yield f"Listen to line {each.sentence.line}: {' '.join(map(str, each.flags))}: {each.sentence.text[:60]}"
 

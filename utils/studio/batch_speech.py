@@ -17,6 +17,7 @@ from utils.dataset.subtitles import read_cues
 from utils.dataset.text_files import read_any_encoding
 from utils.media.encoding import Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.speech.types import Speech
 from utils.studio import takes
 from utils.studio.facts import InputError
 from utils.studio.paths import Project
@@ -70,17 +71,20 @@ def dub(
         )
         for cue, dubbed in zip(cues, timeline.cues, strict=True)
     )
-    take = Take(
-        "subtitles",
-        subtitles.stem,
-        model.model.name,
-        model.voice(config.reference).name,
-        config.model_dump(mode="json"),
-        sentences,
-        tuple(warnings),
-        took=time.monotonic() - began,
+    return takes.save(
+        project,
+        Take(
+            "subtitles",
+            subtitles.stem,
+            model.model.name,
+            model.voice(config.reference).name,
+            config.model_dump(mode="json"),
+            sentences,
+            tuple(warnings),
+            took=time.monotonic() - began,
+        ),
+        timeline.samples,
     )
-    return takes.save(project, take, timeline.samples)
 
 
 def read_lines(path: Path) -> list[str]:
@@ -121,27 +125,33 @@ def _speak_rows(
     model: "Synthesizer", lines: Sequence[str], folder: Path, suffix: str, config: SpeechConfig
 ) -> Iterator[dict[str, object]]:
     """Speak lines together, write their files and yield a row of the list for each."""
-    plans: dict[int, SpeechPlan] = {}
-    errors = {}
-    for number, text in enumerate(lines, 1):
-        try:
-            plans[number] = model.plan(text, config)
-        except TextError as error:
-            errors[number] = str(error)
-    with closing(model.speeches(list(plans.values()), config)) as speeches:
-        for number, text in enumerate(lines, 1):
+    plans = [_plan(model, text, config) for text in lines]
+    spoken = [plan for plan in plans if not isinstance(plan, str)]
+    with closing(model.speeches(spoken, config)) as speeches:
+        for number, (text, plan) in enumerate(zip(lines, plans, strict=True), 1):
             row: dict[str, object] = dict.fromkeys(COLUMNS, "") | {"number": number, "text": text}
-            if number in errors:
-                yield row | {"fault": errors[number]}
-                continue
-            speech = next(speeches)
-            row["flags"] = "; ".join(map(str, speech.flags))
-            if not speech.samples.size:
-                yield row | {"fault": "The model generated no speech."}
+            if isinstance(plan, str):
+                yield row | {"fault": plan}
                 continue
             path = folder / f"{number:05}{suffix}"
-            write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model.model.name, speech.voice))
-            yield row | {"file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed}
+            yield row | _save_line(path, text, next(speeches), model.model.name)
+
+
+def _save_line(path: Path, text: str, speech: Speech, model: str) -> dict[str, object]:
+    """Write the file of a line, and return what the list says of it."""
+    flags = "; ".join(map(str, speech.flags))
+    if not speech.samples.size:
+        return {"flags": flags, "fault": "The model generated no speech."}
+    write_audio(path, speech.samples, OUTPUT_RATE, tags=Tags(text[:80], model, speech.voice))
+    return {"flags": flags, "file": path.name, "seconds": f"{speech.seconds:.2f}", "seed": speech.seed}
+
+
+def _plan(model: "Synthesizer", text: str, config: SpeechConfig) -> "SpeechPlan | str":
+    """Return how a text will be spoken, or why it cannot be."""
+    try:
+        return model.plan(text, config)
+    except TextError as error:
+        return str(error)
 
 
 def _pack(folder: Path, rows: Sequence[dict[str, object]]) -> Path:

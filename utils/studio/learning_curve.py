@@ -26,13 +26,16 @@ from utils.studio.paths import Project
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.facts import Train
 from utils.training.fit import fit
-from utils.training.preparation import prepare_data
+from utils.training.preparation import PreparedData, prepare_data
+from utils.training.run_saver import Scorer
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.model import load_gpt
 from utils.xtts.pronunciations import overrides
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from TTS.tts.layers.xtts.gpt import GPT
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 SEEDS = (0, 1)
@@ -70,28 +73,41 @@ class Trend(NamedTuple):
 
 def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend | None:
     """Fit the line of a measure and continue it to another number of minutes; None with fewer than four values."""
-    from scipy.stats import t
+    from scipy.stats import linregress, t
 
     known = [(point.minutes, value) for point in points if (value := getattr(point, measure)) is not None]
     if len(known) < 4:  # a line through fewer says nothing about its error
         return None
     x = np.log2([size for size, _ in known])
-    y = np.array([value for _, value in known])
-    slope, start = np.polyfit(x, y, 1)
-    spread = float(((x - x.mean()) ** 2).sum())
-    scatter = float(np.sqrt(((y - start - slope * x) ** 2).sum() / (len(x) - 2)) * t.ppf(PERCENTILE, len(x) - 2))
+    line = linregress(x, [value for _, value in known])
+    uncertainty = float(t.ppf(PERCENTILE, len(x) - 2) * line.stderr)
     at = float(np.log2(minutes))
-    reach = scatter * np.sqrt(1 + 1 / len(x) + (at - x.mean()) ** 2 / spread)
-    return Trend(float(slope), scatter / float(np.sqrt(spread)), float(start + slope * at), float(reach))
+    reach = uncertainty * np.sqrt((len(x) + 1) * x.var() + (at - x.mean()) ** 2)
+    return Trend(float(line.slope), uncertainty, float(line.intercept + line.slope * at), float(reach))
 
 
 def measure_curve(
     clips: ClipLists, config: TrainConfig, folder: Path, seconds: float, report: Report
 ) -> list[CurvePoint]:
     """Train on parts of the clips within a time, in the folder of their project; each warning is reported once."""
-    started = time.monotonic()
-    trainings = len(SHARES) * len(SEEDS)
+    end = time.monotonic() + seconds
+    parts = list(product(SHARES, SEEDS))
     pronunciations = Project(folder).pronunciations
+    warn = _warnings_once(report)
+    with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-", ignore_cleanup_errors=True) as scratch:
+        runs = Path(scratch) / "runs"
+        update, rest = _train(clips, _of_length(config, PROBED), runs / "probe", pronunciations, warn)[1:]
+        each = (end - time.monotonic()) / len(parts) - rest
+        settings = _of_length(config, max(MIN_UPDATES, int(each / update)))
+        points = []
+        for number, (share, seed) in enumerate(parts):
+            report(Progress(number, len(parts), "curve"))
+            chosen = settings.model_copy(update={"seed": seed})
+            points.append(_train(subset(clips, share, seed), chosen, runs / f"{number}", pronunciations, warn)[0])
+    return points
+
+
+def _warnings_once(report: Report) -> Report:
     warned = list[Fact]()
 
     def warn(fact: Fact) -> None:
@@ -99,25 +115,14 @@ def measure_curve(
             warned.append(fact)
             report(fact)
 
-    with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-", ignore_cleanup_errors=True) as scratch:
-        runs = Path(scratch) / "runs"
-        config = config.model_copy(
-            update={"num_epochs": 1000, "save_n_checkpoints": 1, "sample_texts": "-", "score_sentences": SENTENCES}
-        )
-        update, rest = _train(clips, _of_length(config, PROBED), runs / "probe", pronunciations, warn)[1:]
-        each = (seconds - (time.monotonic() - started)) / trainings - rest
-        settings = _of_length(config, max(MIN_UPDATES, int(each / update)))
-        points = []
-        for number, (share, seed) in enumerate(product(SHARES, SEEDS)):
-            report(Progress(number, trainings, "curve"))
-            chosen = settings.model_copy(update={"seed": seed})
-            part = subset(clips, share, seed)
-            points.append(_train(part, chosen, runs / f"{number}", pronunciations, warn)[0])
-    return points
+    return warn
 
 
 def _of_length(config: TrainConfig, updates: int) -> TrainConfig:
-    return config.model_copy(update={"max_steps": updates, "eval_step": updates})
+    """Return the settings of a training that is evaluated once, at its end."""
+    length = {"num_epochs": 1000, "max_steps": updates, "eval_step": updates}
+    once = {"save_n_checkpoints": 1, "sample_texts": "-", "score_sentences": SENTENCES}
+    return config.model_copy(update=length | once)
 
 
 def subset(clips: ClipLists, share: float, seed: int) -> ClipLists:
@@ -132,29 +137,38 @@ def _train(
 ) -> tuple[CurvePoint, float, float]:
     """Train once; return its evaluation with the scores, the seconds of an update, and those of all else."""
     scores: dict[str, float] = {}
-    updated: list[float] = []  # when
     scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder, pronunciations))
-
-    def hear(fact: Fact) -> None:
-        if isinstance(fact, Train):
-            updated.append(time.monotonic())
-        report(fact)
 
     def score(spoken: Sequence[SpokenSentence], _loss: float, _base_loss: float | None) -> dict[str, float]:
         scores.update(scorer(spoken))
         return {}
 
     run.mkdir(parents=True)
-    data = prepare_data(clips, (), config, run, model_source(hear), overrides=overrides(pronunciations))
+    data = prepare_data(clips, (), config, run, model_source(report), overrides=overrides(pronunciations))
     torch.manual_seed(config.seed)
     gpt = load_gpt(data.base.folder, data.tokenizer)
     TrainingOptimizer.from_config(config).apply(gpt)
+    loss, seconds, rest = _fit(gpt, data, config, run, report, score)
+    return _point(clips, config, loss, scores), seconds, rest
+
+
+def _fit(
+    gpt: "GPT", data: PreparedData, config: TrainConfig, run: Path, report: Report, scorer: Scorer
+) -> tuple[float, float, float]:
+    """Train; return the loss, the seconds of an update, and those of all else."""
+    updated: list[float] = []  # when
+
+    def hear(fact: Fact) -> None:
+        if isinstance(fact, Train):
+            updated.append(time.monotonic())
+        report(fact)
+
     samples = CheckpointSamples(config, data.clips, run, hear, chosen_checkpoint, run)
     started = time.monotonic()
-    result = fit(gpt, data, config, run, hear, samples=samples, scorer=score)
+    result = fit(gpt, data, config, run, hear, samples=samples, scorer=scorer)
+    took = time.monotonic() - started
     seconds = (updated[-1] - updated[0]) / max(1, len(updated) - 1)
-    rest = time.monotonic() - started - seconds * len(updated)
-    return _point(clips, config, result.eval_losses["loss"], scores), seconds, rest
+    return result.eval_losses["loss"], seconds, took - seconds * len(updated)
 
 
 def _point(clips: ClipLists, config: TrainConfig, loss: float, scores: Mapping[str, float]) -> CurvePoint:
@@ -174,13 +188,18 @@ def plot(points: Sequence[CurvePoint]) -> "Figure":
     minutes = [point.minutes for point in points]
     most = max(minutes)
     sizes = [min(minutes), most, 2 * most]
+    ticks = [round(share * most, 1) for share in (*SHARES, 2)]
     for axes, name in zip(figure.subplots(1, len(known), squeeze=False)[0], known, strict=True):
         axes.plot(minutes, [getattr(point, name) for point in points], "o")
-        lines = [line for size in sizes if (line := trend(points, name, size))]
-        if len(lines) == len(sizes):
-            axes.plot(sizes, [line.predicted for line in lines], "--")
-            axes.errorbar(sizes[-1:], [lines[-1].predicted], [lines[-1].predicted_uncertainty], fmt="s", capsize=4)
+        _draw_line(axes, sizes, [line for size in sizes if (line := trend(points, name, size))])
         axes.set(xscale="log", xlabel="minutes of speech", title=name.replace("_", " "))
-        axes.set_xticks(ticks := [round(share * most, 1) for share in (*SHARES, 2)], labels=map(str, ticks))
+        axes.set_xticks(ticks, labels=map(str, ticks))
         axes.minorticks_off()
     return figure
+
+
+def _draw_line(axes: "Axes", sizes: Sequence[float], line: Sequence[Trend]) -> None:
+    """Draw a line, if there is one, with the uncertainty of its end."""
+    if line:
+        axes.plot(sizes, [at.predicted for at in line], "--")
+        axes.errorbar(sizes[-1:], [line[-1].predicted], [line[-1].predicted_uncertainty], fmt="s", capsize=4)

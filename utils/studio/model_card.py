@@ -48,6 +48,7 @@ LOCAL_SETTINGS = frozenset("train_csv eval_csv output_path custom_model sample_t
 EXAMPLES = {"am": "ሰላም ለዓለም።"}
 
 
+# Long because it is a list: each value of the template.
 def write_card(opened: "LoadedModel", name: str, *, adapter: bool = False, report: Path | None = None) -> str:
     """Write the card of a model, or of its adapter alone; anything unknown is left out.
 

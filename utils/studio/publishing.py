@@ -2,9 +2,9 @@
 
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ from utils.xtts.tensors import half_dtype, read_tensors, write_tensors
 
 if TYPE_CHECKING:
     from utils.speech.loading import LoadedModel
+    from utils.xtts.tokenizer import Tokenizer
 
 CARD = "README.md"
 SAFETENSORS_FILE = "model.safetensors"
@@ -61,29 +62,11 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
     if options.half:
         _check_half_precision(opened)
     _require_space(folder, _weights_size(opened, half=options.half), options)
-    # A ready folder keeps the base it was trained from.
-    keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
-    about = {name: opened.about[name] for name in keys if name in opened.about}
-    state = opened.gpt.state_dict()
-    tokenizer = opened.tokenizer
-    if options.portable and tokenizer.settings and (alias := alias_of(tokenizer)):
-        state = with_alias(state, tokenizer.vocabulary, tokenizer.settings.language, alias)
-        tokenizer = portable(tokenizer)
-        about["alias"] = alias
+    state, tokenizer, about = _exported(opened, options)
     with replace_folder(folder, (*ALL_FILES, amharic_wheel.wheel_name())) as new:
-        model = write_ready(
-            new / "model",
-            opened.folder,
-            state,
-            tokenizer,
-            opened.reference,
-            about,
-            half=options.half,
-        )
-        for path in model.iterdir():
-            if options.for_training or path.name not in TRAINING_FILES:
-                path.rename(new / path.name)
-        shutil.rmtree(model)
+        model = new / "model"
+        write_ready(model, opened.folder, state, tokenizer, opened.reference, about, half=options.half)
+        _move_up(model, () if options.for_training else TRAINING_FILES)
         if about.get("alias"):
             amharic_wheel.build(new)
         if options.safetensors:
@@ -91,6 +74,27 @@ def publish(opened: "LoadedModel", folder: Path, options: PublishOptions, card: 
         seal(new, DIGESTS_FILE, {})  # before the card, which people edit
         (new / CARD).write_text(card, encoding="utf-8")
     return _published(folder, before, options)
+
+
+def _move_up(folder: Path, unwanted: Sequence[str]) -> None:
+    """Move the files of a folder into the one that it is in; the others are removed with it."""
+    for path in folder.iterdir():
+        if path.name not in unwanted:
+            path.rename(folder.parent / path.name)
+    shutil.rmtree(folder)
+
+
+def _exported(opened: "LoadedModel", options: PublishOptions) -> tuple[dict[str, Tensor], "Tokenizer", dict[str, Any]]:
+    """Return the weights, the tokenizer and what is known of a model as they are exported."""
+    # A ready folder keeps the base it was trained from.
+    keys = ABOUT_KEYS if opened.checkpoint else (*ABOUT_KEYS, "base", "base_fingerprint")
+    about = {name: opened.about[name] for name in keys if name in opened.about}
+    state = opened.gpt.state_dict()
+    tokenizer = opened.tokenizer
+    if options.portable and tokenizer.settings and (alias := alias_of(tokenizer)):
+        state = with_alias(state, tokenizer.vocabulary, tokenizer.settings.language, alias)
+        return state, portable(tokenizer), about | {"alias": alias}
+    return state, tokenizer, about
 
 
 def publish_adapter(opened: "LoadedModel", folder: Path, options: PublishOptions, card: str) -> PublishedModel:

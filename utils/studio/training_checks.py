@@ -31,6 +31,7 @@ from utils.xtts.files import TINY, VOCABULARY_FILE
 
 if TYPE_CHECKING:
     from utils.dataset.clip import Clip
+    from utils.dataset.metadata import ClipLists
     from utils.xtts.tokenizer import Tokenizer
 
 TIMEOUT = 900.0  # seconds; for a check of 50,000 clips
@@ -173,14 +174,8 @@ def check(config: dict[str, object], project: str) -> Result:
     settings = TrainConfig.parse(config, source="The form")
     opened = Project(Path(project))
     clips = metadata.read_clips(settings, opened.dataset)
-    hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
-    hours /= 60
-    longest = max(clip.span.seconds for clip in clips.clips)
-    little = "warn" if hours < LITTLE_HOURS else "pass"
     findings = [
-        DatasetFinding("training", little, len(clips.train), hours, longest),
-        DatasetFinding("evaluation", "pass", len(clips.eval), minutes),
-        _named("long_clips", [x for x in clips.clips if x.span.seconds > settings.max_audio_length]),
+        *_length_findings(clips, settings.max_audio_length),
         *_token_findings(settings, clips.train, clips.clips, opened),
     ]
     if clips.problems:
@@ -190,6 +185,18 @@ def check(config: dict[str, object], project: str) -> Result:
     if canonical(there) != settings.language:
         findings.append(DatasetFinding("language", "warn", 1, detail=there))
     return {"findings": [to_json(finding) for finding in findings]}
+
+
+def _length_findings(clips: "ClipLists", maximum: float) -> list[DatasetFinding]:
+    hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
+    hours /= 60
+    longest = max(clip.span.seconds for clip in clips.clips)
+    little = "warn" if hours < LITTLE_HOURS else "pass"
+    return [
+        DatasetFinding("training", little, len(clips.train), hours, longest),
+        DatasetFinding("evaluation", "pass", len(clips.eval), minutes),
+        _named("long_clips", [clip for clip in clips.clips if clip.span.seconds > maximum]),
+    ]
 
 
 def _named(check: DatasetCheck, clips: Sequence["Clip"], detail: str = "", verdict: str = "warn") -> DatasetFinding:

@@ -31,7 +31,6 @@ from utils.core.storage import (
 from utils.core.wording import describe
 from utils.dataset import voice_recordings
 from utils.dataset.clip import ScanResult
-from utils.dataset.facts import Bad
 from utils.dataset.readers import subtitle_files, transcripts
 from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
 from utils.dataset.readers.folder import Folder, is_archive, is_media
@@ -255,15 +254,23 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
     if path.is_file() and (is_media(path) or is_subtitle(path) or is_transcript(path)):
         siblings = sorted(other for other in path.parent.iterdir() if other.is_file())
         return pair_files([path, *counterparts(path, siblings)])
+    return _preview_dataset(name, language, spoken)
+
+
+def _preview_dataset(name: str, language: str, spoken: str) -> InputPreview:
+    """Look at a folder or a list, which are read as a preparation does."""
+    path = Path(name).expanduser()
     scan = find_recordings([path], language=spoken)
     layouts = {note.layout for note in scan.notes if isinstance(note, LayoutFound)}
-    if layouts <= {subtitle_files.NAME, transcripts.NAME} and path.is_dir() and not has_packed(scan.problems):
+    # in archives or tables, which are unpacked when the input is prepared
+    is_packed = any(isinstance(problem.reason, NotOnDisk) for problem in scan.problems)
+    if layouts <= {subtitle_files.NAME, transcripts.NAME} and path.is_dir() and not is_packed:
         content = pair_files(_files_below(path))
         if not content.pairs:
             raise InputError("no_media", name)
         return content
     clips = sum(bool(recording.text or recording.cues) for recording in scan.recordings)
-    return InputPreview(clips=clips, problems=tuple(_problems(scan, language)), has_tables=has_packed(scan.problems))
+    return InputPreview(clips=clips, problems=tuple(_problems(scan, language)), has_tables=is_packed)
 
 
 def _problems(scan: ScanResult, language: str) -> Iterator[str]:
@@ -275,11 +282,6 @@ def _problems(scan: ScanResult, language: str) -> Iterator[str]:
             reason = problem.reason
             said = describe(reason, language) if isinstance(reason, Fields) else reason
             yield f"{problem.path.name}: {said}"
-
-
-def has_packed(problems: Iterable[Bad]) -> bool:
-    """Return whether audio is inside archives or tables, which are unpacked when the input is prepared."""
-    return any(isinstance(problem.reason, NotOnDisk) for problem in problems)
 
 
 def max_size(folder: Path) -> int:
