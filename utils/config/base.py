@@ -157,9 +157,7 @@ class _Loader(yaml.SafeLoader):
 def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProblem, ...]:
     """Return what pydantic, or a validator of ours, found wrong with a setting."""
     name = ".".join(map(str, problem["loc"]))[:120]
-    kind = problem["type"]
-    context = problem.get("ctx", {})
-    error = context.get("error")
+    error = problem.get("ctx", {}).get("error")
     value = _shorten(problem["input"]) if name else ""
     if isinstance(error, InvalidSettingsError):  # it knows the setting, unless it is of one field
         return tuple(
@@ -167,12 +165,19 @@ def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProbl
         )
     if isinstance(error, UnknownLanguageError):
         return (SettingProblem("language", name, value, " / ".join(error.suggestions)),)
-    if kind == "extra_forbidden" and (near := difflib.get_close_matches(name, known, n=1)):
+    if problem["type"] == "extra_forbidden" and (near := difflib.get_close_matches(name, known, n=1)):
         return (SettingProblem("similar", name, value, near[0]),)
-    kinds = (kind, kind.partition("_")[0])
-    rule: Rule = next((RULES[each] for each in kinds if each in RULES), "other")
-    bound = problem["msg"].removeprefix("Value error, ") if rule == "other" else next(iter(context.values()), "")
-    return (SettingProblem(rule, name, value, str(bound)),)
+    rule, bound = _broken_rule(problem)
+    return (SettingProblem(rule, name, value, bound),)
+
+
+def _broken_rule(problem: ErrorDetails) -> tuple[Rule, str]:
+    """Return the rule of pydantic that a value breaks, and its bound."""
+    kind = problem["type"]
+    rule: Rule | None = RULES.get(kind) or RULES.get(kind.partition("_")[0])
+    if rule is None:
+        return "other", problem["msg"].removeprefix("Value error, ")
+    return rule, str(next(iter(problem.get("ctx", {}).values()), ""))
 
 
 def _shorten(value: object) -> str:

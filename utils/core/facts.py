@@ -229,26 +229,28 @@ def _fields(kind: type[Fields], written: Mapping[str, Any]) -> Json | None:
     return values if is_whole and _MISMATCH not in values.values() else None
 
 
-def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401, PLR0911  # any type that a field may have
+def _typed(value: Any, kind: Any) -> Any:  # noqa: ANN401  # any type that a field may have
     """Return a JSON value as the type of a field, or ``_MISMATCH``: a log may be damaged, or written by a stranger."""
     origin = get_origin(kind)
     parts = get_args(kind)
     if origin in {Union, types.UnionType}:
         return next((typed for part in parts if (typed := _typed(value, part)) is not _MISMATCH), _MISMATCH)
-    if kind is int and type(value) is int:
-        return value if abs(value) < MAX_INTEGER else _MISMATCH
+    if kind is float or (kind is int and type(value) is int):
+        return _number(value, kind)
     is_one_of = origin is Literal and value in parts
-    if kind is Any or kind is type(value) or (kind is types.NoneType and value is None) or is_one_of:
+    if kind is Any or kind is type(value) or is_one_of:
         return value
-    if kind is float:
-        return _number(value)
     if origin is tuple and isinstance(value, list):
-        kinds = parts[:1] * len(value) if parts[-1] is ... else parts
-        inner = [_typed(item, inner_kind) for item, inner_kind in zip(value, kinds, strict=False)]
-        return _MISMATCH if _MISMATCH in inner else tuple(inner)
+        return _tuple(value, parts)
     if origin in {dict, Mapping} or kind is Mapping:
         return value if isinstance(value, dict) else _MISMATCH
     return _of_class(value, kind) if isinstance(kind, type) else _MISMATCH
+
+
+def _tuple(value: list[Any], parts: tuple[Any, ...]) -> object:
+    kinds = parts[:1] * len(value) if parts[-1] is ... else parts
+    inner = [_typed(item, kind) for item, kind in zip(value, kinds, strict=False)]
+    return _MISMATCH if _MISMATCH in inner else tuple(inner)
 
 
 def _of_class(value: Any, kind: type) -> Any:  # noqa: ANN401
@@ -269,9 +271,9 @@ def error_from_json(told: Mapping[str, Any]) -> AmharicTtsError:
     return RecordedError(str(told["error"]), " ".join(str(value) for name, value in told.items() if name != "error"))
 
 
-def _number(value: object) -> object:
+def _number(value: object, kind: type[float]) -> object:
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return _MISMATCH
     if isinstance(value, str) and value not in {"nan", "inf", "-inf"}:
         return _MISMATCH
-    return float(value) if not isinstance(value, int) or abs(value) < MAX_INTEGER else _MISMATCH
+    return kind(value) if not isinstance(value, int) or abs(value) < MAX_INTEGER else _MISMATCH

@@ -143,7 +143,7 @@ class _Formatter(string.Formatter):
         if isinstance(value, (list, tuple)):
             written = (self.format_field(item, "") for item in value)
             return format_spec.join(written) if format_spec else join_list(written, self.language) or "–"
-        return format(value, format_spec) if not isinstance(value, (str, Path)) else format(str(value), "")
+        return str(value) if isinstance(value, (str, Path)) else format(value, format_spec)
 
 
 FORMATS: dict[str, Callable[[Any, str], str]] = {  # of a value, in a language

@@ -192,15 +192,7 @@ def _speak_all(
 def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfig) -> EvaluatedUtterance:
     """Speak one sentence, save its audio, and measure everything that needs no transcript."""
     sentence = task.sentence
-    utterance = EvaluatedUtterance(
-        key=task.key,
-        checkpoint=task.candidate.name,
-        text=sentence.text,
-        language=sentence.language,
-        voice=sentence.voice,
-        sentence=_identity(sentence),
-        recording=Path(sentence.recording).name,
-    )
+    utterance = _unspoken(task)
     settings = config.model_copy(update={"reference": sentence.reference, "language": sentence.language})
     start = time.monotonic()
     try:
@@ -208,31 +200,44 @@ def _speak(model: EvaluatedModel, task: _Task, folder: Path, config: SpeechConfi
         voice = model.voice(sentence.reference)
     except (TextError, AudioError) as error:  # about this sentence only
         return replace(utterance, error=for_others(error))
-    seconds = time.monotonic() - start
+    pace = speech.seconds and (time.monotonic() - start) / speech.seconds
     utterance = replace(
         utterance,
         flags=speech.flags,
         tries=max((part.tries for part in speech.utterances), default=1),
-        real_time_factor=speech.real_time_factor or (seconds / speech.seconds if speech.seconds else None),
+        real_time_factor=speech.real_time_factor or pace or None,
     )
     if not speech.samples.size or not np.isfinite(speech.samples).all():
         return utterance  # the flags say so
-    spoken = guards.AudioAnalysis(speech.samples)
-    if sentence.recording:
-        recording = guards.AudioAnalysis(audio.load(sentence.recording, OUTPUT_RATE))
-        expected: float | None = recording.spoken
-        distance = mel_cepstral_distance(guards.trim(spoken), guards.trim(recording))
-    else:
-        expected = _usual_length(speech, sentence.language)
-        distance = None
+    utterance = _compared(utterance, speech, sentence)
     return replace(
         utterance,
         wav=_save_audio(speech.samples, folder, utterance),
-        seconds=spoken.spoken,
-        expected=expected,
         similarity=float(voice @ model.voice_of(speech.samples)),
-        distance=distance,
     )
+
+
+def _unspoken(task: _Task) -> EvaluatedUtterance:
+    """Return what is known of a sentence before it is spoken."""
+    return EvaluatedUtterance(
+        key=task.key,
+        checkpoint=task.candidate.name,
+        text=task.sentence.text,
+        language=task.sentence.language,
+        voice=task.sentence.voice,
+        sentence=_identity(task.sentence),
+        recording=Path(task.sentence.recording).name,
+    )
+
+
+def _compared(utterance: EvaluatedUtterance, speech: Speech, sentence: EvaluationSentence) -> EvaluatedUtterance:
+    """Compare speech with the recording of the sentence, or else with how long such a text usually takes."""
+    spoken = guards.AudioAnalysis(speech.samples)
+    if not sentence.recording:
+        return replace(utterance, seconds=spoken.spoken, expected=_usual_length(speech, sentence.language))
+    recording = guards.AudioAnalysis(audio.load(sentence.recording, OUTPUT_RATE))
+    distance = mel_cepstral_distance(guards.trim(spoken), guards.trim(recording))
+    return replace(utterance, seconds=spoken.spoken, expected=recording.spoken, distance=distance)
 
 
 def _usual_length(speech: Speech, language: str) -> float | None:

@@ -154,21 +154,28 @@ def _useful_files(api: "HfApi", repository: str, configuration: str) -> tuple[st
 
     patterns = _configured(_card(api, repository), configuration)
 
-    def belongs(file: str) -> bool:
-        path = PurePosixPath(file)
-        named = any(part.split("-")[0] == configuration for part in (*path.parts[:-1], path.stem))
-        return not configuration or named or any(fnmatch.fnmatch(file, pattern) for pattern in patterns)
+    def files_of(revision: str) -> tuple[list[str], list[str]]:
+        listed = api.list_repo_files(repository, repo_type="dataset", revision=revision)
+        files = [file for file in listed if _belongs(file, configuration, patterns)]
+        return files, sorted((file for file in files if file.endswith(tuple(TABLES))), key=_split_order)
 
-    own = [file for file in api.list_repo_files(repository, repo_type="dataset") if belongs(file)]
-    if tables := [file for file in own if file.endswith(tuple(TABLES))]:
-        return "main", sorted(tables, key=_split_order)
+    own, tables = files_of("main")
+    if tables:
+        return "main", tables
     with contextlib.suppress(RevisionNotFoundError):
-        made = api.list_repo_files(repository, repo_type="dataset", revision=CONVERTED)
-        if tables := [file for file in made if belongs(file) and file.endswith(tuple(TABLES))]:
-            return CONVERTED, sorted(tables, key=_split_order)
+        tables = files_of(CONVERTED)[1]
+        if tables:
+            return CONVERTED, tables
     lists = [file for file in own if PurePosixPath(file).suffix.lower() in LISTS]
     archives = [file for file in own if file.endswith((*ARCHIVES, ".wav", ".flac", ".mp3"))]
     return "main", [*lists, *archives] if archives else []
+
+
+def _belongs(file: str, configuration: str, patterns: Iterable[str]) -> bool:
+    """Return whether a file is of a configuration: a part of its path is called so, or a pattern of the card fits."""
+    path = PurePosixPath(file)
+    named = any(part.split("-")[0] == configuration for part in (*path.parts[:-1], path.stem))
+    return not configuration or named or any(fnmatch.fnmatch(file, pattern) for pattern in patterns)
 
 
 def _split_order(file: str) -> tuple[int, str]:

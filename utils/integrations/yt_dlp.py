@@ -85,9 +85,7 @@ class _Downloader:
         if info.get("is_live"):
             raise FetchError(title, "live")
         name = choose_captions(info, self.language)
-        formats = {**(info.get("automatic_captions") or {}), **(info.get("subtitles") or {})}.get(name, [])
-        known = [file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted]
-        info["requested_subtitles"] = {name: (known or formats)[0]} if name else {}
+        info["requested_subtitles"] = {name: _best_format(info, name)} if name else {}
         loader.process_info(info)
         media = Path(str(info.get("filepath") or loader.prepare_filename(info)))
         if not media.is_file():
@@ -159,6 +157,13 @@ def choose_captions(info: Info, language: str) -> str:
     if not _is_language(str(info.get("language") or ""), language):
         by_site = [name for name in by_site if name.endswith(ORIGINAL)]  # the others are translations
     return next(iter([*by_people, *sorted(by_site, key=lambda name: not name.endswith(ORIGINAL))]), "")
+
+
+def _best_format(info: Info, captions: str) -> Info:
+    formats = (info.get("subtitles") or {}).get(captions) or info["automatic_captions"][captions]
+    known = [file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted]
+    best: Info = (known or formats)[0]
+    return best
 
 
 def _is_language(name: str, language: str) -> bool:

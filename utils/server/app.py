@@ -111,6 +111,7 @@ def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
     app.add_exception_handler(HTTPException, _not_found)
     app.add_exception_handler(AmharicTtsError, _failed)
     _add_speech(app, service)
+    _add_lists(app, service)
     _add_status(app, service)
     if add_routes := integrations.find("add_routes"):
         add_routes(app, service)
@@ -122,8 +123,6 @@ def create_app(service: SpeechService, key: str = "") -> AuthMiddleware:
 
 
 def _add_speech(app: FastAPI, service: SpeechService) -> None:
-    started = int(time.time())
-
     @app.post("/v1/audio/speech", **_documentation(service.schema))
     async def create_speech(request: Request) -> Response:
         """Speak a text."""
@@ -132,6 +131,10 @@ def _add_speech(app: FastAPI, service: SpeechService) -> None:
             raise RequestError("not_json")
         strict = request.headers.get(STRICT, "").lower() in {"1", "true"}
         return await respond(service.open(await request.body(), strict=strict), request)
+
+
+def _add_lists(app: FastAPI, service: SpeechService) -> None:
+    started = int(time.time())
 
     @app.get("/v1/audio/models")
     @app.get("/v1/models")

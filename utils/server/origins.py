@@ -21,7 +21,7 @@ from utils.server.facts import ServerSettingError
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII)  # a Host header, with its port
-FORWARDED = re.compile(rb"forwarded|x-forwarded\b.*|x-real-ip|x-gradio-server")  # what a proxy says of its visitor
+VISITOR = re.compile(rb"host|forwarded|x-forwarded\b.*|x-real-ip|x-gradio-server")  # headers that tell of the visitor
 NOWHERE = SplitResult("", "", "", "", "")
 LOCAL_NAME = re.compile(r"^127\.0\.0\.1(?=:|$)")
 
@@ -55,20 +55,20 @@ class Site:
         program runs on this computer.
         """
         headers = Headers(scope=scope)
-        peer = client_of(scope)
+        client = client_of(scope)
         host = headers.get("host", "")
         scheme = scope["scheme"]
-        client = peer
         named = (_forwarded(headers, "host") or [host])[-1]
-        if self._is_proxy(peer):
+        if self._is_proxy(client):
             sent = (_forwarded(headers, "proto") or [scheme])[-1]
             host = named
-            scheme = sent if sent in {"http", "https"} else scheme
-            client = next((each for each in reversed(_forwarded(headers, "for")) if not self._is_proxy(each)), peer)
-        elif self.tunnel.netloc and self.tunnel.netloc in {host, named} and is_loopback(peer):
+            if sent in {"http", "https"}:
+                scheme = sent
+            client = next((each for each in reversed(_forwarded(headers, "for")) if not self._is_proxy(each)), client)
+        elif self.tunnel.netloc and self.tunnel.netloc in {host, named} and is_loopback(client):
             host = self.tunnel.netloc
             scheme = self.tunnel.scheme
-        kept = [pair for pair in scope["headers"] if pair[0] != b"host" and not FORWARDED.fullmatch(pair[0])]
+        kept = [pair for pair in scope["headers"] if not VISITOR.fullmatch(pair[0])]
         if host:
             kept.insert(0, (b"host", host.encode("latin-1")))
         return {**scope, "scheme": scheme, "client": (client, 0), "headers": kept}

@@ -9,6 +9,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 SEEDS = (0, 1)
+TRAININGS = list(product(SHARES, SEEDS))
 SENTENCES = 4  # that are spoken and judged after each training
 MIN_UPDATES = 8
 PROBED = 4
@@ -91,19 +93,17 @@ def measure_curve(
 ) -> list[CurvePoint]:
     """Train on parts of the clips within a time, in the folder of their project; each warning is reported once."""
     end = time.monotonic() + seconds
-    parts = list(product(SHARES, SEEDS))
-    pronunciations = Project(folder).pronunciations
-    warn = _warnings_once(report)
+    train = partial(_train, pronunciations=Project(folder).pronunciations, report=_warnings_once(report))
     with tempfile.TemporaryDirectory(dir=folder, prefix=".curve-", ignore_cleanup_errors=True) as scratch:
-        runs = Path(scratch) / "runs"
-        update, rest = _train(clips, _of_length(config, PROBED), runs / "probe", pronunciations, warn)[1:]
-        each = (end - time.monotonic()) / len(parts) - rest
-        settings = _of_length(config, max(MIN_UPDATES, int(each / update)))
+        runs = Path(scratch, "runs")
+        _, update, rest = train(clips, _of_length(config, PROBED), runs / "probe")
+        updates = int(((end - time.monotonic()) / len(TRAININGS) - rest) / update)
+        settings = _of_length(config, max(MIN_UPDATES, updates))
         points = []
-        for number, (share, seed) in enumerate(parts):
-            report(Progress(number, len(parts), "curve"))
-            chosen = settings.model_copy(update={"seed": seed})
-            points.append(_train(subset(clips, share, seed), chosen, runs / f"{number}", pronunciations, warn)[0])
+        for number, (share, seed) in enumerate(TRAININGS):
+            report(Progress(number, len(TRAININGS), "curve"))
+            seeded = settings.model_copy(update={"seed": seed})
+            points.append(train(subset(clips, share, seed), seeded, runs / str(number))[0])
     return points
 
 
