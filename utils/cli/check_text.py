@@ -109,9 +109,14 @@ def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Token
     if arguments.model:
         return Tokenizer.load(arguments.model, pronunciations_of(arguments.model))
     base = Vocabulary.load(arguments.vocab or published_vocabulary())
-    mode = arguments.text_mode
-    backend = arguments.backend
-    return prepare_tokenizer(base, arguments.language, mode=mode, backend=backend, texts=texts, allow_missing=True)
+    return prepare_tokenizer(
+        base,
+        arguments.language,
+        mode=arguments.text_mode,
+        backend=arguments.backend,
+        texts=texts,
+        allow_missing=True,
+    )
 
 
 def published_vocabulary() -> Path:

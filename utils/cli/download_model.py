@@ -27,8 +27,7 @@ def run(arguments: argparse.Namespace) -> int:
 
         give_consent()
     config = read_flags(arguments, CONFIG)
-    downloads = downloads_project(arguments.output)
-    return start_and_follow("download-model", config, downloads, arguments)
+    return start_and_follow("download-model", config, downloads_project(arguments.output), arguments)
 
 
 def work(job: Job, config: DownloadConfig) -> None:

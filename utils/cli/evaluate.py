@@ -122,4 +122,4 @@ def warn(fact: Fact) -> None:
 def print_progress(fact: Fact) -> None:
     """Print progress; on a terminal in one line."""
     line = describe_progress(facts.to_json(fact))
-    print(*[f"{CLEAR}{line}"] if sys.stdout.isatty() else [line], end="" if sys.stdout.isatty() else "\n", flush=True)
+    print(f"{CLEAR}{line}" if sys.stdout.isatty() else f"{line}\n", end="", flush=True)

@@ -41,14 +41,20 @@ def run(arguments: argparse.Namespace) -> int:
     who = credentials(arguments.auth or given, exposed=exposed)
     from utils.ui import app
 
-    address = {"host": arguments.host, "port": arguments.port, "share": arguments.share}
-    page = app.launch(arguments.output, **address, who=who, proxies=arguments.trusted_proxy)
+    page = app.launch(
+        arguments.output,
+        host=arguments.host,
+        port=arguments.port,
+        share=arguments.share,
+        who=who,
+        proxies=arguments.trusted_proxy,
+    )
     moved = page.port != arguments.port
-    write(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {page.link}")
+    print(f"{f'Port {arguments.port} is in use; the' if moved else 'The'} page is at {page.link}", flush=True)
     if page.public_url:
-        write(f"Public link: {page.public_url}")
+        print(f"Public link: {page.public_url}", flush=True)
     if who and who.generated:
-        write(f"Login for visitors: user {who.user}, password {who.password}")
+        print(f"Login for visitors: user {who.user}, password {who.password}", flush=True)
     if not arguments.no_browser and has_screen():
         webbrowser.open(page.link)
     page.wait()
@@ -59,9 +65,3 @@ def has_screen() -> bool:
     """Tell whether a person at this computer started the page: a browser in a terminal would get in the way."""
     has_display = any(map(os.environ.get, ("DISPLAY", "WAYLAND_DISPLAY")))
     return sys.stdout.isatty() and (has_display or sys.platform in {"win32", "darwin"})
-
-
-def write(sentence: str) -> None:
-    """Print one line at once."""
-    sys.stdout.write(f"{sentence}\n")
-    sys.stdout.flush()

@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    dataset = project(arguments.project, arguments.output).dataset
-    read = [clip.text for clip in Store(dataset).read().kept]
+    read = [clip.text for clip in Store(project(arguments.project, arguments.output).dataset).read().kept]
     sentences = prompts.choose(arguments.count, read=read)
     if arguments.list:
         rows = [f"prompt_{number:03}.wav|{text}|{arguments.speaker}" for number, text in enumerate(sentences, start=1)]

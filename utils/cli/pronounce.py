@@ -21,10 +21,9 @@ def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
     if arguments.written and (arguments.spoken or arguments.remove):
         spoken = "" if arguments.remove else arguments.spoken
-        written = arguments.written
-        note = arguments.note
-        language = arguments.language
-        heard = add_pronunciation(opened.pronunciations, written, spoken, note, language=language)
+        heard = add_pronunciation(
+            opened.pronunciations, arguments.written, spoken, arguments.note, language=arguments.language
+        )
         print(f"{arguments.written}\t{heard}")
         return 0
     for entry in read_pronunciations(opened.pronunciations):

@@ -12,7 +12,7 @@ from utils.config import Config
 from utils.config.flags import add_flags
 from utils.core import wording
 from utils.core.errors import EXIT_INTERRUPTED, StorageError
-from utils.core.events import Event, read_events, read_tail, tail_offset
+from utils.core.events import read_events, read_tail, tail_offset
 from utils.core.facts import to_json
 from utils.core.paths import IS_CHECKOUT
 from utils.core.wording import describe
@@ -147,7 +147,7 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
             batch = read_events(run.events, offset)
             for event in batch.events:
                 has_unsaved = has_unsaved or event["kind"] == Train.kind
-                print_json(event) if as_json else printer(event)
+                print(json.dumps(event, ensure_ascii=False), flush=True) if as_json else printer(event)
             if batch.offset > offset:
                 offset = batch.offset
                 continue  # there may be more than one batch
@@ -166,10 +166,6 @@ def follow(run: Run, began: str = "", *, offset: int = 0, as_json: bool = False)
                 runs.stop_and_save(run)
             else:
                 runs.stop_now(run, grace=STOPPING_SECONDS)
-
-
-def print_json(event: Event) -> None:
-    print(json.dumps(event, ensure_ascii=False), flush=True)
 
 
 def _end(run: Run, *, asks: bool) -> int:

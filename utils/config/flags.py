@@ -13,6 +13,7 @@ from utils.config import Config, read_yaml
 C = TypeVar("C", bound=Config)
 
 SWITCH = "enable_"
+BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
 ALIASES = {"grad_acumm": "gradient_accumulation_steps"}  # as other trainers call it
 
 
@@ -71,13 +72,16 @@ def flag_help(field: FieldInfo) -> str:
     return f"{field.description} ({notes})".replace("%", "%%")
 
 
+def bounds(field: FieldInfo) -> dict[str, float]:
+    """Return the bounds of a field by their pydantic names."""
+    return {kind: getattr(rule, kind) for kind in BOUNDS for rule in field.metadata if hasattr(rule, kind)}
+
+
 def _bounds(field: FieldInfo) -> str:
-    words = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
-    bounds = {kind: getattr(rule, kind) for kind in words for rule in field.metadata if hasattr(rule, kind)}
-    texts = {kind: f"{bound:,.10g}" for kind, bound in bounds.items()}
+    texts = {kind: f"{bound:,.10g}" for kind, bound in bounds(field).items()}
     if "ge" in texts and "le" in texts:
         return f"{texts['ge']} to {texts['le']}" if "-" in texts["ge"] else f"{texts['ge']}-{texts['le']}"
-    return ", ".join(f"{words[kind]} {text}" for kind, text in texts.items())
+    return ", ".join(f"{BOUNDS[kind]} {text}" for kind, text in texts.items())
 
 
 def _options(field: FieldInfo) -> dict[str, Any]:

@@ -159,11 +159,11 @@ class GpuMonitor:
     def percent(self) -> float | None:
         return self.query("nvmlDeviceGetUtilizationRates", lambda rates: float(rates.gpu))
 
-    def query(self, function: str, convert: Callable[[Any], T], *arguments: int) -> T | None:
+    def query(self, function: str, convert: Callable[[Any], T]) -> T | None:
         if self._handle is None:
             return None
         try:
-            return convert(getattr(self._nvml, function)(self._handle, *arguments))
+            return convert(getattr(self._nvml, function)(self._handle))
         except self._nvml.NVMLError:  # not supported (MIG), not permitted, or the GPU is lost
             return None
 

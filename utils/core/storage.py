@@ -283,8 +283,7 @@ def timestamp_name(seconds: float) -> str:
 
 def free_space(path: Path) -> int:
     """Return the free bytes of the disk that a path is on, or will be on."""
-    existing = next(each for each in (path, *path.absolute().parents) if each.exists())
-    return shutil.disk_usage(existing).free
+    return shutil.disk_usage(next(each for each in (path, *path.absolute().parents) if each.exists())).free
 
 
 def require_space(target: Path, needed: int) -> None:

@@ -144,19 +144,17 @@ class Difference:
         return f"{metric.title}: {self.winner} is better than {loser} by {shown}."
 
 
-def compare(utterances: Sequence[EvaluatedUtterance], seed: int = 0) -> list[Difference]:
+def compare(utterances: Sequence[EvaluatedUtterance]) -> list[Difference]:
     names = list(dict.fromkeys(result.checkpoint for result in utterances))
     return [
         gap
         for first, second in combinations(names, 2)
         for metric in METRICS
-        if (gap := difference(utterances, metric, first, second, seed))
+        if (gap := difference(utterances, metric, first, second))
     ]
 
 
-def difference(
-    utterances: Sequence[EvaluatedUtterance], metric: Metric, first: str, second: str, seed: int = 0
-) -> Difference | None:
+def difference(utterances: Sequence[EvaluatedUtterance], metric: Metric, first: str, second: str) -> Difference | None:
     """Compare two models in one metric; None when they share no sentence that has it."""
     values: dict[str, dict[str, float]] = {first: {}, second: {}}
     for result in utterances:
@@ -165,12 +163,12 @@ def difference(
     gaps = np.array([values[second][key] - value for key, value in values[first].items() if key in values[second]])
     if not gaps.size:
         return None
-    low, high = confidence_interval(gaps, seed)
+    low, high = confidence_interval(gaps)
     return Difference(metric, first, second, float(gaps.mean()), low, high, gaps.size)
 
 
-def confidence_interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", seed: int = 0) -> tuple[float, float]:
-    random = np.random.default_rng(seed)
+def confidence_interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
+    random = np.random.default_rng(0)
     means = [values[random.integers(values.size, size=(BLOCK, values.size))].mean(1) for _ in range(DRAWS // BLOCK)]
     tail = 100 * (1 - CONFIDENCE) / 2
     low, high = np.percentile(np.concatenate(means), [tail, 100 - tail])

@@ -60,10 +60,7 @@ class AuthMiddleware:
         self.max_bytes = max_bytes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan":
-            await self.app(scope, receive, send)
-            return
-        if scope["type"] != "http":
+        if scope["type"] != "http":  # the server starts without events of its lifespan
             await send({"type": "websocket.close", "code": 1008})
             return
         scope = self.site.resolve(scope)

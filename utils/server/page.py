@@ -159,8 +159,7 @@ class PageGuard:
     def _has_space(self, headers: Headers) -> bool:
         """Tell whether the disk has room for an upload, and a little more for the runs."""
         length = headers.get("content-length", "0")
-        free = shutil.disk_usage(self.output).free
-        return not length.isdecimal() or int(length[:20]) + SPARE < free
+        return not length.isdecimal() or int(length[:20]) + SPARE < shutil.disk_usage(self.output).free
 
     def _enter(self, scope: Scope) -> Response:
         """Store the token of the address in a cookie; the address that the browser then shows is without it."""

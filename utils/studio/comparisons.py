@@ -47,11 +47,7 @@ def names(project: Project) -> list[str]:
 
 
 def load_report(project: Project, name: object) -> EvaluationReport:
-    return load(_folder(project, name))
-
-
-def _folder(project: Project, name: object) -> Path:
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
     if not (folder / JSON).is_file():
         raise InputError("no_comparison", folder.name)
-    return folder
+    return load(folder)

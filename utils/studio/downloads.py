@@ -92,9 +92,8 @@ def current(output: Path) -> runs.Run | None:
 
 def available_actions(model: StoredModel, run: runs.Run | None) -> list[str]:
     """Return what can be done with a version; ``run`` is the last download."""
-    is_busy = run is not None and run.current_state().status in runs.ACTIVE
-    if is_busy:
-        return ["pause", "cancel"] if run and version_of(run) == model.version else []
+    if run and run.current_state().status in runs.ACTIVE:
+        return ["pause", "cancel"] if version_of(run) == model.version else []
     is_allowed = model.version == TINY or not needs_consent()
     can = {
         "download": is_allowed and not model.is_whole,

@@ -25,9 +25,13 @@ def chosen_voice(
     from utils.speech import synthesizer
 
     path = find_model(config.model, output)
-    known = companions(path)
     return synthesizer.open_voice(
-        path, config.device, config.precision, companions=known, caches=caches(output), on_step=on_step
+        path,
+        config.device,
+        config.precision,
+        companions=companions(path),
+        caches=caches(output),
+        on_step=on_step,
     )
 
 
@@ -55,8 +59,7 @@ def companions(model: Path, base: Path | None = None) -> "Companions":
     if own is None:
         return Companions(base, paths.MODELS, pronunciations=pronunciations_of(model))
     exported = Project(own.run.parent.parent).ready
-    reference = training_reference(own)
-    return Companions(base, paths.MODELS, exported, reference, pronunciations_of(model))
+    return Companions(base, paths.MODELS, exported, training_reference(own), pronunciations_of(model))
 
 
 def caches(output: Path = OUTPUT) -> "Caches":
@@ -85,7 +88,12 @@ def make_ready(
 
     project = Project(checkpoint.run.parent.parent)
     voice = reference or training_reference(checkpoint)
-    own = project.pronunciations
     return promote(
-        checkpoint, project.ready, paths.MODELS, voice, pronunciations=own, half=half, without_ema=without_ema
+        checkpoint,
+        project.ready,
+        paths.MODELS,
+        voice,
+        pronunciations=project.pronunciations,
+        half=half,
+        without_ema=without_ema,
     )

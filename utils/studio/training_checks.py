@@ -211,8 +211,7 @@ def _token_findings(
     if tokenizer is None:
         return [DatasetFinding("no_vocabulary", "warn", 1, detail=missing)]
     texts = [(clip, tokenizer.tokenize(clip.text, config.language)) for clip in clips]
-    most = max((len(text.ids) for _, text in texts), default=0)
-    symbols = DatasetFinding("known_symbols", "pass", most)
+    symbols = DatasetFinding("known_symbols", "pass", max((len(text.ids) for _, text in texts), default=0))
     if lacking := [clip for clip, text in texts if text.unknown]:
         unknown = " ".join(dict.fromkeys(symbol for _, text in texts for symbol in text.unknown))
         symbols = _named("unknown_symbols", lacking, unknown, "fail")
@@ -234,8 +233,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
         return None, str(base / VOCABULARY_FILE)
     texts = (clip.text for clip in clips)
     corrected = pronunciations.overrides(project.pronunciations)
-    mode = text_mode(config)
-    backend = config.g2p_backend
+    mode, backend = text_mode(config), config.g2p_backend
     return tokenizer_for(base, config.language, texts, mode, backend, corrected, allow_missing=True), ""
 
 

@@ -8,7 +8,7 @@ import gradio as gr
 
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
-from utils.core.facts import Progress
+from utils.core.facts import Progress, from_json
 from utils.studio import runs, tasks
 from utils.studio.paths import Project
 from utils.studio.run_state import State
@@ -174,7 +174,8 @@ def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: 
         return ""
     state = run.current_state()
     if state.status in runs.UNFINISHED:
-        told = next((fact for fact in reversed(views.newest_facts(run)) if isinstance(fact, Progress)), Progress())
+        facts = map(from_json, reversed(views.newest_events(run)))
+        told = next((fact for fact in facts if isinstance(fact, Progress)), Progress())
         sentence = describe(told) if told.total else t("inference.getting_ready")
         return working(sentence, time.time() - state.created, told.step, told.total)
     output = views.code(read_tail(run.log), "log") if shows_log else ""

@@ -15,6 +15,7 @@ from pydantic import AfterValidator
 from pydantic.fields import FieldInfo
 
 from utils.config import Config
+from utils.config.flags import bounds
 from utils.core.languages import canonical, known_languages
 from utils.studio.facts import UsageError
 from utils.ui.html import html
@@ -97,11 +98,8 @@ class SettingsForm:
     def render(self, language: str) -> str:
         """Return the HTML of the form in a language."""
         with speaking(language):
-            return self._render()
-
-    def _render(self) -> str:
-        groups = {title: [self._field(name) for name in names] for title, names in self.groups.items()}
-        return html("form.html", "form", self.name, groups)
+            groups = {title: [self._field(name) for name in names] for title, names in self.groups.items()}
+            return html("form.html", "form", self.name, groups)
 
     def _field(self, field: str) -> dict[str, Any]:
         """Return what the template shows of a field; the config checks bounds, so that errors are reported together."""
@@ -127,7 +125,7 @@ class SettingsForm:
         if get_origin(declared.annotation) is Literal:
             return choices({value: f"choice.{field}.{value}" for value in get_args(declared.annotation)})
         if is_language(declared):
-            return language_choices()
+            return [(f"{each.native_name} · {each.name} ({each.code})", each.code) for each in known_languages()]
         return self.suggestions.get(field, ())
 
     def _number(self, field: str) -> dict[str, Any]:
@@ -162,13 +160,6 @@ def is_language(field: FieldInfo) -> bool:
     return any(isinstance(rule, AfterValidator) and rule.func is canonical for rule in field.metadata)
 
 
-def bounds(field: FieldInfo) -> dict[str, float]:
-    """Return the bounds of a field by their pydantic names."""
-    return {
-        sign: getattr(rule, sign) for rule in field.metadata for sign in SIGNS if type(rule).__name__.lower() == sign
-    }
-
-
 def describe(config: type[Config], name: str) -> str:
     """Return the field's description with its bounds in brackets."""
     limits = bounds(config.model_fields[name])
@@ -184,9 +175,3 @@ def range_text(limits: Mapping[str, float]) -> str:
     if limits.keys() == {"ge", "le"} and limits["ge"] >= 0:
         return f"{plain(limits['ge'])}-{plain(limits['le'])}"
     return ", ".join(f"{SIGNS[kind]}\u00a0{plain(value)}" for kind, value in limits.items())
-
-
-def language_choices() -> list[tuple[str, str]]:
-    return [
-        (f"{language.native_name} · {language.name} ({language.code})", language.code) for language in known_languages()
-    ]

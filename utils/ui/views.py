@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from utils.core import wording
 from utils.core.events import Event, as_integer, as_number, read_events, read_tail, tail_offset
-from utils.core.facts import Fact, Progress, Unrecognised, from_json
+from utils.core.facts import Progress, Unrecognised, from_json
 from utils.core.monitor import MachineReading
 from utils.studio.progress import describe as describe_event
 from utils.studio.run_state import State
@@ -198,12 +198,6 @@ def file_url(path: Path) -> str:
     return f"gradio_api/file={quote(path.as_posix())}{version}"
 
 
-def audio_player(path: Path, label: str, **options: object) -> str:
-    """Return a player of a file; ``options`` are attributes."""
-    source = file_url(path)
-    return element("audio", "", text="", controls=True, preload="metadata", src=source, aria_label=label, **options)
-
-
 def hear(path: Path, label: str, text: str = "") -> str:
     """Return a button that plays a file: small, and without the 0:00 of a player that has loaded nothing."""
     return html("views.html", "hear", file_url(path), label, text)
@@ -278,10 +272,6 @@ def run_facts(run: Run, state: State) -> str:
 def newest_events(run: Run, size: int = TAIL_BYTES) -> Sequence[Event]:
     """Return the events in the last bytes of a log, whatever the size of the whole."""
     return read_events(run.events, tail_offset(run.events, size), size).events
-
-
-def newest_facts(run: Run) -> list[Fact]:
-    return [from_json(event) for event in newest_events(run)]
 
 
 def log(run: Run) -> str:

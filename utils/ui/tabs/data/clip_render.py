@@ -228,7 +228,15 @@ def _marks(clip: Clip) -> str:
 
 def _sound(clip: Clip, folder: Path) -> str:
     path = folder / clip.audio
-    player = views.audio_player(path, t("data.clip_audio"), data_seconds=f"{clip.span.seconds:.3f}")
+    player = views.element(
+        "audio",
+        "",
+        controls=True,
+        preload="metadata",
+        src=file_url(path),
+        aria_label=t("data.clip_audio"),
+        data_seconds=f"{clip.span.seconds:.3f}",
+    )
     try:
         path_data = _outline_of(path, clip.content)
     except AmharicTtsError as error:

@@ -123,8 +123,7 @@ def recording_progress(covered: PhonemeCoverage) -> str:
 
 
 def run_facts(run: Run, state: State) -> str:
-    events = views.newest_events(run)
-    facts = list(map(from_json, reversed(events)))
+    facts = list(map(from_json, reversed(views.newest_events(run))))
     warnings = dict.fromkeys(_warning(fact) for fact in facts if _is_warning(fact))
     is_empty = any(isinstance(fact, Prepared) and not fact.clips for fact in facts)
     return (

@@ -110,8 +110,7 @@ def _remove(request: PanelRequest) -> Updates:
 
 def _too_large(request: PanelRequest, limit: int) -> Updates:
     """Refuse a file as the browser did, in plain words."""
-    error = InputError("too_large", request.text("name"), views.gigabytes(limit))
-    return {"message": error_box(error)}
+    return {"message": error_box(InputError("too_large", request.text("name"), views.gigabytes(limit)))}
 
 
 def _use_sample(request: PanelRequest) -> Updates:

@@ -98,8 +98,7 @@ def _problem_item(problem: SettingProblem) -> tuple[str, str]:
     titles = {name: f"{field_title(TrainConfig, name)} ({name})" for name in names}
     setting = titles.get(problem.setting, problem.setting)
     bound = problem.bound.replace(needed, titles[needed], 1) if needed in titles else problem.bound
-    shown = describe(SettingProblem(problem.rule, setting, problem.value, bound))
-    return " ".join(names), shown
+    return " ".join(names), describe(SettingProblem(problem.rule, setting, problem.value, bound))
 
 
 def needs_licence(values: Values) -> bool:
