@@ -36,7 +36,6 @@ from utils.xtts.pronunciations import overrides
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from TTS.tts.layers.xtts.gpt import GPT
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
 SEEDS = (0, 1)
@@ -153,7 +152,7 @@ def _train(
 
 
 def _fit(
-    gpt: "GPT", data: PreparedData, config: TrainConfig, run: Path, report: Report, scorer: Scorer
+    gpt: torch.nn.Module, data: PreparedData, config: TrainConfig, run: Path, report: Report, scorer: Scorer
 ) -> tuple[float, float, float]:
     """Train; return the loss, the seconds of an update, and those of all else."""
     updated: list[float] = []  # when
