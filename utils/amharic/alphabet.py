@@ -93,9 +93,9 @@ def values() -> dict[str, str]:
 
 @cache
 def _table() -> dict[int, str | None]:
-    unknown: dict[int, str | None] = {code: None for start, end in _BLOCKS for code in range(start, end)}
+    unknown = {code: None for start, end in _BLOCKS for code in range(start, end)}
     # The combining length marks say nothing that Amharic distinguishes; the gemination mark does.
-    marks: dict[int, str | None] = {0x135D: None, 0x135E: None, 0x135F: ":", ord("ː"): ":"}
+    marks = {0x135D: None, 0x135E: None, 0x135F: ":", ord("ː"): ":"}
     return unknown | {ord(letter): codes for letter, codes in values().items()} | marks
 
 

@@ -60,7 +60,7 @@ _Path = tuple[float, Prefix, Entry, Ending]
 
 def _paths(word: str, stems: Stems) -> list[_Path]:
     """Return the paths through the lattice."""
-    paths: list[_Path] = []
+    paths = []
     ends = _ends(word)
     get = stems.get
     for start, before in _starts(word):
@@ -136,7 +136,7 @@ def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
 
 def _unlisted(word: str) -> list[_Path]:
     """Return readings of a word with a stem that is not listed; the last is the word as it is written."""
-    paths: list[_Path] = []
+    paths = []
     ends = _ends(word)
     for start, before in _starts(word):
         for end, after in ends:

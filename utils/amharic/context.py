@@ -37,7 +37,7 @@ class Choice(NamedTuple):
 
 def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str] = ("",)) -> list[Choice]:
     """Read the code words of a text in their order; the gaps are what stands before the first and after each."""
-    choices: list[Choice] = []
+    choices = []
     chosen: list[Reading] = []
     gaps = (*gaps, *[""] * (len(words) + 1 - len(gaps)))
     for start, end in _sentences(gaps):

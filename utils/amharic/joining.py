@@ -23,7 +23,7 @@ def whole_words(written: Sequence[str]) -> list[list[str]]:
     """Group the pieces of a text by the words that they make: those of the likeliest readings, and few of them."""
     if not is_split(written):
         return [[word] for word in written]
-    best: list[tuple[float, int]] = [(0.0, 0)]  # the least cost of the words up to here, and where the last one begins
+    best = [(0.0, 0)]  # the least cost of the words up to here, and where the last one begins
     for end in range(1, len(written) + 1):
         starts = range(max(0, end - _MOST), end)
         best.append(min((best[start][0] + _cost("".join(written[start:end])), start) for start in starts))

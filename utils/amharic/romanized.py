@@ -106,7 +106,7 @@ def decode(word: str) -> str:
 
 
 def _decoded(word: str, beam: int) -> str:
-    best: Way | None = None
+    best = None
     ways: Iterable[Way] = _ways(word, beam)
     for end, (meant, more) in ENDS.items():
         if word.endswith(end):

@@ -17,7 +17,7 @@ from utils.dataset.clip import Clip, Source
 from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
 from utils.dataset.errors import DatasetError
-from utils.dataset.facts import MergeTotal, Reason
+from utils.dataset.facts import MergeTotal
 from utils.dataset.filters import RULES, judge, without_copies
 from utils.dataset.metadata import WAVS, read_language, write_lists
 from utils.dataset.store import Dataset, load_dataset, open_store
@@ -62,7 +62,7 @@ def refilter(folder: Path, settings: DatasetConfig, *, apply: bool) -> FilterPla
 
 def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     clips = contents.clips
-    changed: dict[str, Clip] = {}
+    changed = {}
     for clip in clips.values():
         if _may_change(clip) and (reason := judge(clip, settings)) != clip.reason:
             changed[clip.id] = (
@@ -84,7 +84,7 @@ def _may_change(clip: Clip) -> bool:
 
 def _by_reason(title: str, clips: Sequence[Clip]) -> Iterator[str]:
     """Yield the sum, then a line for each reason, the costliest first."""
-    groups: defaultdict[Reason | None, list[Clip]] = defaultdict(list)
+    groups = defaultdict(list)
     for clip in clips:
         groups[clip.reason].append(clip)
     yield f"{title:<26}{_sum(clips)}"
@@ -146,7 +146,7 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
 def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
     theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
-    groups: defaultdict[str, list[Clip]] = defaultdict(list)
+    groups = defaultdict(list)
     missing = []
     duplicates = 0
     for clip in theirs.clips.values():

@@ -59,7 +59,7 @@ def cut_cues(
 def clips_of(segments: Sequence[Segment], seconds: float, settings: DatasetConfig) -> list[Cue]:
     """Join segments of the same kind to padded clips."""
     padded = _pad([segment.span for segment in segments], seconds, settings)
-    clips: list[Cue] = []
+    clips = []
     for _, run in groupby(zip(segments, padded, strict=True), key=lambda pair: pair[0].kind):
         texts, stretches = zip(*((segment.text, stretch) for segment, stretch in run), strict=True)
         for first, end in _choose_clips(stretches, settings):
@@ -131,7 +131,7 @@ def _align(
     cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[CueDiffers]
 ) -> list[Segment]:
     """Assign cues to speech: segments in order without overlap, with all of the speech and all of the text."""
-    segments: list[Segment] = []
+    segments = []
     covered = 0
     claims = _claims(cues, speech)
     for group, first, end in _groups(cues, claims):

@@ -61,7 +61,7 @@ def _epub(archive: zipfile.ZipFile) -> Iterator[str]:
 
 def _attributes(xml: str, tag: str) -> list[dict[str, str]]:
     """Return the attributes of every element with this name, whatever its prefix."""
-    found: list[dict[str, str]] = []
+    found = []
 
     class Elements(HTMLParser):
         def handle_starttag(self, name: str, attrs: Attributes) -> None:

@@ -35,7 +35,7 @@ def open_engine(
     given: Recognisers | None, recordings: Sequence[Recording], settings: DatasetConfig, report: Report
 ) -> Iterator[tuple[Engine | None, Recognisers]]:
     """Open the engine that the settings name, and recognisers if there is something to transcribe or to compare."""
-    engine: Engine | None = None
+    engine = None
     with contextlib.ExitStack() as stack:
         if recordings and settings.engine == "ray":
             engine = integrations.require("ray_engine")(settings.workers)

@@ -121,7 +121,7 @@ def _parquet_schema() -> "pa.Schema":
     kinds = dict.fromkeys(("id", "text", "speaker_name", "source"), "string")
     kinds |= dict.fromkeys(("start", "end"), "float64")
     audio = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-    features: dict[str, object] = {"audio": {"sampling_rate": 22050, "_type": "Audio"}}
+    features = {"audio": {"sampling_rate": 22050, "_type": "Audio"}}
     features |= {name: {"dtype": kind, "_type": "Value"} for name, kind in kinds.items()}
     columns = {"audio": audio} | {name: pa.type_for_alias(kind) for name, kind in kinds.items()}
     return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})

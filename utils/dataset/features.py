@@ -160,7 +160,7 @@ def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str
     missing = [(key, clip) for key, clip in texts.items() if key not in shards]
     meter = _Meter("text", len(texts), len(missing), float(len(missing)))
     for window in batched(missing, TEXT_ROWS):
-        ids: dict[str, Array] = {}
+        ids = {}
         problems = []
         for key, clip in window:
             try:
@@ -179,7 +179,7 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
     missing = [clip for content, clip in sounds.items() if content not in shards]
     meter = _Meter("audio", len(sounds), len(missing), sum(clip.span.seconds for clip in missing))
     for window in batched(missing, AUDIO_ROWS):
-        rows: dict[str, tuple[int, Array, Array]] = {}
+        rows = {}
         try:
             batches = prefetch(lambda batch: (batch, *_read(batch, dataset, encoder)), _batches(window))
             for batch, waves, problems in batches:

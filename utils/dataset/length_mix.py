@@ -91,7 +91,7 @@ def _follows(first: Clip, second: Clip) -> bool:
 
 
 def _joined(folder: Path, clips: Sequence[Clip], max_seconds: float) -> Iterator[Clip]:
-    intact: dict[str, bool] = {}
+    intact = {}
     for first, *others in groups_to_join(clips, max_seconds):
         if first.recording not in intact:  # the pause between two clips is only in the recording
             intact[first.recording] = has_recording(first)

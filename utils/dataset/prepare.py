@@ -228,7 +228,7 @@ class _Preparation:
                 self._note(Source("", source.path))
         for problem in problems:
             self._refuse(problem)
-        tasks: dict[str, Task] = {}
+        tasks = {}
         for recording in recordings:
             raise_if_stopped(self.should_stop)
             try:

@@ -11,7 +11,7 @@ from statistics import median
 
 from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Fact, WarningFact, from_json
+from utils.core.facts import Fact, from_json
 from utils.core.storage import parse_json
 from utils.dataset import prompts, statistics
 from utils.dataset.clip import Clip
@@ -116,7 +116,7 @@ def _advice(
 
 def _losses(speakers: Sequence[SpeakerReport]) -> Iterable[Fact]:
     """Yield what the recordings have lost, each once: who is concerned, and the value of whoever speaks longest."""
-    found: defaultdict[type[WarningFact], list[tuple[str, WarningFact]]] = defaultdict(list)
+    found = defaultdict(list)
     narrow = []
     for speaker in speakers:
         for loss in speaker.signal.problems if speaker.signal else []:
@@ -130,7 +130,7 @@ def _losses(speakers: Sequence[SpeakerReport]) -> Iterable[Fact]:
 
 
 def _speakers(kept: Iterable[Clip], folder: Path) -> Iterable[SpeakerReport]:
-    clips: defaultdict[str, list[Clip]] = defaultdict(list)
+    clips = defaultdict(list)
     for clip in kept:
         clips[clip.speaker].append(clip)
     length = {name: sum(clip.span.seconds for clip in theirs) for name, theirs in clips.items()}

@@ -7,7 +7,7 @@ still read.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from utils.core import integrations
 from utils.core.addresses import is_url
@@ -147,12 +147,12 @@ class _Scan:
         if self.workspace is None:
             self.problems.append(Bad(path, NotOnDisk()))
         elif is_url(name):
-            more: dict[str, Any] = {"on_progress": self.on_progress, "access": self.access}
+            more = {"on_progress": self.on_progress, "access": self.access}
             files = integrations.require("read_page")(name, self.workspace, language=self.language, **more)
             self.problems += [Bad(path, warning) for warning in files.warnings]
             add_files(self.files, map(Path.absolute, [*files.media, *files.subtitles]), self.problems)
         else:
-            options: dict[str, Any] = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
+            options = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
             self.datasets.append(integrations.require("read_corpus")(name, self.workspace, **options))
 
     def _add_folder(self, root: Path) -> None:

@@ -48,7 +48,7 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
 def _split_like_neighbours(kept: Iterable[Clip], assigned: Iterable[Clip]) -> Splits:
     """Return the split of new clips in recordings of which some clips have one."""
     neighbours = _by_recording(assigned)
-    splits: Splits = {}
+    splits = {}
     for clip in kept:
         if not clip.split and (others := neighbours.get(clip.recording)):
             nearest = min(others, key=lambda other: abs(other.span.start - clip.span.start))
@@ -88,7 +88,7 @@ def _split_by_time(new: Sequence[Clip], share: float) -> Splits:
 
 
 def _by_recording(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
-    groups: defaultdict[str, list[Clip]] = defaultdict(list)
+    groups = defaultdict(list)
     for clip in clips:
         groups[clip.recording].append(clip)
     return groups

@@ -280,7 +280,7 @@ class Store(Database):
 
 def _condition(view: View) -> tuple[str, list[str]]:
     conditions = ["1"]
-    values = list[str]()
+    values = []
     if view.status in {"approved", "unchecked"}:
         conditions.append(f"status = 'kept' AND reason {'=' if view.status == 'approved' else '<>'} ?")
         values.append("approved")

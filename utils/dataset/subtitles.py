@@ -107,7 +107,7 @@ def _parse(text: str, path: Path) -> Parsed:
 def _parse_timed_lines(lines: list[str], *, is_vtt: bool) -> Parsed:
     times = _find_times(lines)
     head = [line for line in lines[: times[0][0] if times else None] if not NUMBER.fullmatch(line)]
-    cues = list[Cue]()
+    cues = []
     unreadable = [(1, _strip(head).replace("\n", " "))] if not is_vtt and _strip(head) else []
     ends = [*(number for number, _ in times[1:]), len(lines)]
     for (number, match), end in zip(times, ends, strict=False):
@@ -284,7 +284,7 @@ def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue
         repairs.add("hours", hours)
         return [_shifted(cue, hours) for cue in cues]
     placed = [cue for cue in cues if cue.span.start < seconds]
-    moved: list[Cue] = []
+    moved = []
     for cue in cues[len(placed) :]:
         shifted = _only_fit(cue, placed, seconds)
         insort(placed, shifted or cue, key=START)

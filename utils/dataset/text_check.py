@@ -28,7 +28,7 @@ from utils.dataset.word_cutting import cut_words, trim, unsure_words, with_words
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as PROJECT_RATE
-from utils.recognition.adaptation import Example, adapt
+from utils.recognition.adaptation import adapt
 from utils.recognition.aligner import WORST, Alignment, Rows, SpokenWord, align, emit, emit_blocks
 from utils.recognition.phone_recogniser import (
     EMBEDDED,
@@ -275,7 +275,7 @@ def _adapted(
     should_stop: ShouldStop,
 ) -> list[PhoneRecogniser]:
     """Let each recogniser learn from the clips that the other one judges."""
-    examples: list[tuple[int, Example]] = []
+    examples = []
     for lesson in lessons:
         spoken = tuple(units_in(units.words(lesson.text)))
         examples.append((lesson.side, (log_mels(lesson.samples), spoken)))

@@ -90,7 +90,7 @@ def _find_elsewhere(
     for number in sorted(lost, key=lambda number: -_size(written[number])):
         raise_if_stopped(should_stop)
         words = written[number]
-        tried = list[Group]()
+        tried = []
         within = whole if anywhere and _size(words) >= ALONE else _between_neighbours(found, number, whole)
         for part, start in _searched(rows, words, _without_words(found, within, whole)):
             left -= len(part)
@@ -193,7 +193,7 @@ def _size(words: Sequence[SpokenWord] | Sequence[Word]) -> int:
 
 def _with_silent(words: Sequence[Word], spoken: Sequence[SpokenWord]) -> Group:
     """Return all words; one without a sound, such as a dash, is where the word before it ends."""
-    group: Group = []
+    group = []
     rest = iter(spoken)
     at = spoken[0].span.start if spoken else 0.0
     for word in words:

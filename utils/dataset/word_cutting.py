@@ -69,7 +69,7 @@ def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settin
 def unsure_words(rows: Rows, groups: Sequence[Group]) -> list[SpokenWord]:
     """Return the words that may be said elsewhere: unclear ones beside speech without text, and ones in its middle."""
     words = _sure_words(groups)
-    unsure = list[SpokenWord]()
+    unsure = []
     for before, word, after in zip([None, *words], words, [*words[1:], None], strict=False):
         left = Span(before.span.end if before else 0.0, word.span.start)
         right = Span(word.span.end, after.span.start if after else len(rows) / FRAMES_PER_SECOND)

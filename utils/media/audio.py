@@ -197,7 +197,7 @@ def _cut(parts: Iterable[Samples], first: int, stop: int | None) -> Iterator[Sam
 
 
 def _equal_blocks(parts: Iterable[Samples], size: int) -> Iterator[Samples]:
-    waiting: list[Samples] = []
+    waiting = []
     count = 0
     for part in parts:
         waiting.append(part)

@@ -105,7 +105,7 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
         return None
     wildcard = rows.shape[1]
     loose = wildcard + 1
-    targets: list[int] = []
+    targets = []
     for number, word in enumerate(words):
         if word.units:
             targets += [loose if number in apart else wildcard, *word.units]

@@ -76,8 +76,8 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
 
     It is infinite where the best texts stand out too little: the recogniser hears too badly, or no text fits.
     """
-    seconds = list[float]()
-    firsts = list[float]()
+    seconds = []
+    firsts = []
     for scores in filter(None, clips):
         best, *others = sorted(scores, key=lambda at: -scores[at])
         seconds += [scores[at] for at in others if texts[at] != texts[best]][:1]

@@ -51,7 +51,7 @@ class Signal(NamedTuple):
     @property
     def problems(self) -> list[WarningFact]:
         """Return what was lost, with the measured values."""
-        found: list[WarningFact | None] = [
+        found = [
             Hum(self.hum_hertz, -self.hum_db) if self.hum_db > HUM_BELOW_VOICE else None,
             Offset(self.offset) if self.offset > OFFSET else None,
             BandLimited(self.band) if self.band < TELEPHONE_HZ else None,
@@ -112,7 +112,7 @@ def band_limit(samples: Samples) -> float:
 
 def reverberation(excerpts: Sequence[Samples]) -> float | None:
     """Estimate the decay time from the steepest falls of the level, which a room limits; None without any."""
-    rates: list[float] = []
+    rates = []
     for samples in excerpts:
         levels = frame_levels(samples)
         floor = np.quantile(levels, 0.05)

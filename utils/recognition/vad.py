@@ -138,7 +138,7 @@ def _join_active(active: npt.NDArray[np.bool_], settings: DatasetConfig) -> Fram
 def _extend_edges(segments: Frames, levels: Floats, smooth: Floats) -> Frames:
     """Move the edges outwards over sound that is louder than the pause, at most to its quietest place."""
     pauses = zip([0, *(end for _, end in segments)], [*(first for first, _ in segments), levels.size], strict=True)
-    edges: list[int] = []
+    edges = []
     for first, end in pauses:
         quietest = first + int(np.argmin(smooth[first:end])) if end > first else first
         edges.append(first + _overhang(levels[first:quietest]))

@@ -128,7 +128,7 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
     yield Recommendation("num_epochs", epochs, "num_epochs", (updates * epochs,))
     longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(data.longest)))
     is_new = not languages.find(data.language).in_xtts
-    values: dict[str, object] = {
+    values = {
         "max_audio_length": longest,
         "reference": "auto",
         "embedding_warmup_steps": 500 if is_new else 0,

@@ -69,7 +69,7 @@ class CheckpointSamples:
 
     def speak(self, step: int) -> list[SpokenSentence]:
         """Speak all sentences with a checkpoint and return those to score; a failure does not stop the run."""
-        spoken: list[SpokenSentence] = []
+        spoken = []
         try:
             try:
                 spoken = self._speak(step, choose_device("auto"))

@@ -98,7 +98,7 @@ def merged_state(gpt: nn.Module) -> dict[str, Tensor]:
         copied.merge(safe_merge=True)
         merged[f"{name}.weight"] = copied.get_base_layer().get_parameter("weight").detach().cpu()
     state = {}
-    seen: set[int] = set()  # coqui saves a weight with two names under the first
+    seen = set()  # coqui saves a weight with two names under the first
     for name, part in gpt.state_dict(keep_vars=True).items():
         if LORA_PREFIX not in name and id(part) not in seen:
             seen.add(id(part))

@@ -163,7 +163,7 @@ def spelling_rules(
 
 def slots(letter: str) -> list[Slot]:
     """Return the slots of a letter: most have one, ፘ rja has two."""
-    found: list[Slot] = []
+    found = []
     for code in values()[letter]:
         if code in PLAIN:
             found.append((code, "", ""))

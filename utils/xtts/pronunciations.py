@@ -35,7 +35,7 @@ def read_pronunciations(path: Path) -> list[Pronunciation]:
         return []
     except (OSError, UnicodeError) as error:
         raise PronunciationListError(str(path), "unreadable", str(error)) from error
-    found: dict[str, Pronunciation] = {}
+    found = {}
     for number, line in enumerate(text.splitlines(), start=1):
         cells = [" ".join(cell.split()) for cell in line.split("\t")]
         if not any(cells) or line.startswith("#") or tuple(cells[:2]) == HEADER[:2]:

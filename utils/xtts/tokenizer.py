@@ -256,7 +256,7 @@ def prepare_tokenizer(
 
 
 def _symbols_in(texts: Iterable[str], pack: LanguagePack) -> set[str]:
-    symbols: set[str] = set()
+    symbols = set()
     for text in texts:
         normalized = pack.normalize(text)
         symbols |= set(pack.render(normalized, pack.phonemize(normalized), "ipa"))

@@ -90,7 +90,7 @@ def describe_columns(columns: Columns, names: Sequence[str]) -> str:
 def given_columns(table: Table, named: dict[str, str]) -> Columns | None:
     """Return the columns that the person named; None if this table has no such columns."""
     names = [name.casefold() for name in table.names]
-    places: dict[str, int] = {}
+    places = {}
     for field, name in named.items():
         if name.casefold() in names:
             places[field] = names.index(name.casefold())

@@ -21,7 +21,7 @@ def recognise(folder: Folder) -> Match | None:
 
 
 def read(folder: Folder, path: Path) -> Iterator[Item]:
-    words: list[tuple[str, Cue]] = []
+    words = []
     for number, line in folder.lines(path):
         if match := LINE.fullmatch(line):
             start = float(match[2])

@@ -165,7 +165,7 @@ class Folder:
     @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
         """The recordings by their names, with and without suffix."""
-        known: dict[str, list[Path]] = defaultdict(list)
+        known = defaultdict(list)
         for path in self._all_media:
             for name in {name_key(path.name), name_key(path.stem)}:
                 known[name].append(path)

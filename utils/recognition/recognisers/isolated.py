@@ -72,7 +72,7 @@ class IsolatedRecogniser:
 
     def transcribe(self, clips: Sequence[Samples], language: str) -> list[Transcript]:
         """Transcribe mono clips at 16 kHz."""
-        transcripts: list[Transcript] = []
+        transcripts = []
         for batch in batched(clips, self._batch):
             with self._lock:
                 transcripts += self._transcribe(batch, language)

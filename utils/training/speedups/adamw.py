@@ -73,7 +73,7 @@ class OffloadedAdamW(Optimizer):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        staged: list[tuple[Tensor, Group]] = []
+        staged = []
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is None:

@@ -84,7 +84,7 @@ def checkpointed(gpt: nn.Module) -> tuple[int, int]:
 def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backend = "inductor") -> Optimization:
     """Compile the layers of the GPT-2 at the first batch of each shape; on a GPU, inductor records CUDA graphs."""
     kind = torch.device(device)
-    settings: dict[str, Any] = {"backend": backend, "dynamic": False}
+    settings = {"backend": backend, "dynamic": False}
     if backend == "inductor":
         check_compiler(kind)
         settings["mode"] = "reduce-overhead" if kind.type == "cuda" else "default"
