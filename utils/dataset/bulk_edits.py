@@ -13,7 +13,7 @@ from pathlib import Path
 
 from utils.config import DatasetConfig
 from utils.core.storage import file_lock, replacing, storage_errors
-from utils.dataset.clip import Clip, Source
+from utils.dataset.clip import Clip, Source, group_clips, total_seconds
 from utils.dataset.database import LOCK
 from utils.dataset.editor import editing
 from utils.dataset.errors import DatasetError
@@ -84,20 +84,13 @@ def _may_change(clip: Clip) -> bool:
 
 def _by_reason(title: str, clips: Sequence[Clip]) -> Iterator[str]:
     """Yield the sum, then a line for each reason, the costliest first."""
-    groups = defaultdict(list)
-    for clip in clips:
-        groups[clip.reason].append(clip)
     yield f"{title:<26}{_sum(clips)}"
-    for reason, group in sorted(groups.items(), key=lambda item: -_seconds(item[1])):
+    for reason, group in sorted(group_clips(clips, "reason").items(), key=lambda item: -total_seconds(item[1])):
         yield f"  {reason:<24}{_sum(group)}"
 
 
 def _sum(clips: Sequence[Clip]) -> str:
-    return f"{len(clips)} clips, {_seconds(clips):.1f} s"
-
-
-def _seconds(clips: Sequence[Clip]) -> float:
-    return sum(clip.span.seconds for clip in clips)
+    return f"{len(clips)} clips, {total_seconds(clips):.1f} s"
 
 
 @dataclass(frozen=True)
@@ -112,7 +105,7 @@ class MergePlan:
     @property
     def total(self) -> MergeTotal:
         clips = [clip for _, group in self.recordings for clip in group]
-        seconds = _seconds([clip for clip in clips if clip.status == "kept"])
+        seconds = total_seconds([clip for clip in clips if clip.status == "kept"])
         missing = len(self.missing)
         return MergeTotal(len(self.recordings), len(clips), seconds, self.known, self.duplicates, missing)
 

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,6 +193,18 @@ def _written(fact: Fact) -> str:
 def _fact_of(written: str) -> Fact:
     """Return a stored fact; version 1.1 stored sentences."""
     return from_json(parse_json(written)) if written.startswith("{") else Unrecognised("warning", written)
+
+
+def total_seconds(clips: Iterable[Clip]) -> float:
+    return sum(clip.span.seconds for clip in clips)
+
+
+def group_clips(clips: Iterable[Clip], field: str) -> defaultdict[Any, list[Clip]]:
+    """Return the clips that share a value, such as their speaker."""
+    groups = defaultdict(list)
+    for clip in clips:
+        groups[getattr(clip, field)].append(clip)
+    return groups
 
 
 def said(sentence: str) -> Fact:

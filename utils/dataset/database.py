@@ -60,6 +60,11 @@ class Database:
         """Read from one consistent state; calls inside read from it too."""
         return self._session(["PRAGMA query_only = ON", "BEGIN"], [], create=False)
 
+    def rows(self, query: str, *values: object) -> Iterator[Any]:
+        """Read the rows that a query finds."""
+        with self.reading() as db:
+            return iter(db.execute(query, values).fetchall())
+
     @contextmanager
     def _session(self, first: Sequence[str], last: Sequence[str], *, create: bool) -> Iterator[sqlite3.Connection]:
         if self._open:
@@ -80,8 +85,7 @@ class Database:
 
     def meta(self, name: str) -> Any:  # noqa: ANN401  # a number or text
         """Read a value of the store, such as ``revision``, which grows with every change."""
-        with self.reading() as db:
-            row = db.execute("SELECT value FROM meta WHERE name = ?", [name]).fetchone()
+        row = next(self.rows("SELECT value FROM meta WHERE name = ?", name), None)
         return row[0] if row else None
 
     def set_meta(self, name: str, value: object) -> None:

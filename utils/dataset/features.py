@@ -25,7 +25,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.paths import resolve_inside
 from utils.core.storage import PARTIAL, atomic_writer, file_lock, file_version, make_folder, read_object, write_document
-from utils.dataset.clip import Clip
+from utils.dataset.clip import Clip, total_seconds
 from utils.dataset.errors import DamagedFeaturesError, DatasetError
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.media import audio
@@ -177,7 +177,7 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
     """Encode all missing audio, clips of similar length together."""
     sounds = {clip.content: clip for clip in clips}
     missing = [clip for content, clip in sounds.items() if content not in shards]
-    meter = _Meter("audio", len(sounds), len(missing), sum(clip.span.seconds for clip in missing))
+    meter = _Meter("audio", len(sounds), len(missing), total_seconds(missing))
     for window in batched(missing, AUDIO_ROWS):
         rows = {}
         try:
@@ -185,7 +185,7 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
             for batch, waves, problems in batches:
                 for (content, wave), made in zip(waves.items(), encoder.encode([*waves.values()]), strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())
-                yield meter.step(len(batch), sum(clip.span.seconds for clip in batch)), problems
+                yield meter.step(len(batch), total_seconds(batch)), problems
         finally:  # also when the work is stopped between two batches
             if rows:
                 shards.append(list(rows), dict(zip(AUDIO, zip(*rows.values(), strict=True), strict=True)))

@@ -14,7 +14,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.facts import Fact, from_json
 from utils.core.storage import parse_json
 from utils.dataset import prompts, statistics
-from utils.dataset.clip import Clip
+from utils.dataset.clip import Clip, group_clips, total_seconds
 from utils.dataset.facts import PhonesRare, Reason, SpeakersConcerned, TextsDoubted, TextsRepeated
 from utils.dataset.metadata import read_language
 from utils.dataset.statistics import Account, DatasetLengths, Statistics
@@ -104,7 +104,7 @@ def _advice(
     if store.proposed():
         yield from_json(parse_json(store.meta(FINDING)))
     if doubted := [clip for clips in wrong.values() for clip in clips]:
-        yield TextsDoubted(len(doubted), sum(clip.span.seconds for clip in doubted))
+        yield TextsDoubted(len(doubted), total_seconds(doubted))
     yield from _losses(speakers)
     if rare := (*counted.missing, *counted.rare):
         yield PhonesRare(rare, statistics.FEW)
@@ -130,10 +130,8 @@ def _losses(speakers: Sequence[SpeakerReport]) -> Iterable[Fact]:
 
 
 def _speakers(kept: Iterable[Clip], folder: Path) -> Iterable[SpeakerReport]:
-    clips = defaultdict(list)
-    for clip in kept:
-        clips[clip.speaker].append(clip)
-    length = {name: sum(clip.span.seconds for clip in theirs) for name, theirs in clips.items()}
+    clips = group_clips(kept, "speaker")
+    length = {name: total_seconds(theirs) for name, theirs in clips.items()}
     for number, name in enumerate(sorted(length, key=lambda name: -length[name])):
         measured = _measured(clips[name], folder) if number < MAX_SPEAKERS else (None, None)
         scores = [clip.scores for clip in clips[name]]

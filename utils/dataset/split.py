@@ -4,12 +4,11 @@ A clip that has a split keeps it. So a dataset that grows never moves what a mod
 """
 
 import hashlib
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Literal, NamedTuple
 
-from utils.dataset.clip import Clip, Split
+from utils.dataset.clip import Clip, Split, group_clips, total_seconds
 from utils.dataset.facts import HeldOut
 
 By = Literal["recording", "speaker", "time"]
@@ -47,7 +46,7 @@ def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:
 
 def _split_like_neighbours(kept: Iterable[Clip], assigned: Iterable[Clip]) -> Splits:
     """Return the split of new clips in recordings of which some clips have one."""
-    neighbours = _by_recording(assigned)
+    neighbours = group_clips(assigned, "recording")
     splits = {}
     for clip in kept:
         if not clip.split and (others := neighbours.get(clip.recording)):
@@ -77,21 +76,14 @@ def _split_by_group(
 def _split_by_time(new: Sequence[Clip], share: float) -> Splits:
     """Hold out the last clips of each recording, and never all of them."""
     splits: Splits = {}
-    for clips in _by_recording(new).values():
+    for clips in group_clips(new, "recording").values():
         clips.sort(key=lambda clip: clip.span.start)
-        wanted = share * sum(clip.span.seconds for clip in clips)
+        wanted = share * total_seconds(clips)
         held_out = 0.0
         for clip in reversed(clips):
             splits[clip.id] = "eval" if held_out < wanted and clip is not clips[0] else "train"
             held_out += clip.span.seconds
     return splits
-
-
-def _by_recording(clips: Iterable[Clip]) -> dict[str, list[Clip]]:
-    groups = defaultdict(list)
-    for clip in clips:
-        groups[clip.recording].append(clip)
-    return groups
 
 
 def _hash(name: str) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from utils.config import MODEL_TOKENS
 from utils.core import wording
 from utils.core.languages import AMHARIC, canonical
-from utils.dataset.clip import MAX_SECONDS, Clip, Source
+from utils.dataset.clip import MAX_SECONDS, Clip, Source, group_clips, total_seconds
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import Bad, Ledger, LengthGap, Reason, ReasonTotal, SideTotal, Split
 from utils.dataset.metadata import MetadataRow, header_seconds, list_files, read_list
@@ -82,7 +82,7 @@ def split_totals(kept: Sequence[Clip]) -> Split:
     for side in ("train", "eval"):
         clips = [clip for clip in kept if clip.split == side]
         recordings = len({clip.recording for clip in clips})
-        sides.append(SideTotal(len(clips), recordings, sum(clip.span.seconds for clip in clips)))
+        sides.append(SideTotal(len(clips), recordings, total_seconds(clips)))
     return Split(*sides)
 
 
@@ -232,9 +232,7 @@ class Account(NamedTuple):
 
 def account(dataset: Dataset) -> Account:
     """Account for every second of every recording, and for every file that gave no clips."""
-    clips: defaultdict[str, list[Clip]] = defaultdict(list)
-    for clip in dataset.clips.values():
-        clips[clip.recording].append(clip)
+    clips = group_clips(dataset.clips.values(), "recording")
     entries = [_divide(source, clips[name]) for name, source in dataset.recordings.items()]
     excluded: defaultdict[Reason | str, float] = defaultdict(float)
     for part in (part for entry in entries for part in entry.excluded):

@@ -53,8 +53,8 @@ ORDERS = {
 WHY = "iif(reason = 'other', note, reason)"  # version 1.1 stored a person's own words as the reason
 REPAIR = "repair/"  # and the id of a clip: a change that is proposed for it
 FINDING = "list"  # what was found about the list that the changes come from
-UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC"
-REDO = "SELECT number, name FROM edits WHERE undone ORDER BY number"
+UNDO = "SELECT number, name FROM edits WHERE NOT undone ORDER BY number DESC LIMIT 1"
+REDO = "SELECT number, name FROM edits WHERE undone ORDER BY number LIMIT 1"
 
 Change = tuple[str, str | None, str]  # of an edit: a clip with its columns before, if there was one, and after, as JSON
 
@@ -119,22 +119,18 @@ class Store(Database):
     def read(self) -> Dataset:
         """Read everything; a folder without a dataset is empty."""
         dataset = Dataset()
-        if not self.exists:
-            return dataset
-        with self.reading() as db:
-            sources = db.execute("SELECT * FROM sources ORDER BY number").fetchall()
-            clips = db.execute(f"{SELECT} ORDER BY number").fetchall()
+        with self.reading():
+            sources = self.rows("SELECT * FROM sources ORDER BY number")
+            dataset.clips = {clip.id: clip for clip in self.clips()}
         for row in sources:
             source = source_of_row(row[1:])
             dataset.files[source.path] = source
             if source.recording and not source.bad:
                 dataset.recordings.setdefault(source.recording, source)
-        dataset.clips = {clip.id: clip for clip in map(clip_of_row, clips)}
         return dataset
 
     def _clips(self, condition: str, *values: object) -> list[Clip]:
-        with self.reading() as db:
-            return [clip_of_row(row) for row in db.execute(f"{SELECT} WHERE {condition}", values)]
+        return [*map(clip_of_row, self.rows(f"{SELECT} WHERE {condition}", *values))]
 
     def clips(self, *, status: str = "", split: str = "", recording: str = "") -> list[Clip]:
         """Read clips, by default all, in the order they were added."""
@@ -159,8 +155,8 @@ class Store(Database):
     def page(self, view: View, number: int) -> ClipPage:
         """Read one page of a view; beyond the last page it is the last one."""
         condition, values = _condition(view)
-        with self.reading() as db:
-            total = db.execute(f"SELECT count(*) FROM clips WHERE {condition}", values).fetchone()[0]
+        with self.reading():
+            ((total,),) = self.rows(f"SELECT count(*) FROM clips WHERE {condition}", *values)
             pages = max(1, -(-total // PAGE_SIZE))
             number = min(max(1, number), pages)
             order = f"{ORDERS.get(view.order, ORDERS['worst'])}, number LIMIT ? OFFSET ?"
@@ -170,26 +166,23 @@ class Store(Database):
     def reasons(self) -> dict[str, int]:
         """Count the excluded clips by reason, or by the person's own words, the most frequent first."""
         query = f"SELECT {WHY}, count(*) FROM clips WHERE status = 'excluded' GROUP BY 1 ORDER BY 2 DESC, min(number)"
-        with self.reading() as db:
-            return dict(db.execute(query).fetchall())
+        return dict(self.rows(query))
 
     def totals(self) -> dict[str, Total]:
         """Count kept, excluded, approved, train and eval clips; all but the excluded ones are kept."""
         # grouped as the index is, so that nothing is sorted
         query = 'SELECT status, reason, split, count(*), sum("end" - start) FROM clips GROUP BY status, reason, split'
         found = dict.fromkeys(("kept", "excluded", "approved", "train", "eval"), Total(0, 0.0))
-        with self.reading() as db:
-            for status, reason, split, clips, seconds in db.execute(query):
-                of_kept = (split, "approved" if reason == "approved" else "") if status == "kept" else ()
-                for name in filter(None, (status, *of_kept)):
-                    found[name] = Total(found[name].clips + clips, found[name].seconds + seconds)
+        for status, reason, split, clips, seconds in self.rows(query):
+            of_kept = (split, "approved" if reason == "approved" else "") if status == "kept" else ()
+            for name in filter(None, (status, *of_kept)):
+                found[name] = Total(found[name].clips + clips, found[name].seconds + seconds)
         return found
 
     def count_recordings(self) -> int:
         """Count the recordings that are finished."""
         query = "SELECT count(DISTINCT recording) FROM sources WHERE recording <> '' AND reason = ''"
-        with self.reading() as db:
-            return int(db.execute(query).fetchone()[0])
+        return int(next(self.rows(query))[0])
 
     # --- the edit history ---
 
@@ -202,13 +195,13 @@ class Store(Database):
 
     def step(self, *, undo: bool) -> EditStep | None:
         """Return the step that would be undone, or redone."""
-        with self.reading() as db:
-            found = db.execute(UNDO if undo else REDO).fetchone()
+        with self.reading():
+            found = next(self.rows(UNDO if undo else REDO), None)
             if found is None:
                 return None
             number, name = found
             side = "before" if undo else "after"
-            clips = db.execute(f"SELECT clip, {side} FROM changes WHERE edit = ?", [number]).fetchall()
+            clips = self.rows(f"SELECT clip, {side} FROM changes WHERE edit = ?", number)
         return EditStep(number, name, dict(clips))
 
     def mark(self, step: EditStep, *, undone: bool) -> None:
@@ -218,9 +211,7 @@ class Store(Database):
     def last_change(self, clip: str) -> tuple[str | None] | None:
         """Return the columns of a clip before its last change: None in a tuple if an edit made it."""
         query = "SELECT before FROM changes JOIN edits ON edit = number WHERE clip = ? AND NOT undone"
-        with self.reading() as db:
-            found: tuple[str | None] | None = db.execute(f"{query} ORDER BY edit DESC LIMIT 1", [clip]).fetchone()
-        return found
+        return next(self.rows(f"{query} ORDER BY edit DESC LIMIT 1", clip), None)
 
     def table(self) -> "pd.DataFrame":
         """Return all clips as a table, with their duration in ``seconds``."""
@@ -250,8 +241,7 @@ class Store(Database):
         """Return the changes that were proposed for clips whose text is still the doubted one."""
         query = f"""SELECT id, value FROM meta JOIN clips ON name = '{REPAIR}' || id
             WHERE status = 'excluded' AND reason = 'text does not match' AND other_text <> ''"""
-        with self.reading() as db:
-            return dict(db.execute(query).fetchall())
+        return dict(self.rows(query))
 
     def note(self, source: Source) -> None:
         row = row_of_source(source)

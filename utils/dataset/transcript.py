@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from utils.core.facts import ShouldStop, never_stop, raise_if_stopped
 from utils.dataset.facts import UnsaidSentence
-from utils.recognition.aligner import WORST, Rows, SpokenWord, align
+from utils.recognition.aligner import WORST, Rows, SpokenWord, align, heard_units
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
 from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import LARGEST_WORD_SCORE, MIN_UNITS
@@ -230,18 +230,12 @@ def _starts(rows: Rows, sentences: Sequence[Sequence[Word]]) -> Iterator[tuple[i
     """Yield sentences that begin soon after an anchor, with the time."""
     units = [units_in(words) for words in sentences]
     firsts = [0, *accumulate(map(len, units))]
-    heard, times = _heard(rows)
+    heard, starts = heard_units(rows)
+    times = starts / FRAMES_PER_SECOND
     for here, there in _anchors(heard, times, np.concatenate([np.array(each, np.int64) for each in units])):
         sentence = bisect_left(firsts, there)
         if sentence < len(sentences) and firsts[sentence] - there <= 60:
             yield sentence, times[here] + (firsts[sentence] - there) / 14
-
-
-def _heard(rows: Rows) -> tuple[Integers, npt.NDArray[np.float64]]:
-    """Return the units of the free path and their times."""
-    best = rows.argmax(1)
-    starts = np.flatnonzero((np.diff(best, prepend=0) != 0) & (best != 0))
-    return best[starts].astype(np.int64), starts / FRAMES_PER_SECOND
 
 
 def _anchors(heard: Integers, times: npt.NDArray[np.float64], written: Integers) -> list[tuple[int, int]]:

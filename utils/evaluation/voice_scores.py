@@ -30,7 +30,7 @@ from utils.evaluation.metrics import error_rates
 from utils.media import audio
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
-from utils.recognition.aligner import emit
+from utils.recognition.aligner import emit, heard_units
 from utils.recognition.phone_recogniser import EMBEDDED, load_recogniser
 from utils.recognition.recognisers import RATE as RECOGNISER_RATE
 from utils.recognition.recognisers import Recogniser
@@ -94,10 +94,9 @@ class PhoneJudge:
             model = load_recogniser(self.weights, units)
         errors: list[float | None] = []
         for samples, text in zip(clips, texts, strict=True):
-            best = emit(model, samples).argmax(1)
-            heard = best[np.diff(best, prepend=0) != 0]
+            heard, _ = heard_units(emit(model, samples))
             expected = units_in(units.words(text))
-            written, spoken = (" ".join(map(str, numbers)) for numbers in (expected, heard[heard > 0]))
+            written, spoken = (" ".join(map(str, numbers)) for numbers in (expected, heard))
             errors.append(float(jiwer.wer(written, spoken)) if expected else None)
         return errors
 

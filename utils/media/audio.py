@@ -28,6 +28,7 @@ from utils.core.storage import retry_while_in_use, storage_errors
 from utils.media.facts import AudioDamaged, AudioFileError, AudioProblem
 
 Samples = npt.NDArray[np.float32]
+NO_SAMPLES: Samples = np.zeros(0, np.float32)
 logger = logging.getLogger(__name__)
 
 FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
@@ -97,7 +98,7 @@ def stream(path: Path | str, rate: int, seconds_per_block: float = 30.0) -> Iter
 
 
 def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
-    return np.concatenate([np.zeros(0, np.float32), *_converted(iter([samples]), from_rate, to_rate)])
+    return np.concatenate([NO_SAMPLES, *_converted(iter([samples]), from_rate, to_rate)])
 
 
 def faded(samples: Samples, rate: int) -> Samples:
@@ -181,7 +182,7 @@ def _converted(parts: Iterator[Samples], from_rate: int, to_rate: int) -> Iterat
     resampler = soxr.ResampleStream(from_rate, to_rate, 1, dtype="float32", quality="HQ")
     for part in parts:
         yield resampler.resample_chunk(part)
-    yield resampler.resample_chunk(np.zeros(0, np.float32), last=True)
+    yield resampler.resample_chunk(NO_SAMPLES, last=True)
 
 
 def _cut(parts: Iterable[Samples], first: int, stop: int | None) -> Iterator[Samples]:

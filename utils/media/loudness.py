@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.media.audio import Samples, resample
+from utils.media.audio import NO_SAMPLES, Samples, resample
 
 if TYPE_CHECKING:
     from pyloudnorm import Meter
@@ -62,7 +62,7 @@ class Normalizer:
     def __init__(self, rate: int, target: float) -> None:
         self.rate = rate
         self.target = target
-        self._heard = np.zeros(0, np.float32)  # the newest seconds
+        self._heard = NO_SAMPLES  # the newest seconds
         self._gain: float | None = None  # of the last chunk
         self._make_up: float | None = None  # for what the limiter takes away, measured on the first chunk
         self._limiter = _Limiter(rate)
@@ -82,7 +82,7 @@ class Normalizer:
         return self._limiter.push(samples * gains)
 
     def finish(self) -> Samples:
-        return self._limiter.finish() if self.target else np.zeros(0, np.float32)
+        return self._limiter.finish() if self.target else NO_SAMPLES
 
     def _next_gain(self) -> float:
         heard = np.resize(self._heard, max(self._heard.size, math.ceil(BLOCK_SECONDS * self.rate)))

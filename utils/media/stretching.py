@@ -5,7 +5,7 @@ Sounds stay within 12 ms of their place; FFmpeg's atempo filter did not (docs/de
 
 import numpy as np
 
-from utils.media.audio import Samples
+from utils.media.audio import NO_SAMPLES, Samples
 from utils.media.facts import SpeedError
 
 MIN_SPEED = 0.25
@@ -53,7 +53,7 @@ class Stretcher:
     def finish(self) -> Samples:
         """Return the rest, so that the whole has its exact length."""
         if self.speed == 1:
-            return np.zeros(0, np.float32)
+            return NO_SAMPLES
         length = round(self._received / self.speed)
         done = max(0, self._windows - 1) * self.hop
         missing = -(-(length - done) // self.hop) + 1  # windows
@@ -63,7 +63,7 @@ class Stretcher:
 
     def _output(self) -> Samples:
         """Add all windows whose input is complete and return the samples that no later window changes."""
-        ready = [np.zeros(0, np.float32)]
+        ready = [NO_SAMPLES]
         while True:
             target = round(self._windows * self.hop * self.speed) - self.hop  # ideal position of the next window
             follow = self._position + self.hop  # where the last window would go on

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from torchaudio.functional import forced_align
 
-from utils.media.audio import Samples
+from utils.media.audio import NO_SAMPLES, Samples
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND, HOP, RATE, STRIDE, PhoneRecogniser, log_mels
 from utils.recognition.spans import Span
 from utils.recognition.units import Word, units_in
@@ -72,11 +72,11 @@ def emit(model: PhoneRecogniser, samples: Samples) -> Rows:
 def emit_blocks(models: Sequence[PhoneRecogniser], blocks: Iterator[Samples], first: int = 0) -> Rows:
     """Return the rows of a long sound at 16 kHz with half precision, each block from the next recogniser in turn."""
     parts: list[npt.NDArray[np.float16]] = []
-    before = np.zeros(0, np.float32)
+    before = NO_SAMPLES
     block = next(blocks, None)
     while block is not None:
         after = next(blocks, None)
-        near = after[:MARGIN] if after is not None else np.zeros(0, np.float32)
+        near = after[:MARGIN] if after is not None else NO_SAMPLES
         rows = emit(models[(first + len(parts)) % len(models)], np.concatenate([before, block, near]))
         start = before.size // ROW
         parts.append(rows[start : start + -(-block.size // ROW)].astype(np.float16))
@@ -130,6 +130,13 @@ def _own_tokens(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[lis
     return [list(islice(tokens, 1 + len(word.units)))[1:] for word in spoken]
 
 
+def heard_units(rows: AnyRows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the units of the free path, and the frames in which they begin."""
+    best = rows.argmax(1)
+    starts = np.flatnonzero((np.diff(best, prepend=0) != 0) & (best != 0))
+    return best[starts], starts
+
+
 def heard_in(rows: AnyRows, span: Span) -> Gap:
     """Return what is heard in a stretch of a sound that starts at 0."""
     first, end = (max(0, round(time * FRAMES_PER_SECOND)) for time in (span.start, span.end))
@@ -164,8 +171,7 @@ def _body(units: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 def _gap(rows: AnyRows, first: int, end: int, start: float) -> Gap:
     part = rows[first:end].astype(np.float32, copy=False)
-    best = part.argmax(1)
-    heard = best[(np.diff(best, prepend=0) != 0) & (best != 0)]
+    heard, _ = heard_units(part)
     evidence = float((part.max(1) - part[:, 0]).sum()) if len(heard) > 1 else 0.0
     return Gap(_span(first, end, start), evidence, tuple(heard.tolist()))
 

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from utils.recognition.aligner import WORST, Rows, score
+from utils.recognition.aligner import WORST, Rows, heard_units, score
 
 RUN, SYMBOLS = 3, 64  # units of a run, and more symbols than any recogniser has
 CANDIDATES = 20  # texts that are aligned with each clip
@@ -36,8 +36,7 @@ class TextIndex:
 
     def scores(self, rows: Rows, own: int) -> Scores:
         """Return how well the own text of a clip, and those that are most like it, explain the sound."""
-        best = rows.argmax(1)
-        heard = best[(np.diff(best, prepend=0) != 0) & (best != 0)]
+        heard, _ = heard_units(rows)
         likeness = (self.runs @ _weighted(_runs([heard]), self.weights).T).toarray()[:, 0]
         nearest = np.argsort(-likeness)[:CANDIDATES].tolist()
         return {at: score(rows, self.texts[at]) for at in {own, *nearest} if self.texts[at]}

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from utils.media import audio
-from utils.media.audio import Samples
+from utils.media.audio import NO_SAMPLES, Samples
 from utils.media.rates import RATE
 
 
@@ -34,7 +34,7 @@ class Cue:
 def read_spans(path: Path, spans: Sequence[Span], rate: int = RATE) -> Iterator[Samples]:
     """Yield the audio of each span, in order of their starts, in one pass over the file."""
     blocks = audio.stream(path, rate)
-    held = np.zeros(0, np.float32)
+    held = NO_SAMPLES
     first = 0
     for span in spans:
         begin = round(span.start * rate)

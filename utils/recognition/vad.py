@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from utils.config import DatasetConfig
-from utils.media.audio import Samples, stream
+from utils.media.audio import NO_SAMPLES, Samples, stream
 from utils.recognition.facts import RecogniserError
 from utils.recognition.rumble import powers
 from utils.recognition.spans import Span
@@ -62,8 +62,8 @@ def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
 # Long because it is one pass over the blocks: each needs what the one before has left.
 def track_speech(blocks: Iterator[Samples], *, detect: bool = True) -> SpeechTrack:
     """Measure consecutive blocks at 16 kHz; all but the last must hold whole windows."""
-    levels = [np.zeros(0, np.float32)]
-    probabilities = [np.zeros(0, np.float32)]
+    levels = [NO_SAMPLES]
+    probabilities = [NO_SAMPLES]
     size = 0
     hidden = cell = np.zeros(STATE, np.float32)
     before = np.zeros(CONTEXT, np.float32)

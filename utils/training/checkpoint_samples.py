@@ -17,7 +17,7 @@ from utils.evaluation.voice_scores import SpokenSentence
 from utils.speech import synthesizer
 from utils.speech.synthesizer import Synthesizer
 from utils.training.facts import Sample, SamplesFailed
-from utils.xtts.checkpoints import PREFIX, SAMPLES, checkpoint_folder
+from utils.xtts.checkpoints import checkpoint_folder, samples_folder
 from utils.xtts.device import choose_device, free_memory, is_out_of_memory
 
 OpenVoice = Callable[[Path, str, str], Synthesizer]  # a checkpoint, the device and the precision
@@ -86,7 +86,7 @@ class CheckpointSamples:
     # Long because a sentence may be spoken to be heard, to be scored, or for both.
     def _speak(self, step: int, device: str) -> list[SpokenSentence]:
         voice = self.open_voice(checkpoint_folder(self.folder, step), device, "fp32" if device == "cpu" else "auto")
-        folder = self.folder / SAMPLES / f"{PREFIX}{step}"
+        folder = samples_folder(self.folder, step)
         make_folder(folder)
         scored = []
         for number, text in enumerate(dict.fromkeys([*self.texts, *self.scored]), 1):

@@ -18,7 +18,7 @@ from utils.training.model_size import ModelSize, random_gpt
 from utils.training.speedups import attention, blocks, dropout, freezing, gpu
 from utils.xtts import adapters
 from utils.xtts.device import Precision, choose_precision
-from utils.xtts.modules import CONDITIONING, GPT
+from utils.xtts.modules import CONDITIONING, GPT, gpt2_layers
 
 GPT_PATHS = ("", "gpt", "xtts.gpt", "module", "module.gpt", "module.xtts.gpt")  # of coqui's GPT inside a model
 
@@ -122,14 +122,15 @@ class TrainingOptimizer:
         gpt = coqui_gpt(model)
         parts = attention.report(gpt, self.device, self.precision.torch_dtype).items()
         layers, encoder = blocks.checkpointed(gpt)
-        gpt2_layers = list(gpt.get_submodule("gpt.h").children())
         conditioning = [weight for name in CONDITIONING for weight in gpt.get_submodule(name).parameters()]
         return {
             **{f"attention of {name}": f"{layers} x {kind} ({kernel})" for name, (layers, kind, kernel) in parts},
             "checkpointed layers of gpt": layers,
             "checkpointed layers of conditioning_encoder": encoder,
             "compiled layers of gpt": blocks.compiled(gpt),
-            "frozen layers of gpt": sum(not any(w.requires_grad for w in block.parameters()) for block in gpt2_layers),
+            "frozen layers of gpt": sum(
+                not any(w.requires_grad for w in block.parameters()) for block in gpt2_layers(gpt)
+            ),
             "frozen weights of conditioning": sum(not weight.requires_grad for weight in conditioning),
             "adapted layers": sum(1 for _ in adapters.adapted_layers(gpt)),
             "weights": ", ".join(sorted({str(weight.dtype) for weight in gpt.parameters()})),

@@ -97,14 +97,19 @@ class SavedCheckpoint:
 
 
 def write_scores(run: Path, step: int, scores: Mapping[str, float]) -> None:
-    storage.make_folder(run / SAMPLES / f"{PREFIX}{step}")
-    storage.write_document(run / SAMPLES / f"{PREFIX}{step}" / SCORES, dict(scores))
+    folder = samples_folder(run, step)
+    storage.make_folder(folder)
+    storage.write_document(folder / SCORES, dict(scores))
 
 
 def read_scores(run: Path, step: int) -> dict[str, float]:
     """Return the scores of a step; empty if there are none."""
-    scores = storage.read_object(run / SAMPLES / f"{PREFIX}{step}" / SCORES)
+    scores = storage.read_object(samples_folder(run, step) / SCORES)
     return {name: float(value) for name, value in scores.items() if isinstance(value, int | float)}
+
+
+def samples_folder(run: Path, step: int) -> Path:
+    return run / SAMPLES / f"{PREFIX}{step}"
 
 
 def checkpoint_folder(run: Path, step: int) -> Path:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from utils.core.storage import verify_archive
+from utils.core.storage import is_deflated, verify_archive
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
 from utils.xtts.facts import ModelFileError
@@ -153,8 +153,9 @@ def mel_spectrogram(fft: int) -> nn.Module:
 def read_tensors_only(path: Path) -> object:
     """Read a .pth that contains only tensors, stored uncompressed."""
     try:
-        if not _is_compressed(path):
-            if zipfile.is_zipfile(path):
+        is_archive = zipfile.is_zipfile(path)
+        if not is_archive or not is_deflated(path):  # torch compresses nothing, and a small file could fill the memory
+            if is_archive:
                 verify_archive(path)
             return torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
@@ -162,14 +163,6 @@ def read_tensors_only(path: Path) -> object:
     except Exception as error:  # torch raises many kinds of errors for damaged files
         raise ModelFileError(path, "unreadable", type(error).__name__) from error
     raise ModelFileError(path, "unreadable", "compressed tensors")
-
-
-def _is_compressed(path: Path) -> bool:
-    """Find compressed tensors: torch writes none, and a small file could fill the memory."""
-    if not zipfile.is_zipfile(path):
-        return False
-    with zipfile.ZipFile(path) as parts:
-        return any(part.compress_type != zipfile.ZIP_STORED for part in parts.infolist())
 
 
 def _dvae(weights: dict[str, Tensor], path: Path) -> "DiscreteVAE":

@@ -57,6 +57,10 @@ FUSED: dict[type[nn.Module], type[nn.Module]] = {AttentionBlock: FusedAttentionB
 PLAIN = {fused: plain for plain, fused in FUSED.items()}
 
 
+def gpt2_layers(gpt: nn.Module) -> list[nn.Module]:
+    return list(gpt.get_submodule("gpt.h").children())
+
+
 def fuse(part: nn.Module) -> int:
     """Fuse every attention in a part of the model; return how many were changed."""
     return _set_class(part, FUSED)

@@ -6,7 +6,7 @@ audio several times faster.
 """
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import torch
@@ -57,8 +57,8 @@ def _layers(generator: nn.Module, channels: Sequence[int]) -> Iterator[tuple[str
         yield f"conds.{stage}", EMBEDDING, after
     for number, block in enumerate(parts.resblocks):
         width = channels[1 + number * len(parts.ups) // len(parts.resblocks)]
-        yield from ((f"resblocks.{number}.convs1.{layer}", width, width) for layer in range(len(block.convs1)))
-        yield from ((f"resblocks.{number}.convs2.{layer}", width, width) for layer in range(len(block.convs2)))
+        for kind, layer in product(("convs1", "convs2"), range(len(block.convs1))):  # as many of each
+            yield f"resblocks.{number}.{kind}.{layer}", width, width
     yield "conv_post", channels[-1], 1
 
 

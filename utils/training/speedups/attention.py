@@ -73,7 +73,7 @@ def _switch_gpt2(gpt: nn.Module, implementation: str) -> int:
 
 
 def _gpt2_attentions(gpt: nn.Module) -> list[Any]:
-    return [block.get_submodule("attn") for block in gpt.get_submodule("gpt.h").children()]
+    return [block.get_submodule("attn") for block in modules.gpt2_layers(gpt)]
 
 
 def _gpt2_implementation(attentions: list[Any]) -> str:

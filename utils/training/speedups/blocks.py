@@ -23,6 +23,7 @@ from transformers.activations import NewGELUActivation
 from utils.core.facts import Optimization
 from utils.training.errors import SettingRefusedError
 from utils.training.facts import LayersChanged
+from utils.xtts.modules import gpt2_layers
 
 ENCODER = "conditioning_encoder.attn"
 SHAPES = 64  # by default, torch silently stops compiling after 8 shapes
@@ -75,7 +76,7 @@ def checkpoint_blocks(gpt: nn.Module, every: int = 1) -> Optimization:
 
 
 def checkpointed(gpt: nn.Module) -> tuple[int, int]:
-    layers = sum(bool(block.__dict__.get("gradient_checkpointing")) for block in _blocks(gpt))
+    layers = sum(bool(block.__dict__.get("gradient_checkpointing")) for block in gpt2_layers(gpt))
     encoder = gpt.get_submodule(ENCODER)
     encoder_layers = len(range(0, len(encoder), encoder.every)) if isinstance(encoder, CheckpointedSequence) else 0
     return layers, encoder_layers
@@ -90,7 +91,7 @@ def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backe
         settings["mode"] = "reduce-overhead" if kind.type == "cuda" else "default"
     limits = torch._dynamo.config  # noqa: SLF001 - torch's documents name it
     limits.recompile_limit = max(limits.recompile_limit, SHAPES)
-    blocks = _blocks(gpt)
+    blocks = gpt2_layers(gpt)
     for block in blocks:
         block.compile(**settings)
     return Optimization(
@@ -100,7 +101,7 @@ def compile_blocks(gpt: nn.Module, device: torch.device | str, *, backend: Backe
 
 def compiled(gpt: nn.Module) -> int:
     """Return how many layers of the GPT-2 are compiled, or will be at the first batch."""
-    return sum(block._compiled_call_impl is not None for block in _blocks(gpt))  # noqa: SLF001
+    return sum(block._compiled_call_impl is not None for block in gpt2_layers(gpt))  # noqa: SLF001
 
 
 def uncompiled() -> contextlib.AbstractContextManager[object]:
@@ -121,7 +122,3 @@ def check_compiler(device: torch.device) -> None:
 
 def _add_one(numbers: torch.Tensor) -> torch.Tensor:
     return numbers + 1
-
-
-def _blocks(gpt: nn.Module) -> list[nn.Module]:
-    return list(gpt.get_submodule("gpt.h").children())

@@ -6,12 +6,12 @@ from utils.core.facts import Optimization
 from utils.training.errors import SettingRefusedError
 from utils.training.facts import ParametersFrozen
 from utils.xtts.adapters import TEXT_ROWS
-from utils.xtts.modules import CONDITIONING
+from utils.xtts.modules import CONDITIONING, gpt2_layers
 
 
 def freeze_first_layers(gpt: nn.Module, count: int) -> Optimization:
     """Freeze the first layers of the GPT-2, including adapters in them."""
-    layers = list(gpt.get_submodule("gpt.h").children())
+    layers = gpt2_layers(gpt)
     if count > len(layers):
         raise SettingRefusedError("freeze_first_n_gpt_layers", "too_many_layers", len(layers))
     frozen = sum(map(_freeze, layers[:count]))
