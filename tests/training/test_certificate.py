@@ -11,22 +11,28 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch.utils.checkpoint import checkpoint
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from tests.random_base import random_base
 from utils import gpt_train
 from utils.cli import doctor
 from utils.config import TrainConfig
 from utils.core.facts import Fact, never_stop
 from utils.speech import steps
+from utils.speech.sampling import choose
 from utils.studio import paths
 from utils.studio.facts import UsageError
 from utils.training import certificate
-from utils.training.certificate import difference, run_name, safe_config
+from utils.training.certificate import WORKERS, difference, full_name, run_name, safe_config
 from utils.training.ema import Ema
 from utils.training.facts import SettingReplaced
 from utils.training.guards import MicroBatches
+from utils.training.packing import PackedBatch
+from utils.training.speech_checks import LENGTHS
 from utils.training.speedups import blocks
 from utils.xtts import certificate as stored
-from utils.xtts.certificate import DECODING, Certificate, Check
+from utils.xtts.certificate import DECODING, THREADS, Certificate, Check
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +58,7 @@ def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | Non
 def test_everything_passes_on_a_cpu(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert doctor.run(argparse.Namespace(gpu="cpu", file=None, json=True)) == 0
     names = {finding["name"] for finding in json.loads(capsys.readouterr().out)}
-    assert {"fused attention", "mixed precision", "fused AdamW", "gradient checkpointing", DECODING} <= names
+    assert {"fused attention", "mixed precision", "fused AdamW", DECODING, THREADS, WORKERS.name} <= names
     assert "checks passed" in path.with_suffix(".md").read_text(encoding="utf-8")
     found = stored.read(CPU, path)
     assert found is not None
@@ -97,9 +103,35 @@ def plant_a_generator_that_is_not_restored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(certificate, "restore_rng", lambda _states: None)
 
 
+def plant_rows_of_many_callers_that_mix(patch: pytest.MonkeyPatch) -> None:
+    """Each row gets the code of another one while several callers speak."""
+    one_caller = len(LENGTHS)
+
+    def mixed(scores: Any, *others: Any) -> Any:
+        return choose(scores.roll(1, 0) if len(scores) > one_caller else scores, *others)
+
+    patch.setattr(steps, "choose", mixed)
+
+
+BUFFER = torch.empty(10**6, dtype=torch.float16)
+
+
+def rebuilt_in_one_place(mel: Any, numbers: Any, rows: Any, length: int) -> PackedBatch:
+    place = BUFFER[: mel.size].view(mel.shape).copy_(torch.from_numpy(mel))
+    return PackedBatch(place, torch.from_numpy(numbers), rows, length)
+
+
+def plant_batches_that_overwrite_each_other(patch: pytest.MonkeyPatch) -> None:
+    """What arrives from a worker is written over the batch before, which may still be on its way to the device."""
+    parts = lambda batch: (batch.mel.numpy(), batch.numbers.numpy(), batch.rows, batch.length)  # noqa: E731
+    patch.setattr(PackedBatch, "__reduce__", lambda batch: (rebuilt_in_one_place, parts(batch)))
+
+
 @pytest.mark.parametrize(
     ("plant", "name"),
     [
+        (plant_rows_of_many_callers_that_mix, THREADS),
+        (plant_batches_that_overwrite_each_other, WORKERS.name),
         (plant_a_generator_that_is_not_restored, "resuming"),
         (plant_noisy_attention, "fused attention"),
         (plant_stale_graph, DECODING),
@@ -112,7 +144,7 @@ def test_a_planted_fault_is_found(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         plant(patch)
-        assert failed(name, monkeypatch).startswith("differs by ")  # not an error of something else
+        assert " differ" in f" {failed(name, monkeypatch)}"  # not an error of something else
 
 
 @pytest.mark.parametrize("plant", [plant_noisy_attention, plant_another_dropout_in_the_backward_pass])
@@ -124,6 +156,29 @@ def test_a_planted_fault_of_the_settings_of_a_run_is_found(
     paths.GPU_CERTIFICATE.unlink()
     plant(monkeypatch)
     assert failed(run_name(config), monkeypatch, config).startswith("differs by ")
+
+
+def test_a_fault_that_only_deep_models_have_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def attention(module: Any, *given: Any, **named: Any) -> Any:
+        attended, nothing = sdpa_attention_forward(module, *given, **named)
+        return torch.randn_like(attended) if module.layer_idx >= 2 else attended, nothing
+
+    monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "sdpa", attention)
+    config = TrainConfig(custom_model=random_base(), enable_mixed_precision=False)
+    checks = certificate.checks(CPU, config)
+    assert checks[run_name(config)](run_name(config)).passed
+    found = checks[full_name(config)](full_name(config))
+    assert (found.passed, found.detail.startswith("differs by ")) == (False, True)
+
+
+def test_all_layers_are_not_tested_where_they_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fill_memory(*_: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    config = TrainConfig(custom_model=random_base())
+    monkeypatch.setattr(certificate, "updates", fill_memory)
+    found = certificate.checks(CPU, config)[full_name(config)]("")
+    assert (found.passed, found.detail) == (True, "not tested: the memory is full")
 
 
 @pytest.mark.parametrize("values", [{"freeze_first_n_gpt_layers": 5}, {"optimizer": "adamw_8bit"}])
@@ -192,6 +247,21 @@ def test_a_run_that_would_not_repeat_itself_does_not_promise_to() -> None:
     write("resuming, deterministic")
     config, changes = safe_config(TrainConfig(deterministic=True), CPU, paths.GPU_CERTIFICATE)
     assert (config.deterministic, changes[0].switch) == (False, "resuming, deterministic")
+
+
+def test_what_failed_with_all_layers_is_replaced_too() -> None:
+    wanted = TrainConfig()
+    write(full_name(wanted))
+    config, (change,) = safe_config(wanted, CPU, paths.GPU_CERTIFICATE)
+    assert (config.enable_sdpa, change.switch) == (False, run_name(wanted))
+    assert not safe_config(TrainConfig(custom_model=random_base()), CPU, paths.GPU_CERTIFICATE)[1]  # of another size
+
+
+@pytest.mark.parametrize(("workers", "changes"), [(-1, 1), (2, 1), (0, 0)])
+def test_a_thread_reads_the_clips_where_the_batches_of_workers_failed(workers: int, changes: int) -> None:
+    write(WORKERS.name)
+    config, replaced = safe_config(TrainConfig(num_workers=workers), CPU, paths.GPU_CERTIFICATE)
+    assert (config.num_workers, len(replaced)) == (0, changes)
 
 
 def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: Path) -> None:

@@ -20,7 +20,7 @@ from utils.speech.facts import SentenceTooLongError, SpeechHindered
 from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.types import Sentence
-from utils.xtts.certificate import DECODING, failure
+from utils.xtts.certificate import DECODING, THREADS, failure
 from utils.xtts.device import Lane, to_device
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class DecoderNetwork:
         self.lane.run(partial(self._load, gpt, precision, consume=consume))
         self.max_tokens = len(self.text_positions) - 2
         self.uses_graphs = self.device.type == "cuda"
-        if self.uses_graphs and (problem := failure(self.device, DECODING, certificate)):
+        if self.uses_graphs and (problem := failure(self.device, certificate, DECODING, THREADS)):
             self.stop_graphs(problem)
         self._prefixes: deque[tuple[Tensor, list[Tensor]]] = deque(maxlen=VOICES)
 

@@ -66,7 +66,7 @@ class PrecisionChoice:
 
     def as_tested(self, certificate: Path | None) -> "PrecisionChoice":
         """Return it with the vocoder in fp32 if half precision failed the test of this device, and log that."""
-        if self.vocoder == "fp32" or not (problem := failure(self.device, VOCODING, certificate)):
+        if self.vocoder == "fp32" or not (problem := failure(self.device, certificate, VOCODING)):
             return self
         logger.warning("%s", SpeechHindered("half_failed", problem))
         return replace(self, vocoder="fp32", vocoder_reason=PrecisionReason("failed"))

@@ -5,7 +5,6 @@ AdamW. What fails is replaced in later runs (``safe_config``). The settings of a
 will be used. A CPU can be tested too, so that every line runs in CI.
 """
 
-import time
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
@@ -13,39 +12,34 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.util import find_spec
-from itertools import accumulate
-from operator import eq
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.utils import get_total_norm
 
-from utils.config import SpeechConfig, TrainConfig
-from utils.speech.decoder import Decoder
-from utils.speech.precision import choose
-from utils.speech.types import Generation, Sentence
-from utils.speech.vocoder import Vocoder
-from utils.training.errors import SettingRefusedError
+from utils.config import TrainConfig
+from utils.training.batches import BatchSpec, UpdatePlan
+from utils.training.clips import ClipLengths, FeatureSource
+from utils.training.data_loader import UpdateLoader
+from utils.training.errors import NotEnoughMemoryError, SettingRefusedError
 from utils.training.facts import SettingReplaced
 from utils.training.memory import changed
-from utils.training.model_size import ModelSize, random_gpt
+from utils.training.model_size import ModelSize
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialTokens, pack
 from utils.training.probe import Measured, Probe, probe
 from utils.training.resume_state import capture_rng, restore_rng
+from utils.training.speech_checks import decodes, speaks_in_threads, vocodes
 from utils.training.step import unwrap_optimizer
-from utils.xtts.certificate import DECODING, VOCODING, Certificate, Check, failure, machine, read
-from utils.xtts.device import choose_precision
-from utils.xtts.model import random_vocoder
-from utils.xtts.tokenizer import TokenizedText
+from utils.xtts.certificate import DECODING, THREADS, VOCODING, Certificate, Check, failure, machine, read
+from utils.xtts.device import choose_precision, is_out_of_memory
 
 SWITCHES = Path(__file__).parent / "data" / "switches.toml"
 REFERENCE = SWITCHES.with_name("reference.yaml")
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
 UPDATES = 4
-LENGTHS = (10, 25, 40)  # codes of the sentences of decoding
+SMALL = 1024**2  # times 12: weights of the layers of a model that a CPU tests at its full size too
 OWN = (  # settings of a run that change what is computed, besides those of ``switches``
     "checkpoint_every dropout freeze_conditioning freeze_first_n_gpt_layers label_smoothing lora_alpha lora_dropout "
     "lora_rank lora_targets text_loss_weight use_dora"
@@ -75,6 +69,7 @@ class Switch:
 
 
 REPEATED = Switch("resuming, deterministic", {"deterministic": True}, {"deterministic": False}, tolerance=0.0)
+WORKERS = Switch("batches of workers", {}, {"num_workers": 0})
 
 
 @cache
@@ -85,7 +80,8 @@ def switches() -> tuple[Switch, ...]:
 
 def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str, Callable[[str], Check]]:
     """Return every check that this device can run, by its name; that of a run is for these settings."""
-    own = _own_settings(config or TrainConfig())
+    config = config or TrainConfig()
+    own, full_size = _own_settings(config), ModelSize.from_config(config)
     small, wide = SIZES[0], SIZES[-1]
     references: dict[tuple[ModelSize, str], Measured] = {}
 
@@ -110,13 +106,20 @@ def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str,
             if switch.can_run_on(device)
         },
         "recovery from a full memory": partial(_compared, measured=full, tolerance=1e-3),
-        DECODING: partial(_decodes, size=wide, device=device),
-        VOCODING: partial(_vocodes, device=device),
+        WORKERS.name: partial(_reads, device=device),
+        DECODING: partial(decodes, size=wide, device=device),
+        THREADS: partial(speaks_in_threads, size=small, device=device),
+        VOCODING: partial(vocodes, device=device),
         "resuming": partial(_resumes, size=small, device=device, settings={}, tolerance=1e-3),
         REPEATED.name: partial(
             _resumes, size=small, device=device, settings={**fast, **REPEATED.on}, tolerance=REPEATED.tolerance
         ),
-        run_name(config or TrainConfig()): partial(_runs, device=device, settings=own),
+        run_name(config): partial(_runs, compare=partial(_together, device=device, settings=own)),
+        **(
+            {full_name(config): partial(_runs, compare=partial(_deep, size=full_size, device=device, settings=own))}
+            if device.type == "cuda" or full_size.layers * full_size.dim**2 <= SMALL
+            else {}
+        ),
     }
 
 
@@ -155,18 +158,22 @@ def safe_config(
 ) -> tuple[TrainConfig, list[SettingReplaced]]:
     """Replace the settings that failed on this device, and say which and why."""
     changes = []
-    for switch in (*switches(), REPEATED):
-        reason = failure(device, switch.name, path)
-        if reason and all(getattr(config, name) == value for name, value in switch.on.items()):
+    for switch in (*switches(), REPEATED, WORKERS):
+        reason = failure(device, path, switch.name)
+        now = config.model_dump()
+        if reason and {**now, **switch.on} == now != {**now, **switch.off}:
             config = changed(config, switch.off)
-            used = ", ".join(f"{name}={value}" for name, value in switch.off.items())
-            changes.append(SettingReplaced(switch.name, used, reason))
+            changes.append(SettingReplaced(switch.name, _listed(switch.off), reason))
     together = run_name(config)
-    faster = [name for name in FASTER if getattr(config, name)]
-    if not changes and faster and (reason := failure(device, together, path)):
-        config = changed(config, dict.fromkeys(faster, False))
-        changes.append(SettingReplaced(together, ", ".join(f"{name}=False" for name in faster), reason))
+    off = {name: False for name in FASTER if getattr(config, name)}
+    if not changes and off and (reason := failure(device, path, together, full_name(config))):
+        config = changed(config, off)
+        changes.append(SettingReplaced(together, _listed(off), reason))
     return config, changes
+
+
+def _listed(settings: Mapping[str, object]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items())
 
 
 def run_name(config: TrainConfig) -> str:
@@ -174,6 +181,12 @@ def run_name(config: TrainConfig) -> str:
     settings, plain = _own_settings(config), TrainConfig.load(REFERENCE)
     used = [f"{name}={value}" for name, value in settings.items() if value != getattr(plain, name)]
     return " ".join(["run with", ", ".join(used).replace("=True", "") or "plain settings"])
+
+
+def full_name(config: TrainConfig) -> str:
+    """Return the name of the check of a run with all layers of its model."""
+    size = ModelSize.from_config(config)
+    return f"{run_name(config)}, {size.layers} layers of {size.dim}"
 
 
 def _own_settings(config: TrainConfig) -> dict[str, object]:
@@ -199,37 +212,44 @@ def updates(
         return probed.run([_batch(probed.tokens, config.batch_size)], UPDATES)
 
 
-def _runs(name: str, device: torch.device, settings: Mapping[str, object]) -> Check:
-    """Test the settings of a run; what the test refuses, the run will refuse too."""
+def _runs(name: str, compare: Callable[[str], Check]) -> Check:
+    """Test the settings of a run; what the test refuses or has no room for, the run refuses too."""
     try:
-        return _together(name, device, settings)
-    except SettingRefusedError as error:
+        return compare(name)
+    except (SettingRefusedError, NotEnoughMemoryError) as error:
         return Check(name, passed=True, detail=f"not tested: {error}")
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            return Check(name, passed=True, detail="not tested: the memory is full")
+        raise
 
 
 def _together(name: str, device: torch.device, settings: Mapping[str, object]) -> Check:
     """Compare the settings of a run with plain ones, and with dropout its gradient with how the loss rises along it."""
-    config = changed(TrainConfig.load(REFERENCE), settings)
-    plain = _plain()
-    still = {"dropout": 0, "lora_dropout": 0}
+    check = _as_plain(name, SIZES, device, settings)
+    with probe(changed(TrainConfig.load(REFERENCE), settings), SIZES[0], device) as probed:
+        error = abs(_rise(probed) / RISE - 1)
+    detail = f"{check.detail}; with dropout its gradient by {error:.1e} (limit {MAX_ERROR:.0e})"
+    return replace(check, passed=check.passed and error <= MAX_ERROR, detail=detail)
+
+
+def _deep(name: str, size: ModelSize, device: torch.device, settings: Mapping[str, object]) -> Check:
+    """Compare the settings of a run with plain ones on a model with all its layers, at a rate that suits its size."""
+    return _as_plain(name, [size], device, {**settings, "learning_rate": 1e-4})
+
+
+def _as_plain(name: str, sizes: Sequence[ModelSize], device: torch.device, settings: Mapping[str, object]) -> Check:
+    """Compare the settings of a run with plain ones, without dropout."""
+    settings = {**settings, "dropout": 0, "lora_dropout": 0}
+    config, plain = changed(TrainConfig.load(REFERENCE), settings), _plain()
     if config.optimizer == "adafactor":  # AdamW takes other steps
         del plain["optimizer"]
     tolerance = 0.02 if device.type == "cuda" and config.enable_tf32 else 1e-3
     if choose_precision(device, wanted=config.enable_mixed_precision).dtype != "no":
         tolerance = 0.1
-    pairs = [
-        (updates(size, device, {**settings, **still}), updates(size, device, {**settings, **plain, **still}))
-        for size in SIZES
-    ]
-    worst = max(difference(one.numbers, other.numbers) for one, other in pairs)
-    widest = pairs[-1][0]
-    with probe(config, SIZES[0], device) as probed:
-        error = abs(_rise(probed) / RISE - 1)
-        kernels = "; ".join(f"{part}: {used}" for part, used in probed.kernels.items())
-    gradient = f"with dropout its gradient by {error:.1e} (limit {MAX_ERROR:.0e})"
-    detail = f"differs by {worst:.1e} (limit {tolerance:.0e}), {gradient}; {kernels}"
-    passed = worst <= tolerance and error <= MAX_ERROR
-    return Check(name, passed, detail, 1000 * widest.seconds, widest.peak / 2**20)
+    return _compared(
+        name, ((updates(size, device, settings), updates(size, device, settings | plain)) for size in sizes), tolerance
+    )
 
 
 def _rise(probed: Probe) -> float:
@@ -260,15 +280,28 @@ def _rise(probed: Probe) -> float:
 
 def _batch(tokens: SpecialTokens, clips: int) -> PackedBatch:
     random = np.random.default_rng(0)
-    examples = [
-        Example(
-            random.integers(1, 90, 12 + 9 * number).astype(np.int32),
-            random.integers(0, 1000, 40 + 15 * number).astype(np.int16),
-            random.standard_normal((100, MEL_BANDS)).astype(np.float16),
-        )
-        for number in range(clips)
-    ]
-    return pack(examples, tokens)
+    return pack([_example(number, random) for number in range(clips)], tokens)
+
+
+def _example(number: int, random: np.random.Generator) -> Example:
+    return Example(
+        random.integers(1, 90, 12 + 9 * number).astype(np.int32),
+        random.integers(0, 1000, 40 + 15 * number).astype(np.int16),
+        random.standard_normal((100, MEL_BANDS)).astype(np.float16),
+    )
+
+
+class _RandomClips(FeatureSource):
+    """Twelve clips that are the same each time they are read, also in another process."""
+
+    def __init__(self) -> None:
+        examples = [_example(number, np.random.default_rng(number)) for number in range(12)]
+        sizes = [(1024 * len(each.codes), len(each.codes), len(each.mel), len(each.ids)) for each in examples]
+        self.lengths = ClipLengths(*np.array(sizes).T)
+
+    def read(self, clip: int, reference: int, start: int, frames: int) -> Example:
+        mel = _example(reference, np.random.default_rng(reference)).mel
+        return _example(clip, np.random.default_rng(clip))._replace(mel=mel[start : start + frames])
 
 
 def _fill_memory(device: torch.device) -> Callable[..., None]:
@@ -311,47 +344,28 @@ def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
     return float((np.abs(left - right) / np.maximum(np.abs(right), 1e-6)).max())
 
 
-@torch.inference_mode()
-def _decodes(name: str, size: ModelSize, device: torch.device) -> Check:
-    """Compare sentences generated with CUDA graphs with those generated without, while rows leave the batch."""
-    torch.manual_seed(0)
-    gpt: Any = random_gpt(size).to(device)
-    gpt.mel_head.bias[gpt.stop_audio_token] = -1e4  # no sentence ends by itself
-    decoder = Decoder(gpt, "fp32", str(device))
-    decoder.codes *= 0.05  # or they drown what the cache adds
-    prompt, config = torch.randn(1, 32, size.dim), SpeechConfig(top_k=2, temperature=1.0)
-    text = TokenizedText("", "", "", "", (), tuple(range(5, 25)), ())
-    sentences = [Sentence(text, seed=codes, max_codes=codes) for codes in LENGTHS]
+def _reads(name: str, device: torch.device) -> Check:
+    """Compare batches that worker processes read, and that are copied without waiting, with plain copies."""
+    source, tokens = _RandomClips(), SpecialTokens(99, 0, 1024, 1025)
+    plan, spec = UpdatePlan(source.lengths, 4), BatchSpec(4)
+    busy = torch.ones((8192, 8192) if device.type == "cuda" else (8, 8), device=device)
 
-    def generate(*, with_graphs: bool) -> list[Generation]:
-        decoder.uses_graphs = with_graphs
-        return decoder.generate(sentences, prompt, config)
+    def batches(workers: int) -> list[PackedBatch]:
+        made = []
+        loader = UpdateLoader(source, plan, tokens, spec, workers=workers, pin=workers > 0 and device.type == "cuda")
+        for update in loader.run(0, 2 * len(plan)):
+            busy @ busy  # so that copies which nobody waits for come late
+            made += [batch.to(device, non_blocking=workers > 0) for batch in update.batches]
+        return made
 
-    plain, _ = generate(with_graphs=False), generate(with_graphs=True)
-    start, worst, agreed = time.perf_counter(), 0.0, 0
-    replayed = generate(with_graphs=True)  # the graphs exist already
-    seconds = (time.perf_counter() - start) / max(LENGTHS)
-    for made, wanted in zip(replayed, plain, strict=True):
-        same = sum(accumulate(map(eq, made.codes, wanted.codes), min))  # up to the first that differs, if any
-        left, right = (torch.stack(each.latents[: same + 1]).cpu() for each in (made, wanted))
-        worst, agreed = max(worst, float((left - right).abs().max() / right.abs().max())), agreed + same
-    detail = f"differs by {worst:.1e} (limit 1e-03); {agreed} of {sum(LENGTHS)} codes in a row are the same"
-    return Check(name, worst <= 1e-3 and agreed > sum(LENGTHS) / 2, detail, 1000 * seconds)
-
-
-def _vocodes(name: str, device: torch.device) -> Check:
-    """Compare the vocoder in the format that speech would use here with fp32, also where its numbers are too large."""
-    torch.manual_seed(0)
-    decoder = random_vocoder(64, 64)
-    latents, voice = torch.randn(40, 64), torch.randn(1, 512, 1) / 22
-    half = choose(str(device)).vocoder
-    fast = Vocoder(decoder, half, str(device))
-    wanted = Vocoder(decoder, "fp32", str(device)).sound(latents, voice)
-    sound = fast.sound(latents, voice)
-    worst = float(np.linalg.norm(sound - wanted) / np.linalg.norm(wanted))
-    loud = np.isfinite(fast.sound(latents * 1e6, voice)).all()
-    detail = f"{half} differs by {worst:.1e} (limit 1e-01); large numbers {'are finite' if loud else 'are not finite'}"
-    return Check(name, passed=worst <= 0.1 and bool(loud), detail=detail)
+    copied, plain = batches(workers=2), batches(workers=0)
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+    pairs = zip(copied, plain, strict=True)
+    wrong = sum(
+        not (torch.equal(one.mel, other.mel) and torch.equal(one.numbers, other.numbers)) for one, other in pairs
+    )
+    return Check(name, wrong == 0, f"{wrong} of {len(plain)} batches differ")
 
 
 def _resumes(

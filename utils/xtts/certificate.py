@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from utils.core.storage import make_folder, read_document, write_atomically, write_document
 
 DECODING = "CUDA graphs for speech"  # names of the checks that speech asks for
+THREADS = "speech of several threads"
 VOCODING = "vocoder in half precision"
 
 
@@ -81,7 +82,7 @@ def read(device: torch.device | str, path: Path | None) -> Certificate | None:
     return certificate if certificate.machine == machine(device) else None
 
 
-def failure(device: torch.device | str, name: str, path: Path | None) -> str:
-    """Return why a test failed on this device; empty if it passed, or was never run."""
+def failure(device: torch.device | str, path: Path | None, *names: str) -> str:
+    """Return why the first of these tests failed on this device; empty if all passed, or were never run."""
     certificate = read(device, path)
-    return certificate.failed.get(name, "") if certificate else ""
+    return next((certificate.failed[name] for name in names if name in certificate.failed), "") if certificate else ""
