@@ -4,11 +4,10 @@ Filters exclude clips that fail and restore clips that pass. Only clips that a f
 a person excluded or approved, and duplicates, stay as they are; the reason tells them apart.
 """
 
-import dataclasses
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from utils.config import DatasetConfig
@@ -65,9 +64,7 @@ def _plan_filters(contents: Dataset, settings: DatasetConfig) -> FilterPlan:
     changed = {}
     for clip in clips.values():
         if _may_change(clip) and (reason := judge(clip, settings)) != clip.reason:
-            changed[clip.id] = (
-                clip.excluded(reason) if reason else dataclasses.replace(clip, status="kept", reason=None)
-            )
+            changed[clip.id] = clip.excluded(reason) if reason else replace(clip, status="kept", reason=None)
     sounds = {clip.content for clip in contents.kept if clip.id not in changed}
     changed = {clip.id: clip for clip in without_copies(changed.values(), sounds)}  # as in a build
     kept = tuple(clip for clip in (clips | changed).values() if clip.status == "kept")
@@ -149,7 +146,7 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
             missing.append(clip.audio)
         elif clip.status == "kept" and clip.content in sounds:
             duplicates += 1
-            groups[clip.recording].append(dataclasses.replace(clip.excluded("duplicate"), split=""))
+            groups[clip.recording].append(replace(clip.excluded("duplicate"), split=""))
         else:
             groups[clip.recording].append(clip)
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}

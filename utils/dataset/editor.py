@@ -4,10 +4,9 @@ An edit is one transaction and one step of the history, however many clips it ch
 clips, so the last change can be undone after the page was closed.
 """
 
-import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -81,7 +80,7 @@ class Session:
         has_new = any(all(not clip.split for clip in clips) for clips in recordings.values())
         clips = self.store.clips() if has_new else [clip for clips in recordings.values() for clip in clips]
         sides = split.assign(clips, share, by).splits
-        self.put([dataclasses.replace(clip, split=sides[clip.id]) for clip in clips if clip.id in sides])
+        self.put([replace(clip, split=sides[clip.id]) for clip in clips if clip.id in sides])
 
     def record(self, name: str) -> None:
         changed = [(self.before[clip.id], clip) for clip in self.after.values() if clip != self.before[clip.id]]
@@ -129,8 +128,8 @@ def set_text(folder: Path, name: str, text: str, typed_on: Collection[str] | Non
             raise ChangedMeanwhileError(clip.id)
         pace = levels.letters(text) / clip.span.seconds if clip.span.seconds else None
         unknown = dict.fromkeys(("confidence", "second_cer", "text_match"))
-        measured = dataclasses.replace(clip.scores, chars_per_second=pace, **unknown)
-        return dataclasses.replace(clip, text=text, scores=measured, note="", words="", other_text="")
+        measured = replace(clip.scores, chars_per_second=pace, **unknown)
+        return replace(clip, text=text, scores=measured, note="", words="", other_text="")
 
     return _change_each(folder, "text", [name], change)
 
@@ -164,7 +163,7 @@ def _change_each(folder: Path, what: str, names: Sequence[str], change: Callable
 def _kept(clip: Clip, reason: Reason | None) -> Clip:
     if not clip.text.strip():
         raise EditError("no_text", clip.id)
-    return dataclasses.replace(_with_audio(clip), status="kept", reason=reason, note="")
+    return replace(_with_audio(clip), status="kept", reason=reason, note="")
 
 
 def _with_audio(clip: Clip) -> Clip:
@@ -252,7 +251,7 @@ def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) 
     name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
     path = f"{WAVS}/{name}.wav"
     audio.save(folder / path, samples, RATE)
-    return dataclasses.replace(
+    return replace(
         clip,
         id=name,
         span=span,
@@ -288,16 +287,16 @@ def rename_speakers(folder: Path, names: Mapping[str, str]) -> dict[str, int]:
         if not names.keys() <= set(known):
             raise EditError("no_speaker", ", ".join(known))
         renamed = [clip for clip in clips if names.get(clip.speaker, clip.speaker) != clip.speaker]
-        session.put([dataclasses.replace(clip, speaker=names[clip.speaker]) for clip in renamed])
+        session.put([replace(clip, speaker=names[clip.speaker]) for clip in renamed])
     return {old: sum(clip.speaker == old for clip in renamed) for old in names}
 
 
 def resplit(folder: Path, share: float, by: split.By) -> HeldOut | None:
     """Choose the evaluation split of all clips anew; return what to know about it."""
     with editing(folder, "evaluation split") as session:
-        clips = [dataclasses.replace(clip, split="") for clip in session.store.clips()]
+        clips = [replace(clip, split="") for clip in session.store.clips()]
         choice = split.assign(clips, share, by)
-        session.put([dataclasses.replace(clip, split=choice.splits.get(clip.id, "")) for clip in clips])
+        session.put([replace(clip, split=choice.splits.get(clip.id, "")) for clip in clips])
     return choice.note
 
 

@@ -1,12 +1,12 @@
 """A dataset in the shape that other programs read: a zip, LJSpeech, or Parquet as Hugging Face lays it out."""
 
-import dataclasses
 import json
 import re
 import shutil
 import tempfile
 import zipfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -65,9 +65,9 @@ def _store_for_strangers(folder: Path, target: Path) -> Store:
     contents = open_store(folder).read()
     store = Store(target)
     with store.transaction():
-        store.put(dataclasses.replace(clip, source=bare_name(clip.source)) for clip in contents.clips.values())
+        store.put(replace(clip, source=bare_name(clip.source)) for clip in contents.clips.values())
         for source in contents.recordings.values():
-            store.note(dataclasses.replace(source, path=bare_name(source.path), warnings=()))
+            store.note(replace(source, path=bare_name(source.path), warnings=()))
         store.rank()
     return store
 

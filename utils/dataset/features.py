@@ -84,8 +84,7 @@ class FeatureStore:
     def __getitem__(self, clip: Clip) -> ClipFeatures:
         codes, mel = (self.audio.row(clip.content, name) for name in ("codes", "mel"))
         samples = self.audio.number(clip.content, "samples")
-        ids = self.text.row(text_hash(clip.text), "ids")
-        return ClipFeatures(samples, codes, mel.reshape(-1, BANDS), ids)
+        return ClipFeatures(samples, codes, mel.reshape(-1, BANDS), self.text.row(text_hash(clip.text), "ids"))
 
     def lengths(self, clip: Clip) -> tuple[int, int, int, int]:
         """Return the samples, codes, mel frames and token ids of a clip, without reading the last three."""

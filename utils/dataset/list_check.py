@@ -1,9 +1,9 @@
 """Notice that the texts of a list belong to other clips, and find the right ones. Nothing is changed here."""
 
-import dataclasses
 import functools
 import re
 from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -130,7 +130,7 @@ def _compare(scores: Mapping[int, Scores], texts: Sequence[Sequence[int]]) -> Li
 
 def as_listed(clip: Clip, text: str) -> tuple[Clip, str]:
     """Return a clip that was made with the text that fits as its list has it, and the change that repairs it."""
-    doubted = dataclasses.replace(clip, text=text, other_text=clip.text).excluded("text does not match")
+    doubted = replace(clip, text=text, other_text=clip.text).excluded("text does not match")
     return doubted, changed_fields(doubted, clip)[1]
 
 

@@ -4,12 +4,11 @@ They are an export of the store. An edit writes them a moment later, so that edi
 for 50,000 lines; whoever reads them calls ``write_lists`` first, which does nothing while they are up to date.
 """
 
-import dataclasses
 import hashlib
 import logging
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -229,7 +228,7 @@ def other_clips_of_run(run: Path, config: TrainConfig) -> list[OtherClips]:
         else:
             clips = read_clips(config.model_copy(update={"train_csv": "", "eval_csv": ""}), folder)
             train, evaluation = ([_named_apart(clip, number) for clip in side] for side in (clips.train, clips.eval))
-            clips = dataclasses.replace(clips, train=tuple(train), eval=tuple(evaluation))
+            clips = replace(clips, train=tuple(train), eval=tuple(evaluation))
             _store_clips(path, clips)
         others.append(OtherClips(clips, languages.canonical(read_language(folder)), weight))
     return others
@@ -242,7 +241,7 @@ def project_dataset(folder: Path) -> Path:
 
 def _named_apart(clip: Clip, number: int) -> Clip:
     """Rename the speaker, because two datasets may give the same name to different people."""
-    return dataclasses.replace(clip, speaker=f"{number}/{clip.speaker}")
+    return replace(clip, speaker=f"{number}/{clip.speaker}")
 
 
 def _stored_clips(path: Path, folder: Path) -> ClipLists:
@@ -287,7 +286,7 @@ def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Cl
         elif not row.text:
             problems.append(LineProblem(path, row.line, "no_text", name))
         else:
-            yield dataclasses.replace(clip, text=row.text, speaker=row.speaker or clip.speaker, split=split)
+            yield replace(clip, text=row.text, speaker=row.speaker or clip.speaker, split=split)
 
 
 def _listed_clip(folder: Path, name: str) -> Clip | None:

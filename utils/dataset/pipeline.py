@@ -5,6 +5,7 @@ import hashlib
 import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,7 +75,7 @@ def process_recording(
     first = recogniser if needs_transcription(recording) else None
     if first or second:
         clips = _transcribed(clips, first, second, settings.language)
-    source = dataclasses.replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))
+    source = replace(source, seconds=seconds, warnings=(*recording.warnings, *warnings))
     return source, (_finished(clip, samples, speech, settings) for clip, samples in clips)
 
 
@@ -150,7 +151,7 @@ def _other_text(recording: Recording, span: Span) -> str:
 def with_other(clip: Clip, text: str) -> Clip:
     """Return a clip with the text that another source has of it, if that has other words."""
     differs = text and (not clip.text or second_cer(clip.text, text))
-    return dataclasses.replace(clip, other_text=text) if differs else clip
+    return replace(clip, other_text=text) if differs else clip
 
 
 def _overlap(one: Span, other: Span) -> float:
@@ -168,10 +169,10 @@ def _transcribed(
         for (clip, samples), transcript, other in zip(batch, transcripts, others, strict=True):
             if transcript:
                 measured = ClipScores(confidence=transcript.confidence)
-                clip = dataclasses.replace(clip, text=transcript.text.strip(), scores=measured)  # noqa: PLW2901
+                clip = replace(clip, text=transcript.text.strip(), scores=measured)  # noqa: PLW2901
             if other:
-                measured = dataclasses.replace(clip.scores, second_cer=second_cer(clip.text, other.text))
-                clip = with_other(dataclasses.replace(clip, scores=measured), other.text.strip())  # noqa: PLW2901
+                measured = replace(clip.scores, second_cer=second_cer(clip.text, other.text))
+                clip = with_other(replace(clip, scores=measured), other.text.strip())  # noqa: PLW2901
             yield clip, samples
 
 
@@ -196,7 +197,7 @@ def _finished(clip: Clip, samples: Samples, speech: Sequence[Span], settings: Da
     if settings.normalise_loudness:
         samples = levelled(samples, RATE, measured.loudness_lufs)
     samples = audio.faded(samples, RATE)
-    clip = dataclasses.replace(clip, scores=dataclasses.replace(measured, **known), content=sound_hash(samples))
+    clip = replace(clip, scores=replace(measured, **known), content=sound_hash(samples))
     reason = filters.judge(clip, settings)
     return clip.excluded(reason) if reason and not clip.reason else clip, samples
 

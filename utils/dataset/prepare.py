@@ -4,7 +4,6 @@ The audio of a recording's clips is written first; then one transaction adds the
 """
 
 import contextlib
-import dataclasses
 import functools
 import json
 import logging
@@ -12,6 +11,7 @@ import re
 import shutil
 import time
 from collections.abc import Generator, Iterable, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,7 +111,7 @@ def make_clips(
         name = f"{WAVS}/{clip.id}.wav" if samples.size else ""
         if name:
             audio.save(folder / name, samples, RATE)
-        clips.append(dataclasses.replace(clip, audio=name))
+        clips.append(replace(clip, audio=name))
         if time.monotonic() - reported > PROGRESS_SECONDS:
             report(clip.span.end / source.seconds)
             reported = time.monotonic()
@@ -200,7 +200,7 @@ class _Preparation:
         """Choose the split of the new clips, and write the lists; return what to know about the split."""
         contents = self.contents
         choice = split.assign(contents.clips.values(), self.settings.eval_share, self.settings.split_by)
-        changed = [dataclasses.replace(contents.clips[name], split=side) for name, side in choice.splits.items()]
+        changed = [replace(contents.clips[name], split=side) for name, side in choice.splits.items()]
         if changed or self.added:
             with self.store.transaction():
                 self.store.put(changed)
@@ -251,7 +251,7 @@ class _Preparation:
             return None
         source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
         if known := self.contents.recordings.get(source.recording):
-            self._note(dataclasses.replace(source, seconds=known.seconds))
+            self._note(replace(source, seconds=known.seconds))
         return None if known else source
 
     def _run(
@@ -292,7 +292,7 @@ class _Preparation:
             self.report(found)
         self.listed = {content: recording.text for recording, content in given if content in fitting}
         tasks = [
-            (dataclasses.replace(recording, text=fitting.get(source.recording, recording.text)), source)
+            (replace(recording, text=fitting.get(source.recording, recording.text)), source)
             for recording, source in tasks
         ]
         if self.wrong:  # too few right texts are left to learn from

@@ -81,8 +81,7 @@ def split_totals(kept: Sequence[Clip]) -> Split:
     sides = []
     for side in ("train", "eval"):
         clips = [clip for clip in kept if clip.split == side]
-        recordings = len({clip.recording for clip in clips})
-        sides.append(SideTotal(len(clips), recordings, total_seconds(clips)))
+        sides.append(SideTotal(len(clips), len({clip.recording for clip in clips}), total_seconds(clips)))
     return Split(*sides)
 
 

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -120,8 +120,8 @@ class TextCheck:
         if aligned is None:
             return clip.excluded("text does not match")
         times = [[word.text, round(word.span.start, 2), round(word.span.end, 2)] for word in aligned.words]
-        scores = dataclasses.replace(clip.scores, text_match=round(aligned.score, 3))
-        clip = dataclasses.replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
+        scores = replace(clip.scores, text_match=round(aligned.score, 3))
+        clip = replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
         reason, note = findings(aligned, self.limits, self.units)
         return clip.excluded(reason, note) if reason else clip
 
@@ -275,10 +275,9 @@ def _adapted(
     should_stop: ShouldStop,
 ) -> list[PhoneRecogniser]:
     """Let each recogniser learn from the clips that the other one judges."""
-    examples = []
-    for lesson in lessons:
-        spoken = tuple(units_in(units.words(lesson.text)))
-        examples.append((lesson.side, (log_mels(lesson.samples), spoken)))
+    examples = [
+        (lesson.side, (log_mels(lesson.samples), tuple(units_in(units.words(lesson.text))))) for lesson in lessons
+    ]
     return [
         adapt(model, [example for side, example in examples if side != number], should_stop, report, seed=number)
         for number, model in enumerate(models)

@@ -20,6 +20,7 @@ from utils.dataset.metadata import header_seconds
 from utils.media import audio
 from utils.media.audio import Samples
 from utils.recognition.levels import FULL_SCALE
+from utils.recognition.signal_checks import windows
 
 FOLDER = "takes"
 NAME = re.compile(r"take-(\d{4,})\.flac")
@@ -106,7 +107,7 @@ def _examine(samples: Samples, rate: int) -> bool:
     if float(np.abs(samples).max(initial=0.0)) < MIN_PEAK:
         raise TakeError("silent")
     size = max(1, round(FRAME_SECONDS * rate))
-    frames = samples[: samples.size - samples.size % size].reshape(-1, size)
+    frames = windows(samples, size)
     levels = np.sqrt(np.einsum("ij,ij->i", frames, frames) / size)
     loud = np.flatnonzero(levels > SOUND * levels.max(initial=0.0))
     seconds = float((loud[-1] - loud[0] + 1) * size / rate) if loud.size else 0.0

@@ -127,11 +127,10 @@ def _published(data: TrainingData) -> Iterator[Recommendation]:
     yield Recommendation("find_batch_size", data.gpu_gib is not None, "find_batch_size")
     yield Recommendation("num_epochs", epochs, "num_epochs", (updates * epochs,))
     longest = min(MODEL_SECONDS, max(AUTO_SECONDS, math.ceil(data.longest)))
-    is_new = not languages.find(data.language).in_xtts
     values = {
         "max_audio_length": longest,
         "reference": "auto",
-        "embedding_warmup_steps": 500 if is_new else 0,
+        "embedding_warmup_steps": 0 if languages.find(data.language).in_xtts else 500,
         "text_loss_weight": 0.01,
         "weight_decay": 1e-2,
         "freeze_first_n_gpt_layers": 0,

@@ -310,8 +310,7 @@ def split_batches(group: ClipGroup, spec: BatchSpec) -> list[ClipGroup]:
 # Long because it is one dynamic programme: costs are filled forwards, choices read backwards.
 def compile_lengths(lengths: ClipLengths, buckets: int = GRID) -> tuple[int, ...]:
     """Choose fixed lengths for torch.compile that minimize the padding."""
-    rounded = -(-lengths.positions // GRID_STEP)
-    ends, counts = np.unique(rounded, return_counts=True)
+    ends, counts = np.unique(-(-lengths.positions // GRID_STEP), return_counts=True)
     up_to = np.concatenate([[0], np.cumsum(counts)])
     best = up_to[1:] * ends
     choices = [np.zeros(ends.size, np.int64)]

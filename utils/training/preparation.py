@@ -135,9 +135,8 @@ def tokenizer_for(
     """
     known = Tokenizer.load(base) if (base / SETTINGS_FILE).exists() else None
     if known is None or known.settings is None or known.settings.language != language:
-        published = Vocabulary.load(base / VOCABULARY_FILE)
         return prepare_tokenizer(
-            published,
+            Vocabulary.load(base / VOCABULARY_FILE),
             language,
             mode=mode or "latin",
             backend=backend,

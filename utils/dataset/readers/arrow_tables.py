@@ -22,8 +22,7 @@ ABOUT = {"dataset_info.json", "dataset_infos.json", "dataset_dict.json", "state.
 
 
 def recognise(folder: Folder) -> Match | None:
-    files = folder.texts_with(*TABLES)
-    return matched(0.9, files, [path for path in folder.texts if path.name in ABOUT])
+    return matched(0.9, folder.texts_with(*TABLES), [path for path in folder.texts if path.name in ABOUT])
 
 
 def read(folder: Folder, path: Path) -> Iterator[Item]:

@@ -57,11 +57,10 @@ def read_files(folder: Folder, speaker: str) -> ScanResult:
     return collection.result()
 
 
-def read_folder(root: Path, speaker: str, workspace: Path | None = None, language: str = "am") -> ScanResult:
+def read_folder(root: Path, speaker: str) -> ScanResult:
     """Read all files below a folder."""
     problems: list[Bad] = []
-    files = find_files(root, workspace, problems)
-    scan = read_files(Folder(files, language=language, workspace=workspace), speaker)
+    scan = read_files(Folder(find_files(root, None, problems)), speaker)
     return ScanResult(scan.recordings, (*problems, *scan.problems), scan.notes)
 
 

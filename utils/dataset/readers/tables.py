@@ -57,8 +57,7 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
     lines = without_header(table, columns, folder, path)
     has_header = table.is_named or len(lines) < len(table.lines)
     if is_guessed:
-        written = describe_columns(columns, table.names if has_header else [])
-        yield ColumnsGuessed(path.name, written)
+        yield ColumnsGuessed(path.name, describe_columns(columns, table.names if has_header else []))
     for problem in table.problems:
         yield Bad(path, problem)
     for number, cells in lines:

@@ -1,8 +1,8 @@
 """Choose a recogniser: the recommended ones of a language with their published error rates, and how to load a model."""
 
 import ctypes
-import dataclasses
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -78,16 +78,16 @@ def choose(
     if kind != "whisper":
         return spec
     if not _is_converted(model):
-        return dataclasses.replace(spec, factory=TRANSFORMERS)
-    spec = dataclasses.replace(spec, factory=WHISPER)
+        return replace(spec, factory=TRANSFORMERS)
+    spec = replace(spec, factory=WHISPER)
     missing = "" if device == "cpu" else missing_gpu_library()
     if not missing:
         return spec
     if Path(model).is_dir() or "/" in model:
         report(RecogniserChanged(model, "no_gpu", missing))
-        return dataclasses.replace(spec, device="cpu")
+        return replace(spec, device="cpu")
     report(RecogniserChanged(model, "transformers", missing))
-    return dataclasses.replace(spec, model=f"openai/whisper-{model}", factory=TRANSFORMERS)
+    return replace(spec, model=f"openai/whisper-{model}", factory=TRANSFORMERS)
 
 
 def missing_gpu_library() -> str:

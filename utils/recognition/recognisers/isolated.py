@@ -1,7 +1,6 @@
 """A recogniser in a child process, so that a crash in native code costs a restart and not the run."""
 
 import contextlib
-import dataclasses
 import functools
 import importlib
 import logging
@@ -12,6 +11,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
@@ -57,7 +57,7 @@ class IsolatedRecogniser:
         timeout: float = 60.0,  # seconds to wait for a reply, besides those for the audio
     ) -> None:
         folder = Path(spec.model).expanduser()
-        self.name, self.spec = spec.name, dataclasses.replace(spec, model=str(folder)) if folder.is_dir() else spec
+        self.name, self.spec = spec.name, replace(spec, model=str(folder)) if folder.is_dir() else spec
         self._report = report
         self._batch = batch
         self._timeout = timeout
@@ -109,7 +109,7 @@ class IsolatedRecogniser:
                     raise RecogniserError(self.name, "failed", str(failure)) from failure
                 self.close()
                 if not on_cpu:
-                    self.spec = dataclasses.replace(self.spec, device="cpu", compute_type="int8")
+                    self.spec = replace(self.spec, device="cpu", compute_type="int8")
                     self._report(RecogniserChanged(self.name, "fell_back", str(failure)))
                 elif restarted:
                     raise RecogniserError(self.name, "failed_twice", str(failure)) from failure

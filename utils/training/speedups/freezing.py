@@ -14,8 +14,7 @@ def freeze_first_layers(gpt: nn.Module, count: int) -> Optimization:
     layers = gpt2_layers(gpt)
     if count > len(layers):
         raise SettingRefusedError("freeze_first_n_gpt_layers", "too_many_layers", len(layers))
-    frozen = sum(map(_freeze, layers[:count]))
-    return Optimization("freeze_first_n_gpt_layers", count, ParametersFrozen(frozen))
+    return Optimization("freeze_first_n_gpt_layers", count, ParametersFrozen(sum(map(_freeze, layers[:count]))))
 
 
 def freeze_conditioning(gpt: nn.Module) -> Optimization:
