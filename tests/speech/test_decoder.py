@@ -102,12 +102,6 @@ def test_each_sentence_is_the_same_alone_and_in_a_batch(gpt: Any, precision: Any
     assert len({len(generation.codes) for generation in together}) > 1  # some ended before the others
 
 
-def test_a_cache_that_grows_and_shrinks_changes_nothing(gpt: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    wanted = [each.codes for each in Decoder(gpt).generate(sentences(), prompt(), SAMPLED)]
-    monkeypatch.setattr("utils.speech.layers.GROWTH", 3)
-    assert [each.codes for each in Decoder(gpt).generate(sentences(), prompt(), SAMPLED)] == wanted
-
-
 class TapeRecorder:
     """Records steps as on a GPU, and counts."""
 

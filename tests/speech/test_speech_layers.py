@@ -1,12 +1,14 @@
-"""The products of each precision are near those of fp32, and every row is multiplied by itself."""
+"""The products of each precision are near those of fp32, every row by itself; a cache takes what is written to it."""
 
+import sys
 from typing import Any
 
+import psutil
 import pytest
 import torch
 from torch.nn import functional
 
-from utils.speech.layers import can_pack, linear
+from utils.speech.layers import KeyValueCache, can_pack, linear
 
 NEAR = {"fp32": 1e-5, "bf16": 0.03, "int8": 0.03}
 PRECISIONS = [name for name in NEAR if name != "bf16" or can_pack("bf16")]
@@ -46,3 +48,29 @@ def test_the_product_is_near_the_exact_one(precision: Any, count: int, gelu: boo
 @pytest.mark.parametrize("scale", [0.0, 1e20])
 def test_rows_of_any_size_stay_finite_in_int8(scale: float) -> None:
     assert linear(*parts(), "int8")(rows(3) * scale).isfinite().all()
+
+
+def cache_with_a_row(columns: int) -> tuple[KeyValueCache, list[torch.Tensor]]:
+    cache = KeyValueCache((4, 16, 64), torch.float32, torch.device("cpu"))
+    cache.reserve(1, columns)
+    layers = cache.add([columns], columns)
+    for layer in layers:
+        layer.normal_()
+    return cache, [layer.clone() for layer in layers]
+
+
+def test_a_row_is_the_same_after_the_cache_has_grown() -> None:
+    cache, wanted = cache_with_a_row(columns=20)
+    cache.reserve(8, 100)
+    for layer, row in zip(cache.layers, wanted, strict=True):
+        assert torch.equal(layer[:, :1, :, :20], row)
+        assert not layer[:, 1:].any()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="reading takes memory there")
+def test_free_columns_take_no_memory() -> None:
+    cache, _ = cache_with_a_row(columns=20)
+    before = psutil.Process().memory_info().rss
+    cache.reserve(8, 1000)  # 262 MB
+    assert not any(layer[:, 1:].any() for layer in cache.layers)
+    assert psutil.Process().memory_info().rss - before < 50e6

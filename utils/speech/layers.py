@@ -3,10 +3,13 @@
 A decoding step multiplies few rows by large weights, so its speed is that of reading the weights from memory: hence the
 linear layers in several precisions. Every row is treated by itself, so what a sentence gets does not depend on its
 neighbors in the batch. Each row of the cache begins at column 0 and has its own length, so rows can join and leave at
-any time; what is behind the end of a row is masked. The cache grows in steps: a short sentence needs little memory.
+any time; what is behind the end of a row is masked.
 """
 
+import contextlib
 import math
+import mmap
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -27,7 +30,6 @@ Linear = Callable[[Tensor], Tensor]  # takes rows and returns rows of the same f
 ENGINES = ("x86", "fbgemm", "onednn")  # of torch, the fastest first; each is for its own kind of processor
 EXPECTED_ROWS = 64  # for oneDNN: one row is a tenth slower than with 1, eight are twice as fast
 SMALLEST = 1e-12  # scale of a weight or a row of zeros
-GROWTH = 128  # columns that are added to a cache at a time
 MASKED = -1e30  # score of a masked column; an infinite one gives NaN where a whole block of columns is masked
 
 
@@ -151,7 +153,12 @@ def _packed_int8(weight: Tensor) -> Any:  # noqa: ANN401  # an object of torch's
 class KeyValueCache:
     """Keys and values of rows of different lengths.
 
-    ``shape``: layers, heads and size of a head.
+    There is room for the longest that each row may become. On a processor, only what is written takes memory.
+
+    Args:
+        shape: Layers, heads and size of a head.
+        dtype: Format of the keys and values.
+        device: Where they are.
     """
 
     def __init__(self, shape: tuple[int, int, int], dtype: torch.dtype, device: torch.device) -> None:
@@ -167,31 +174,22 @@ class KeyValueCache:
 
     def reserve(self, rows: int, columns: int) -> None:
         """Make room for this many rows and columns; rows grow by half or more, as each growth copies the cache."""
-        _, slots, _, capacity, _ = self.layers[0].shape
+        _, slots, heads, capacity, size = self.layers[0].shape
         if rows <= slots and columns <= capacity:
             return
-        self._resize(slots if rows <= slots else max(rows, slots * 3 // 2), max(columns, capacity))
-
-    def _resize(self, rows: int, columns: int) -> None:
-        used = len(self.lengths)
-        end = max(self.lengths, default=0)
+        rows = slots if rows <= slots else max(rows, slots * 3 // 2)
+        columns = max(columns, capacity)
         for number, layer in reversed(list(enumerate(self.layers))):  # without memory, the first stays small
-            heads, size = layer.shape[2], layer.shape[4]
-            resized = torch.zeros(2, rows, heads, columns, size, dtype=layer.dtype, device=layer.device)
-            resized[:, :used, :, :end] = layer[:, :used, :, :end]
-            self.layers[number] = resized
+            grown = _zeros((2, rows, heads, columns, size), layer.dtype, layer.device)
+            for row, end in enumerate(self.lengths):
+                grown[:, row, :, :end] = layer[:, row, :, :end]
+            self.layers[number] = grown
 
-    def extend(self, rows: int) -> tuple[int, bool]:
-        """Add a column to each row, and return how many the longest has, and whether all have as many.
-
-        When the cache grows, it keeps only this many rows; ended rows are dropped.
-        """
-        end = max(self.lengths) + 1
-        if end > self.layers[0].shape[3]:
-            self._resize(rows, end - 1 + GROWTH)
-        is_even = min(self.lengths) == end - 1
+    def extend(self) -> tuple[int, bool]:
+        """Add a column to each row, and return how many the longest has, and whether all have as many."""
+        is_even = min(self.lengths) == max(self.lengths)
         self.lengths = [length + 1 for length in self.lengths]
-        return end, is_even
+        return max(self.lengths), is_even
 
     def select(self, rows: list[int]) -> None:
         """Take these rows in this order, in place; a row may occur twice."""
@@ -202,6 +200,21 @@ class KeyValueCache:
             sources, targets = to_device(torch.tensor(moves), self.layers[0].device).unbind(1)
             for layer in self.layers:
                 layer[:, targets, :, : max(self.lengths)] = layer[:, sources, :, : max(self.lengths)]
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return zeros; a processor supplies their memory page by page, when something is written there."""
+    size = math.prod(shape) * dtype.itemsize
+    if device.type != "cpu" or not size:
+        return torch.zeros(shape, dtype=dtype, device=device)
+    if sys.platform == "win32":
+        pages = mmap.mmap(-1, size)
+    else:
+        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE)  # of shared pages, reading would take memory too
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):  # a kernel without huge pages
+            pages.madvise(mmap.MADV_NOHUGEPAGE)  # one would hold the free columns of several heads
+    return torch.frombuffer(pages, dtype=dtype).view(shape)
 
 
 # --- the layers ---

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from utils.speech.facts import SentenceTooLongError, SpeechHindered
-from utils.speech.layers import GROWTH, KeyValueCache, LayerNorm, LayerStack, Precision, linear
+from utils.speech.layers import KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
 from utils.speech.types import Sentence
 from utils.xtts.certificate import DECODING, THREADS, failure
@@ -94,9 +94,8 @@ class DecoderNetwork:
         lengths = [len(s.tokenized.ids) + 2 for s in sentences]
         texts = self._embed_texts(sentences, max(lengths))
         known = prefixes[0][0].shape[3]
-        codes = max(self.limit(sentence) for sentence in sentences)
         width = known + texts.shape[1]
-        cache.reserve(len(cache.lengths) + len(lengths), max(width, known + max(lengths) + min(codes, GROWTH)))
+        cache.reserve(len(cache.lengths) + len(lengths), width)
         layers = cache.add([known + length for length in lengths], width)
         for number, own in enumerate(layers):
             own[:, :, :, :known] = torch.cat([prefix[number] for prefix in prefixes], 1)

@@ -100,7 +100,7 @@ class DecodingStep:
         limits = [decoder.limit(sentence) for sentence in sentences]
         sizes = (len(s.tokenized.ids) + limit for s, limit in zip(sentences, limits, strict=True))
         columns = prompts[0].shape[-2] + max(sizes) + 3  # an ended row does one step more
-        self.reserve(first + len(joining), columns if self.uses_graphs else 0)
+        self.reserve(first + len(joining), columns)
         decoder.read(sentences, prompts, self.cache)
         numbers, used = (torch.zeros(len(joining), each.shape[1], dtype=each.dtype) for each in self.state[1::2])
         for row, sentence, limit in zip(numbers, sentences, limits, strict=True):
@@ -125,7 +125,7 @@ class DecodingStep:
     def __call__(self) -> StepResult:
         """Start a step of all rows; it may be read when the next one has been started."""
         count = len(self.top_k)
-        end, is_even = self.cache.extend(self._rounded(count, 0)[0])
+        end, is_even = self.cache.extend()
         if not self.uses_graphs:
             chosen, latents = self.compute(Shape(count, end, (min(self.top_k), max(self.top_k)), is_even))
             return to_host(chosen), latents

@@ -113,14 +113,16 @@ def free_memory() -> None:
 
 
 def trim_memory() -> None:
-    """Return free memory to the system: the GPU cache and gaps in the heap.
-
-    Most Linux C libraries keep memory freed between objects that stay, until they are told to release it.
-    """
+    """Return free memory to the system: the GPU cache and gaps in the heap."""
     try:
         on_gpu_thread(torch.cuda.empty_cache)
     except RuntimeError:  # for ever after a graph whose capture failed; the memory is used again all the same
         logger.exception("The cache of the GPU could not be freed.")
+    trim_heap()
+
+
+def trim_heap() -> None:
+    """Return gaps in the heap to the system; most Linux C libraries keep them until they are told to release them."""
     if sys.platform == "linux" and (malloc_trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):  # not in musl
         malloc_trim(0)
 
