@@ -33,7 +33,8 @@ Training, side by side with plain coqui-tts
 
 GPT of {layers} layers x {dim}, {clips} clips of 2 to 9 s, batch {batch} on both sides, {threads} threads for each.
 {rounds} rounds of {updates} updates for each side, {order}, after a warm-up; each side is a separate process. Both
-start from the same weights. Plain coqui-tts computes in fp32, as its recipe does; ours {precision}.
+start from the same weights. Plain coqui-tts computes in fp32, as its recipe does; ours in what `enable_mixed_precision`
+chooses on this machine (see below){checkpointing}.
 
 coqui draws clips with replacement and pads every reference to 6 s; ours reads each clip once per epoch, and its
 references are as long as the shortest clip of the batch allows, up to 6 s. "References of 6 s" pads ours too. So the
@@ -52,22 +53,24 @@ def open_side(worker: str, options: argparse.Namespace, folder: Path) -> Side:
 
 
 def compare(options: argparse.Namespace, folder: Path) -> None:
-    """Let the sides work in turn, or one after another where memory holds only one, and conclude."""
+    """Let the sides work in turn, and conclude; where memory holds only one, each starts anew for each round."""
     with open_side("benchmarks.training_ours:Features", options, folder) as side:
         side.ask("make")  # imports coqui's modules, too
         feature_seconds = float(side.ask("make"))
     rounds: dict[str, list[Round]] = {name: [] for name in WORKERS}
     memory: dict[str, Memory] = {}
     notes: list[str] = []
-    for names in [[name] for name in WORKERS] if options.sequential else [list(WORKERS)]:
+    names = list(WORKERS)
+    turns = [names if number % 2 else names[::-1] for number in range(options.rounds)]  # none always comes first
+    for group in [[[name]] for turn in turns for name in turn] if options.sequential else [turns]:
         with ExitStack() as stack:
-            sides = {name: stack.enter_context(open_side(WORKERS[name], options, folder)) for name in names}
+            sides = {name: stack.enter_context(open_side(WORKERS[name], options, folder)) for name in group[0]}
             for side in sides.values():
                 side.ask("round", WARM_UP)
-            for number in range(options.rounds):
-                for name in names if number % 2 else names[::-1]:  # so that none always has the warmer machine
+            for turn in group:
+                for name in turn:
                     rounds[name].append(sides[name].ask("round", options.updates))
-                    tell(f"round {number + 1}: {name:6}{rounds[name][-1].speed:8.3f} clips/s")
+                    tell(f"{name:6}{rounds[name][-1].speed:8.3f} clips/s")
             for name, side in sides.items():
                 memory[name] = side.memory()
                 notes += [f"- {name}: {note}" for note in side.notes if name != "padded"]
@@ -79,14 +82,16 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         COMPARISON,
         options,
         ["", "plain coqui-tts", "ours", "ratio", "ours, references of 6 s", "ratio"],
-        comparison_rows(list(rounds.values()), list(memory.values()), feature_seconds / options.clips, loss_after),
+        comparison_rows(
+            list(rounds.values()), [memory[name] for name in names], feature_seconds / options.clips, loss_after
+        ),
         measured={name: [one._asdict() for one in found] for name, found in rounds.items()},
         memory={name: each._asdict() for name, each in memory.items()},
         feature_seconds=feature_seconds,
         loss_before=loss_before,
-        order="one side after another" if options.sequential else "in turn",
-        precision="too" if options.device == "cpu" else "in half precision, with gradient checkpointing",
-        notes="\n".join(notes),
+        order="in turn, each in a new process" if options.sequential else "in turn",
+        checkpointing=", with gradient checkpointing" if options.device == "cuda" else "",
+        notes="\n".join(dict.fromkeys(notes)),
     )
 
 
@@ -129,7 +134,9 @@ def main() -> None:
     found.add_argument("--batch", type=int, default=8, help="clips of an update (8)")
     found.add_argument("--clips", type=int, default=64, help="clips in all (64)")
     found.add_argument("--updates", type=int, help="updates of a round (an epoch)")
-    found.add_argument("--sequential", action="store_true", help="one side after another: needs the memory of one")
+    found.add_argument(
+        "--sequential", action="store_true", help="a new process for each round: needs the memory of one"
+    )
     options = found.parse_args()
     options.updates = options.updates or -(-options.clips // options.batch)
     with tempfile.TemporaryDirectory(prefix="training-benchmark-") as folder:

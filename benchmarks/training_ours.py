@@ -22,7 +22,9 @@ from utils.training.batches import BatchSpec, UpdatePlan
 from utils.training.clips import ClipLimits, FeatureSource, select_clips
 from utils.training.distribution import Ranks, make_accelerator
 from utils.training.fit import make_loader, make_step
+from utils.training.model_size import ModelSize
 from utils.training.packing import Example, SpecialTokens
+from utils.training.precision import choose_by_time
 from utils.training.speedups.dropout import set_dropout
 from utils.training_optimizations import TrainingOptimizer
 from utils.xtts.adapters import merged_state
@@ -58,7 +60,7 @@ class Ours:
 
     def __init__(self, options: argparse.Namespace, folder: Path) -> None:
         self.folder, model = folder, folder / MODEL
-        settings = {  # the batch and rate of coqui; on a CPU also its precision
+        settings = {  # the batch and rate of coqui
             "custom_model": str(model),
             "language": LANGUAGE,
             "batch_size": options.batch,
@@ -66,11 +68,12 @@ class Ours:
             "learning_rate": 1e-4,
             "lr_scheduler": "constant",
             "warmup_steps": 0,
-            "enable_mixed_precision": options.device == "cuda",
             "enable_grad_checkpoint": options.device == "cuda",
         }
         config = TrainConfig.parse(settings, source="the benchmark")
         optimizations = TrainingOptimizer(config)
+        size = ModelSize.from_folder(model)
+        optimizations.precision = choose_by_time(optimizations.precision, size, folder / "precisions.json")
         ranks = Ranks(make_accelerator(config, optimizations.precision.dtype, folder))
         torch.manual_seed(0)
         self.gpt = load_gpt(model)
