@@ -4,7 +4,6 @@ import argparse
 import heapq
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from utils.dataset.text_files import find_columns, read_any_encoding, read_listi
 from utils.studio import paths
 from utils.studio.facts import InputError
 from utils.studio.models import pronunciations_of
-from utils.xtts.tokenizer import Tokenizer, prepare_tokenizer
+from utils.xtts.tokenizer import TokenizedText, Tokenizer, prepare_tokenizer
 from utils.xtts.vocabulary import UNKNOWN, Vocabulary
 
 MAX_LONGEST = 5
@@ -29,39 +28,47 @@ class TextRow(NamedTuple):
     seconds: float | None = None
 
 
-@dataclass
-class Coverage:
-    """Counts over a text."""
+class Coverage(NamedTuple):
+    """The lines of a text and their tokens."""
 
     token_limit: int  # of one sentence
-    sentences: int = 0
-    tokens: int = 0
-    unknown: int = 0  # tokens that are [UNK]; there must be none for training
-    missing: Counter[str] = field(default_factory=Counter)  # symbols missing from the vocabulary
-    unreadable: list[int] = field(default_factory=list)  # lines with missing symbols
-    longest: list[tuple[int, int, str]] = field(default_factory=list)  # tokens, line and text of the longest sentences
-    too_long: list[int] = field(default_factory=list)  # lines over the limit
-    timed_tokens: int = 0  # of lines with a recording
-    timed_sentences: int = 0
-    seconds: float = 0.0  # of these recordings
+    lines: list[tuple[TextRow, TokenizedText]]
+
+    @property
+    def missing(self) -> Counter[str]:
+        """Return the symbols missing from the vocabulary, each with the number of lines that have it."""
+        return Counter(symbol for _, text in self.lines for symbol in text.unknown)
 
     def __str__(self) -> str:
-        pace = "unknown: no recordings found"
-        if self.seconds:
-            recordings = f"{self.timed_sentences} recordings, {self.seconds:.1f} s"
-            pace = f"{self.timed_tokens / self.seconds:.1f} ({recordings})"
-        lines = [
-            f"sentences            {self.sentences}",
-            f"tokens               {self.tokens}",
-            f"unknown ([UNK])      {self.unknown} ({self.unknown / max(self.tokens, 1):.2%})",
-            f"over {self.token_limit} tokens      {_list_lines(self.too_long)}",
-            f"tokens per second    {pace}",
+        counts = [(len(text.tokens), row.line, row.text) for row, text in self.lines]
+        tokens = sum(count for count, *_ in counts)
+        too_long = [line for count, line, _ in counts if count > self.token_limit]
+        unknown = sum(text.tokens.count(UNKNOWN) for _, text in self.lines)  # there must be none for training
+        shown = [
+            f"sentences            {len(counts)}",
+            f"tokens               {tokens}",
+            f"unknown ([UNK])      {unknown} ({unknown / max(tokens, 1):.2%})",
+            f"over {self.token_limit} tokens      {_list_lines(too_long)}",
+            f"tokens per second    {self._pace()}",
         ]
-        if self.missing:
-            lines.append(f"lines with [UNK]     {_list_lines(self.unreadable)}")
-            lines.append("missing symbols      " + ", ".join(_describe(*item) for item in self.missing.most_common()))
-        lines += [f"{tokens:>5} tokens, line {line}: {text[:80]}" for tokens, line, text in self.longest]
-        return "\n".join(lines)
+        longest = heapq.nlargest(MAX_LONGEST, counts)
+        shown += [*self._missing(), *(f"{count:>5} tokens, line {line}: {text[:80]}" for count, line, text in longest)]
+        return "\n".join(shown)
+
+    def _missing(self) -> list[str]:
+        """Say which symbols are missing, and where; nothing if none is."""
+        if not self.missing:
+            return []
+        unreadable = [row.line for row, text in self.lines if text.unknown]
+        symbols = ", ".join(_describe(*item) for item in self.missing.most_common())
+        return [f"lines with [UNK]     {_list_lines(unreadable)}", f"missing symbols      {symbols}"]
+
+    def _pace(self) -> str:
+        timed = [(row.seconds, len(text.tokens)) for row, text in self.lines if row.seconds is not None]
+        seconds = sum(length for length, _ in timed)
+        if not seconds:
+            return "unknown: no recordings found"
+        return f"{sum(count for _, count in timed) / seconds:.1f} ({len(timed)} recordings, {seconds:.1f} s)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +90,8 @@ def add_vocabulary(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     rows = read_rows(arguments.text)
     tokenizer = open_tokenizer(arguments, (row.text for row in rows))
-    coverage = measure_coverage(tokenizer, rows, arguments.language)
+    limit = tokenizer.pack(arguments.language).token_limit
+    coverage = Coverage(limit, [(row, tokenizer.tokenize(row.text, arguments.language)) for row in rows])
     print(f"vocabulary           {tokenizer.vocabulary.source}")
     print(coverage)
     missing = tokenizer.missing_letters(arguments.language)
@@ -125,27 +133,6 @@ def published_vocabulary() -> Path:
     if not files:
         raise InputError("no_vocabulary", str(paths.MODELS))
     return files[-1]
-
-
-def measure_coverage(tokenizer: Tokenizer, rows: Iterable[TextRow], language: str) -> Coverage:
-    coverage = Coverage(tokenizer.pack(language).token_limit)
-    for row in rows:
-        text = tokenizer.tokenize(row.text, language)
-        count = len(text.tokens)
-        coverage.sentences += 1
-        coverage.tokens += count
-        if text.unknown:
-            coverage.unknown += text.tokens.count(UNKNOWN)
-            coverage.missing.update(text.unknown)
-            coverage.unreadable.append(row.line)
-        if count > coverage.token_limit:
-            coverage.too_long.append(row.line)
-        if row.seconds is not None:
-            coverage.timed_sentences += 1
-            coverage.timed_tokens += count
-            coverage.seconds += row.seconds
-        coverage.longest = heapq.nlargest(MAX_LONGEST, [*coverage.longest, (count, row.line, row.text)])
-    return coverage
 
 
 def _list_lines(numbers: list[int]) -> str:

@@ -11,6 +11,7 @@ from urllib.request import getproxies
 
 from utils.core.errors import HostNotFoundError, PrivateAddressError, UrlNotUsableError, UrlWithPasswordError
 
+NOWHERE = SplitResult("", "", "", "", "")
 GETADDRINFO_LOCK = threading.Lock()
 UNICAST_V6 = ipaddress.ip_network("2000::/3")  # all of IPv6 that is routed between networks
 RELAYED_V6 = ipaddress.ip_network("2002::/16")  # 6to4 embeds an IPv4 address, which may be private
@@ -30,12 +31,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _split(url: str) -> SplitResult:
+def split_url(url: str) -> SplitResult:
     """Split a URL into its parts; all are empty when it is malformed."""
     try:
         return urlsplit(url)
     except ValueError:
-        return SplitResult("", "", "", "", "")
+        return NOWHERE
 
 
 def is_url(text: str) -> bool:
@@ -46,7 +47,7 @@ def is_url(text: str) -> bool:
 
 def check_public(url: str, proxy: str = "") -> None:
     """Refuse a URL that is not http(s), or that leads to this machine or its own network."""
-    parts = _split(url)
+    parts = split_url(url)
     try:
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is not a number

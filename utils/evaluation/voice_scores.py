@@ -60,9 +60,6 @@ class SpokenSentence(NamedTuple):
 class Judge(Protocol):
     """Tells how much of each text cannot be recognised in its speech, such as a phone recogniser."""
 
-    @property
-    def name(self) -> str: ...
-
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
         """Return the error of each clip (mono, at the rate of the recognisers); None where it cannot be told."""
 
@@ -72,7 +69,6 @@ class TranscriptJudge:
 
     def __init__(self, recogniser: Recogniser) -> None:
         self.recogniser = recogniser
-        self.name = recogniser.name
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
         transcripts = self.recogniser.transcribe(clips, language)
@@ -86,7 +82,6 @@ class PhoneJudge:
     def __init__(self, weights: Path, pronunciations: Path | None = None) -> None:
         self.weights = weights
         self.pronunciations = pronunciations
-        self.name = f"phone recogniser {weights.stem}"
 
     def errors(self, clips: Sequence[Samples], texts: Sequence[str], language: str) -> list[float | None]:
         units = units_of(language, self.pronunciations)

@@ -10,19 +10,18 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
-from utils.core.addresses import is_loopback
+from utils.core.addresses import NOWHERE, is_loopback, split_url
 from utils.server.facts import ServerSettingError
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 HOST = re.compile(r"(?P<name>\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?", re.ASCII)  # a Host header, with its port
 VISITOR = re.compile(rb"host|forwarded|x-forwarded\b.*|x-real-ip|x-gradio-server")  # headers that tell of the visitor
-NOWHERE = SplitResult("", "", "", "", "")
 LOCAL_NAME = re.compile(r"^127\.0\.0\.1(?=:|$)")
 
 
@@ -83,7 +82,7 @@ class Site:
         if self.local and not is_tunnel and not (named and is_loopback(named["name"].lower())):
             return "host"
         if origin is not None:
-            is_own = origin in self.origins or _place(_split(origin).netloc) == _place(host)
+            is_own = origin in self.origins or _place(split_url(origin).netloc) == _place(host)
             return "" if is_own else "origin"
         is_own = headers.get("sec-fetch-site", "none") in {"same-origin", "none"}
         return "" if is_own or _follows_link(scope, headers) else "origin"
@@ -110,11 +109,3 @@ def _follows_link(scope: Scope, headers: Headers) -> bool:
     """Tell whether a person follows a link from another site to the front page, whose content that site cannot read."""
     kind = headers.get("sec-fetch-mode"), headers.get("sec-fetch-dest")
     return scope["method"] == "GET" and scope["path"] == "/" and kind == ("navigate", "document")
-
-
-def _split(url: str) -> SplitResult:
-    """Split a URL into its parts; all are empty when it is malformed."""
-    try:
-        return urlsplit(url)
-    except ValueError:
-        return NOWHERE

@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from pydantic import Field, create_model, field_validator
 
 from utils.config import DEFAULT_VOICE, SpeechConfig
-from utils.config.base import Config
+from utils.config.base import Config, setting
 from utils.config.facts import InvalidSettingsError, broken
 from utils.core.errors import FOLDERS, AmharicTtsError, ConfigError, DiskFullError, NoSpaceError, TextError, explain
 from utils.core.storage import parse_json
@@ -79,25 +79,21 @@ class SpeechBody(Config):
     """A text to speak."""
 
     input: str = Field(min_length=1, title="Text", description="The text to speak.")
-    model: str = Field("", title="Model", description="Any name: the server has only one model.")
-    voice: str = Field(
-        DEFAULT_VOICE, title="Voice", description='A name from /v1/audio/voices, also as an object: {"id": "Abebe"}.'
+    model: str = setting("", "Model", "Any name: the server has only one model.")
+    voice: str = setting(DEFAULT_VOICE, "Voice", 'A name from /v1/audio/voices, also as an object: {"id": "Abebe"}.')
+    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = setting(
+        "mp3", "Format", "The audio format. pcm is raw 16-bit little-endian mono at 24 kHz."
     )
-    response_format: Literal["mp3", "opus", "aac", "flac", "wav", "pcm"] = Field(
-        "mp3", title="Format", description="The audio format. pcm is raw 16-bit little-endian mono at 24 kHz."
+    stream_format: Literal["audio", "sse"] = setting(
+        "audio", "Stream format", "sse sends server-sent events with base64-encoded audio."
     )
-    stream_format: Literal["audio", "sse"] = Field(
-        "audio", title="Stream format", description="sse sends server-sent events with base64-encoded audio."
-    )
-    stream: bool = Field(
+    stream: bool = setting(
         True,
-        title="Stream",
-        description="Send audio while the text is being spoken. false sends a complete file at the end, with its "
-        "duration in the header; suspicious sentences are then retried.",
+        "Stream",
+        "Send audio while the text is being spoken. false sends a complete file at the end, with its duration in the "
+        "header; suspicious sentences are then retried.",
     )
-    sample_rate: int = Field(
-        OUTPUT_RATE, ge=8000, le=48_000, title="Sample rate", description="Samples per second of the audio."
-    )
+    sample_rate: int = setting(OUTPUT_RATE, "Sample rate", "Samples per second of the audio.", ge=8000, le=48_000)
 
     @field_validator("input")
     @classmethod

@@ -54,7 +54,7 @@ def wheel_name() -> str:
 def build(folder: Path) -> Path:
     """Write the wheel to a folder and return its path."""
     about = f"{NAME}-{VERSION}.dist-info"
-    files = {f"{NAME}/{path.relative_to(SOURCE).as_posix()}": _content(path) for path in _sources()}
+    files = _package()
     files[f"{NAME}/__main__.py"] = CONVERTER.encode()
     files[f"{about}/METADATA"] = METADATA.format(version=VERSION).encode()
     files[f"{about}/WHEEL"] = WHEEL.encode()
@@ -69,14 +69,13 @@ def build(folder: Path) -> Path:
     return wheel
 
 
-def _sources() -> list[Path]:
-    return sorted(path for path in SOURCE.rglob("*") if path.suffix in {".py", ".tsv", ".txt"})
-
-
-def _content(path: Path) -> bytes:
-    """Return a file with its imports renamed."""
-    content = path.read_bytes()
-    return content.replace(b"utils.amharic", NAME.encode()) if path.suffix == ".py" else content
+def _package() -> dict[str, bytes]:
+    """Return the files of the front end by their names in the wheel, with their imports renamed."""
+    return {
+        f"{NAME}/{path.relative_to(SOURCE).as_posix()}": path.read_bytes().replace(b"utils.amharic", NAME.encode())
+        for path in sorted(SOURCE.rglob("*"))
+        if path.suffix in {".py", ".tsv", ".txt"}
+    }
 
 
 def _digest(content: bytes) -> str:

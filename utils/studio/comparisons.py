@@ -10,6 +10,7 @@ from utils.config.flags import command_line
 from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
+from utils.studio import paths
 from utils.studio.facts import InputError
 from utils.studio.paths import Project
 
@@ -43,7 +44,7 @@ def evaluate_arguments(models: Sequence[str], folder: Path, config: SpeechConfig
 
 def names(project: Project) -> list[str]:
     """List the comparisons that have a report, newest first."""
-    return sorted((path.parent.name for path in (project.root / FOLDER).glob(f"[!.]*/{JSON}")), reverse=True)
+    return paths.folders_with(project.root / FOLDER, JSON)
 
 
 def load_report(project: Project, name: object) -> EvaluationReport:

@@ -99,6 +99,11 @@ def list_others(output: Path = OUTPUT) -> list[StorageError]:
     return [error for path in _folders(output) if (error := _problem(path))]
 
 
+def folders_with(parent: Path, file: str) -> list[str]:
+    """List the folders that have a file, newest first: their names begin with the time."""
+    return sorted((path.parent.name for path in parent.glob(f"[!.]*/{file}")), reverse=True)
+
+
 def _folders(output: Path) -> list[Path]:
     folders = sorted(path for path in output.glob("[!.]*") if path.is_dir())
     return [path for path in folders if path.name not in PARTS or is_project(path)]

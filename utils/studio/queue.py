@@ -9,7 +9,7 @@ from utils.core.processes import identity, is_alive
 from utils.core.storage import file_lock, read_object, write_document
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import LOCK, OWNER, Run, active_run, launch, queued_runs
+from utils.studio.runs import LOCK, OWNER, active_run, launch, queued_runs
 
 QUEUE_SECONDS = 0.5
 
@@ -34,12 +34,10 @@ def serve_queue(project: Project) -> None:
         time.sleep(QUEUE_SECONDS)
 
 
-def start_next(project: Project, verb: str) -> Run | None:
+def start_next(project: Project, verb: str) -> None:
     """Start the run that has waited longest, unless one is active."""
     with file_lock(project.runs / LOCK):
         waiting = queued_runs(project, verb)
-        if not waiting or active_run(project, verb):
-            return None
-        waiting[0].write_state(State(verb, "starting", waiting[0].read_state().created, heartbeat=time.time()))
-        launch(waiting[0])
-    return waiting[0]
+        if waiting and not active_run(project, verb):
+            waiting[0].write_state(State(verb, "starting", waiting[0].read_state().created, heartbeat=time.time()))
+            launch(waiting[0])

@@ -41,6 +41,7 @@ from utils.speech.session import SpeechSession
 from utils.speech.subtitles import captions, srt, vtt
 from utils.speech.tasks import SpeechStart, speak_each
 from utils.speech.types import Sentence, Speech, Utterance, join, silence, start_times
+from utils.studio import paths
 from utils.studio.facts import InputError
 from utils.studio.paths import Project
 from utils.xtts.tokenizer import TokenizedText
@@ -181,7 +182,7 @@ def load(project: Project, name: object) -> Take:
 
 def names(project: Project) -> list[str]:
     """List the takes by name, newest first."""
-    return sorted((path.parent.name for path in (project.root / FOLDER).glob(f"[!.]*/{METADATA}")), reverse=True)
+    return paths.folders_with(project.root / FOLDER, METADATA)
 
 
 def newest(project: Project) -> list[Take]:

@@ -106,26 +106,24 @@ def split_inputs(text: str) -> list[str]:
     return list(dict.fromkeys(part for part in parts if part))
 
 
-def add_input(project: Project, text: str) -> list[str]:
+def add_input(project: Project, text: str) -> None:
     """Add inputs that are not there yet."""
-    return _update(project, lambda current: list(dict.fromkeys([*current, *split_inputs(text)])))
+    _update(project, lambda current: list(dict.fromkeys([*current, *split_inputs(text)])))
 
 
-def remove_input(project: Project, name: str) -> list[str]:
-    return _update(project, lambda current: [other for other in current if other != name])
+def remove_input(project: Project, name: str) -> None:
+    _update(project, lambda current: [other for other in current if other != name])
 
 
-def _update(project: Project, change: Callable[[list[str]], list[str]]) -> list[str]:
+def _update(project: Project, change: Callable[[list[str]], list[str]]) -> None:
     """Change the list under a lock; if nothing changes, no file is written."""
     current = read_inputs(project)
     if change(current) == current:
-        return current
+        return
     folder = project.recordings
     make_folder(folder)
     with file_lock(folder / ".lock"):
-        inputs = change(read_inputs(project))
-        write_document(folder / INPUTS, inputs)
-    return inputs
+        write_document(folder / INPUTS, change(read_inputs(project)))
 
 
 def project_input(kind: str) -> str:
