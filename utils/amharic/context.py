@@ -1,7 +1,7 @@
 """Which reading of a word is meant: the likeliest one, unless its neighbours in the sentence speak for another."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -231,8 +231,7 @@ def _command(reading: Reading, place: Place, _: list[Reading]) -> float:
     return 4 * ("!" in place.end or place.neighbour(1) == _SURELY) + 4.5 * is_addressed
 
 
-_Rule = Callable[[Reading, Place, list[Reading]], float]
-_RULES: dict[str, _Rule] = {
+_RULES = {
     "fixed phrase": _phrase,
     "behind what is said": _saying,
     "verb at the end": _last,

@@ -1,7 +1,7 @@
 """Numbers in running text: dates, times, telephones, money, ranges, fractions, units, ranks and plain numbers."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 
 from utils.amharic.alphabet import ETHIOPIC
@@ -196,7 +196,7 @@ def number(written: str) -> str:
 
 
 # By the name of the group that a shape below ends with: is_date, is_clock, ...
-READERS: Mapping[str, Callable[[Match], str]] = {
+READERS = {
     f"is{reader.__name__}": reader
     for reader in (
         _date,

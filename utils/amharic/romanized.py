@@ -13,7 +13,7 @@ from utils.amharic.alphabet import ETHIOPIC, write
 from utils.amharic.analysis import Reading, readings
 from utils.amharic.kinds import mask
 from utils.amharic.lexicon import stems
-from utils.amharic.tables import mapping, rows
+from utils.amharic.tables import mapping, rows, words
 
 ROW = re.compile(
     r"(?<![A-Za-z@#./])[A-Za-z]+(?:['’][a-z]+)?(?:[ ,0-9]+[A-Za-z]+(?:['’][a-z]+)?)*(?![A-Za-z@/]|\.[a-z])"
@@ -63,7 +63,7 @@ def decode_rows(text: str) -> str:
 
 def _decode_row(row: str) -> str:
     found = WORD.findall(row)
-    foreign = sum(word.lower() in _common() and word.lower() not in chat_words() for word in found)
+    foreign = sum(word.lower() in words("english_common.tsv") and word.lower() not in chat_words() for word in found)
     if foreign > ENGLISH * len(found):
         return row
     decoded = {word: decode(word.lower()) for word in found if not is_english(word) and not word[1:].isupper()}
@@ -74,9 +74,9 @@ def _decode_row(row: str) -> str:
     return APART.sub(r"\1", LAST.sub("እንዴ", WORD.sub(lambda match: amharic.get(match[0], match[0]), row)))
 
 
-def _are_sure(words: list[str]) -> bool:
+def _are_sure(known: list[str]) -> bool:
     """Return whether words are Amharic for certain; a short one by itself may be anything."""
-    return len(words) > 1 or len(words[0]) >= SURE or words[0].lower() in chat_words()
+    return len(known) > 1 or len(known[0]) >= SURE or known[0].lower() in chat_words()
 
 
 @cache
@@ -89,12 +89,7 @@ def is_english(word: str) -> bool:
     """Return whether a word is common in English, or a name that has its own entry."""
     plain = word.lower()
     listed = plain in mapping("english_words.tsv") or plain in mapping("latin_words.tsv")
-    return plain not in chat_words() and (listed or plain in _common())
-
-
-@cache
-def _common() -> frozenset[str]:
-    return frozenset(word for cells in rows("english_common.tsv", columns=1) for word in cells[0].split())
+    return plain not in chat_words() and (listed or plain in words("english_common.tsv"))
 
 
 @lru_cache(maxsize=4096)
@@ -125,13 +120,8 @@ def _cost(reading: Reading) -> float:
     """Return the cost of a reading in a chat, where commands and everyday words are frequent."""
     is_command = reading.kinds & mask("M*") and not reading.prefix.marked
     is_between_us = reading.kinds & _FIRST or (reading.kinds & mask("G") and reading.ending.marked.startswith(_SECOND))
-    is_frequent = reading.entry.word.replace("ː", "") in _frequent()
+    is_frequent = reading.entry.word.replace("ː", "") in words("frequent_words.tsv")
     return reading.cost - 2.0 * bool(is_command) - 1.2 * is_frequent - 0.8 * bool(is_between_us)
-
-
-@cache
-def _frequent() -> frozenset[str]:
-    return frozenset(word for cells in rows("frequent_words.tsv", columns=1) for word in cells[0].split())
 
 
 def _ways(word: str, beam: int = BEAM) -> list[Way]:

@@ -28,6 +28,12 @@ def mapping(name: str) -> dict[str, str]:
     return values
 
 
+@cache
+def words(name: str) -> frozenset[str]:
+    """Return every word of a table of words."""
+    return frozenset(word for cells in rows(name, columns=1) for word in cells[0].split())
+
+
 def numbered_rows(path: Path, columns: int) -> list[tuple[int, tuple[str, ...]]]:
     """Read the rows of one file with their line numbers, for callers that report errors in single rows."""
     numbered = list(numbered_cells(path))

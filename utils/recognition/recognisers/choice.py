@@ -32,7 +32,7 @@ class Recommended(NamedTuple):
 
 
 # SaarAI/GSMAEthioTelecomBench; the best of all, omniASR (10.2 to 18.9 %), is not in the format of transformers
-RECOMMENDED: dict[str, tuple[Recommended, ...]] = {
+RECOMMENDED = {
     languages.AMHARIC.code: (
         Recommended("badrex/Ethio-ASR-amharic", "ctc", "13.4", "w2v-BERT CTC, 600 M, CC-BY-4.0"),
         Recommended("facebook/mms-1b-all", "ctc", "81.1", "MMS CTC, 1 B, CC-BY-NC-4.0"),
