@@ -35,6 +35,7 @@ from utils.ui.tabs.data import tab as data
 from utils.ui.tabs.inference import tab as inference
 from utils.ui.tabs.system import tab as system
 from utils.ui.tabs.training import tab as training
+from utils.ui.theme import theme
 
 TICK_SECONDS = 2.0
 PORTS_TRIED = 100
@@ -64,7 +65,6 @@ GRADIO_WORDS = {  # that it shows itself, and what stands there instead
     "Warning": "gradio.warning",
     "Info": "gradio.info",
 }
-ETHIOPIC = "Page Ethiopic"  # is served with the page, so that letters look alike everywhere
 
 Update = dict[str, Any]
 
@@ -329,11 +329,3 @@ def page_head() -> str:
     words = [{"own": own, "en": row.english, "am": row.amharic} for own, row in rows.items()]
     css, script = styles("tokens", "page"), (ASSETS / "page.js").read_text(encoding="utf-8")
     return html("page.html", "head", words=words, css=css, js=script)
-
-
-def theme() -> gr.themes.Base:
-    """Make the theme: the fonts; everything else is in the style sheet, which sets gradio's own variables."""
-    return gr.themes.Base(
-        font=("system-ui", "Segoe UI", "Noto Sans", ETHIOPIC, "sans-serif"),
-        font_mono=("ui-monospace", "Consolas", "Noto Sans Mono", ETHIOPIC, "monospace"),
-    )

@@ -46,7 +46,7 @@ def _page(report: DatasetReport, folder: Path, name: str) -> str:
         "report.html",
         "page",
         language=LANGUAGE.get(),
-        css=styles("tokens", "report"),
+        css=styles("tokens", "page", "report"),
         name=name,
         cards=_cards(report),
         advice=[describe(fact) for fact in report.advice],
@@ -101,10 +101,13 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}" if abs(value) < 1 else f"{value:.1f}"
 
 
-def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, bool]]:
+def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, str]]:
     """Return the bars of a histogram: name, count, height, and whether there are too few."""
     most = max(counts.values(), default=0) or 1
-    return [(name, count, f"{80 * count / most:.1f}", count < few) for name, count in counts.items()]
+    return [
+        (name, count, f"{80 * count / most:.1f}", "doubt" if count < few else "series-1")
+        for name, count in counts.items()
+    ]
 
 
 def _clip(clip: Clip, folder: Path, report: DatasetReport) -> dict[str, Any]:

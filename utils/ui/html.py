@@ -17,12 +17,12 @@ TEMPLATES = Environment(
 )
 
 
-def _phrase(text: str, **values: object) -> str:
+def phrase(text: str, **values: object) -> str:
     """Write the phrase of an id, which has a dot; any other text, such as a name that a person gave, stays as it is."""
     return t(text, **values) if "." in text else text
 
 
-TEMPLATES.globals["t"] = _phrase
+TEMPLATES.globals["t"] = phrase
 
 
 @functools.cache

@@ -3,7 +3,6 @@ const inputs = () => [...element.querySelectorAll("[name]")];
 const read = (input) =>
   input.type === "checkbox" ? input.checked : input.type !== "number" ? input.value : input.value === "" ? null : Number(input.value);
 const fallback = (input) => ("default" in input.dataset ? JSON.parse(input.dataset.default) : props.value[input.name]);
-const isChanged = (input) => props.value[input.name] !== fallback(input);
 
 let edits = 0;
 let edited = {};  // the number and the value of the last edit of each field
@@ -33,15 +32,9 @@ function show() {
     const slider = element.querySelector(`[data-slider="${input.name}"]`);
     if (slider) slider.value = slider.nextElementSibling.value = input.value;
     const setting = input.closest(".setting"), effect = setting.querySelector("[data-effect]");
-    setting.classList.toggle("changed", isChanged(input));
+    setting.classList.toggle("changed", props.value[input.name] !== fallback(input));
     const html = props.effects?.[input.name] ?? "";
     if (effect.shown !== html || !effect.innerHTML) effect.innerHTML = effect.shown = html;
-  }
-  const names = inputs().filter((input) => isChanged(input)).map((input) => input.labels[0].textContent);
-  const changed = element.querySelector("[data-changed]");
-  if (changed) {
-    changed.textContent = names.join(", ");
-    changed.parentElement.hidden = !names.length;
   }
   markInvalid();
 }

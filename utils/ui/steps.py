@@ -9,6 +9,7 @@ from utils.studio.paths import Project
 from utils.ui import progress
 from utils.ui.html import html
 from utils.ui.i18n import t
+from utils.ui.views import attributes
 from utils.xtts.files import MODEL_FILE
 
 
@@ -35,7 +36,7 @@ def _step(project: Project, kind: str, read: Callable[[Project], Step]) -> Step:
 
 def next_button(tab: str, title: str) -> str:
     """Return the button that leads to the next step."""
-    return html("page.html", "next", tab, title)
+    return html("views.html", "button", attributes(data_open=tab), "next", f"{t(title)} →", "")
 
 
 def _data(project: Project) -> Step:

@@ -21,7 +21,7 @@ from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run, Status
 from utils.system.doctor import Finding
 from utils.training.facts import Scores
-from utils.ui.html import html
+from utils.ui.html import html, phrase
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
@@ -63,7 +63,7 @@ def checkpoint(step: int | None, loss: float | None = None, digits: int = 4) -> 
 
 def note(text: str) -> str:
     """Return a hint; nothing for an empty text."""
-    return html("views.html", "note", text) if text else ""
+    return element("p", "", text=phrase(text), class_="hint") if text else ""
 
 
 def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
@@ -174,7 +174,7 @@ def row(*parts: str) -> str:
 
 def progress_bar(label: str, done: float, total: int) -> str:
     """Return a progress bar with a label for screen readers."""
-    return html("views.html", "progress_bar", label, f"{done:.0f}", max(1, total))
+    return element("progress", "", max=max(1, total), value=f"{done:.0f}", aria_label=phrase(label))
 
 
 def progress(sentence: str, done: float = 0, total: int = 0) -> str:
@@ -200,7 +200,8 @@ def file_url(path: Path) -> str:
 
 def hear(path: Path, label: str, text: str = "") -> str:
     """Return a button that plays a file: small, and without the 0:00 of a player that has loaded nothing."""
-    return html("views.html", "hear", file_url(path), label, text)
+    shown = attributes(data_hear=file_url(path), aria_label=phrase(label))
+    return html("views.html", "button", shown, "hear", text, "")
 
 
 def downloads(links: Iterable[tuple[Path, str]]) -> str:
@@ -254,8 +255,9 @@ def run_title(run: Run) -> str:
 
 def run_head(run: Run, state: State, classes: str = "") -> str:
     status = t(f"status.{state.status}")
-    title, reason = run_title(run), state.reason(LANGUAGE.get())
-    return html("views.html", "run_head", classes or state.status, status, title, reason)
+    kind: Kind = "error" if state.status in {"failed", "unreadable"} else "warning"
+    head = html("views.html", "run_head", classes or state.status, status, run_title(run))
+    return head + message_box(kind, state.reason(LANGUAGE.get()), aloud=False)
 
 
 def run_facts(run: Run, state: State) -> str:
@@ -323,7 +325,8 @@ def readings(reading: MachineReading) -> str:
     }
     is_short = reading.disk_free_gib is not None and reading.disk_free_gib < LITTLE_DISK
     state = "doubt" if is_short else "ok"
-    return html("page.html", "readings", state, cards(parts))
+    named = {"tabindex": 0, "role": "group", "aria_label": t("system.this_computer")}
+    return element("div", element("i", "") + cards(parts), class_=f"pulse {state}", **named)
 
 
 def gib(size: float | None) -> str:

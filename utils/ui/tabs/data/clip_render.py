@@ -24,7 +24,7 @@ from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import describe, describe_error, t
 from utils.ui.tabs import pronunciation
-from utils.ui.views import button, file_url, note, row, select_field, text_field
+from utils.ui.views import button, file_url, html_cell, note, row, select_field, text_field
 from utils.xtts.language_packs import AmharicPack
 from utils.xtts.pronunciations import overrides
 
@@ -75,10 +75,10 @@ def rows(page: ClipPage, chosen: str, folder: Path) -> str:
 
 
 def _kind(clip: Clip) -> str:
-    """Return the class of a clip's dot."""
+    """Return the colour of a clip's dot."""
     if clip.status == "excluded":
         return "loss"
-    return "good" if clip.reason == "approved" else "doubt" if clip.other_text else "plain"
+    return "good" if clip.reason == "approved" else "doubt" if clip.other_text else "series-5"
 
 
 def repair(store: Store) -> str:
@@ -88,14 +88,15 @@ def repair(store: Store) -> str:
         return ""
     rows = []
     for clip in store.find(list(proposed)[:EXAMPLES]).values():
-        play = f"{t('data.play')}: {clip.text}"
-        rows.append((file_url(store.folder / clip.audio), play, clip.text, with_fields(clip, proposed[clip.id]).text))
+        play = views.hear(store.folder / clip.audio, f"{t('data.play')}: {clip.text}")
+        rows.append((html_cell(play), clip.text, with_fields(clip, proposed[clip.id]).text))
     finding = parse_json(store.meta(FINDING))
     finding["details"] = Path(str(finding.get("details"))).name  # the folder says nothing to a visitor
     found = describe(from_json(finding))
     titles = ("data.play", "data.text_of_list", "data.text_that_fits")
     offer = row(button("repair_list", t("data.repair_list", count=len(proposed)), "primary"))
-    return html("clips.html", "repair", found, titles, rows, offer)
+    examples = views.element("div", views.table(titles, rows, classes="stack"), class_="examples")
+    return views.message_box("warning", found) + offer + examples
 
 
 def pager(page: ClipPage) -> str:
@@ -103,7 +104,7 @@ def pager(page: ClipPage) -> str:
     buttons = {"data.previous_page": page.number - 1, "data.next_page": page.number + 1}
     turn = "".join(button("show", key, page=number) for key, number in buttons.items() if 1 <= number <= page.pages)
     place = t("data.page_of", number=page.number, pages=page.pages, count=page.total)
-    return html("clips.html", "pager", place, turn)
+    return row(turn, views.element("p", "", text=place, class_="hint", id="pager"))
 
 
 def selected_actions() -> str:
@@ -114,8 +115,9 @@ def selected_actions() -> str:
 
 def _reason_field(name: str, value: Reason) -> str:
     """Return a field for the reason of an exclusion; common ones are offered, others can be typed."""
-    offered = html("clips.html", "reasons", name, [reason_text(reason) for reason in HEARD])
-    return text_field(name, "data.exclude_reason", value=reason_text(value), list=f"{name}s") + offered
+    offered = "".join(views.element("option", "", value=reason_text(reason)) for reason in HEARD)
+    field = text_field(name, "data.exclude_reason", value=reason_text(value), list=f"{name}s")
+    return field + views.element("datalist", offered, id=f"{name}s")
 
 
 # --- the editor ---
@@ -165,13 +167,15 @@ def editor(  # noqa: PLR0913, PLR0917  # one clip with all that surrounds it
     ``draft`` is the text as it stands in the ``box``; ``busy`` says why nothing can be changed now.
     """
     times = f"{_clock(clip.span.start)}-{_clock(clip.span.end)}"
+    split = t(f"data.{clip.split}" if clip.split else "data.no_split")
+    remark = f": {clip.note}" if clip.note and clip.reason != "other" else ""
     return html(
         "clips.html",
         "editor",
         clip,
-        facts=f"{Path(clip.source).name} · {times} · {clip.speaker}",
+        facts=views.joined(Path(clip.source).name, times, clip.speaker, split),
         kind=_kind(clip),
-        status=_status(clip),
+        status=_status(clip) + remark,
         place=placed,
         scores=_scores(clip),
         sound=_sound(clip, folder) if clip.audio else note("data.clip_without_audio"),
@@ -215,7 +219,7 @@ def _actions(clip: Clip, following: Clip | None, undo: str) -> str:
     result = row(buttons("primary", "approve"), buttons("", "exclude", "restore", "split", "trim"), undo)
     reason = _reason_field("why", HEARD[0]) if "exclude" in available else ""
     others = buttons("quiet", "save_text", "merge_next")
-    return result + html("clips.html", "cut", reason, others, _marks(clip) if clip.audio else "")
+    return result + row(others, reason) + (_marks(clip) if clip.audio else "")
 
 
 def _marks(clip: Clip) -> str:
@@ -223,7 +227,9 @@ def _marks(clip: Clip) -> str:
     seconds = round(clip.span.seconds, 2)
     values = {"start": 0, "end": seconds, "at": round(seconds / 2, 2)}
     shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
-    return "".join(text_field(name, f"data.mark_{name}", "", value=value, **shared) for name, value in values.items())
+    marks = "".join(text_field(name, f"data.mark_{name}", value=value, **shared) for name, value in values.items())
+    play = html("views.html", "button", "data-part", "quiet", "data.play_selection", "")
+    return views.details("data.marks", row(marks, play), "clip-cut")
 
 
 def _sound(clip: Clip, folder: Path) -> str:

@@ -193,15 +193,15 @@ def _usage(total: Ledger) -> str:
     """Show what became of all seconds."""
     excluded = t("data.not_in_use")
     outcomes = [
-        ("kept", "common.in_use", total.kept),
-        ("between", "data.pauses", total.between),
-        *(("aside", f"{excluded}: {reason_text(part.reason)}", part.seconds) for part in total.excluded),
+        ("good", "common.in_use", total.kept),
+        ("series-5", "data.pauses", total.between),
+        *(("doubt", f"{excluded}: {reason_text(part.reason)}", part.seconds) for part in total.excluded),
     ]
     bar = [(kind, f"{seconds:.3f}") for kind, _, seconds in outcomes if seconds > 0]
-    key = [("kept", t("common.in_use")), ("between", t("data.pauses")), ("aside", excluded)]
+    key = [("good", t("common.in_use")), ("series-5", t("data.pauses")), ("doubt", excluded)]
     rows = [(name, duration(seconds), f"{100 * seconds / (total.seconds or 1):.1f} %") for _, name, seconds in outcomes]
     rows.append((cell("data.all_recordings", classes="mark"), duration(total.seconds), "100 %"))
-    return html("dataset.html", "share", bar, key) + table(("data.outcome", "common.length", "data.share"), rows)
+    return html("views.html", "share", bar, key) + table(("data.outcome", "common.length", "data.share"), rows)
 
 
 def _recordings(found: Sequence[Ledger]) -> str:
@@ -234,7 +234,9 @@ def statistics(found: Statistics) -> str:
     if total := len(found.phonemes):
         rows["data.phones_present"] = t("common.used_of_total", used=total - len(found.missing), total=total)
         rows["data.phones_missing"] = " ".join(found.missing) or t("common.none")
-        counts = details("data.phone_counts", _phoneme_list(found.phonemes))
+        rarest_first = sorted(found.phonemes.items(), key=lambda item: item[1])
+        listed = views.joined(*(f"{sound} {count}" for sound, count in rarest_first))
+        counts = details("data.phone_counts", views.element("p", "", text=listed))
     return table(("common.what", "data.how_much"), rows.items()) + counts
 
 
@@ -245,8 +247,3 @@ def _in_seconds(value: float, form: str) -> str:
 def _spread(values: Sequence[float]) -> str:
     low, middle, high = (f"{percentile(values, share):.1f}" for share in (5, 50, 95))
     return t("data.spread", low=low, middle=middle, high=high)
-
-
-def _phoneme_list(counts: Mapping[str, int]) -> str:
-    """List phonemes with how often each occurs, the rarest first."""
-    return html("dataset.html", "sounds", sorted(counts.items(), key=lambda item: item[1]))

@@ -11,7 +11,6 @@ from utils.studio import runs
 from utils.studio.facts import InputError, RunActiveError
 from utils.studio.paths import Project
 from utils.ui import views
-from utils.ui.html import html
 from utils.ui.i18n import t
 from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.tabs import pronunciation
@@ -145,7 +144,10 @@ def render(request: PanelRequest) -> str:
         + clip_render.rows(page, request.text("clip"), store.folder)
         + clip_render.pager(page)
     )
-    return html("clips.html", "sides", clip_render.repair(store) + clips, opened)
+    shown = views.element("div", clip_render.repair(store) + clips, class_="list", id="clips")
+    if opened:
+        shown += views.element("div", opened, class_="editor", id="clip-editor", tabindex="-1")
+    return views.element("div", shown, class_="sides")
 
 
 def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:

@@ -36,7 +36,12 @@ def build_sources(page: PageContext) -> None:
     script = f"{limits}\n{SCRIPT.read_text(encoding='utf-8')}"
     Panel(page, "data-welcome", _welcome, {})
     files = gr.File(  # of any type: Kaldi's lists have no suffix
-        label=t("data.drop"), interactive=True, file_count="multiple", height="100%", elem_id="upload-files"
+        label=t("data.drop"),
+        interactive=True,
+        file_count="multiple",
+        height="100%",
+        elem_id="upload-files",
+        elem_classes="drop",
     )
     actions = {
         "add": _add,

@@ -10,7 +10,6 @@ from utils.dataset.background_counts import BackgroundCounts
 from utils.dataset.store import Store
 from utils.studio import runs, uploads
 from utils.ui import views
-from utils.ui.html import html
 from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, connect_live
 from utils.ui.run_panel import RunPanel
@@ -90,7 +89,7 @@ def build_summary(page: PageContext) -> None:
         usage = render.ledger(counts.account) if counts else note("data.counting")
         found = render.statistics(counts.statistics) if counts else ""
         return (
-            html("dataset.html", "summary", summary, following)
+            views.element("div", summary + views.element("span", following, id="next-training"), class_="summary")
             + views.details("data.audio_usage", usage, "audio-usage")
             + (views.details("data.statistics", found, "statistics") if found else "")
         )

@@ -51,7 +51,14 @@ def in_project(request: PanelRequest) -> list[str]:
 def build_file(context: Context) -> None:
     """Speak subtitles, each cue at its time, or a text file with one text per line into numbered files."""
     types = [*batch_speech.SUBTITLES, ".txt"]
-    file = gr.File(label=t("inference.file"), file_types=types, file_count="single", height=120, elem_id="spoken-file")
+    file = gr.File(
+        label=t("inference.file"),
+        file_types=types,
+        file_count="single",
+        height=120,
+        elem_id="spoken-file",
+        elem_classes="drop",
+    )
 
     def speak(request: PanelRequest) -> None:
         path = uploaded_file(request, "file")

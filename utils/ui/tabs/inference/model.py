@@ -196,6 +196,7 @@ def build_voice(context: Context) -> None:
             file_count="multiple",
             height=100,
             elem_id="voice-clips",
+            elem_classes="drop",
         )
         recording = gr.Audio(
             label=t("inference.record_voice"),

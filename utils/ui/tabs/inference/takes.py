@@ -122,8 +122,13 @@ def take_html(request: PanelRequest) -> str:
 def _downloads(request: PanelRequest, take: Take) -> str:
     """Offer the files of a take in one menu; those in other formats are made when they are asked for."""
     files = {path: views.file_url(path) for path in takes.files(request.project, take)}
-    missing = [suffix for suffix in FORMATS if suffix not in {path.suffix for path in files}]
-    return html("speech.html", "downloads", take.name, files, missing, request.text("made"))
+    known = {path.suffix for path in files}
+    missing = (
+        views.button("convert", suffix[1:].upper(), "quiet", take=take.name, format=suffix)
+        for suffix in FORMATS
+        if suffix not in known
+    )
+    return html("speech.html", "downloads", files, "".join(missing), request.text("made"))
 
 
 def facts_html(take: Take) -> str:

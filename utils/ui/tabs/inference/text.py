@@ -111,7 +111,7 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
     if unknown:
         shown += message_box("warning", t("inference.unknown_speakers", names=", ".join(unknown)))
     if preview.unreadable:
-        shown += html("speech.html", "unsupported", preview.unreadable)
+        shown += message_box("error", f"{t('inference.unsupported_characters')} {' '.join(preview.unreadable)}")
     elif preview.error:
         shown += error_box(preview.error)
     if preview.skipped:

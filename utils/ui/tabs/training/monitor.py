@@ -196,7 +196,8 @@ def settings_line(run: runs.Run) -> str:
     shown = {"version": config.version, "num_epochs": config.num_epochs, "batch_size": config.batch_size}
     parts = [f"{field_title(TrainConfig, name)} {value}" for name, value in shown.items()]
     parts += [field_title(TrainConfig, name) for name in settings.BOXES if getattr(config, name)]
-    return html("run.html", "line", views.joined(*parts))
+    about = views.element("span", "", text=views.joined(*parts), class_="hint")
+    return views.row(about, html("views.html", "button", "data-edit", "quiet", "training.next_settings", ""))
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:

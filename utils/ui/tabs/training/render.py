@@ -16,7 +16,7 @@ from utils.training.facts import Sample
 from utils.ui import progress, views
 from utils.ui.html import html
 from utils.ui.i18n import describe, field_title, join_list, t
-from utils.ui.views import cell, note
+from utils.ui.views import cell, message_box, note
 from utils.xtts.checkpoints import PREFIX, SAMPLES
 
 MAX_COMPARED = 6
@@ -86,11 +86,11 @@ def messages(history: RunHistory) -> str:
     parts = []
     if history.warnings:
         newest_first = dict.fromkeys(describe(fact) for fact in reversed(history.warnings))
-        parts.append(html("views.html", "message_list", "warning", "training.warnings", newest_first))
+        parts.append(message_box("warning", "training.warnings", *newest_first, aloud=False))
     if history.problem_count:
         title = t("training.problems", count=history.problem_count)
         problems = [describe(fact) for fact in reversed(history.problems)]
-        parts.append(views.details(title, html("views.html", "message_list", "warning", "", problems), "problems"))
+        parts.append(views.details(title, message_box("warning", *problems, aloud=False), "problems"))
     return "".join(parts)
 
 
@@ -216,8 +216,8 @@ def switch_hint(field: str, device: Result | None, effect: Optimization | None) 
     hint = device_hints(device).get(field) if device else None
     shown = note(hint) if hint else ""
     if effect:
-        changed = t("training.changed_in_run", count=effect.changed)
-        shown += html("run.html", "effect", changed, effect_of(effect))
+        changed = views.joined(t("training.changed_in_run", count=effect.changed), effect_of(effect))
+        shown += views.element("p", "", text=changed, class_="hint effect")
     return shown
 
 
