@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from utils.core.events import BLOCK, Event, LineParser, read_block, tail_offset
-from utils.core.facts import Fact, LinesMissing, Optimization, Progress, Unrecognised, from_json, to_json
+from utils.core.facts import Fact, LinesMissing, Optimization, Unrecognised, from_json, to_json
 from utils.core.monitor import GpuUse
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved, LineProblem
-from utils.studio.facts import Ended, Started
+from utils.studio.facts import Started
 from utils.studio.runs import Run
 from utils.training import facts
 
@@ -98,9 +98,6 @@ class RunHistory:
     samples: list[facts.Sample] = field(default_factory=list)
     step: int = 0
     saved: int = 0  # the newest step that a resume continues after
-    total: int = 0
-    seconds_left: float | None = None
-    phase: Progress | None = None  # what is being prepared; None while training
     latest: facts.Train | None = None  # the newest update
     best: tuple[float, int] | None = None  # evaluation loss and its step
     read: float = 1.0  # share of the log
@@ -132,8 +129,6 @@ class RunHistory:
                 self.saved = fact.step
             case facts.Sample():
                 self.samples = [other for other in self.samples if other.file != fact.file] + [fact]
-            case Progress():
-                self._add_progress(fact)
             case _:
                 self._add_start(fact)
 
@@ -156,12 +151,8 @@ class RunHistory:
         earlier = fact.name if isinstance(fact, Unrecognised) else ""  # a kind of version 1.1
         if isinstance(fact, Started):
             self.problem_count = 0
-            self.phase = None
             self.latest = None
             self.problems.clear()
-        elif isinstance(fact, Ended) or earlier == "ended":
-            self.phase = None
-            self.seconds_left = None
         elif isinstance(fact, PROBLEMS) or earlier == "problem":
             self.problem_count += 1
             self.problems.append(fact)
@@ -173,8 +164,6 @@ class RunHistory:
             self._cut(fact.step - 1)  # the run was rolled back to a checkpoint
         self.step = fact.step
         self.latest = fact
-        self.phase = None
-        self.seconds_left = fact.seconds_left
         self._add_points(TRAIN, fact)
 
     def _add_evaluation(self, fact: facts.Evaluation) -> None:
@@ -189,13 +178,6 @@ class RunHistory:
         for name, curve in names.items():
             if is_finite(value := getattr(fact, name)):
                 self.curves.setdefault(curve, Curve()).add(fact.step, value)
-
-    def _add_progress(self, fact: Progress) -> None:
-        if fact.total and fact.part:
-            self.phase = fact
-        elif fact.total:
-            self.total = fact.total
-            self.phase = None
 
     def _add_clips(self, fact: facts.Clips) -> None:
         self.used[fact.split] = fact.used

@@ -157,11 +157,6 @@ def comparison_table(runs: Sequence[Run], histories: Sequence[RunHistory]) -> st
     return views.table(["training.setting", *(views.run_title(run) for run in runs)], rows)
 
 
-def command(text: str) -> str:
-    """Return the command that starts the same run."""
-    return note("runs.command_hint") + views.code(text)
-
-
 def amount(project: Project, seconds: float | None) -> str:
     """Return how many clips there are, also to evaluate, and how long a training takes if that is known."""
     clips = Store(project.dataset).totals()["kept"]

@@ -137,7 +137,7 @@ def estimate_memory(_: PanelRequest, config: TrainConfig) -> str:
 
 
 def show_command(_: PanelRequest, config: TrainConfig) -> str:
-    return render.command(command_line(VERB, config))
+    return views.note("runs.command_hint") + views.code(command_line(VERB, config))
 
 
 def save_settings(request: PanelRequest, config: TrainConfig) -> str:
