@@ -132,7 +132,6 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
     return plan
 
 
-# Long because each clip is one of four: of a known recording, without its file, a duplicate, or new.
 def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
     theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
@@ -150,5 +149,5 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
         else:
             groups[clip.recording].append(clip)
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
-    recordings = tuple((source, tuple(groups[name])) for name, source in new.items())
-    return MergePlan(recordings, len(theirs.recordings) - len(new), duplicates, tuple(missing))
+    known = len(theirs.recordings) - len(new)
+    return MergePlan(tuple((new[name], tuple(groups[name])) for name in new), known, duplicates, tuple(missing))

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -171,7 +171,6 @@ def _encode_texts(shards: "Shards", clips: Sequence[Clip], encode: Callable[[str
         yield meter.step(len(window), float(len(window))), problems
 
 
-# Long because a window is stored whether its last batch was reached or the work was stopped between two.
 def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encoder: "AudioEncoder") -> Steps:
     """Encode all missing audio, clips of similar length together."""
     sounds = {clip.content: clip for clip in clips}
@@ -180,8 +179,8 @@ def _encode_audio(shards: "Shards", clips: Sequence[Clip], dataset: Path, encode
     for window in batched(missing, AUDIO_ROWS):
         rows = {}
         try:
-            batches = prefetch(lambda batch: (batch, *_read(batch, dataset, encoder)), _batches(window))
-            for batch, waves, problems in batches:
+            read = partial(_read, dataset=dataset, encoder=encoder)
+            for batch, waves, problems in prefetch(read, _batches(window)):
                 for (content, wave), made in zip(waves.items(), encoder.encode([*waves.values()]), strict=True):
                     rows[content] = (wave.size, made.codes, made.mel.ravel())
                 yield meter.step(len(batch), total_seconds(batch)), problems
@@ -202,8 +201,10 @@ def _batches(clips: Iterable[Clip]) -> Iterator[list[Clip]]:
         yield batch
 
 
-def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[dict[str, Samples], list[ClipNotEncoded]]:
-    """Read the audio of clips by content hash."""
+def _read(
+    clips: list[Clip], dataset: Path, encoder: "AudioEncoder"
+) -> tuple[list[Clip], dict[str, Samples], list[ClipNotEncoded]]:
+    """Read the audio of clips; return them with it, by content hash."""
     waves = {}
     problems = []
     for clip in clips:
@@ -217,7 +218,7 @@ def _read(clips: list[Clip], dataset: Path, encoder: "AudioEncoder") -> tuple[di
             waves[clip.content] = wave
         except AmharicTtsError as error:
             problems.append(ClipNotEncoded(clip.id, error))
-    return waves, problems
+    return clips, waves, problems
 
 
 class _Meter:

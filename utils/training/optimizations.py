@@ -116,13 +116,11 @@ class TrainingOptimizer:
         """Checkpoint the layers of GPT and conditioning encoder."""
         return blocks.checkpoint_blocks(coqui_gpt(model), self.config.checkpoint_every)
 
-    # Long because it is one table: each entry is read from the live model in its own way.
     def what_is_on(self, model: nn.Module) -> dict[str, str | int]:
         """Report the active optimizations, read from the live model and torch instead of the settings."""
         gpt = coqui_gpt(model)
         parts = attention.report(gpt, self.device, self.precision.torch_dtype).items()
         layers, encoder = blocks.checkpointed(gpt)
-        conditioning = [weight for name in CONDITIONING for weight in gpt.get_submodule(name).parameters()]
         return {
             **{f"attention of {name}": f"{layers} x {kind} ({kernel})" for name, (layers, kind, kernel) in parts},
             "checkpointed layers of gpt": layers,
@@ -131,7 +129,9 @@ class TrainingOptimizer:
             "frozen layers of gpt": sum(
                 not any(w.requires_grad for w in block.parameters()) for block in gpt2_layers(gpt)
             ),
-            "frozen weights of conditioning": sum(not weight.requires_grad for weight in conditioning),
+            "frozen weights of conditioning": sum(
+                not weight.requires_grad for name in CONDITIONING for weight in gpt.get_submodule(name).parameters()
+            ),
             "adapted layers": sum(1 for _ in adapters.adapted_layers(gpt)),
             "weights": ", ".join(sorted({str(weight.dtype) for weight in gpt.parameters()})),
             "TF32": ", ".join(name for name, on in gpu.tf32_state().items() if on) or "off",

@@ -99,7 +99,6 @@ def unflatten_tree(node: object, tensors: Tensors) -> Any:  # noqa: ANN401 - any
     return tuple(items) if kind == "tuple" else items
 
 
-# Long because it has one branch for each kind of object.
 def _node(tree: object, path: tuple[str, ...], tensors: dict[str, Tensor]) -> object:
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
@@ -108,19 +107,19 @@ def _node(tree: object, path: tuple[str, ...], tensors: dict[str, Tensor]) -> ob
         tensors[name] = tree
         return {"tensor": name}
     if isinstance(tree, dict):
-        if invalid := next((key for key in tree if not isinstance(key, int | str)), None):
-            raise TypeError(f"{name}: a key of type {type(invalid).__name__} cannot be saved.")
-        return {"dict": [[key, _node(value, (*path, _part(key)), tensors)] for key, value in tree.items()]}
+        return {"dict": [[key, _node(value, (*path, _part(key, name)), tensors)] for key, value in tree.items()]}
     if isinstance(tree, list | tuple):
         items = [_node(value, (*path, str(number)), tensors) for number, value in enumerate(tree)]
         return {"tuple" if isinstance(tree, tuple) else "list": items}
     raise TypeError(f"{name}: a {type(tree).__name__} cannot be saved.")
 
 
-def _part(key: int | str) -> str:
+def _part(key: object, name: str) -> str:
     """Encode a key so that all keys of a dict and all paths of a tree are distinct."""
     if isinstance(key, int):
         return str(key)
+    if not isinstance(key, str):
+        raise TypeError(f"{name}: a key of type {type(key).__name__} cannot be saved.")
     return json.dumps(key) if key.lstrip("-").isdigit() or set(key) & set('/"') else key
 
 
