@@ -45,17 +45,14 @@ def _as_cut(clips: Sequence[Clip]) -> list[Clip]:
     """Leave out what an earlier call has added: phrases inside other clips, and clips that hold others."""
     cut: list[Clip] = []
     for clip in clips:
-        is_inside = bool(cut) and _holds(cut[-1], clip)
+        last = cut[-1] if cut else None
+        is_inside = last and last.recording == clip.recording and clip.span.end <= last.span.end
         if is_inside and clip.span.seconds < SHORT:
             continue
         if is_inside:
             cut.pop()
         cut.append(clip)
     return cut
-
-
-def _holds(outer: Clip, inner: Clip) -> bool:
-    return outer.recording == inner.recording and inner.span.end <= outer.span.end
 
 
 def _first(clips: Iterator[Clip], count: int, known: set[str]) -> Iterator[Clip]:

@@ -227,7 +227,9 @@ def other_clips_of_run(run: Path, config: TrainConfig) -> list[OtherClips]:
             clips = _stored_clips(path, folder)
         else:
             clips = read_clips(config.model_copy(update={"train_csv": "", "eval_csv": ""}), folder)
-            train, evaluation = ([_named_apart(clip, number) for clip in side] for side in (clips.train, clips.eval))
+            # two datasets may give the same name to different people
+            named = [replace(clip, speaker=f"{number}/{clip.speaker}") for clip in clips.clips]
+            train, evaluation = named[: len(clips.train)], named[len(clips.train) :]
             clips = replace(clips, train=tuple(train), eval=tuple(evaluation))
             _store_clips(path, clips)
         others.append(OtherClips(clips, languages.canonical(read_language(folder)), weight))
@@ -237,11 +239,6 @@ def other_clips_of_run(run: Path, config: TrainConfig) -> list[OtherClips]:
 def project_dataset(folder: Path) -> Path:
     """Return the dataset of a project, or the folder itself if it is one."""
     return folder / "dataset" if (folder / "dataset").is_dir() else folder
-
-
-def _named_apart(clip: Clip, number: int) -> Clip:
-    """Rename the speaker, because two datasets may give the same name to different people."""
-    return replace(clip, speaker=f"{number}/{clip.speaker}")
 
 
 def _stored_clips(path: Path, folder: Path) -> ClipLists:

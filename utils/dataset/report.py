@@ -77,8 +77,8 @@ def describe_dataset(folder: Path) -> DatasetReport:
     counted = statistics.count(store, language)
     kept = contents.kept
     speakers = tuple(_speakers(kept, folder))
-    by_reason = {reason: [clip for clip in contents.excluded if clip.reason == reason] for reason in TEXT_REASONS}
-    wrong = {reason: sorted(clips, key=_fit) for reason, clips in by_reason.items() if clips}
+    by_reason = group_clips(sorted(contents.excluded, key=lambda clip: clip.scores.text_match or 0.0), "reason")
+    wrong = {reason: by_reason[reason] for reason in TEXT_REASONS if reason in by_reason}
     read = [clip.text for clip in kept[-MAX_READ:]]
     return DatasetReport(
         language,
@@ -91,10 +91,6 @@ def describe_dataset(folder: Path) -> DatasetReport:
         tuple(_advice(store, counted, speakers, wrong)),
         tuple(prompts.choose(SENTENCES, read=read)) if counted.missing or counted.rare else (),
     )
-
-
-def _fit(clip: Clip) -> float:
-    return clip.scores.text_match or 0.0
 
 
 def _advice(
