@@ -27,11 +27,12 @@ Attributes = list[tuple[str, str | None]]  # of a tag
 
 def read_document(path: Path) -> str:
     """Return the text of a document of any kind that is known by its extension."""
-    readers = {".epub": _epub, ".docx": _docx}
-    if not (reader := readers.get(path.suffix.lower())):
+    suffix = path.suffix.lower()
+    if suffix not in {".epub", ".docx"}:
         return read_any_encoding(path)[0]
     with foreign(path), zipfile.ZipFile(path) as archive:
-        text = "\n\n".join(filter(None, reader(archive)))
+        parts = _chapters(archive) if suffix == ".epub" else _read(archive, "word/document.xml")
+        text = "\n\n".join(filter(None, map(_Text.of, parts)))
     if not text:
         raise ForeignFileError(path, "no_text")
     return text
@@ -43,11 +44,7 @@ def _read(archive: zipfile.ZipFile, *names: str) -> Iterator[str]:
     return (archive.read(name).decode("utf-8-sig", errors="replace") for name in names)
 
 
-def _docx(archive: zipfile.ZipFile) -> Iterator[str]:
-    return map(_Text.of, _read(archive, "word/document.xml"))
-
-
-def _epub(archive: zipfile.ZipFile) -> Iterator[str]:
+def _chapters(archive: zipfile.ZipFile) -> Iterator[str]:
     """Return the chapters in reading order."""
     (container,) = _read(archive, "META-INF/container.xml")
     package = next((file["full-path"] for file in _attributes(container, "rootfile")), "")
@@ -56,7 +53,7 @@ def _epub(archive: zipfile.ZipFile) -> Iterator[str]:
     spine = [files.get(entry["idref"]) for entry in _attributes(opf, "itemref") if entry.get("linear") != "no"]
     folder = posixpath.dirname(package)
     chapters = (posixpath.normpath(posixpath.join(folder, unquote(href))) for href in spine if href)
-    return map(_Text.of, _read(archive, *dict.fromkeys(chapters)))  # each once
+    return _read(archive, *dict.fromkeys(chapters))  # each once
 
 
 def _attributes(xml: str, tag: str) -> list[dict[str, str]]:

@@ -159,14 +159,10 @@ class Folder:
         return Counter(path.suffix.lower() for path in self.texts)
 
     @cached_property
-    def _all_media(self) -> list[Path]:
-        return list(dict.fromkeys([*self.media, *filter(is_media, self.files)]))
-
-    @cached_property
     def _by_name(self) -> dict[str, list[Path]]:
         """The recordings by their names, with and without suffix."""
         known = defaultdict(list)
-        for path in self._all_media:
+        for path in dict.fromkeys([*self.media, *filter(is_media, self.files)]):
             for name in {name_key(path.name), name_key(path.stem)}:
                 known[name].append(path)
         return known
