@@ -190,21 +190,16 @@ def _claims(cues: Sequence[Cue], speech: Sequence[Span]) -> list[tuple[int, int]
 def _nearest(span: Span, cues: Sequence[Cue], starts: Sequence[float]) -> tuple[float, int]:
     """Return how far the nearest cue is away, and its number."""
     near = bisect.bisect(starts, span.start)
-    return min((_distance(cues[at].span, span), at) for at in range(max(0, near - 2), min(len(cues), near + 1)))
+    return min((-cues[at].span.overlap(span), at) for at in range(max(0, near - 2), min(len(cues), near + 1)))
 
 
 def _claim(cue: Span, speech: Sequence[Span]) -> tuple[int, int]:
     """Return the segments that a cue overlaps by more than subtitles are usually off."""
     first = bisect.bisect_right(speech, cue.start, key=lambda span: span.end)
     end = bisect.bisect_left(speech, cue.end, key=lambda span: span.start)
-    overlaps = ((number, -_distance(cue, speech[number])) for number in range(first, end))
+    overlaps = ((number, cue.overlap(speech[number])) for number in range(first, end))
     claimed = [at for at, overlap in overlaps if overlap >= min(SLACK, speech[at].seconds / 2, cue.seconds / 2)]
     return (claimed[0], claimed[-1] + 1) if claimed else (first, first)
-
-
-def _distance(first: Span, second: Span) -> float:
-    """Return the seconds between two spans, negative where they overlap."""
-    return max(first.start, second.start) - min(first.end, second.end)
 
 
 def _mismatch(group: Sequence[Cue], span: Span, settings: DatasetConfig) -> CueIssue | None:

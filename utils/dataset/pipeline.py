@@ -129,7 +129,7 @@ def _runs(
 
 def _speakers(recording: Recording, span: Span) -> list[str]:
     """Return who talks in a stretch, if several people talk in the recording."""
-    return list(dict.fromkeys(turn.speaker for turn in recording.turns if _overlap(turn.span, span) > BORDER))
+    return list(dict.fromkeys(turn.speaker for turn in recording.turns if turn.span.overlap(span) > BORDER))
 
 
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
@@ -145,17 +145,13 @@ def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
 def _other_text(recording: Recording, span: Span) -> str:
     """Return what another text says in a stretch; one of far more than that says nothing of it."""
     inside = (cue for cue in recording.other if cue.span.seconds <= 2 * span.seconds)
-    return " ".join(cue.text for cue in inside if 2 * _overlap(cue.span, span) > min(cue.span.seconds, span.seconds))
+    return " ".join(cue.text for cue in inside if 2 * cue.span.overlap(span) > min(cue.span.seconds, span.seconds))
 
 
 def with_other(clip: Clip, text: str) -> Clip:
     """Return a clip with the text that another source has of it, if that has other words."""
     differs = text and (not clip.text or second_cer(clip.text, text))
     return replace(clip, other_text=text) if differs else clip
-
-
-def _overlap(one: Span, other: Span) -> float:
-    return min(one.end, other.end) - max(one.start, other.start)
 
 
 def _transcribed(

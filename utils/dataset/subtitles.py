@@ -308,7 +308,7 @@ def _fits(cue: Cue, others: Sequence[Cue], seconds: float) -> bool:
     """Return whether a cue lies inside the recording and between two of the others, which are in order."""
     after = bisect_left(others, cue.span.start, key=START)
     near = others[max(0, after - 1) : after + 1]
-    overlaps = any(cue.span.start < other.span.end and other.span.start < cue.span.end for other in near)
+    overlaps = any(cue.span.overlap(other.span) > 0 for other in near)
     return not overlaps and cue.span.end <= seconds + SLACK
 
 

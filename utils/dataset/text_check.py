@@ -115,7 +115,7 @@ class TextCheck:
 
     def judge(self, clip: Clip, samples: Samples) -> Clip:
         """Return a clip with its words, excluded where its text does not match; it is heard alone, as in lessons."""
-        model = self._models()[side(clip.recording, (clip.span.start + clip.span.end) / 2)]
+        model = self._models()[side(clip.recording, clip.span.middle)]
         aligned = align(emit(model, audio.resample(samples, PROJECT_RATE, RATE)), self.units.words(clip.text))
         if aligned is None:
             return clip.excluded("text does not match")
@@ -130,8 +130,7 @@ def _clips_of(words: Sequence[SpokenWord], clips: Sequence[Cue]) -> dict[Span, s
     """Return the clips in which these words are, with the last of them."""
     found = dict[Span, str]()
     for word in words:
-        middle = (word.span.start + word.span.end) / 2
-        found |= {clip.span: word.text for clip in clips if clip.span.start <= middle < clip.span.end}
+        found |= {clip.span: word.text for clip in clips if clip.span.start <= word.span.middle < clip.span.end}
     return found
 
 
@@ -324,7 +323,7 @@ def _lessons_of(
     cues = [_around(group, seconds) for group in _joined(groups, min(LESSON_LENGTH, seconds / LESSONS))]
     for cue, samples in zip(cues, read_spans(recording.path, [cue.span for cue in cues], RATE), strict=True):
         if samples.size and cue.span.seconds <= settings.max_seconds:
-            yield Lesson(samples, cue.text, side(content, (cue.span.start + cue.span.end) / 2))
+            yield Lesson(samples, cue.text, side(content, cue.span.middle))
 
 
 def _joined(groups: Sequence[Group], length: float) -> list[Group]:

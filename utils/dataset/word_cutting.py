@@ -120,8 +120,7 @@ def _divided(speech: Span, pauses: Sequence[Span], longest: float) -> list[Span]
     inside = pauses[first : bisect.bisect_left(pauses, speech.end, key=lambda pause: pause.end)]
     if speech.seconds <= longest or not inside:
         return [speech]
-    middle = (speech.start + speech.end) / 2
-    cut = max(inside, key=lambda pause: pause.seconds - MIDDLE * abs(pause.start - middle))
+    cut = max(inside, key=lambda pause: pause.seconds - MIDDLE * abs(pause.start - speech.middle))
     parts = Span(speech.start, cut.start), Span(cut.end, speech.end)
     return [part for half in parts for part in _divided(half, inside, longest)]
 
@@ -150,7 +149,7 @@ def _sure_words(groups: Sequence[Group]) -> list[SpokenWord]:
 
 def _nearest(speech: Sequence[Span], word: Span) -> int:
     """Return the segment in which a word is spoken."""
-    middle = (word.start + word.end) / 2
+    middle = word.middle
     at = max(0, bisect.bisect_right(speech, middle, key=lambda span: span.start) - 1)
     if at + 1 < len(speech) and middle - speech[at].end > speech[at + 1].start - middle:
         return at + 1

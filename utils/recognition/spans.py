@@ -22,6 +22,14 @@ class Span:
     def seconds(self) -> float:
         return self.end - self.start
 
+    @property
+    def middle(self) -> float:
+        return (self.start + self.end) / 2
+
+    def overlap(self, other: "Span") -> float:
+        """Return the seconds that two spans share; negative seconds lie between them."""
+        return min(self.end, other.end) - max(self.start, other.start)
+
 
 @dataclass(frozen=True, slots=True)
 class Cue:
