@@ -55,9 +55,8 @@ def known_verbs() -> dict[str, Path]:
 
 def load_command(verb: str) -> ModuleType:
     """Import a command."""
-    name = verb.replace("-", "_")
-    package = "integrations" if any(path.stem == name for path in integrations.commands()) else "cli"
-    return importlib.import_module(f"utils.{package}.{name}")
+    path = known_verbs()[verb]
+    return importlib.import_module(f"utils.{path.parent.name}.{path.stem}")
 
 
 def overview() -> str:

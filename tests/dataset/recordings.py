@@ -82,6 +82,11 @@ def sentences(rate: int = RATE) -> tuple[tuple[str, Samples], ...]:
     return tuple((cue.text, whole[round(cue.span.start * rate) : round(cue.span.end * rate)]) for cue in cues)
 
 
+def sample_texts() -> list[str]:
+    """Return the sentences of the sample project."""
+    return [cue.text for cue in read_cues(SAMPLE_SPEECH.with_name("sample.am.srt"))[0]]
+
+
 @functools.cache
 def generated() -> tuple[Samples, ...]:
     return tuple(babble(seconds, seed=seed) for seed, seconds in enumerate(np.linspace(1.2, 5.5, 16)))

@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from tests.dataset.building import Built, built
-from tests.dataset.recordings import RATE, sentences
+from tests.dataset.recordings import RATE, sample_texts, sentences
 from utils.config import DatasetConfig
 from utils.core.facts import Fact, Stop, StopRequested
 from utils.dataset.facts import RecordingWarning, SentencesMissing, TextsNotChecked
@@ -26,7 +26,6 @@ from utils.recognition.thresholds import TEXTS as WHOLE_TEXTS
 from utils.recognition.thresholds import WORDS, WORDS_OF_MANY, Limits, limit_between, limit_or_sure
 from utils.recognition.units import Units, units_of
 from utils.speech.subtitles import srt
-from utils.studio import sample_project
 from utils.studio.paths import Project
 from utils.xtts.language_packs import pack_for
 from utils.xtts.pronunciations import add_pronunciation
@@ -34,7 +33,7 @@ from utils.xtts.pronunciations import add_pronunciation
 SETTINGS = DatasetConfig(workers=1)
 MISMATCHES = {"text does not match", "word not spoken", "speech without text"}
 CHOSEN = (6, 11, 13, 15, 16, 20, 22, 26, 32, 33, 40, 41, 44, 47)  # of the sample project: four words or more
-TEXTS = tuple(sample_project.sentences()[number].strip("።?") for number in CHOSEN)
+TEXTS = tuple(sample_texts()[number].strip("።?") for number in CHOSEN)
 LETTERS = Units(tuple("abcdefghijklmnopqrstuvwxyz"), lambda text: tuple(text.replace(" ", "")))
 
 

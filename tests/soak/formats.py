@@ -15,6 +15,7 @@ import numpy as np
 import soundfile
 import torch
 
+from tests.dataset.recordings import sample_texts
 from tools import random_model
 from utils.config import DatasetConfig, TrainConfig
 from utils.core import storage
@@ -31,7 +32,6 @@ from utils.recognition.facts import BandLimited
 from utils.recognition.levels import ClipScores
 from utils.recognition.spans import Cue, Span
 from utils.speech import subtitles
-from utils.studio import sample_project
 from utils.studio.models import model_source
 from utils.studio.paths import CONFIGS
 from utils.studio.run_state import State
@@ -191,7 +191,7 @@ def write_specimens(folder: Path) -> None:
     """Write an intact file of every format; the folder looks like a project."""
     write_without_model(folder)
     base = random_model.build(folder / MODEL)
-    texts = sample_project.sentences()
+    texts = sample_texts()
     write_run(folder / RUN, base, prepare_tokenizer(Vocabulary.load(base / VOCABULARY_FILE), "am", texts=texts))
 
 
@@ -209,7 +209,7 @@ def write_without_model(folder: Path) -> None:
     soundfile.write(folder / "sounds" / "float.wav", sound, RATE, subtype="FLOAT")
     soundfile.write(folder / "sounds" / "a.ogg", np.stack([sound, sound], 1), RATE)
     soundfile.write(folder / "sounds" / "a.mp3", sound, RATE)
-    cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_project.sentences()[:12])]
+    cues = [Cue(Span(3.0 * n, 3.0 * n + 2.5), text) for n, text in enumerate(sample_texts()[:12])]
     dialogue = "Dialogue: 0,0:00:{0.span.start:05.2f},0:00:{0.span.end:05.2f},Default,,0,0,0,,{{\\i1}}{0.text}\n"
     texts = {
         "subtitles/a.srt": subtitles.srt(cues),
@@ -227,7 +227,7 @@ def write_dataset(folder: Path, seconds: float = 1.5) -> None:
     """Write a small dataset of generated audio, with two approved clips."""
     make_folder(folder / metadata.WAVS)
     clips = []
-    for number, text in enumerate(sample_project.sentences()[:CLIPS]):
+    for number, text in enumerate(sample_texts()[:CLIPS]):
         start = number * (seconds + 1)
         clip = Clip(
             *(f"r-{number}", "r", "in.wav", Span(start, start + seconds), "speaker", text),

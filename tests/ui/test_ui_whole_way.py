@@ -7,6 +7,7 @@ import pytest
 import soundfile
 from playwright.sync_api import Locator, Page, expect
 
+from tests.dataset.recordings import sample_texts
 from tests.ui.serving import Seen, Served, expect_sound, listen, settle
 from utils.config import TrainConfig
 from utils.core.events import read_events
@@ -172,7 +173,7 @@ def make_dataset(page: Page) -> None:
     page.locator("#prepare").click()
     expect(page.locator("#data-run-facts")).to_contain_text("finished", timeout=PATIENCE)
     page.locator("#data-review-button").click()
-    expect(page.locator("#clips")).to_contain_text(sample_project.sentences()[36])
+    expect(page.locator("#clips")).to_contain_text(sample_texts()[36])
     expect(page.locator("#steps")).to_contain_text(" clips")
 
 

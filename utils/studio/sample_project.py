@@ -6,7 +6,7 @@ not trained on.
 
 from pathlib import Path
 
-from utils.core.storage import atomic_writer, make_folder, read_text
+from utils.core.storage import atomic_writer, make_folder
 from utils.studio.paths import OUTPUT, RECORDINGS, Project, project
 
 NAME = "sample"
@@ -26,8 +26,3 @@ def create(output: Path = OUTPUT, name: str = NAME) -> Project:
             with atomic_writer(folder / file) as copy:
                 copy.write((DATA / file).read_bytes())
     return created
-
-
-def sentences() -> list[str]:
-    """Return the sentences of the recording."""
-    return [block.split("\n", 2)[2].strip() for block in read_text(DATA / SUBTITLE_FILE).split("\n\n")]
