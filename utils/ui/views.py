@@ -325,8 +325,9 @@ def readings(reading: MachineReading) -> str:
     }
     is_short = reading.disk_free_gib is not None and reading.disk_free_gib < LITTLE_DISK
     state = "doubt" if is_short else "ok"
-    named = {"tabindex": 0, "role": "group", "aria_label": t("system.this_computer")}
-    return element("div", element("i", "") + cards(parts), class_=f"pulse {state}", **named)
+    content = element("i", "") + cards(parts)
+    label = t("system.this_computer")
+    return element("div", content, class_=f"pulse {state}", tabindex=0, role="group", aria_label=label)
 
 
 def gib(size: float | None) -> str:
