@@ -38,24 +38,25 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     opened = project(arguments.project, arguments.output)
     if arguments.action == "list":
-        return show_list(opened, arguments.name)
+        show_list(opened, arguments.name)
+        return 0
     if not arguments.name:
         raise RunNameMissingError(arguments.action)
-    return ACTIONS[arguments.action](opened, arguments)
+    ACTIONS[arguments.action](opened, arguments)
+    return 0
 
 
-def show_list(opened: Project, name: str) -> int:
+def show_list(opened: Project, name: str) -> None:
     """Print a table of the checkpoints, newest first."""
     shown = [runs.find_run(opened, name)] if name else runs.list_runs(opened)
     rows = [_row(run.name, checkpoint) for run in shown for checkpoint in checkpoints.list_checkpoints(run.folder)]
     if not rows:
         print(f"There are no checkpoints in {opened.runs / name if name else opened.root}.")
-        return 0
+        return
     print("\n".join(table([HEADER, *rows])))
-    return 0
 
 
-def compare(opened: Project, arguments: argparse.Namespace) -> int:
+def compare(opened: Project, arguments: argparse.Namespace) -> None:
     """Print the differences of two checkpoints."""
     if len(arguments.steps) != 2:
         raise UsageError("two_steps")
@@ -69,10 +70,9 @@ def compare(opened: Project, arguments: argparse.Namespace) -> int:
     changed = [name for name in sorted({*before, *after}) if before.get(name) != after.get(name)]
     _print_pairs(changed, before, after, lambda value: str(value)[:SETTINGS_SHOWN])
     print(*weights, sep="\n")
-    return 0
 
 
-def delete(opened: Project, arguments: argparse.Namespace) -> int:
+def delete(opened: Project, arguments: argparse.Namespace) -> None:
     """Delete checkpoints, damaged ones too."""
     folder = runs.find_run(opened, arguments.name).folder
     known = {checkpoint.step: checkpoint for checkpoint in checkpoints.list_checkpoints(folder)}
@@ -83,10 +83,9 @@ def delete(opened: Project, arguments: argparse.Namespace) -> int:
         checkpoint = known.get(cast("int", which)) or checkpoints.find(folder, which)
         checkpoints.delete(checkpoint)
         print(f"{_title(checkpoint)} deleted{'; it was the best one' * checkpoint.is_best}.")
-    return 0
 
 
-def promote(opened: Project, arguments: argparse.Namespace) -> int:
+def promote(opened: Project, arguments: argparse.Namespace) -> None:
     """Make a checkpoint the finished model of the project."""
     from utils.studio.loading import make_ready, training_reference
 
@@ -98,7 +97,6 @@ def promote(opened: Project, arguments: argparse.Namespace) -> int:
     voice = arguments.reference or training_reference(chosen)
     folder = make_ready(chosen, voice, half=arguments.half, without_ema=arguments.without_ema)
     print(f"{_title(chosen)} is now {folder}; its voice is from {voice or 'the base model'}.")
-    return 0
 
 
 def _find(opened: Project, name: str, step: str) -> SavedCheckpoint:
@@ -176,7 +174,7 @@ def _compare_weights(first: Path, second: Path) -> tuple[Norms, Norms, set[str]]
     return moved, norms, mismatched
 
 
-ACTIONS: dict[str, Callable[[Project, argparse.Namespace], int]] = {
+ACTIONS: dict[str, Callable[[Project, argparse.Namespace], None]] = {
     "compare": compare,
     "delete": delete,
     "promote": promote,

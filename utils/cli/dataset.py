@@ -27,7 +27,7 @@ FILE_NAMES = "Audio files keep their names."
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def add(name: str, act: Callable[[Path, argparse.Namespace], int]) -> argparse.ArgumentParser:
+    def add(name: str, act: Callable[[Path, argparse.Namespace], int | None]) -> argparse.ArgumentParser:
         summary = (act.__doc__ or "").partition("\n")[0]
         action = actions.add_parser(name, help=summary, description=summary)
         action.set_defaults(act=act)
@@ -136,9 +136,9 @@ def _names(written: str) -> tuple[str, str]:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = project(arguments.project, arguments.output).dataset
-    code: int = arguments.act(folder, arguments)
+    code: int | None = arguments.act(folder, arguments)
     metadata.write_lists(folder)
-    return code
+    return code or 0
 
 
 def validate(folder: Path, arguments: argparse.Namespace) -> int:
@@ -158,16 +158,15 @@ def validate(folder: Path, arguments: argparse.Namespace) -> int:
     return int(bool(problems))
 
 
-def stats(folder: Path, _arguments: argparse.Namespace) -> int:
+def stats(folder: Path, _arguments: argparse.Namespace) -> None:
     """Show hours, speakers, lengths, speech rate, noise, phonemes, and audio usage."""
     store = open_store(folder)
     print(statistics.report(statistics.count(store, metadata.read_language(folder))))
     account = statistics.account(store.read())
     print(*map(wording.describe, (account.total, *account.failed)), sep="\n")
-    return 0
 
 
-def report(folder: Path, arguments: argparse.Namespace) -> int:
+def report(folder: Path, arguments: argparse.Namespace) -> None:
     """Write one HTML page: facts, losses, phonemes, texts to check with players, and what to do next."""
     from utils.dataset.report import describe_dataset  # imports scipy
     from utils.ui.dataset_report import page
@@ -175,21 +174,18 @@ def report(folder: Path, arguments: argparse.Namespace) -> int:
     path = arguments.page or folder / "report.html"
     write_atomically(path, page(describe_dataset(folder), folder, folder.parent.name, arguments.language))
     print(f"Open this in a browser: {path}")
-    return 0
 
 
-def merge(folder: Path, arguments: argparse.Namespace) -> int:
+def merge(folder: Path, arguments: argparse.Namespace) -> None:
     """Add the clips and the split of another dataset; existing clips are unchanged."""
     print(bulk_edits.merge(folder, arguments.other, dry_run=arguments.dry_run).total)
-    return 0
 
 
-def resplit(folder: Path, arguments: argparse.Namespace) -> int:
+def resplit(folder: Path, arguments: argparse.Namespace) -> None:
     """Choose new evaluation clips; do not do this between two runs that train the same model."""
     note = editor.resplit(folder, arguments.eval_share, arguments.by)
     facts = [statistics.split_totals(load_dataset(folder).kept), *([note] if note else [])]
     print(*map(wording.describe, facts))
-    return 0
 
 
 def lengths(folder: Path, arguments: argparse.Namespace) -> int:
@@ -207,53 +203,49 @@ def lengths(folder: Path, arguments: argparse.Namespace) -> int:
     return int(bool(measured.unreadable))
 
 
-def export(folder: Path, arguments: argparse.Namespace) -> int:
+def export(folder: Path, arguments: argparse.Namespace) -> None:
     """Write the dataset in a format for other programs."""
     print(f"Written: {export_dataset(folder, arguments.target, arguments.shape)}")
-    return 0
 
 
-def restore(folder: Path, arguments: argparse.Namespace) -> int:
+def restore(folder: Path, arguments: argparse.Namespace) -> None:
     """Restore excluded clips; without ids, list them."""
     excluded = load_dataset(folder).excluded
     chosen = [clip.id for clip in excluded if arguments.reason in {clip.reason, clip.note}] if arguments.reason else []
     if names := [*arguments.clips, *chosen]:
         print(f"Restored {len(editor.restore(folder, names).clips)} clips.")
-        return 0
+        return
     for clip in excluded[:SHOWN]:
         print(f"{clip.id}  {clip.span.start:9.2f}-{clip.span.end:.2f} s  {why(clip)}: {clip.text[:60]}")
     print(f"{len(excluded)} clips are excluded.")
-    return 0
 
 
-def filter_again(folder: Path, arguments: argparse.Namespace) -> int:
+def filter_again(folder: Path, arguments: argparse.Namespace) -> None:
     """Re-run the quality filters with other limits; only shows the changes without --apply."""
     print(bulk_edits.refilter(folder, read_flags(arguments, DatasetConfig), apply=arguments.apply))
     print("Changes applied." if arguments.apply else "Nothing was changed. Add --apply to apply the changes.")
-    return 0
 
 
 def why(clip: Clip) -> str:
     return clip.note if clip.reason == "other" else clip.reason or ""
 
 
-def rename(folder: Path, arguments: argparse.Namespace) -> int:
+def rename(folder: Path, arguments: argparse.Namespace) -> None:
     """Rename or merge speakers; without names, list them."""
     if not arguments.speaker:
         clips = load_dataset(folder).clips.values()
         for speaker, count in Counter(clip.speaker for clip in clips).most_common():
             print(f"{speaker}  {count} clips")
         print(FILE_NAMES)
-        return 0
+        return
     names = dict(arguments.speaker)
     if len(names) < len(arguments.speaker):
         raise UsageError("renamed_twice")
     for old, count in editor.rename_speakers(folder, names).items():
         print(f"{old} renamed to {names[old]}: {count} clips.")
-    return 0
 
 
-def edit(folder: Path, arguments: argparse.Namespace) -> int:
+def edit(folder: Path, arguments: argparse.Namespace) -> None:
     """Correct the text of a clip, exclude it, or undo its last change."""
     if arguments.text is not None:
         change = editor.set_text(folder, arguments.clip, arguments.text)
@@ -263,18 +255,15 @@ def edit(folder: Path, arguments: argparse.Namespace) -> int:
         change = editor.revert(folder, arguments.clip)
     (clip,) = change.clips
     print(f"{clip.id}  {clip.status}{f' ({why(clip)})' if clip.reason else ''}: {clip.text}")
-    return 0
 
 
-def undo(folder: Path, _arguments: argparse.Namespace) -> int:
+def undo(folder: Path, _arguments: argparse.Namespace) -> None:
     """Undo the last edit, made here or on the page."""
     change = editor.undo(folder)
     print(f"Undone: {change.name}, {len(change.clips)} clips.")
-    return 0
 
 
-def redo(folder: Path, _arguments: argparse.Namespace) -> int:
+def redo(folder: Path, _arguments: argparse.Namespace) -> None:
     """Make the edit again that was undone last."""
     change = editor.redo(folder)
     print(f"Redone: {change.name}, {len(change.clips)} clips.")
-    return 0
