@@ -247,7 +247,7 @@ def test_examples_of_a_list_to_repair_are_heard_beside_the_clips(seen: Seen, ser
     store.put([doubted])
     store.propose({doubted.id: change})
     page.locator("#data-review-button").click()
-    example = page.locator("#clips tr:not(:has([data-clip])) .play")
+    example = page.locator("#clips tr:not(:has([data-clip])) .hear")
     example.click()
     expect(example).to_have_attribute("data-playing", "")
     clips.first.click()

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.studio.test_takes import make_take, spoken
+from tests.ui.data_folders import add_run
 from utils.config import SpeechConfig
 from utils.core.errors import PathMissingError
 from utils.core.facts import error_to_json
@@ -23,7 +24,7 @@ from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
 from utils.ui.run_panel import task_status
 from utils.ui.tabs.inference.context import Context
-from utils.ui.tabs.inference.model import picker_state
+from utils.ui.tabs.inference.model import model_name, picker_state
 from utils.ui.tabs.inference.tab import new_session
 from utils.ui.tabs.inference.takes import facts_html, take_html
 from utils.ui.tabs.inference.text import preview_html
@@ -78,3 +79,11 @@ def test_a_model_that_the_visitor_selected_stays(by_page: str, changed: str | No
     mine = ListedModel("mine", tmp_path / "mine", "ready", 0.0, 0)
     picked = picker_state(context, Project(tmp_path), [mine], str(TINY_MODEL), {"model": {"value": by_page}})
     assert picked["model"].get("value") == (changed and str(mine.path))
+
+
+def test_a_checkpoint_has_the_name_of_its_run(tmp_path: Path) -> None:
+    run = add_run(Project(tmp_path / "mine"), "20261127-142000-train")
+    model = ListedModel("mine: raw", tmp_path, "checkpoint", 0.0, 0, run=run, step=40)
+    assert model_name(model) == "mine: Friday 27/11 14:20:00 · step 40"
+    run.note_file.write_text("with pauses\n", encoding="utf-8")
+    assert model_name(model) == "mine: with pauses · step 40"

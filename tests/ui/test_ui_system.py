@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,8 @@ from utils.studio.facts import InputError
 from utils.studio.page_settings import PageSettings
 from utils.studio.paths import Project
 from utils.ui.i18n import t
-from utils.ui.tabs.system import disk
+from utils.ui.page import PanelRequest
+from utils.ui.tabs.system import base_models, disk
 from utils.xtts import checkpoints
 from utils.xtts.facts import ConsentFixedError, LicenceError
 from utils.xtts.files import HUB_FILES
@@ -76,6 +78,13 @@ def test_each_state_has_its_buttons(
     assert "download" not in downloads.available_actions(model, run) or model.version == "tiny"  # without consent
     monkeypatch.setenv(VARIABLE, "1")
     assert downloads.available_actions(model, run) == offered
+
+
+def test_actions_have_a_column_only_where_there_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page: Any = SimpleNamespace(output=tmp_path)
+    assert t("common.actions") not in base_models.render(PanelRequest(page, "p"))  # without consent
+    monkeypatch.setenv(VARIABLE, "1")
+    assert t("common.actions") in base_models.render(PanelRequest(page, "p"))
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from utils.core.storage import cached_while_unchanged
 from utils.studio import paths
 from utils.studio.facts import UsageError
 from utils.studio.paths import OUTPUT, Project, list_projects
-from utils.studio.runs import list_runs
+from utils.studio.runs import Run, list_runs
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import TRAINED_FILES, SavedCheckpoint
 from utils.xtts.facts import ModelFileError
@@ -53,6 +53,8 @@ class ListedModel:
     size: int
     eval_loss: float | None = None  # loss over the evaluation clips, if known
     is_best: bool = False  # whether it is the best checkpoint of its run
+    run: Run | None = None  # of a checkpoint
+    step: int = 0
 
 
 def list_models(output: Path = OUTPUT) -> list[ListedModel]:
@@ -114,8 +116,9 @@ def _list_project(project: Project) -> Iterator[ListedModel]:
     for run in runs:
         for each in checkpoints.list_checkpoints(run.folder):
             if info := each.info:
-                name = f"{project.root.name}: {run.name} step {each.step}"
-                yield ListedModel(name, each.folder, "checkpoint", info.time, each.size, info.eval_loss, each.is_best)
+                name, written = f"{project.root.name}: {run.name} step {each.step}", (info.time, each.size)
+                known = (info.eval_loss, each.is_best, run, each.step)
+                yield ListedModel(name, each.folder, "checkpoint", *written, *known)
 
 
 def _base(path: Path) -> Iterator[ListedModel]:

@@ -33,7 +33,9 @@ def build_picker(output: Path) -> tuple[gr.Dropdown, gr.Button]:
     """Lay out the choice of a project, and the button that shows the panel below."""
     names = project_names(output)
     texts = labels("common.project", "project.select")
-    picker = gr.Dropdown(names, value=names[0], interactive=True, elem_id="project", min_width=120, **texts)
+    picker = gr.Dropdown(
+        names, value=names[0], interactive=True, filterable=False, elem_id="project", min_width=120, **texts
+    )
     # The handlers check the value: programs name projects that the page was not built with.
     picker.preprocess = lambda payload: payload  # type: ignore[method-assign]
     return picker, gr.Button(t("project.manage"), elem_id="manage-projects", size="sm", min_width=36, scale=0)

@@ -244,12 +244,15 @@ def run_actions(status: Status) -> list[str]:
 
 def run_title(run: Run) -> str:
     """Return what the person called a run, else when it was created."""
-    if run.note:
-        return run.title
+    return run.title if run.note else when_of(run.name)
+
+
+def when_of(name: str) -> str:
+    """Return when something that is named by its time was made; any other name stays as it is."""
     try:
-        when = datetime.strptime(run.name[:15], "%Y%m%d-%H%M%S")  # noqa: DTZ007  # local, as runs are named
+        when = datetime.strptime(name[:15], "%Y%m%d-%H%M%S")  # noqa: DTZ007  # local, as runs are named
     except ValueError:
-        return run.name
+        return name
     return f"{t(f'weekday.{when.weekday()}')} {when:%d/%m %H:%M:%S}"
 
 

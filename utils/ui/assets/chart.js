@@ -83,6 +83,7 @@ function draw() {
   const nearest = (points, x) => points.reduce((best, point) => Math.abs(point[0] - x) < Math.abs(best[0] - x) ? point : best);
   const legend = (at) => key.replaceChildren(
     make("span", {}, `${value.step} ${short(at)}`),
+    ...value.marks.slice(0, 1).map(() => make("span", {}, `▲ ${value.mark}`)),
     ...series.map((one) => {
       const dot = make("i", { style: `background: ${one.color}` });
       return make("span", {}, dot, `${one.name} ${short(nearest(one.curve, at)[1])}`);

@@ -103,7 +103,7 @@ def build_compare(context: Context) -> None:
         html += task_status(COMPARISON, request, "inference.comparison_ready")
         if not name:
             return html
-        choices = [(each, each) for each in comparisons.names(request.project)]
+        choices = [(views.when_of(each), each) for each in comparisons.names(request.project)]
         options: dict[str, Any] = {"chosen": name, "data_act": "show"}
         html += views.select_field(
             "comparison", "inference.comparison", choices, "inference.comparison_hint", **options

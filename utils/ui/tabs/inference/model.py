@@ -78,7 +78,7 @@ def build_card(context: Context) -> None:
         facts = views.joined(*parts, views.checkpoint(None, model.eval_loss, digits=2))
         reference = model.path / REFERENCE_FILE
         sound = views.hear(reference, "data.play") if reference.is_file() else ""
-        return html("speech.html", "voice", model.name, facts, sound)
+        return html("speech.html", "voice", model_name(model), facts, sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
 
@@ -105,7 +105,14 @@ def model_choices(models: list[ListedModel]) -> list[tuple[str, str]]:
 
 def _title(model: ListedModel) -> str:
     loss = views.checkpoint(None, model.eval_loss) if model.kind == "checkpoint" else ""
-    return f"{model.name}{' ★' if model.is_best else ''} · {loss or t(KINDS[model.kind])}"
+    return f"{model_name(model)}{' ★' if model.is_best else ''} · {loss or t(KINDS[model.kind])}"
+
+
+def model_name(model: ListedModel) -> str:
+    """Return the name of a model; a checkpoint has that of its run."""
+    if model.run is None:
+        return model.name
+    return f"{model.run.project.root.name}: {views.joined(views.run_title(model.run), views.checkpoint(model.step))}"
 
 
 def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:

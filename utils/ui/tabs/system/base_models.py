@@ -45,9 +45,13 @@ def build_base_models(page: PageContext) -> None:
 def render(request: PanelRequest) -> str:
     run = downloads.current(request.page.output)
     models = [downloads.base_model(name) for name in downloads.VERSIONS]
-    titles = ("system.base_version", "common.state", "system.size_disk", "common.actions")
-    table = views.table(titles, [_row(model, run) for model in models])
-    return _licence(request) + table + (_run_html(run) if run else "")
+    rows = [[cell(model.version, classes="mark"), _state(model), views.gigabytes(model.size)] for model in models]
+    buttons = [_buttons(model, run) for model in models]
+    titles = ["system.base_version", "common.state", "system.size_disk"]
+    if any(buttons):
+        titles.append("common.actions")
+        rows = [[*row, views.html_cell(each)] for row, each in zip(rows, buttons, strict=True)]
+    return _licence(request) + views.table(titles, rows) + (_run_html(run) if run else "")
 
 
 def _licence(request: PanelRequest) -> str:
@@ -70,18 +74,20 @@ def _licence(request: PanelRequest) -> str:
     return note("system.licence_summary") + note(state) + shown
 
 
-def _row(model: StoredModel, run: runs.Run | None) -> list[str]:
-    """Show a version with what can be done with it."""
+def _state(model: StoredModel) -> str:
     begun = "incomplete" if model.files or model.is_begun else "not_installed"
-    state = f"system.{'installed' if model.is_whole else begun}"
+    return f"system.{'installed' if model.is_whole else begun}"
+
+
+def _buttons(model: StoredModel, run: runs.Run | None) -> str:
+    """Return what can be done with a version."""
     question = t("system.ask_delete_version", name=model.version)
-    buttons = [
+    return "".join(
         views.button("delete", "common.delete", "stop", version=model.version, confirm=question)
         if action == "delete"
         else views.button(action, f"system.{action}", version=model.version)
         for action in downloads.available_actions(model, run)
-    ]
-    return [cell(model.version, classes="mark"), state, views.gigabytes(model.size), views.html_cell("".join(buttons))]
+    )
 
 
 def _run_html(run: runs.Run) -> str:

@@ -72,7 +72,7 @@ def chart(history: RunHistory) -> dict[str, object] | None:
     if not groups:
         return None
     marks = sorted({sample.step for sample in history.samples} | ({history.best[1]} if history.best else set()))
-    return {"groups": groups, "marks": marks, "step": t("common.step")}
+    return {"groups": groups, "marks": marks, "step": t("common.step"), "mark": t("training.checkpoint")}
 
 
 def compared(curves: Sequence[tuple[str, Points]]) -> dict[str, object] | None:
