@@ -13,7 +13,7 @@ import torch
 from utils.config import TrainConfig
 from utils.core.errors import ChildError, explain
 from utils.core.events import as_integer, read_events, tail_offset
-from utils.core.facts import Report, ShouldStop, StopRequested, raise_if_stopped
+from utils.core.facts import Fact, Report, ShouldStop, StopRequested, raise_if_stopped
 from utils.core.monitor import watch_gpu
 from utils.core.processes import read_lines
 from utils.core.storage import write_atomically
@@ -41,6 +41,7 @@ from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.distribution import Ranks, from_first, make_accelerator
 from utils.training.errors import TrainingError
+from utils.training.first_batch import observed_kernels
 from utils.training.fit import TrainResult, fit
 from utils.training.launcher import is_member
 from utils.training.model_size import ClipSize, ModelSize
@@ -51,6 +52,7 @@ from utils.training.probe import probe
 from utils.training.run_saver import Scorer
 from utils.training.speedups.dropout import set_dropout
 from utils.xtts import checkpoints, pronunciations
+from utils.xtts.certificate import untested
 from utils.xtts.device import choose_device, limit_kernel_cache
 from utils.xtts.export import promote
 from utils.xtts.model import load_gpt
@@ -113,6 +115,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
     chosen = config
     config = certified(chosen, run.config, report, should_stop)
     replaced = {name: value for name, value in chosen if value != getattr(config, name)}
+    report = partial(with_untested_kernels, report, run.config)
     free = memory.Device.detect(config)  # before anything is loaded
     optimizations = TrainingOptimizer.from_config(config)
 
@@ -210,6 +213,15 @@ def certified(config: TrainConfig, file: Path, report: Report, should_stop: Shou
     for setting in replaced:
         report(setting)
     return config
+
+
+def with_untested_kernels(report: Report, file: Path, fact: Fact) -> None:
+    """Report a fact, and after the first batch the attention kernels that the test of this device has not seen."""
+    report(fact)
+    if isinstance(fact, facts.WhatIsOn):
+        kernels = untested(choose_device("auto"), paths.GPU_CERTIFICATE, observed_kernels(fact.parts))
+        if kernels:
+            report(facts.KernelsUntested(tuple(kernels), str(file)))
 
 
 def fit_memory(

@@ -15,6 +15,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from tests.random_base import random_base
+from tests.training.running import events, settings, trained
 from utils import gpt_train
 from utils.cli import doctor
 from utils.config import TrainConfig
@@ -26,7 +27,7 @@ from utils.studio.facts import UsageError
 from utils.training import certificate
 from utils.training.certificate import WORKERS, difference, full_name, run_name, safe_config
 from utils.training.ema import Ema
-from utils.training.facts import SettingReplaced
+from utils.training.facts import KernelsUntested, SettingReplaced
 from utils.training.guards import MicroBatches
 from utils.training.packing import PackedBatch
 from utils.training.speech_checks import LENGTHS
@@ -123,8 +124,11 @@ def rebuilt_in_one_place(mel: Any, numbers: Any, rows: Any, length: int) -> Pack
 
 def plant_batches_that_overwrite_each_other(patch: pytest.MonkeyPatch) -> None:
     """What arrives from a worker is written over the batch before, which may still be on its way to the device."""
-    parts = lambda batch: (batch.mel.numpy(), batch.numbers.numpy(), batch.rows, batch.length)  # noqa: E731
-    patch.setattr(PackedBatch, "__reduce__", lambda batch: (rebuilt_in_one_place, parts(batch)))
+
+    def reduced(batch: PackedBatch) -> Any:
+        return rebuilt_in_one_place, (batch.mel.numpy(), batch.numbers.numpy(), batch.rows, batch.length)
+
+    patch.setattr(PackedBatch, "__reduce__", reduced)
 
 
 @pytest.mark.parametrize(
@@ -277,6 +281,30 @@ def test_a_device_is_tested_again_when_a_check_was_added(path: Path) -> None:
     assert certificate.is_tested(CPU, path, TrainConfig())
     write(*list(certificate.checks(CPU))[1:])
     assert not certificate.is_tested(CPU, path, TrainConfig())
+
+
+def kernels_reported(project: Path, dataset: Path) -> list[Any]:
+    run = trained(project, dataset, max_steps=1)
+    assert "flash in float32" in str(events(run, "what_is_on")[-1]["parts"])
+    return [event["kernels"] for event in events(run, KernelsUntested.kind)]
+
+
+def test_a_run_names_the_kernels_that_no_test_has_passed_with(path: Path, tmp_path: Path, dataset: Path) -> None:
+    assert kernels_reported(tmp_path / "first", dataset) == []  # this device was never tested
+    seen = Check("fused attention", passed=True, detail="", kernels=("unfused in float32",))
+    failed = Check("mixed precision", passed=False, detail="", kernels=("byte dropout in float32",))
+    Certificate(stored.machine(CPU), "2026-11-24", (seen, failed)).write(path)
+    assert kernels_reported(tmp_path / "second", dataset) == [["byte dropout in float32", "flash in float32"]]
+
+
+def test_the_cure_of_untested_kernels_tests_them(path: Path, tmp_path: Path, dataset: Path) -> None:
+    config = settings(tmp_path / "project", dataset)
+    passed = tuple(Check(name, passed=True, detail="") for name in certificate.checks(CPU, config))
+    Certificate(stored.machine(CPU), "2026-11-24", passed).write(path)
+    file = tmp_path / "run.yaml"
+    file.write_text(config.to_signed_yaml())
+    doctor.run(argparse.Namespace(gpu="cpu", file=file, json=True))
+    assert kernels_reported(tmp_path / "project", dataset) == []
 
 
 def test_a_device_is_tested_for_the_settings_of_each_run(path: Path) -> None:

@@ -1,28 +1,19 @@
 """What the first batch of a run really used: read while it is computed, not from the settings."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from utils.training.speedups.blocks import compiled
 from utils.training.step import TrainStep, unwrap_optimizer
+from utils.xtts.kernels import ATTENTION, BYTES, Operators
 from utils.xtts.modules import CONDITIONING
 
-BYTES = "byte dropout"
-ATTENTION = {  # one operator of each kind of attention that occurs once per call
-    "aten._scaled_dot_product_flash_attention.default": "flash",
-    "aten._scaled_dot_product_flash_attention_for_cpu.default": "flash",
-    "aten._scaled_dot_product_efficient_attention.default": "efficient",
-    "aten._scaled_dot_product_cudnn_attention.default": "cudnn",
-    "aten._safe_softmax.default": "math",
-    "aten._softmax.default": "unfused",
-    "aten.new_full.default": BYTES,
-}
+KERNELS = "attention kernels"
 DROPOUT = {
     "aten.randint.low": "random bytes",
     "aten.bernoulli_.float": "random numbers",
@@ -30,17 +21,17 @@ DROPOUT = {
 }
 
 
-class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Counts(Operators):  # type: ignore[no-untyped-call]
     """Counts the operators of each part of the model."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.part = ""
         self.calls: Counter[tuple[str, str]] = Counter()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401
         self.calls[self.part, str(func)] += 1
-        return func(*args, **(kwargs or {}))
+        return super().__torch_dispatch__(func, types, args, kwargs)
 
     def counts(self, part: str, names: dict[str, str]) -> str:
         """Return how often a part of the model called each of these operators."""
@@ -57,7 +48,7 @@ class FirstBatch:
         self.step = step
         self.report = report
         self.model: Any = step.packed
-        self.operators = None if compiled(self.model.gpt) else _Operators()  # it would turn compilation off
+        self.operators = None if compiled(self.model.gpt) else _Counts()  # it would turn compilation off
         self.autocast = ""
         present = {name for name, _ in self.model.gpt.named_children()}
         self.parts = {name: name for name in CONDITIONING if name in present} | {"gpt": "gpt.h.0"}
@@ -86,7 +77,7 @@ class FirstBatch:
         if self.operators:
             self.operators.__exit__(None, None, None)  # type: ignore[no-untyped-call]
         if losses is None:  # it failed, such as for lack of memory, and is tried again
-            self.operators = self.operators and _Operators()
+            self.operators = self.operators and _Counts()
             return
         for hook in self._hooks:
             hook.remove()
@@ -98,6 +89,7 @@ class FirstBatch:
         return {
             **{f"attention calls of {part}": operators.counts(part, ATTENTION) for part in self.parts},
             "dropout calls of gpt": operators.counts("gpt", DROPOUT),
+            KERNELS: ", ".join(sorted(operators.kernels)),
         }
 
     def _state(self) -> dict[str, str]:
@@ -116,3 +108,8 @@ class FirstBatch:
             "activation": ", ".join(sorted(activations)),
             "label smoothing": f"{self.model.label_smoothing:g}",
         }
+
+
+def observed_kernels(observed: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the attention kernels in what a first batch has reported."""
+    return tuple(filter(None, str(observed.get(KERNELS, "")).split(", ")))

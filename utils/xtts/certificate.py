@@ -3,6 +3,7 @@
 ``utils.training.certificate`` runs the tests and writes it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,7 @@ class Check:
     detail: str  # what was compared, or what went wrong
     milliseconds: float = 0.0  # of an update, or of a step of decoding
     mebibytes: float = 0.0  # the most that torch allocated; on a CPU, that the process used
+    kernels: tuple[str, ...] = ()  # attention kernels that were used
 
     @property
     def row(self) -> str:
@@ -80,6 +82,14 @@ def read(device: torch.device | str, path: Path | None) -> Certificate | None:
     except (OSError, ValueError):  # missing or damaged: the tests can be repeated
         return None
     return certificate if certificate.machine == machine(device) else None
+
+
+def untested(device: torch.device | str, path: Path | None, kernels: Iterable[str]) -> list[str]:
+    """Return the kernels that no test on this device has passed with; none if it was not tested at all."""
+    certificate = read(device, path)
+    checks = certificate.checks if certificate else ()
+    tested = {kernel for check in checks if check.passed for kernel in check.kernels}
+    return sorted(set(kernels) - tested) if checks else []
 
 
 def failure(device: torch.device | str, path: Path | None, *names: str) -> str:
