@@ -145,4 +145,4 @@ print(sizes[-1] - sizes[5])
 @pytest.mark.long
 def test_memory_hardly_grows_with_the_number_of_lengths() -> None:
     done = subprocess.run([sys.executable, "-c", GROWTH], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 600, done.stdout  # MiB; 1,585 without a limit of the cache of oneDNN
+    assert int(done.stdout) < 200, done.stdout  # MiB; measured 56, and 630 without a limit of the cache of oneDNN

@@ -27,7 +27,7 @@ from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, SpeechHindered
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.certificate import VOCODING, failure
-from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, processor_flags
+from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, limit_kernel_cache, processor_flags
 from utils.xtts.facts import PrecisionReason
 
 logger = logging.getLogger(__name__)
@@ -91,6 +91,7 @@ def choose(
 
     int8 is for the GPT only; the vocoder then gets the fastest for it. ``path`` has earlier measurements.
     """
+    limit_kernel_cache()  # before a weight is packed or a kernel timed
     device = choose_device(device)
     if precision not in ("auto", *DTYPES):
         raise PrecisionError(precision, "unknown", ", ".join(DTYPES))

@@ -25,7 +25,7 @@ from utils.speech.facts import SpeechHindered
 from utils.speech.hifigan import HifiGan
 from utils.speech.layers import DTYPES, Precision
 from utils.speech.precision import require
-from utils.xtts.device import Arrival, Lane, limit_kernel_cache, to_device, to_host, trim_heap
+from utils.xtts.device import Arrival, Lane, to_device, to_host, trim_heap
 from utils.xtts.narrow_vocoder import without_silent_channels
 
 logger = logging.getLogger(__name__)
@@ -106,7 +106,6 @@ class Vocoder:
 
     def __init__(self, decoder: nn.Module, precision: Precision = "fp32", device: str = "cpu") -> None:
         require("vocoder", precision, device)
-        limit_kernel_cache()
         self.device = torch.device(device)
         self.lane = Lane(self.device)
         self._source = decoder
