@@ -195,6 +195,10 @@ def _fact_of(written: str) -> Fact:
     return from_json(parse_json(written)) if written.startswith("{") else Unrecognised("warning", written)
 
 
+def clip_id(recording: str, span: Span) -> str:
+    return f"{recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
+
+
 def total_seconds(clips: Iterable[Clip]) -> float:
     return sum(clip.span.seconds for clip in clips)
 

@@ -15,7 +15,7 @@ from utils.config import DatasetConfig
 from utils.core.errors import ChangedMeanwhileError
 from utils.core.storage import file_lock
 from utils.dataset import split
-from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, with_fields
+from utils.dataset.clip import MAX_SECONDS, Clip, changed_fields, clip_id, with_fields
 from utils.dataset.database import LOCK
 from utils.dataset.errors import EditError
 from utils.dataset.facts import HeldOut, Reason
@@ -248,7 +248,7 @@ def part_of(folder: Path, clip: Clip, start: float, end: float, text: str) -> Cl
 def new_clip(folder: Path, clip: Clip, span: Span, samples: Samples, text: str) -> Clip:
     """Write the audio of a new clip of the same recording, and measure it."""
     samples = audio.faded(samples, RATE)
-    name = f"{clip.recording}-{round(1000 * span.start):08d}-{round(1000 * span.end):08d}"
+    name = clip_id(clip.recording, span)
     path = f"{WAVS}/{name}.wav"
     audio.save(folder / path, samples, RATE)
     return replace(

@@ -15,7 +15,7 @@ import numpy as np
 from utils.config import DatasetConfig
 from utils.core.facts import ShouldStop, WarningFact, never_stop
 from utils.dataset import cutting, filters
-from utils.dataset.clip import Clip, Recording, Source
+from utils.dataset.clip import Clip, Recording, Source, clip_id
 from utils.dataset.facts import CueDiffers
 from utils.media import audio
 from utils.media.audio import Samples
@@ -134,10 +134,9 @@ def _speakers(recording: Recording, span: Span) -> list[str]:
 
 def _draft(recording: Recording, content: str, cue: Cue) -> Clip:
     """Make a clip; one in which several speakers talk is excluded."""
-    start, end = (round(1000 * time) for time in (cue.span.start, cue.span.end))
     speakers = _speakers(recording, cue.span)
     speaker = speakers[0] if speakers else recording.speaker
-    clip = Clip(f"{content}-{start:08d}-{end:08d}", content, str(recording.path), cue.span, speaker, cue.text)
+    clip = Clip(clip_id(content, cue.span), content, str(recording.path), cue.span, speaker, cue.text)
     clip = with_other(clip, _other_text(recording, cue.span))
     return clip.excluded("another speaker", ", ".join(speakers)) if len(speakers) > 1 else clip
 
