@@ -110,7 +110,7 @@ def _usable(cues: Sequence[Cue], seconds: float) -> tuple[list[Cue], list[CueDif
     usable = []
     warnings = []
     for cue in sorted(cues, key=lambda cue: (cue.span.start, cue.span.end)):
-        span = Span(max(0.0, cue.span.start), min(seconds, cue.span.end))
+        span = cue.span.within(0.0, seconds)
         if not cue.text.strip():
             warnings.append(_differs(cue, "empty"))
         elif cue.span.start >= seconds:

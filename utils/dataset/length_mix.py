@@ -113,5 +113,5 @@ def phrase_spans(folder: Path, clip: Clip) -> list[tuple[str, Span]]:
     spans = vad.speech_segments(folder / clip.audio, DatasetConfig(min_pause_seconds=MIN_PAUSE))
     if len(spans) != len(phrases):
         return []
-    padded = [Span(max(0.0, span.start - PADDING), min(clip.span.seconds, span.end + PADDING)) for span in spans]
+    padded = [Span(span.start - PADDING, span.end + PADDING).within(0.0, clip.span.seconds) for span in spans]
     return list(zip(phrases, padded, strict=True))

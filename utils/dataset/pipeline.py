@@ -123,7 +123,7 @@ def _runs(
     runs = [list(run) for _, run in groupby(recording.cues, key=lambda cue: _speakers(recording, cue.span))]
     middles = [(before[-1].span.end + after[0].span.start) / 2 for before, after in pairwise(runs)]
     for run, left, right in zip(runs, [0.0, *middles], [*middles, seconds], strict=True):
-        inside = (Span(max(span.start, left), min(span.end, right)) for span in speech)
+        inside = (span.within(left, right) for span in speech)
         yield run, [span for span in inside if span.seconds > 0]
 
 

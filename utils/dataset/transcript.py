@@ -125,8 +125,8 @@ def _without_words(found: Mapping[int, Group], within: Span, whole: Span) -> lis
     groups = sorted(found.values(), key=lambda group: group[0].span.start)
     starts = accumulate((group[-1].span.end for group in groups), max, initial=whole.start)
     ends = [*(group[0].span.start for group in groups), whole.end]
-    pairs = [(max(start, within.start), min(end, within.end)) for start, end in zip(starts, ends, strict=True)]
-    return [Span(start, end) for start, end in pairs if end - start > SHORTEST_STRETCH]
+    gaps = (Span(start, end).within(within.start, within.end) for start, end in zip(starts, ends, strict=True))
+    return [gap for gap in gaps if gap.seconds > SHORTEST_STRETCH]
 
 
 def spread(words: Sequence[Word], span: Span) -> Group:

@@ -107,9 +107,8 @@ def _apart(speech: Span, pauses: Sequence[Span]) -> list[Span]:
     """Split off long stretches of speech without words of the text, such as a sentence missing from it."""
     times = [speech.start]
     for pause in pauses:
-        start = max(speech.start, pause.start)
-        end = min(speech.end, pause.end)
-        times += [start, end] if end - start >= WORDLESS else []
+        part = pause.within(speech.start, speech.end)
+        times += [part.start, part.end] if part.seconds >= WORDLESS else []
     times.append(speech.end)
     return [Span(start, end) for start, end in pairwise(times) if end > start]
 

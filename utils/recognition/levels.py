@@ -43,7 +43,7 @@ def measure(samples: Samples, rate: int, speech: Sequence[Span], text: str) -> C
     """
     seconds = samples.size / rate
     voice = steadied(samples, rate)
-    spoken = sum(max(0.0, min(seconds, span.end) - max(0.0, span.start)) for span in speech)
+    spoken = sum(max(0.0, span.within(0.0, seconds).seconds) for span in speech)
     return ClipScores(
         speech_ratio=min(1.0, spoken / seconds) if seconds else 0.0,
         snr_db=signal_to_noise(voice, rate, speech),

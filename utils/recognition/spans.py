@@ -26,9 +26,13 @@ class Span:
     def middle(self) -> float:
         return (self.start + self.end) / 2
 
+    def within(self, start: float, end: float) -> "Span":
+        """Return the part between two times; its seconds are negative where there is none."""
+        return Span(max(self.start, start), min(self.end, end))
+
     def overlap(self, other: "Span") -> float:
         """Return the seconds that two spans share; negative seconds lie between them."""
-        return min(self.end, other.end) - max(self.start, other.start)
+        return self.within(other.start, other.end).seconds
 
 
 @dataclass(frozen=True, slots=True)
