@@ -53,7 +53,11 @@ def cut_cues(
     reason. The clips are in order without overlap; a warning names everything that differs from the subtitles.
     """
     usable, warnings = _usable(cues, seconds)
-    return clips_of(_align(usable, speech, settings, warnings), seconds, settings), warnings
+    claims = _claims(usable, speech)
+    segments = _align(usable, claims, speech, settings, warnings)
+    silent = (cue for cue, (first, end) in zip(usable, claims, strict=True) if first == end)
+    warnings += [_differs(cue, "no_speech") for cue in silent if not _insert_without_speech(cue, segments, settings)]
+    return clips_of(segments, seconds, settings), warnings
 
 
 def clips_of(segments: Sequence[Segment], seconds: float, settings: DatasetConfig) -> list[Cue]:
@@ -126,14 +130,16 @@ def _differs(cue: Cue, issue: CueIssue) -> CueDiffers:
     return CueDiffers(cue.span.start, issue, cue.text)
 
 
-# Long because it is one walk along the speech: a stretch without a text that fits becomes one without text.
 def _align(
-    cues: Sequence[Cue], speech: Sequence[Span], settings: DatasetConfig, warnings: list[CueDiffers]
+    cues: Sequence[Cue],
+    claims: Sequence[tuple[int, int]],
+    speech: Sequence[Span],
+    settings: DatasetConfig,
+    warnings: list[CueDiffers],
 ) -> list[Segment]:
-    """Assign cues to speech: segments in order without overlap, with all of the speech and all of the text."""
+    """Assign cues to the speech that they claim: segments in order without overlap, with all of the speech."""
     segments = []
     covered = 0
-    claims = _claims(cues, speech)
     for group, first, end in _groups(cues, claims):
         segments += _without_text(speech[covered:first])
         covered = first
@@ -144,10 +150,7 @@ def _align(
         else:
             segments.append(Segment(span, text))
             covered = end
-    segments += _without_text(speech[covered:])
-    silent = (cue for cue, (first, end) in zip(cues, claims, strict=True) if first == end)
-    warnings += [_differs(cue, "no_speech") for cue in silent if not _insert_without_speech(cue, segments, settings)]
-    return segments
+    return [*segments, *_without_text(speech[covered:])]
 
 
 def _without_text(speech: Sequence[Span]) -> list[Segment]:

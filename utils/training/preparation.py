@@ -292,7 +292,6 @@ class ChosenClips(NamedTuple):
     replay: ReplayClips = NO_REPLAY
 
 
-# Long because the clips of each language are trained on, held out and counted.
 def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits, report: Report) -> ChosenClips:
     """Choose the clips to train on and to evaluate with, and join those of all languages."""
     own = choose_clips(data.features, data.clips.train, limits, "train", report)
@@ -306,8 +305,15 @@ def choose_all_clips(data: PreparedData, config: TrainConfig, limits: ClipLimits
     if not mixed:
         return ChosenClips(own, held_out, others)
     sizes = [len(source.clips) for source in mixed]
-    weights = [clips.weight for clips, _ in data.others]
-    replay = ReplayClips.of_share(config.replay_share, len(own.clips), sizes, weights)
-    counts = zip((clips.language for clips, _ in data.others), replay.counts, strict=True)
-    report(facts.Replay({config.language: len(own.clips), **dict(counts)}))
+    replay = _replay(config, len(own.clips), sizes, [clips for clips, _ in data.others], report)
     return ChosenClips(JoinedSource([own, *mixed]), held_out, others, replay)
+
+
+def _replay(
+    config: TrainConfig, own: int, sizes: Sequence[int], others: Sequence[OtherClips], report: Report
+) -> ReplayClips:
+    """Choose how many clips of each other language an epoch has, and report it."""
+    replay = ReplayClips.of_share(config.replay_share, own, sizes, [clips.weight for clips in others])
+    counts = zip((clips.language for clips in others), replay.counts, strict=True)
+    report(facts.Replay({config.language: own, **dict(counts)}))
+    return replay

@@ -158,29 +158,35 @@ def related_tokens(old: Vocabulary, new: Vocabulary, pack: "LanguagePack") -> di
     return related
 
 
-# Long because the rows that are copied and those that are new are filled into one tensor.
 def resize_rows(weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "LanguagePack", *, seed: int = 0) -> "Tensor":
     """Return an embedding, a head or its bias with one row for each token of the new vocabulary.
 
     Existing rows are copied by token. A new row is the mean of its related rows plus noise, so that no two rows are
     equal; a new language token has no noise.
     """
-    import torch
-
     if weight.shape[0] != old.size:
         raise VocabularyFileError(old.source, "other_size", f"{old.size}, {weight.shape[0]}")
     weight = weight.detach()
     resized = weight.new_zeros((new.size, *weight.shape[1:]))
     shared = [token for token in new.ids if token in old.ids]
     resized[[new.ids[token] for token in shared]] = weight[[old.ids[token] for token in shared]]
-    noise = torch.Generator().manual_seed(seed)
-    deviation = NOISE * weight.float().std(dim=0)
-    for token, relatives in related_tokens(old, new, pack).items():
-        row = weight[[old.ids[name] for name in relatives]].float().mean(dim=0)
-        if token not in new.special:
-            row += deviation * torch.randn(row.shape, generator=noise).to(row.device)
+    for token, row in _new_rows(weight.float(), old, new, pack, seed):
         resized[new.ids[token]] = row.to(weight.dtype)
     return resized
+
+
+def _new_rows(
+    weight: "Tensor", old: Vocabulary, new: Vocabulary, pack: "LanguagePack", seed: int
+) -> Iterator[tuple[str, "Tensor"]]:
+    import torch
+
+    noise = torch.Generator().manual_seed(seed)
+    deviation = NOISE * weight.std(dim=0)
+    for token, relatives in related_tokens(old, new, pack).items():
+        row = weight[[old.ids[name] for name in relatives]].mean(dim=0)
+        if token not in new.special:
+            row += deviation * torch.randn(row.shape, generator=noise).to(row.device)
+        yield token, row
 
 
 def learn_subwords(
