@@ -147,14 +147,15 @@ def is_remote(name: str) -> bool:
 def kind_of(name: str) -> str:
     """Return how an input is interpreted: as a link, recording, subtitles, list of clips, folder or text."""
     path = Path(name).expanduser()
-    kinds: dict[str, Callable[[], bool]] = {
-        "link": lambda: is_remote(name),
-        "recording": lambda: is_media(path),
-        "subtitles": lambda: is_subtitle(path),
-        "folder": path.is_dir,
-        "list": lambda: is_list(path),
-    }
-    return next((kind for kind, matches in kinds.items() if matches()), "text")
+    if is_remote(name):
+        return "link"
+    if is_media(path):
+        return "recording"
+    if is_subtitle(path):
+        return "subtitles"
+    if path.is_dir():
+        return "folder"
+    return "list" if is_list(path) else "text"
 
 
 def is_list(path: Path) -> bool:
