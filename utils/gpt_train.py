@@ -172,7 +172,7 @@ def train(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop
 def prepare_once(config: TrainConfig, run: Run, report: Report, should_stop: ShouldStop) -> PreparedData:
     """Prepare the data in the first process while the others wait, then load it in each of them."""
     project = run.project
-    prepared: list[PreparedData] = []
+    prepared = []
 
     def prepare() -> str:
         clips = metadata.clips_of_run(run.folder, config, project.dataset)

@@ -136,7 +136,7 @@ def _names(written: str) -> tuple[str, str]:
 
 def run(arguments: argparse.Namespace) -> int:
     folder = project(arguments.project, arguments.output).dataset
-    code: int | None = arguments.act(folder, arguments)
+    code = arguments.act(folder, arguments)
     metadata.write_lists(folder)
     return code or 0
 

@@ -147,7 +147,7 @@ class FieldTest:
         gib = monitor.read_once(self.folder).gpu_memory_total_gib
         data = training_data(opened.dataset, gib or None, TrainConfig().version)
         yield f"{data.clips} clips, {data.minutes:.1f} minutes"
-        changes: dict[str, object] = {
+        changes = {
             "custom_model": str(self.model),
             "output_path": str(opened.root.resolve()),
             "score_sentences": 0,

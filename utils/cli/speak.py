@@ -71,7 +71,7 @@ def read_input(arguments: argparse.Namespace) -> str:
     """Read the text from the arguments, a file or standard input."""
     if arguments.file:
         return read_document(arguments.file)
-    text: str = sys.stdin.read() if arguments.text == "-" else arguments.text
+    text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise InputError("empty_text")
     return text

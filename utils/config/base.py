@@ -146,7 +146,7 @@ class _Loader(yaml.SafeLoader):
             raise ValueError("merge")
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002
-        seen: set[str] = set()
+        seen = set()
         for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"duplicate setting {key.value}", key.start_mark)
@@ -174,7 +174,7 @@ def _problems(problem: ErrorDetails, known: Iterable[str]) -> tuple[SettingProbl
 def _broken_rule(problem: ErrorDetails) -> tuple[Rule, str]:
     """Return the rule of pydantic that a value breaks, and its bound."""
     kind = problem["type"]
-    rule: Rule | None = RULES.get(kind) or RULES.get(kind.partition("_")[0])
+    rule = RULES.get(kind) or RULES.get(kind.partition("_")[0])
     if rule is None:
         return "other", problem["msg"].removeprefix("Value error, ")
     return rule, str(next(iter(problem.get("ctx", {}).values()), ""))

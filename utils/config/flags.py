@@ -42,7 +42,7 @@ def with_hyphens(words: Sequence[str]) -> list[str]:
 
 def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
     """Combine the YAML file and the flags into a validated config."""
-    path: Path | None = arguments.config
+    path = arguments.config
     values = read_yaml(path) if path else {}
     given = {name: value for name, value in vars(arguments).items() if name in config.model_fields}
     return config.parse(values | given, source=str(path) if path else "the command line")

@@ -1,7 +1,7 @@
 """Cut work into batches, choose some of many items, and fetch the next item while one is used."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ def evenly_spaced(items: Sequence[T], count: int) -> list[T]:
 def prefetch(load: Callable[[T], Result], items: Iterable[T]) -> Iterator[Result]:
     """Load each item in a thread while the one before it is used."""
     with ThreadPoolExecutor(1, "prefetch") as pool:
-        pending: Future[Result] | None = None
+        pending = None
         for item in items:
             following = pool.submit(load, item)
             if pending:

@@ -98,7 +98,7 @@ def candidates(models: Iterable[Path], open_voice: Callable[[Path], Synthesizer]
 
 def unique_names(paths: Sequence[Path]) -> list[str]:
     """Name models after their run and step, or their project; duplicates get a number."""
-    names: list[str] = []
+    names = []
     for path in paths:
         if path.name.startswith(PREFIX) and len(path.parts) > 3:
             base = f"{path.parent.parent.name} {path.name}"

@@ -50,7 +50,7 @@ def badness(utterance: EvaluatedUtterance) -> float:
 
 def summary(utterances: Sequence[EvaluatedUtterance]) -> dict[str, float | None]:
     """Return the mean of each metric; for the speed the median, because the first sentence also warms up."""
-    means: dict[str, float | None] = {}
+    means = {}
     for metric in METRICS:
         values = [value for result in utterances if (value := metric.value(result)) is not None]
         average = statistics.median if metric.name == "real_time_factor" else statistics.fmean

@@ -109,9 +109,9 @@ class ResultsLog:
     def __init__(self, folder: Path) -> None:
         make_folder(folder)
         self.folder = folder
-        self._utterances: dict[str, EvaluatedUtterance] = {}
-        self._transcripts: dict[tuple[str, str], str] = {}
-        self.encoders: dict[str, str] = {}
+        self._utterances = {}
+        self._transcripts = {}
+        self.encoders = {}
         for event in iter_events(folder / LOG_FILE):
             if event["kind"] == "spoken":
                 utterance = EvaluatedUtterance.parse(event)

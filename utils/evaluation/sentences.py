@@ -40,7 +40,7 @@ class EvaluationSentence:
 def built_in_sentences(language: str) -> list[EvaluationSentence]:
     """Return the built-in sentences of a language; for Amharic short, long and with every sound."""
     code = languages.canonical(language)
-    texts: Sequence[str] = pack_for(code).samples
+    texts = pack_for(code).samples
     if code == languages.AMHARIC.code:
         texts = (*SHORT, *LONG, *texts, *choose(PROMPTS))
     if not texts:

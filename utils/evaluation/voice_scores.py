@@ -87,7 +87,7 @@ class PhoneJudge:
         units = units_of(language, self.pronunciations)
         with torch.random.fork_rng([]):  # building a model draws numbers, and a training must not notice
             model = load_recogniser(self.weights, units)
-        errors: list[float | None] = []
+        errors = []
         for samples, text in zip(clips, texts, strict=True):
             heard, _ = heard_units(emit(model, samples))
             expected = units_in(units.words(text))
@@ -120,7 +120,7 @@ class VoiceScorer:
             not {flag.kind for flag in sentence.flags} & UNFINISHED and (ratio is None or EARLY <= ratio <= LATE)
             for sentence, ratio in zip(spoken, ratios, strict=True)
         ]
-        scores: dict[str, float | None] = {
+        scores = {
             "endings": _mean(is_whole),
             "duration": _mean([max(0.0, 1 - abs(ratio - 1)) for ratio in ratios if ratio is not None]),
             "similarity": self._similarity(spoken),

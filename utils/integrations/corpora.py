@@ -218,8 +218,8 @@ def _card(api: "HfApi", repository: str) -> dict[str, Any]:
 def _configured(card: dict[str, Any], configuration: str) -> list[str]:
     """Return the patterns of the files that belong to a configuration, as its card lists them."""
     configs = [config for config in card.get("configs") or [] if config.get("config_name") == configuration]
-    patterns: list[str] = []
-    waiting: list[Any] = [config.get("data_files") for config in configs]
+    patterns = []
+    waiting = [config.get("data_files") for config in configs]
     while waiting:
         item = waiting.pop(0)
         if isinstance(item, str):

@@ -60,8 +60,8 @@ def fit_to_cues(cues: Sequence[Cue], sounds: Sequence[Samples], *, seconds: floa
 
     The cues are in order of time, without overlap, as ``read_cues`` returns them.
     """
-    placed: list[tuple[int, Samples]] = []
-    dubbed: list[DubbedCue] = []
+    placed = []
+    dubbed = []
     free = 0  # first sample at which the next cue may begin
     for cue, sound in zip(cues, sounds, strict=True):
         begin = max(round(cue.span.start * OUTPUT_RATE), free)

@@ -137,7 +137,7 @@ def create_server(tools: Tools) -> "MCPServer":
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     writes = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
     starts = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
-    server: MCPServer = MCPServer("amharic-xtts", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
+    server = MCPServer("amharic-xtts", instructions=INSTRUCTIONS, version=VERSION, log_level="WARNING")
     server.add_tool(with_errors(tools.speak), title="Speak into a file", annotations=writes)
     server.add_tool(with_errors(tools.voices), title="List voices", annotations=reads)
     server.add_tool(with_errors(tools.prepare), title="Prepare recordings", annotations=starts)

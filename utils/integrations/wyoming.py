@@ -48,7 +48,7 @@ class Listener:
         class Handler(AsyncEventHandler):
             """One connection."""
 
-            conversation: "Conversation | None" = None
+            conversation = None
 
             async def handle_event(self, event: "Event") -> bool:
                 self.conversation = self.conversation or Conversation(service, self.write_event)

@@ -65,7 +65,7 @@ class _Downloader:
         """Download one address; one bad entry of a playlist does not stop the others."""
         check_public(url, self.access.proxy)
         with self._loader(url) as loader:
-            info: Info = loader.extract_info(url, download=False)
+            info = loader.extract_info(url, download=False)
             if "entries" not in info:
                 return self._download_one(loader, info)
             links = []

@@ -58,7 +58,7 @@ def serve(
 ) -> None:
     """Serve until the process is stopped; ``on_start`` gets the address."""
     session = SpeechSession(load, config.active, config.waiting)
-    errors: list[Exception] = []
+    errors = []
     service = SpeechService(config, session)
     key = api_key(config.api_key_file, config.host, proxies=bool(config.trusted_proxies))
     app = create_app(service, key)
@@ -180,7 +180,7 @@ def _add_status(app: FastAPI, service: SpeechService) -> None:
 
 def _documentation(schema: type[SpeechBody]) -> dict[str, Any]:
     """Describe the speech endpoint for OpenAPI."""
-    responses: dict[int | str, dict[str, Any]] = {
+    responses = {
         status: {"description": reason, "content": {"application/json": {}}} for status, reason in ERRORS.items()
     }
     types: dict[str, dict[str, Any]] = {name: {} for name in [*MEDIA_TYPES.values(), EVENT_STREAM]}

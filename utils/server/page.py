@@ -175,7 +175,7 @@ class PageGuard:
 
 def refusing_errors(send: Send) -> Send:
     """Answer 422 where gradio answers 500 with a sentence for the visitor: what was sent is wrong, not the server."""
-    held: list[Message] = []
+    held = []
 
     async def reply(message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == 500:

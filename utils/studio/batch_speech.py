@@ -108,7 +108,7 @@ def speak_lines(
 ) -> SpokenBatch:
     """Speak many texts into numbered files and pack them with a list; after a stop, those that are done."""
     folder = make_unique_folder(project.root / FOLDER / timestamp_name(time.time()))
-    rows: list[dict[str, object]] = []
+    rows = []
     try:
         for row in _speak_rows(model, lines, folder, suffix, config):
             rows.append(row)
@@ -129,7 +129,7 @@ def _speak_rows(
     spoken = [plan for plan in plans if not isinstance(plan, str)]
     with closing(model.speeches(spoken, config)) as speeches:
         for number, (text, plan) in enumerate(zip(lines, plans, strict=True), 1):
-            row: dict[str, object] = dict.fromkeys(COLUMNS, "") | {"number": number, "text": text}
+            row = dict.fromkeys(COLUMNS, "") | {"number": number, "text": text}
             if isinstance(plan, str):
                 yield row | {"fault": plan}
                 continue

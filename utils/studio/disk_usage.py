@@ -57,7 +57,7 @@ def _sizes(root: Path) -> Iterator[tuple[Path, int]]:
 
 def _old_checkpoints(project: Project) -> list[Path]:
     """Return the checkpoints of each run except its newest and its best; damaged ones stay too."""
-    old: list[Path] = []
+    old = []
     for run in runs.list_runs(project):
         intact = [checkpoint for checkpoint in checkpoints.list_checkpoints(run.folder) if not checkpoint.error]
         old += [checkpoint.folder for checkpoint in intact[1:] if not checkpoint.is_best]

@@ -135,7 +135,7 @@ def _train(
     clips: ClipLists, config: TrainConfig, run: Path, pronunciations: Path, report: Report
 ) -> tuple[CurvePoint, float, float]:
     """Train once; return its evaluation with the scores, the seconds of an update, and those of all else."""
-    scores: dict[str, float] = {}
+    scores = {}
     scorer = VoiceScorer(config.language, find_phone_judge(config.language, clips.folder, pronunciations))
 
     def score(spoken: Sequence[SpokenSentence], _loss: float, _base_loss: float | None) -> dict[str, float]:
@@ -155,7 +155,7 @@ def _fit(
     gpt: torch.nn.Module, data: PreparedData, config: TrainConfig, run: Path, report: Report, scorer: Scorer
 ) -> tuple[float, float, float]:
     """Train; return the loss, the seconds of an update, and those of all else."""
-    updated: list[float] = []  # when
+    updated = []  # when
 
     def hear(fact: Fact) -> None:
         if isinstance(fact, Train):

@@ -157,7 +157,7 @@ def _require_space(folder: Path, weights: int, options: PublishOptions) -> None:
 
 def _unshared(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Copy weights that share memory, which safetensors cannot store."""
-    seen: set[int] = set()
+    seen = set()
     unshared = {}
     for name, weight in weights.items():
         unshared[name] = weight.clone() if weight.data_ptr() in seen else weight

@@ -53,7 +53,7 @@ def add(project: Project, path: Path) -> Path:
 
 def named_voices(folder: Path | None) -> dict[str, str]:
     """Map the names of voices to references: each audio file of a folder, and each subfolder of audio files."""
-    voices: dict[str, str] = {}
+    voices = {}
     for path in sorted(folder.glob("[!.]*")) if folder else []:
         name, files = (path.name, sorted(path.iterdir())) if path.is_dir() else (path.stem, [path])
         usable = [str(file) for file in files if file.suffix.lower() in AUDIO_FILES and file.is_file()]

@@ -153,7 +153,7 @@ def plan(config: dict[str, object]) -> Result:
     settings = TrainConfig.parse(config, source="The form")
     device = memory.Device.detect(settings)
     configured = memory.estimate(settings, device)
-    result: Result = {
+    result = {
         "device": device.name,
         "batch": memory.batch_description(settings),
         "peak": configured.needed,

@@ -343,7 +343,7 @@ def count_lines(path: Path) -> int:
 
 
 def _files_below(root: Path) -> list[Path]:
-    files: list[Path] = []
+    files = []
     for folder, folders, names in os.walk(root):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         files += [Path(folder, name) for name in sorted(names) if not name.startswith(".")]

@@ -24,8 +24,7 @@ class CheckedBlocks(gr.Blocks):
         if sent := options.get("event_data"):
             with refusing():
                 check_all_files_in_cache(sent._data)  # noqa: SLF001
-        processed: dict[str, Any] = await super().process_api(*given, **options)
-        return processed
+        return await super().process_api(*given, **options)
 
     async def preprocess_data(
         self,

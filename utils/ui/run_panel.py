@@ -32,7 +32,7 @@ class RunPanel:
         self.page, self.list_runs, self.render_facts = page, list_runs, render_facts
         self.ids = f"{name}-" if name else ""
         self.chosen = gr.State("")  # name of the selected run
-        self.inputs: list[Any] = [page.project, self.chosen]  # what a handler of a run reads
+        self.inputs = [page.project, self.chosen]  # what a handler of a run reads
         outputs, reads = [self.chosen, *outputs], {"run": self.chosen}
         panel = Panel(page, f"{self.ids}runs", self.render, self.actions, outputs, reads, show_progress="minimal")
         self.facts = panel.html
@@ -132,7 +132,7 @@ class RunPanel:
             notify(t(f"runs.{outcome}", name=views.run_title(run)))
             return gr.skip() if outcome == "queued" else run.name, ""
 
-        options: dict[str, Any] = {"show_progress_on": self.facts, "concurrency_limit": None}
+        options = {"show_progress_on": self.facts, "concurrency_limit": None}
         inputs, outputs = [self.page.project, form], [self.chosen, message]
         self.page.on(button.click, act, inputs, outputs, api_name=button.elem_id, **options)
 
@@ -140,7 +140,7 @@ class RunPanel:
 def _note_field(run: runs.Run, request: PanelRequest) -> str:
     """Return the note of a run to edit, and a question if it was changed elsewhere meanwhile."""
     key = f"{run.name} {request.text('kept')}"
-    options: dict[str, Any] = {"data_act": "note", "data_run": run.name, "data_of": run.name}
+    options = {"data_act": "note", "data_run": run.name, "data_of": run.name}
     shown = views.text_area("note", "runs.note", "runs.note_hint", run.note, key, **options)
     if request.text("of") == run.name and request.is_overtaken("note", run.note):
         shown += views.conflict("note", run.note, "note", run=run.name)

@@ -54,7 +54,7 @@ EXAMPLES = 10
 
 def filters(view: View, counts: Mapping[str, int], reasons: dict[str, int], page: ClipPage, undo: str) -> str:
     """Show what the list is filtered and ordered by; a change acts at once."""
-    act: dict[str, Any] = {"data_act": "show"}
+    act = {"data_act": "show"}
     named = [("data.any_reason", ""), *((f"{reason_text(name)} ({count})", name) for name, count in reasons.items())]
     orders = [(label, order) for order, label in ORDERS.items()]
     number = {"type": "number", "min": 1, "max": page.pages, "value": page.number}

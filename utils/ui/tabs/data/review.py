@@ -42,7 +42,7 @@ CHANGES: dict[str, Change] = {
 
 
 def build_review(page: PageContext) -> None:
-    handlers: dict[str, Action] = {name: _changing(change) for name, change in CHANGES.items()}
+    handlers = {name: _changing(change) for name, change in CHANGES.items()}
     handlers |= {"open": _save_text, "save_text": _save_text, "show": lambda _: None, "draft": lambda _: None}
     handlers["use_stored"] = lambda request: {"textBase": None, "kept": str(request.turn)}
     handlers[pronunciation.FIX] = pronunciation.fix

@@ -78,7 +78,7 @@ def problems_box(error: AmharicTtsError) -> str:
 
 def build_tools(page: PageContext, form: SettingsForm) -> None:
     """Lay out filtering again, and the equivalent command."""
-    actions: dict[str, Action] = {
+    actions = {
         "preview_filters": lambda request: _refilter(request, apply=False),
         "rerun_filters": lambda request: _refilter(request, apply=True),
         "show_command": _command,

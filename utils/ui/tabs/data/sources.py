@@ -19,7 +19,7 @@ from utils.studio.paths import Project
 from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGE, describe_error, t
-from utils.ui.page import QUEUED_EVENT, Action, PageContext, Panel, PanelRequest, Updates, notify
+from utils.ui.page import QUEUED_EVENT, PageContext, Panel, PanelRequest, Updates, notify
 from utils.ui.projects import open_update
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.settings_form import start
@@ -140,7 +140,7 @@ def build_recording(page: PageContext, section: gr.Accordion) -> None:
         editable=False,
         render=False,
     )
-    actions: dict[str, Action] = {
+    actions = {
         "next": lambda request: {**_next_sentence(request), microphone: None},
         "skip": lambda request: {**_next_sentence(request, request.text("prompt")), microphone: None},
         "undo": lambda request: {**_undo_take(request), microphone: None},

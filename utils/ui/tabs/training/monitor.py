@@ -230,7 +230,7 @@ def _checkpoint_field(run: runs.Run, usable: Sequence[SavedCheckpoint], request:
     best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
     asked = request.text("checkpoint") if request.text("of") == run.name else ""
     chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
-    options: dict[str, Any] = {"chosen": chosen, "data_of": run.name, "value": best}
+    options = {"chosen": chosen, "data_of": run.name, "value": best}
     return views.select_field("checkpoint", "training.checkpoint", choices, "training.checkpoint_hint", **options)
 
 

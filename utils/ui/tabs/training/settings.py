@@ -208,7 +208,7 @@ class TrainingForm(SettingsForm):
             size="sm",
             scale=0,
         )
-        options: dict[str, Any] = {"api_name": "load_settings", "show_progress_on": message, "preprocess": True}
+        options = {"api_name": "load_settings", "show_progress_on": message, "preprocess": True}
         self.page.on(load.upload, self._read_file, [load], [message, self.widget], **options)
 
     def _read_file(self, path: str) -> tuple[Any, ...]:
