@@ -158,19 +158,25 @@ def judge(
     if not audio.levels.size or audio.levels.max() < SILENT:
         return (Flag("silent"),)
     flags = [] if ended else [Flag("endless", count=codes.size)]
-    flags += _loops(codes, limits)
-    count = sounds(text)
-    seconds = audio.spoken
-    if count and seconds > longest(text, limits):
-        flags.append(Flag("long", seconds, count))
-    elif seconds < count / limits.fastest:
-        flags.append(Flag("short", seconds, count))
-    if limits.clear is not None and audio.clarity and audio.clarity.deviations < limits.clear:
-        flags.append(Flag("unclear"))
-    if limits.clear is not None and audio.words:
-        flags += audio.words.flags
-    flags += _sound(audio, limits)
+    flags += [*_loops(codes, limits), *_pace(text, audio.spoken, limits)]
+    flags += [*_heard(audio, limits), *_sound(audio, limits)]
     return tuple(sorted(flags, key=lambda flag: -COSTS[flag.kind]))
+
+
+def _pace(text: TokenizedText, seconds: float, limits: SpeechLimits) -> list[Flag]:
+    """Return whether speech is too long or too short for the sounds of a text."""
+    count = sounds(text)
+    if count and seconds > longest(text, limits):
+        return [Flag("long", seconds, count)]
+    return [Flag("short", seconds, count)] if seconds < count / limits.fastest else []
+
+
+def _heard(audio: AudioAnalysis, limits: SpeechLimits) -> list[Flag]:
+    """Return what a recogniser finds, in a language that it knows."""
+    if limits.clear is None:
+        return []
+    unclear = audio.clarity and audio.clarity.deviations < limits.clear
+    return [*([Flag("unclear")] if unclear else []), *(audio.words.flags if audio.words else [])]
 
 
 def score(

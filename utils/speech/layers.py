@@ -248,6 +248,15 @@ class Layer(NamedTuple):
     mlp_in: Linear  # with the activation
     mlp_out: Linear
 
+    def project(self, hidden: Tensor, heads: int) -> Tensor:
+        """Return queries, keys and values, of shape (rows, 3, heads, size)."""
+        return self.attention_in(self.attention_norm(hidden)).view(len(hidden), 3, heads, -1)
+
+    def add(self, hidden: Tensor, attended: Tensor) -> Tensor:
+        """Add what attention found to the hidden states, and what the products make of it."""
+        hidden = hidden + self.attention_out(attended)
+        return hidden + self.mlp_out(self.mlp_in(self.mlp_norm(hidden)))
+
 
 class LayerStack:
     """All blocks of a GPT-2 (transformers' model without position embeddings, as coqui builds it) and its final norm.
@@ -296,6 +305,7 @@ class LayerStack:
         """Return an empty cache."""
         return KeyValueCache((len(self.layers), self.heads, self.dim // self.heads), self.dtype, self.device)
 
+    # Long because a text may follow columns that the cache already has.
     def read(self, sequences: Tensor, layers: list[Tensor] | None = None, known: int = 0) -> Tensor:
         """Return the hidden states of sequences, one row after the other, or of what follows their ``known`` columns.
 
@@ -306,16 +316,14 @@ class LayerStack:
         hidden = sequences.to(self.dtype).flatten(0, 1)
         mask = torch.ones(length, known + length, dtype=torch.bool, device=self.device).tril(known) if known else None
         for number, layer in enumerate(self.layers):
-            mixed = layer.attention_in(layer.attention_norm(hidden))
-            mixed = mixed.view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+            mixed = layer.project(hidden, self.heads).view(rows, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
             queries, keys, values = mixed.unbind()
             if layers:
                 layers[number][:, :, :, known:] = mixed[1:]
             if layers and known:
                 keys, values = layers[number].unbind()
             attended = functional.scaled_dot_product_attention(queries, keys, values, mask, is_causal=not known)
-            hidden = hidden + layer.attention_out(attended.transpose(1, 2).reshape(rows * length, self.dim))
-            hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
+            hidden = layer.add(hidden, attended.transpose(1, 2).reshape(rows * length, self.dim))
         return self.final(hidden)
 
     def column(self, rows: Tensor, layers: list[Tensor], lengths: Tensor | None) -> Tensor:
@@ -326,20 +334,20 @@ class LayerStack:
         hidden = rows.to(self.dtype)
         count = len(rows)
         numbers = torch.arange(count, device=self.device)
-        mask = None
-        if lengths is not None:
-            behind = torch.arange(layers[0].shape[3], device=self.device) > lengths[:, None]
-            mask = torch.zeros(behind.shape, dtype=self.dtype, device=self.device)
-            mask = mask.masked_fill_(behind, max(MASKED, torch.finfo(self.dtype).min / 2))[:, None, None]
+        mask = None if lengths is None else self._mask(lengths, layers[0].shape[3])
         for layer, cached in zip(self.layers, layers, strict=True):
-            mixed = layer.attention_in(layer.attention_norm(hidden))
-            mixed = mixed.view(count, 3, self.heads, 1, -1).transpose(0, 1)
+            mixed = layer.project(hidden, self.heads).unsqueeze(3).transpose(0, 1)
             if lengths is None:
                 cached[:, :, :, -1:] = mixed[1:]
             else:
                 cached[:, numbers, :, lengths] = mixed[1:, :, :, 0].transpose(0, 1)
             keys, values = cached.unbind()
             attended = functional.scaled_dot_product_attention(mixed[0], keys, values, attn_mask=mask)
-            hidden = hidden + layer.attention_out(attended.view(count, self.dim))
-            hidden = hidden + layer.mlp_out(layer.mlp_in(layer.mlp_norm(hidden)))
+            hidden = layer.add(hidden, attended.view(count, self.dim))
         return self.final(hidden)
+
+    def _mask(self, lengths: Tensor, columns: int) -> Tensor:
+        """Return what is added to the scores of each row: very little where a column is behind its newest one."""
+        behind = torch.arange(columns, device=self.device) > lengths[:, None]
+        mask = torch.zeros(behind.shape, dtype=self.dtype, device=self.device)
+        return mask.masked_fill_(behind, max(MASKED, torch.finfo(self.dtype).min / 2))[:, None, None]

@@ -194,11 +194,16 @@ def _load_folder(path: Path, companions: Companions, *, as_stored: bool) -> Load
         gpt = load_gpt(folder)
     else:
         _fill(gpt, read_from_file(folder / files.MODEL_FILE), as_stored=as_stored)
-    named = path.parent if path.name == "ready" else path
-    name = path.stem if path.is_file() else named.name
+    name = _name_of(path)
     opened = _with_vocoder(folder, gpt, tokenizer, name, model_fingerprint(folder), files.read_about(folder))
     notices = [WeightsMissing(folder, name) for name in missing]
     return dataclasses.replace(opened, notices=(*notices, *opened.notices))
+
+
+def _name_of(path: Path) -> str:
+    if path.is_file():
+        return path.stem
+    return path.parent.name if path.name == "ready" else path.name
 
 
 def _with_usual_names(path: Path, models: Path) -> Path:
@@ -216,6 +221,7 @@ def _with_usual_names(path: Path, models: Path) -> Path:
 # --- checkpoints and adapters ---
 
 
+# Long because each file of a checkpoint is checked before the next one is read.
 def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_stored: bool) -> LoadedModel:
     """Load a checkpoint of a run, or an adapter alone, with the parts of its base."""
     info, hashes = _read_info(folder)
@@ -223,11 +229,7 @@ def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_st
     if file not in hashes:
         raise CheckpointError(folder, "no_weights", file)
     origin = _find_base(folder, info, companions, needs_gpt=file != checkpoints.MODEL)
-    # An adapter alone may use the vocabulary of its base.
-    has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
-    tokenizer = Tokenizer.load(folder if has_vocabulary else origin, companions.pronunciations)
-    if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
-        raise CheckpointError(folder, "other_vocabulary")
+    tokenizer = _read_tokenizer(folder, info, origin, companions)
     if (folder / checkpoints.MANIFEST).is_file():
         checkpoints.verify(folder, file)
     state = read_tensors(folder / file)
@@ -235,11 +237,8 @@ def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_st
     if any(checkpoints.LORA_PREFIX in name for name in state):
         gpt = _merged(folder, info, origin, tokenizer, state)
     else:
-        gpt = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
-        require_match(compare(gpt, state), folder, min_share=1.0)
-        _fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
-    key = f"{hashes[file]} {model_fingerprint(origin)} {tokenizer.vocabulary.hash}"
-    digest = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        gpt = _filled(folder, origin, tokenizer, state, as_stored=as_stored)
+    digest = _digest(hashes[file], model_fingerprint(origin), tokenizer.vocabulary.hash)
     if checkpoints.MODEL not in hashes:
         return _with_vocoder(origin, gpt, tokenizer, folder.name, digest, {"base": origin.name})
     checkpoint = SavedCheckpoint(folder, info.step, info, size=0)
@@ -272,6 +271,29 @@ def _find_base(folder: Path, info: CheckpointInfo, companions: Companions, *, ne
     if found := find_parts(path, info.base_fingerprint, models, exported):
         return found
     raise CheckpointError(folder, "base_changed", str(path))
+
+
+def _digest(*hashes: str) -> str:
+    return hashlib.blake2b(" ".join(hashes).encode(), digest_size=16).hexdigest()
+
+
+def _read_tokenizer(folder: Path, info: CheckpointInfo, origin: Path, companions: Companions) -> Tokenizer:
+    """Read the vocabulary of a checkpoint; an adapter alone may use that of its base."""
+    has_vocabulary = info.vocabulary_hash or (folder / files.VOCABULARY_FILE).is_file()
+    tokenizer = Tokenizer.load(folder if has_vocabulary else origin, companions.pronunciations)
+    if info.vocabulary_hash and tokenizer.vocabulary.hash != info.vocabulary_hash:
+        raise CheckpointError(folder, "other_vocabulary")
+    return tokenizer
+
+
+def _filled(
+    folder: Path, origin: Path, tokenizer: Tokenizer, state: dict[str, Tensor], *, as_stored: bool
+) -> nn.Module:
+    """Return a GPT of the size of the base with the weights of a checkpoint, which are taken out of ``state``."""
+    gpt: nn.Module = meta_gpt(read_config(origin).model_args, tokenizer.vocabulary)
+    require_match(compare(gpt, state), folder, min_share=1.0)
+    _fill(gpt, lambda names: {name: state.pop(name) for name in names}, as_stored=as_stored)
+    return gpt
 
 
 def _merged(

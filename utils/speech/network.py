@@ -39,6 +39,7 @@ class DecoderNetwork:
     together never need more memory than the GPT and one layer. ``certificate`` says what was tested on the GPU.
     """
 
+    # Long because it is a flat list of what the network is made of.
     def __init__(
         self,
         gpt: Any,  # noqa: ANN401  # coqui's class

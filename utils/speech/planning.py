@@ -184,6 +184,7 @@ def _sentences(paragraph: Paragraph, pack: LanguagePack) -> Iterator[tuple[int, 
         position += len(sentence) if start >= 0 else 0
 
 
+# Long because a text is read twice, to tell pictures whose names are spoken from the others.
 def _without_symbols(
     tokenized: TokenizedText, line: int, tokenizer: Tokenizer, language: str
 ) -> tuple[TokenizedText, list[UnspeakableText]]:

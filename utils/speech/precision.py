@@ -102,9 +102,7 @@ def choose(
     if precision not in ("auto", "int8"):
         return PrecisionChoice(device, requested, requested, asked, asked)
     if torch.device(device).type != "cpu":
-        best = choose_precision(device, capability=capability)
-        name: Precision = "fp32" if best.dtype == "no" else best.dtype
-        return PrecisionChoice(device, name, name, best.reason, best.reason)
+        return _choose_by_hardware(device, capability)
     measured = measurement(path, machine(), measure)
     vocoder, vocoder_reason = choose_fastest(measured.vocoder, measured.date)
     gpt, reason = (requested, asked) if precision == "int8" else choose_fastest(measured.gpt, measured.date)
@@ -126,6 +124,12 @@ def require(part: Part, precision: str, device: str, capability: tuple[int, int]
         raise PrecisionError(precision, "emulated")
     elif precision == "int8" and not int8_engine():
         raise PrecisionError(precision, "torch_lacks")
+
+
+def _choose_by_hardware(device: str, capability: tuple[int, int] | None) -> PrecisionChoice:
+    best = choose_precision(device, capability=capability)
+    name: Precision = "fp32" if best.dtype == "no" else best.dtype
+    return PrecisionChoice(device, name, name, best.reason, best.reason)
 
 
 def measurement(path: Path | None, key: str, measure: Callable[[], Measurement]) -> Measurement:

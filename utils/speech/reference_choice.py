@@ -92,6 +92,7 @@ def _total(values: Sequence[float | None]) -> float:
     return math.exp(logs / sum(weight for _, _, weight in SCALES))
 
 
+# Long because it is one formula after another, over the same frames.
 def pitches(samples: Samples, rate: int) -> Floats:
     """Return the pitch of each voiced frame in Hz, by autocorrelation."""
     size = round(FRAME * rate)
@@ -105,10 +106,15 @@ def pitches(samples: Samples, rate: int) -> Floats:
     correlation = _autocorrelation(frames, longest + 2)
     best = _first_peak(correlation[:, shortest : longest + 1]) + shortest
     rows = np.arange(len(frames))
-    power = np.sqrt(np.mean(frames**2, axis=1))
-    voiced = (correlation[rows, best] > PERIODIC) & (power > 0.1 * np.sqrt(np.mean(power**2))) & (power > SILENT / 10)
+    voiced = (correlation[rows, best] > PERIODIC) & _is_loud(frames)
     lags = best + _vertex(correlation[rows, best - 1], correlation[rows, best], correlation[rows, best + 1])
     return np.asarray(rate / lags[voiced & (best > shortest) & (best < longest)], np.float64)
+
+
+def _is_loud(frames: Floats) -> npt.NDArray[np.bool_]:
+    """Return which frames are louder than the pauses between words."""
+    power = np.sqrt(np.mean(frames**2, axis=1))
+    return np.asarray((power > 0.1 * np.sqrt(np.mean(power**2))) & (power > SILENT / 10), np.bool_)
 
 
 def _autocorrelation(frames: Floats, lags: int) -> Floats:

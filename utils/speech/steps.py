@@ -154,6 +154,7 @@ class DecodingStep:
         counts[:, 1:3].add_(counts[:, 3:])
         return torch.stack((chosen.float(), logprobs)), latents
 
+    # Long because a capture that fails leaves the rows as they were, and all that it holds is freed outside of except.
     def _graph(self, shape: Shape) -> Callable[[], Outputs]:
         """Return what does the same through the graph of this shape, which is captured once."""
         compute = partial(self.compute, shape)

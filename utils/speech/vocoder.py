@@ -66,6 +66,7 @@ class Upsampling:
             frame = int(_positions(frame, frame + 1, scale))
         return frame
 
+    # Long because each line is a step of torch's own arithmetic.
     def frames(self, latents: Tensor, offset: int, first: int, last: int, step: int | None = None) -> Tensor:
         """Return the frames from ``first`` up to ``last``, after all interpolations or the first ``step``.
 

@@ -48,11 +48,7 @@ class WordCheck(NamedTuple):
 
 def check_words(text: TokenizedText, rows: Rows) -> WordCheck | None:
     """Look for each word of a text in what is heard; None if that cannot be told."""
-    written = text.normalised.split(" ")
-    spoken = text.phones.split(" ")
-    names = written if len(written) == len(spoken) else spoken
-    words = [Word(name, units) for name, phones in zip(names, spoken, strict=True) if (units := to_units(phones))]
-    aligned = align(rows, words)
+    aligned = align(rows, _words(text))
     if aligned is None:
         return None
     costs = np.array([-word.score * word.units / (word.units + 2) for word in aligned.words])
@@ -63,3 +59,11 @@ def check_words(text: TokenizedText, rows: Rows) -> WordCheck | None:
     added = [number for number, gap in enumerate(aligned.gaps, -1) if gap.evidence > ADDED]
     texts, spans = zip(*((word.text, word.span) for word in aligned.words), strict=True)
     return WordCheck(texts, spans, frozenset(unheard), frozenset(added))
+
+
+def _words(text: TokenizedText) -> list[Word]:
+    """Return the words of a text that have sounds, as they are written if each of them was read as one."""
+    written = text.normalised.split(" ")
+    spoken = text.phones.split(" ")
+    names = written if len(written) == len(spoken) else spoken
+    return [Word(name, units) for name, phones in zip(names, spoken, strict=True) if (units := to_units(phones))]
