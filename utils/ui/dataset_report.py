@@ -34,13 +34,6 @@ def page(report: DatasetReport, folder: Path, name: str, language: str = "en") -
 
 
 def _page(report: DatasetReport, folder: Path, name: str) -> str:
-    shown = partial(_clip, folder=folder, report=report)
-    texts = [
-        (f"{reason_text(reason)} ({len(clips)})", [shown(clip) for clip in clips[:WRONG_SHOWN]])
-        for reason, clips in report.wrong.items()
-    ]
-    if report.doubtful:
-        texts.append((t("data.report_suspicious"), [*map(shown, report.doubtful)]))
     counts = DatasetLengths(report.statistics.seconds).counts().get("seconds", {})
     return html(
         "report.html",
@@ -58,8 +51,20 @@ def _page(report: DatasetReport, folder: Path, name: str) -> str:
         phones=_bars(dict(sorted(report.statistics.phonemes.items(), key=lambda item: item[1])), FEW),
         few=t("data.report_phones_hint", few=FEW),
         sentences=report.sentences,
-        texts=texts,
+        texts=_texts(report, folder),
     )
+
+
+def _texts(report: DatasetReport, folder: Path) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the clips whose text is wrong, by reason, and the doubtful ones."""
+    shown = partial(_clip, folder=folder, report=report)
+    texts = [
+        (f"{reason_text(reason)} ({len(clips)})", [shown(clip) for clip in clips[:WRONG_SHOWN]])
+        for reason, clips in report.wrong.items()
+    ]
+    if report.doubtful:
+        texts.append((t("data.report_suspicious"), [*map(shown, report.doubtful)]))
+    return texts
 
 
 def _cards(report: DatasetReport) -> str:

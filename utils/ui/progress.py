@@ -38,12 +38,17 @@ def position(verb: str, events: Sequence[Event]) -> Position:
     if event is None or event["kind"] == "started":
         return first
     name = "download" if event["kind"] == "fetched" else str(event.get("part") or plan[-1])
+    now = _read(event, name if name in plan else plan[-1])
+    is_over = now.phase != plan[-1] and now.total and now.done >= now.total
+    return Position(plan[-1]) if is_over else now
+
+
+def _read(event: Event, phase: str) -> Position:
+    """Return where an event says that a phase is."""
     percent, left = (as_number(event.get(key)) for key in ("percent", "seconds_left"))
     done, total = (as_number(event.get(key)) or 0 for key in ("step", "total"))
     share = percent if percent is not None else 100 * done / total if total > 0 else None
-    if name in plan[:-1] and total and done >= total:
-        return Position(plan[-1])
-    return Position(name if name in plan else plan[-1], done, total, share, left)
+    return Position(phase, done, total, share, left)
 
 
 def estimate(state: State, now: Position) -> float | None:

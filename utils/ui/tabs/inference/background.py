@@ -61,14 +61,7 @@ def build_file(context: Context) -> None:
     )
 
     def speak(request: PanelRequest) -> None:
-        path = uploaded_file(request, "file")
-        settings, suffix = config(request.fields), request.text("format")
-        if path.suffix.lower() not in batch_speech.SUBTITLES:
-            batch_speech.read_lines(path)  # to refuse it at once
-        if suffix not in FORMATS:
-            raise UsageError("unknown_format", suffix, ", ".join(FORMATS))
-        words = [str(path), "--format", suffix, *in_project(request), *shlex.split(command_line("", settings))[3:]]
-        tasks.start(FILE, words, request.project, context.session.make_room)
+        tasks.start(FILE, _file_arguments(request), request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
         row = views.row(format_field(".wav"), views.button("speak", "inference.speak_file"))
@@ -79,39 +72,52 @@ def build_file(context: Context) -> None:
     Panel(context.page, "file-panel", render, {"speak": speak, **stop_action(FILE)}, reads=inputs)
 
 
+def _file_arguments(request: PanelRequest) -> list[str]:
+    path = uploaded_file(request, "file")
+    settings, suffix = config(request.fields), request.text("format")
+    if path.suffix.lower() not in batch_speech.SUBTITLES:
+        batch_speech.read_lines(path)  # to refuse it at once
+    if suffix not in FORMATS:
+        raise UsageError("unknown_format", suffix, ", ".join(FORMATS))
+    return [str(path), "--format", suffix, *in_project(request), *shlex.split(command_line("", settings))[3:]]
+
+
 # --- comparisons ---
 
 
+# Long because it lists the controls of a comparison, with what each does.
 def build_compare(context: Context) -> None:
     """Speak the same sentences with several models."""
     page = context.page
 
     def compare(request: PanelRequest) -> None:
-        paths = [str(model.path) for model in list_models(page.output) if request.fields.get(f"model-{model.path}")]
+        paths = [path for _, path in model_choices(list_models(page.output)) if request.fields.get(f"model-{path}")]
         settings = config(request.fields)
         folder = comparisons.create_comparison(request.project, paths, request.text("sentences"))
         words = comparisons.evaluate_arguments(paths, folder, settings, page.output)
         tasks.start(COMPARISON, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
-        name = selected(request)
         boxes = [views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output))]
         text = views.element("textarea", "", text="\n".join(SAMPLES), name="sentences", rows=4)
         html = note("inference.models_to_compare_hint") + views.boxes(boxes)
         html += views.field("inference.comparison_sentences", text, "inference.comparison_sentences_hint")
         html += views.row(views.button("compare", "inference.compare"))
-        html += task_status(COMPARISON, request, "inference.comparison_ready")
-        if not name:
-            return html
-        choices = [(views.when_of(each), each) for each in comparisons.names(request.project)]
-        options: dict[str, Any] = {"chosen": name, "data_act": "show"}
-        html += views.select_field(
-            "comparison", "inference.comparison", choices, "inference.comparison_hint", **options
-        )
-        return html + report_html(comparisons.load_report(request.project, name))
+        return html + _compared(request)
 
     actions = {"compare": compare, "show": lambda _: None, **stop_action(COMPARISON)}
     Panel(page, "compare-panel", render, actions, reads=context.inputs)
+
+
+def _compared(request: PanelRequest) -> str:
+    """Show how far one is that is being made, the selected one, and the choice of another."""
+    status, name = task_status(COMPARISON, request, "inference.comparison_ready"), selected(request)
+    if not name:
+        return status
+    choices = [(views.when_of(each), each) for each in comparisons.names(request.project)]
+    options: dict[str, Any] = {"chosen": name, "data_act": "show"}
+    shown = views.select_field("comparison", "inference.comparison", choices, "inference.comparison_hint", **options)
+    return status + shown + report_html(comparisons.load_report(request.project, name))
 
 
 def selected(request: PanelRequest) -> str:
@@ -153,21 +159,13 @@ def build_export(context: Context) -> None:
     """Export the selected model or the dataset as one archive."""
     page = context.page
 
-    def target(request: PanelRequest, name: str) -> str:
-        make_folder(request.project.exports)
-        return str(request.project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
-
     def export_model(request: PanelRequest) -> None:
         model = request.text("model")
         if not model:
             raise UsageError("no_model")
         half = "--half" if request.fields.get("half") else "--no-half"
-        words = [model, "--out", target(request, _archive_name(Path(model))), "--zip", half]
+        words = [model, "--out", _target(request, _archive_name(Path(model))), "--zip", half]
         tasks.start(MODEL, [*words, "--output", str(page.output)], request.project)
-
-    def export_dataset(request: PanelRequest) -> None:
-        words = ["export", "zip", f"{target(request, 'dataset')}.zip", *in_project(request)]
-        tasks.start(DATASET, words, request.project)
 
     def render(request: PanelRequest) -> str:
         half = views.check("half", "inference.half_precision", checked=True)
@@ -176,12 +174,23 @@ def build_export(context: Context) -> None:
         html += "".join(task_status(kind, request, "inference.exported") for kind in (MODEL, DATASET))
         return html + (archives(request.project.exports.glob("*.zip")) or note("inference.no_exports"))
 
-    def stop(request: PanelRequest) -> None:
-        for kind in (MODEL, DATASET):
-            tasks.stop(kind, request.project)
-
-    actions = {"export_model": export_model, "export_dataset": export_dataset, "stop": stop}
+    actions = {"export_model": export_model, "export_dataset": _export_dataset, "stop": _stop_exports}
     Panel(page, "export-panel", render, actions, reads={"model": context.model})
+
+
+def _export_dataset(request: PanelRequest) -> None:
+    words = ["export", "zip", f"{_target(request, 'dataset')}.zip", *in_project(request)]
+    tasks.start(DATASET, words, request.project)
+
+
+def _stop_exports(request: PanelRequest) -> None:
+    for kind in (MODEL, DATASET):
+        tasks.stop(kind, request.project)
+
+
+def _target(request: PanelRequest, name: str) -> str:
+    make_folder(request.project.exports)
+    return str(request.project.exports / f"{name}-{time.strftime('%Y%m%d-%H%M%S')}")
 
 
 def _archive_name(model: Path) -> str:

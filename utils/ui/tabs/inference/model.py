@@ -39,12 +39,7 @@ def build_model(context: Context) -> None:
 
     def render(request: PanelRequest) -> str:
         model = request.text("model")
-        reason, preview = t("inference.no_model"), ""
-        if model:
-            try:
-                reason, preview = "", describe_reading(tokenizer_of(model))
-            except AmharicTtsError as error:
-                reason = describe_error(error)
+        reason, preview = _reading(model)
         can = {
             "load": bool(model) and not session.loading,
             "unload": session.loaded is not None and not session.loading and not session.users,
@@ -57,6 +52,16 @@ def build_model(context: Context) -> None:
     Panel(context.page, "model-panel", render, actions, reads=context.inputs)
 
 
+def _reading(model: str) -> tuple[str, str]:
+    """Return why a model cannot be read, and how it reads text; one of them is empty."""
+    if not model:
+        return t("inference.no_model"), ""
+    try:
+        return "", describe_reading(tokenizer_of(model))
+    except AmharicTtsError as error:
+        return describe_error(error), ""
+
+
 def build_card(context: Context) -> None:
     """Show who will speak: the model, what it learned from, and its reference to listen to."""
 
@@ -65,22 +70,25 @@ def build_card(context: Context) -> None:
         model = next((item for item in list_models(request.page.output) if str(item.path) == chosen), None)
         if model is None:
             return ""
-        about = read_about(model.path)
-        step = about.get("step")
-        parts = [t(KINDS[model.kind]), views.checkpoint(step)]
-        if model.path.is_relative_to(request.page.output):
-            folder = request.page.output / model.path.relative_to(request.page.output).parts[0]
-            project = Project(folder)
-            store = Store(project.dataset)
-            parts += [views.duration(store.totals()["train"].seconds)] if store.exists else []
-            similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
-            parts += [t("inference.similarity", value=f"{similarity:.2f}")] if similarity is not None else []
-        facts = views.joined(*parts, views.checkpoint(None, model.eval_loss, digits=2))
         reference = model.path / REFERENCE_FILE
         sound = views.hear(reference, "data.play") if reference.is_file() else ""
-        return html("speech.html", "voice", model_name(model), facts, sound)
+        return html("speech.html", "voice", model_name(model), _facts(model, request.page.output), sound)
 
     Panel(context.page, "voice-card", render, {}, reads={"model": context.model})
+
+
+def _facts(model: ListedModel, output: Path) -> str:
+    """Return what a model is, and how long and how well it learned."""
+    about = read_about(model.path)
+    step = about.get("step")
+    parts = [t(KINDS[model.kind]), views.checkpoint(step)]
+    if model.path.is_relative_to(output):
+        project = Project(output / model.path.relative_to(output).parts[0])
+        store = Store(project.dataset)
+        parts += [views.duration(store.totals()["train"].seconds)] if store.exists else []
+        similarity = read_scores(project.runs / str(about.get("run")), step or 0).get("similarity")
+        parts += [t("inference.similarity", value=f"{similarity:.2f}")] if similarity is not None else []
+    return views.joined(*parts, views.checkpoint(None, model.eval_loss, digits=2))
 
 
 def picker_state(
@@ -133,18 +141,12 @@ def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:
 
 
 def _card(loaded: ActiveModel, users: int) -> str:
-    model, precision = loaded.synthesizer.model, loaded.synthesizer.precision
-    memory = f"{loaded.gib:.2f} GiB"
-    if loaded.gpu_gib > 0.005:
-        memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu')})"
-    took = t("inference.loaded_in", seconds=f"{loaded.seconds:.1f}")
-    gpt, vocoder = (describe(reason) for reason in (precision.gpt_reason, precision.vocoder_reason))
-    sound = f"{t('inference.sound')} {precision.vocoder}: {vocoder}"
+    model = loaded.synthesizer.model
     loss = as_number(model.about.get("eval_loss"))
     training = (str(model.about.get("run") or ""), views.checkpoint(model.about.get("step"), loss))
     rows = {
-        "inference.in_memory": f"{model.name} · {memory} · {took}",
-        "inference.computes_on": f"{precision.device} · GPT {precision.gpt}: {gpt} · {sound}",
+        "inference.in_memory": views.joined(model.name, *_size(loaded)),
+        "inference.computes_on": _precision(loaded),
         "inference.input": describe_reading(model.tokenizer),
         "inference.speaks": ", ".join(find(code).native_name or code for code in model.languages),
         "common.training": views.joined(*training),
@@ -152,6 +154,23 @@ def _card(loaded: ActiveModel, users: int) -> str:
     }
     known = {name: value for name, value in rows.items() if value}
     return cards(known) + message_box("warning", *(describe(notice) for notice in model.notices), aloud=False)
+
+
+def _size(loaded: ActiveModel) -> tuple[str, str]:
+    """Return how much memory a model takes, and how long it took to load."""
+    memory = f"{loaded.gib:.2f} GiB"
+    if loaded.gpu_gib > 0.005:
+        memory += f" + {loaded.gpu_gib:.2f} GiB ({t('common.gpu')})"
+    return memory, t("inference.loaded_in", seconds=f"{loaded.seconds:.1f}")
+
+
+def _precision(loaded: ActiveModel) -> str:
+    """Return where each part of a model computes, in which precision, and why."""
+    used = loaded.synthesizer.precision
+    gpt = f"GPT {used.gpt}: {describe(used.gpt_reason)}"
+    return views.joined(
+        str(used.device), gpt, f"{t('inference.sound')} {used.vocoder}: {describe(used.vocoder_reason)}"
+    )
 
 
 def describe_reading(tokenizer: Tokenizer) -> str:
@@ -171,22 +190,16 @@ def describe_reading(tokenizer: Tokenizer) -> str:
 # --- the voice ---
 
 
+# Long because it lists the ways to a voice, each with what it does.
 def build_voice(context: Context) -> None:
     """Lay out what is known of the selected voice, and how to make and save another one."""
     page, picker = context.page, context.reference
 
     def add_clips(paths: Sequence[str] | str | None, project: str) -> Any:  # noqa: ANN401  # an update
-        opened, paths = page.open(project), [paths] if isinstance(paths, str) else paths or []
-        added = [reference_clips.add(opened, Path(path)) for path in paths]
-        return reference_clips.join_reference(added) if added else gr.skip()
-
-    def find_clips(request: PanelRequest) -> Updates:
-        scored = reference_clips.score_clips(reference_clips.candidates(request.project))
-        return {"scored": sorted(scored, key=lambda clip: -clip.score)}
+        return _added(page.open(project), [paths] if isinstance(paths, str) else paths or []) or gr.skip()
 
     def use_clips(request: PanelRequest) -> Updates:
-        found = scored_clips(request)
-        chosen = [clip.path for number, clip in enumerate(found) if request.fields.get(f"clip-{number}")]
+        chosen = _ticked(request)
         return {picker: reference_clips.join_reference(chosen[:MAX_CLIPS])} if chosen else {}
 
     def save(request: PanelRequest) -> Updates:
@@ -197,21 +210,7 @@ def build_voice(context: Context) -> None:
     actions = {"find_clips": find_clips, "use_clips": use_clips, "save_voice": save}
     reads = {"reference": picker}
     with gr.Accordion(t("inference.own_voice"), open=False):
-        files = gr.File(
-            label=t("inference.voice_files"),
-            file_types=["audio"],
-            file_count="multiple",
-            height=100,
-            elem_id="voice-clips",
-            elem_classes="drop",
-        )
-        recording = gr.Audio(
-            label=t("inference.record_voice"),
-            sources=["microphone"],
-            type="filepath",
-            buttons=[],
-            elem_id="microphone",
-        )
+        files, recording = voice_inputs()
         Panel(page, "voice-panel", voice_html, actions, [picker], reads)
     options: dict[str, Any] = {"show_progress": "minimal", "concurrency_limit": None, "preprocess": True}
     page.on(files.upload, add_clips, [files, page.project], picker, api_name="use_voice", **options)
@@ -219,8 +218,56 @@ def build_voice(context: Context) -> None:
     page.on(recording.stop_recording, add_clips, recorded, picker, api_visibility="private", **options)
 
 
+def find_clips(request: PanelRequest) -> Updates:
+    """Score the clips of the dataset as a voice."""
+    scored = reference_clips.score_clips(reference_clips.candidates(request.project))
+    return {"scored": sorted(scored, key=lambda clip: -clip.score)}
+
+
+def _added(project: Project, paths: Sequence[str]) -> str:
+    """Add files to the clips of a project; return them as a reference."""
+    return reference_clips.join_reference([reference_clips.add(project, Path(path)) for path in paths])
+
+
+def _ticked(request: PanelRequest) -> list[Path]:
+    found = enumerate(scored_clips(request))
+    return [clip.path for number, clip in found if request.fields.get(f"clip-{number}")]
+
+
+def voice_inputs() -> tuple[gr.File, gr.Audio]:
+    """Return the places for files of a voice and for a recording of it."""
+    files = gr.File(
+        label=t("inference.voice_files"),
+        file_types=["audio"],
+        file_count="multiple",
+        height=100,
+        elem_id="voice-clips",
+        elem_classes="drop",
+    )
+    recording = gr.Audio(
+        label=t("inference.record_voice"),
+        sources=["microphone"],
+        type="filepath",
+        buttons=[],
+        elem_id="microphone",
+    )
+    return files, recording
+
+
 def voice_html(request: PanelRequest) -> str:
     """Offer the selected clips for listening, say how good they are, and let the voice be saved under a name."""
+    html = _reference(request)
+    clips = [
+        views.check(f"clip-{number}", clip.title(LANGUAGE.get())) for number, clip in enumerate(scored_clips(request))
+    ]
+    if clips:
+        return html + views.boxes(clips) + views.row(views.button("use_clips", "inference.use_clips"))
+    button = views.button("find_clips", "inference.find_clips")
+    return html + note("inference.dataset_clips_hint") + views.row(button)
+
+
+def _reference(request: PanelRequest) -> str:
+    """Say how good the clips of the selected voice are, and offer to save it."""
     reference = request.text("reference")
     paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     html = ""
@@ -230,13 +277,7 @@ def voice_html(request: PanelRequest) -> str:
     if html:
         name = views.text_field("voice", "inference.voice_name", "inference.voice_name_hint")
         html += views.row(name, views.button("save_voice", "inference.save_voice"))
-    clips = [
-        views.check(f"clip-{number}", clip.title(LANGUAGE.get())) for number, clip in enumerate(scored_clips(request))
-    ]
-    if clips:
-        return html + views.boxes(clips) + views.row(views.button("use_clips", "inference.use_clips"))
-    button = views.button("find_clips", "inference.find_clips")
-    return html + note("inference.dataset_clips_hint") + views.row(button)
+    return html
 
 
 def scored_clips(request: PanelRequest) -> list[reference_clips.ScoredClip]:

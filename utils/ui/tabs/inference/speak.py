@@ -21,15 +21,16 @@ from utils.ui.views import message_box
 SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of the audio that was spoken before
 
 
-def progress(recorder: TakeRecorder, seconds: float, stage: str) -> str:
-    """Show how far a request is; before it starts, the stage."""
+def progress(recorder: TakeRecorder, seconds: float, *, is_loading: bool) -> str:
+    """Show how far a request is; before it starts, what it waits for."""
     if recorder.started is None:
-        return views.timed_progress(t(stage), seconds)
+        return views.timed_progress(t("inference.loading_model" if is_loading else "inference.waiting"), seconds)
     done, total = len(recorder.sentences), recorder.started.total
     sentence = t("inference.sentences_progress", step=done, total=total)
     return views.timed_progress(sentence, recorder.took, done, total)
 
 
+# Long because it lists the controls of a request, and what each update changes.
 def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
     """Lay out the buttons and the player; return the button, the name of the shown take, and its player."""
     with gr.Row():
@@ -85,19 +86,16 @@ def follow(
     yield _update(views.progress("inference.waiting"), "", "", gr.update(value=None))
     try:
         opened, settings = context.page.open(project), config(values)
-        voices, function = (
-            reference_clips.project_voices(opened),
-            tasks.stream if is_streamed else tasks.speak_each,
-        )
-        recorder = TakeRecorder("stream" if is_streamed else "speech", text, settings)
+        voices = reference_clips.project_voices(opened)
+        kind, function = ("stream", tasks.stream) if is_streamed else ("speech", tasks.speak_each)
+        recorder = TakeRecorder(kind, text, settings)
         request = context.submit(lambda model: function(model, text, settings, voices), settings, owner)
         sent = 0
         for event in request.events():
             recorder.add(event)
             chunk = recorder.player_json() if recorder.chunks > sent else None
             sent = recorder.chunks
-            stage = "inference.loading_model" if context.session.loading else "inference.waiting"
-            yield _update(progress(recorder, request.seconds, stage), chunk)
+            yield _update(progress(recorder, request.seconds, is_loading=context.session.loading), chunk)
         yield _save(opened, recorder)
     except Exception as error:  # noqa: BLE001  # shown
         yield _update(shown_error(error))

@@ -24,6 +24,11 @@ from utils.ui.tabs.inference.text import build_text
 if TYPE_CHECKING:
     from utils.speech.synthesizer import Synthesizer
 
+PARTS = {
+    "inference.files": build_file,
+    "inference.compare_models": build_compare,
+    "inference.export": build_export,
+}
 MAX_WAITING = 24  # requests of all visitors
 
 
@@ -49,16 +54,17 @@ def build(page: PageContext) -> gr.Tab:
             text = build_text(context)
             widgets = build_speak(context, text)
             build_takes(context, text, widgets["chosen"], widgets["audio"])
-        with gr.Accordion(t("inference.more"), open=False):
-            for title, build_part in (
-                ("inference.files", build_file),
-                ("inference.compare_models", build_compare),
-                ("inference.export", build_export),
-            ):
-                with gr.Accordion(t(title), open=False):
-                    build_part(context)
+        build_more(context)
         connect_live_widgets(context, {"model": model, "reference": reference, **widgets})
     return tab
+
+
+def build_more(context: Context) -> None:
+    """Lay out what takes longer."""
+    with gr.Accordion(t("inference.more"), open=False):
+        for title, build_part in PARTS.items():
+            with gr.Accordion(t(title), open=False):
+                build_part(context)
 
 
 def new_session(output: Path) -> SpeechSession:

@@ -31,6 +31,7 @@ MAX_TITLE = 60  # characters
 MAX_SENTENCES = 50  # shown at a time
 
 
+# Long because it lists what can be done with a take, and what that changes.
 def build_takes(context: Context, text: gr.Textbox, chosen: gr.State, player: gr.Audio) -> None:
     """Lay out the selected take and the history, and show the sound of the take in the player."""
 
@@ -95,7 +96,7 @@ def takes_html(request: PanelRequest) -> str:
 
 def take_html(request: PanelRequest) -> str:
     """Show the selected take: facts, files, and its sentences."""
-    name, opened = request.text("take"), request.text("sentence")
+    name = request.text("take")
     known = takes.names(request.project)
     if known and not name:  # nothing is chosen while the program speaks
         return ""
@@ -104,19 +105,24 @@ def take_html(request: PanelRequest) -> str:
     take = takes.load(request.project, name)
     first = int(request.text("first")) if request.text("first").isdecimal() else 0
     first = first if first < len(take.pieces) else 0  # it is that of a longer take
-    can_edit, shown, editors = take.kind != "subtitles", [], {}
+    turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}
+    pages = [
+        views.button("sentence", key, first=start) for key, start in turns.items() if 0 <= start < len(take.pieces)
+    ]
+    return facts_html(take) + _downloads(request, take) + _sentences(request, take, first) + views.row(*pages)
+
+
+def _sentences(request: PanelRequest, take: Take, first: int) -> str:
+    """List sentences of a take, with an editor in the one that is open."""
+    opened, can_edit = request.text("sentence"), take.kind != "subtitles"
+    shown, editors = [], {}
     for number, piece in [*enumerate(take.pieces)][first : first + MAX_SENTENCES]:
         facts = _facts("", piece.tries, piece.seconds, piece.seed)
         shown.append((number, piece, facts, [flag.text(LANGUAGE.get()) for flag in piece.flags]))
         if can_edit and str(number) == opened:
             editors[number] = _editor(request, take, number, piece)
-    sound = views.file_url(takes.take_folder(request.project, name) / takes.AUDIO)
-    rows = html("speech.html", "sentences", name, shown, sound, opened, editors, can_edit)
-    turns = {"data.previous_page": first - MAX_SENTENCES, "data.next_page": first + MAX_SENTENCES}
-    pages = [
-        views.button("sentence", key, first=start) for key, start in turns.items() if 0 <= start < len(take.pieces)
-    ]
-    return facts_html(take) + _downloads(request, take) + rows + views.row(*pages)
+    sound = views.file_url(takes.take_folder(request.project, take.name) / takes.AUDIO)
+    return html("speech.html", "sentences", take.name, shown, sound, opened, editors, can_edit)
 
 
 def _downloads(request: PanelRequest, take: Take) -> str:
@@ -197,21 +203,27 @@ def sentence_actions(context: Context, player: gr.Audio) -> dict[str, Action]:
         number, settings = _sentence_number(take, request.text("sentence")), config(request.fields)
         return {"new": NewSentence(context.session, request.project, take, number, text, settings)}
 
-    def stop(request: PanelRequest) -> None:
-        if isinstance(new := request.fields.get("new"), NewSentence):
-            new.request.cancel()
-
     def accept(request: PanelRequest) -> Updates:
         new = _new_sentence(request, request.text("take"), request.text("sentence"))
         if new is None or new.file is None:
             raise UsageError("no_new_sentence")
-        take = takes.replace_sentence(request.project, takes.load(request.project, new.take), new.number, new.spoken)
-        for path in takes.take_folder(request.project, take.name).iterdir():  # made from the old audio
-            if path.name not in (takes.AUDIO, takes.METADATA):
-                path.unlink(missing_ok=True)
-        return {player: sound_of(request.project, take.name), "said": "inference.sentence_replaced"}
+        _replace(request.project, new)
+        return {player: sound_of(request.project, new.take), "said": "inference.sentence_replaced"}
 
-    return {"again": again, "stop": stop, "accept": accept}
+    return {"again": again, "stop": stop_sentence, "accept": accept}
+
+
+def stop_sentence(request: PanelRequest) -> None:
+    if isinstance(new := request.fields.get("new"), NewSentence):
+        new.request.cancel()
+
+
+def _replace(project: Project, new: NewSentence) -> None:
+    """Put a sentence into its take, and remove the files that were made from the old audio."""
+    take = takes.replace_sentence(project, takes.load(project, new.take), new.number, new.spoken)
+    for path in takes.take_folder(project, take.name).iterdir():
+        if path.name not in (takes.AUDIO, takes.METADATA):
+            path.unlink(missing_ok=True)
 
 
 def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence) -> str:
@@ -221,18 +233,21 @@ def _editor(request: PanelRequest, take: Take, number: int, piece: TakeSentence)
     shown = views.field("inference.sentence_text", text, "inference.sentence_text_hint")
     shown += views.row(views.button("again", "inference.speak_again", take=take.name, sentence=number))
     new = _new_sentence(request, take.name, number)
-    if new is None:
-        return shown
+    return shown + (_attempt(new, piece) if new else "")
+
+
+def _attempt(new: NewSentence, piece: TakeSentence) -> str:
+    """Show how far a new version of a sentence is; once it is spoken, the way to accept it."""
     if new.is_running:
-        return shown + working(t("inference.getting_ready"), new.request.seconds)
+        return working(t("inference.getting_ready"), new.request.seconds)
     if new.error:
-        return shown + views.error_box(new.error)
+        return views.error_box(new.error)
     if new.file is None or new.spoken[0].sentence.seed == piece.seed:  # stopped, or replaced already
-        return shown
+        return ""
     flags = [flag.text(LANGUAGE.get()) for one in new.spoken for flag in one.flags]
     player = views.hear(new.file, "inference.new_version", "inference.new_version")
-    accept = views.button("accept", "inference.replace_in_result", "primary", take=take.name)
-    return shown + message_box("warning", *flags) + views.row(player, accept)
+    accept = views.button("accept", "inference.replace_in_result", "primary", take=new.take)
+    return message_box("warning", *flags) + views.row(player, accept)
 
 
 def _new_sentence(request: PanelRequest, take: str, number: object) -> NewSentence | None:

@@ -1,7 +1,7 @@
 """The text: its box, and a preview of what the model reads."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import gradio as gr
@@ -30,33 +30,41 @@ def build_text(context: Context) -> gr.Textbox:
     text = gr.Textbox(SAMPLES[0], lines=5, max_lines=10, elem_id="speech-text", **labels("inference.text"))
     counter = gr.HTML(elem_id="counter")
     with gr.Accordion(t("common.pronunciation_preview"), open=False):
-        preview_box = gr.HTML(elem_id="text-readings")
+        readings = gr.HTML(elem_id="text-readings")
         fixed = gr.State(0.0)  # when a pronunciation was corrected
         build_fix(context, fixed)
-        sentences = list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples)))
-        texts = labels("inference.example_sentence", "inference.replaces_text")
-        sample = gr.Dropdown(sentences, value=None, interactive=True, elem_id="sample-sentence", **texts)
+        build_samples(text)
+
+    def read_text(text: str | None, model: str | None, settings: Values | None, project: str) -> tuple[str, str]:
+        return read(context, text or "", model or "", values_of(settings), project)
+
+    page = context.page
+    inputs = [text, context.model, context.form.widget, page.project]
+    events = (page.blocks.load, *(widget.change for widget in (*inputs, page.language, fixed)))
+    page.on_latest(events, read_text, inputs, [counter, readings], api_name="read_text", api_visibility="public")
+    return text
+
+
+def build_samples(text: gr.Textbox) -> None:
+    """Lay out the choice of an example sentence, which replaces the text."""
+    sentences = list(dict.fromkeys((*SAMPLES, *pack_for(AMHARIC.code).samples)))
+    texts = labels("inference.example_sentence", "inference.replaces_text")
+    sample = gr.Dropdown(sentences, value=None, interactive=True, elem_id="sample-sentence", **texts)
     # not "input", which fires again on blur and would overwrite newer text; not "select", which is for the mouse alone
     sample.change(lambda chosen: chosen or gr.skip(), sample, text, **RAW_INPUTS, **PRIVATE_EVENT)
 
-    def read_text(text: str | None, model: str | None, settings: Values | None, project: str) -> tuple[str, str]:
-        spoken = str(values_of(settings).get("language") or AMHARIC.code)
-        try:
-            voices = reference_clips.project_voices(context.page.open(project))
-        except AmharicTtsError:  # shown in the header
-            voices = {}
-        parts = split_speakers(text or "", voices)
-        read = preview(context, "\n".join(said for _, said in parts), model or "", spoken)
-        count = len({reference for reference, _ in parts if reference})
-        unknown = unknown_speakers(text or "", voices)
-        return counter_html(read, count, unknown), preview_html(read)
 
-    page = context.page
-    inputs, outputs = [text, context.model, context.form.widget, page.project], [counter, preview_box]
-    read = (text, context.form.widget, context.model, page.project, page.language, fixed)
-    events = [page.blocks.load, *(widget.change for widget in read)]
-    page.on_latest(events, read_text, inputs, outputs, api_name="read_text", api_visibility="public")
-    return text
+def read(context: Context, text: str, model: str, settings: Mapping[str, Any], project: str) -> tuple[str, str]:
+    """Return what is counted of a text, and how the model reads it."""
+    try:
+        voices = reference_clips.project_voices(context.page.open(project))
+    except AmharicTtsError:  # shown in the header
+        voices = {}
+    parts = split_speakers(text, voices)
+    said = "\n".join(said for _, said in parts)
+    shown = preview(context, said, model, str(settings.get("language") or AMHARIC.code))
+    count = len({reference for reference, _ in parts if reference})
+    return counter_html(shown, count, unknown_speakers(text, voices)), preview_html(shown)
 
 
 def build_fix(context: Context, fixed: gr.State) -> None:
@@ -99,15 +107,7 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
     """Count sentences, tokens and speakers, show which characters are not supported, and ask about unknown speakers."""
     if not preview.readings:
         return note(describe_error(preview.error)) if preview.error else ""
-    count, longest = len(preview.readings), max(len(reading.ids) for reading in preview.readings)
-    seconds = _estimate_seconds(preview)
-    parts = (
-        t("inference.sentence_count", count=count, longest=longest, limit=preview.max_tokens),
-        t("inference.speaker_count", count=speakers) if speakers else "",
-        "" if seconds is None else t("inference.estimated_length", time=duration(round(seconds))),
-        "" if preview.is_complete else t("inference.text_truncated"),
-    )
-    shown = note(joined(*parts))
+    shown = note(_counts(preview, speakers))
     if unknown:
         shown += message_box("warning", t("inference.unknown_speakers", names=", ".join(unknown)))
     if preview.unreadable:
@@ -117,6 +117,17 @@ def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = (
     if preview.skipped:
         shown += message_box("warning", t("inference.skipped_characters", signs=" ".join(preview.skipped)))
     return shown
+
+
+def _counts(preview: TextPreview, speakers: int) -> str:
+    count, longest = len(preview.readings), max(len(reading.ids) for reading in preview.readings)
+    seconds = _estimate_seconds(preview)
+    return joined(
+        t("inference.sentence_count", count=count, longest=longest, limit=preview.max_tokens),
+        t("inference.speaker_count", count=speakers) if speakers else "",
+        "" if seconds is None else t("inference.estimated_length", time=duration(round(seconds))),
+        "" if preview.is_complete else t("inference.text_truncated"),
+    )
 
 
 def preview_html(preview: TextPreview) -> str:

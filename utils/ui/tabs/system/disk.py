@@ -47,6 +47,16 @@ def build_disk(page: PageContext) -> None:
 
 def usage_tables(output: Path, project_name: str) -> str:
     """Return the size of every project, and what can be deleted."""
+    spare = disk_usage.reclaimable(project(project_name, output))
+    spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
+    rows = [(KINDS[kind], gigabytes(size), _delete_cell(kind, size, project_name)) for kind, size in spare.items()]
+    hints = (t("system.shared_files_hint"), t("system.free_up_space_hint"))
+    titles = ("system.free_up_space", "system.size_disk", "common.actions")
+    return _used(output) + note(" ".join(hints)) + table(titles, rows)
+
+
+def _used(output: Path) -> str:
+    """Return the size of every project, of what was deleted and of the base models."""
     rows = list[tuple[str, str, str]]()
     for name in list_projects(output):
         usage = disk_usage.measure(project(name, output))
@@ -55,13 +65,7 @@ def usage_tables(output: Path, project_name: str) -> str:
     for title, folder in (("common.deleted_projects", output / projects.TRASH), ("system.base_models", paths.MODELS)):
         if size := disk_usage.size_of(folder):
             rows.append((cell(title, classes="mark"), gigabytes(size), ""))
-    used = table(("common.project", "system.total", "system.breakdown"), rows)
-    spare = disk_usage.reclaimable(project(project_name, output))
-    spare |= {TRASH: disk_usage.size_of(output / projects.TRASH)}
-    rows = [(KINDS[kind], gigabytes(size), _delete_cell(kind, size, project_name)) for kind, size in spare.items()]
-    hints = (t("system.shared_files_hint"), t("system.free_up_space_hint"))
-    titles = ("system.free_up_space", "system.size_disk", "common.actions")
-    return used + note(" ".join(hints)) + table(titles, rows)
+    return table(("common.project", "system.total", "system.breakdown"), rows)
 
 
 def _delete_cell(kind: str, size: int, project_name: str) -> str:
