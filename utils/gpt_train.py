@@ -55,6 +55,7 @@ from utils.xtts import checkpoints, pronunciations
 from utils.xtts.certificate import untested
 from utils.xtts.device import choose_device, limit_kernel_cache
 from utils.xtts.export import promote
+from utils.xtts.facts import KernelsUntested
 from utils.xtts.model import load_gpt
 
 __all__ = ["TrainResult", "train", "train_gpt"]
@@ -221,7 +222,7 @@ def with_untested_kernels(report: Report, file: Path, fact: Fact) -> None:
     if isinstance(fact, facts.WhatIsOn):
         kernels = untested(choose_device("auto"), paths.GPU_CERTIFICATE, observed_kernels(fact.parts))
         if kernels:
-            report(facts.KernelsUntested(tuple(kernels), str(file)))
+            report(KernelsUntested(kernels, f"python -m utils doctor --gpu --config {file}"))
 
 
 def fit_memory(

@@ -21,7 +21,7 @@ from utils.speech.steps import DecodingStep, Shape
 from utils.speech.synthesizer import Caches, open_voice
 from utils.speech.vocoder import Vocoder
 from utils.xtts import certificate
-from utils.xtts.certificate import DECODING, VOCODING, Certificate, Check
+from utils.xtts.certificate import DECODING, GPT, VOCODING, Certificate, Check
 from utils.xtts.device import Arrival, Lane
 
 pytestmark = pytest.mark.slow
@@ -217,13 +217,14 @@ def test_what_failed_the_test_of_the_gpu_is_not_used_for_speech(
 ) -> None:
     monkeypatch.setattr(precision, "choose_device", lambda name: name)
     monkeypatch.setattr(certificate, "machine", lambda _device: "a GPU")
-    failed = tuple(Check(name, passed=False, detail="differs by 3.0e+00") for name in (DECODING, VOCODING))
-    Certificate("a GPU", "2026-11-29", failed).write(tmp_path / "gpu.json")
+    failed = tuple(Check(name, passed=False, detail="differs by 3.0e+00") for name in (DECODING, GPT, VOCODING))
+    seen = Check("fused attention", passed=True, detail="", kernels=("math in float32",))
+    Certificate("a GPU", "2026-11-29", (*failed, seen)).write(tmp_path / "gpu.json")
     opened = open_voice(TINY_MODEL, "cuda:0", "fp16", caches=Caches(certificate=tmp_path / "gpu.json"))
     assert not opened.decoder.uses_graphs
-    assert (opened.precision.gpt, opened.precision.vocoder) == ("fp16", "fp32")
+    assert (opened.precision.gpt, opened.precision.vocoder) == ("fp32", "fp32")
     assert opened.vocoder.network.dtype == torch.float32
-    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]  # one for each
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * 3  # one for each
 
 
 def test_every_copy_from_a_device_without_events_is_waited_for() -> None:

@@ -20,20 +20,23 @@ from utils import gpt_train
 from utils.cli import doctor
 from utils.config import TrainConfig
 from utils.core.facts import Fact, never_stop
+from utils.core.paths import TINY_MODEL
 from utils.speech import steps
 from utils.speech.sampling import choose
+from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import paths
 from utils.studio.facts import UsageError
 from utils.training import certificate
 from utils.training.certificate import WORKERS, difference, full_name, run_name, safe_config
 from utils.training.ema import Ema
-from utils.training.facts import KernelsUntested, SettingReplaced
+from utils.training.facts import SettingReplaced
 from utils.training.guards import MicroBatches
 from utils.training.packing import PackedBatch
 from utils.training.speech_checks import LENGTHS
 from utils.training.speedups import blocks
 from utils.xtts import certificate as stored
-from utils.xtts.certificate import DECODING, THREADS, Certificate, Check
+from utils.xtts.certificate import DECODING, GPT, THREADS, VOCODING, Certificate, Check
+from utils.xtts.facts import KernelsUntested
 
 pytestmark = pytest.mark.slow
 
@@ -67,7 +70,12 @@ def test_everything_passes_on_a_cpu(path: Path, capsys: pytest.CaptureFixture[st
 
 
 def plant_noisy_attention(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(F, "scaled_dot_product_attention", lambda query, *_, **__: torch.randn_like(query))
+    numbers = torch.Generator().manual_seed(0)
+
+    def noise(query: torch.Tensor, *_: object, **__: object) -> torch.Tensor:
+        return torch.randn(query.shape, generator=numbers).to(query)
+
+    patch.setattr(F, "scaled_dot_product_attention", noise)
 
 
 def plant_stale_graph(patch: pytest.MonkeyPatch) -> None:
@@ -138,6 +146,7 @@ def plant_batches_that_overwrite_each_other(patch: pytest.MonkeyPatch) -> None:
         (plant_batches_that_overwrite_each_other, WORKERS.name),
         (plant_a_generator_that_is_not_restored, "resuming"),
         (plant_noisy_attention, "fused attention"),
+        (plant_noisy_attention, GPT),
         (plant_stale_graph, DECODING),
         (plant_lost_clips, "recovery from a full memory"),
         (plant_an_average_that_changes_the_weights, "averaged weights"),
@@ -305,6 +314,20 @@ def test_the_cure_of_untested_kernels_tests_them(path: Path, tmp_path: Path, dat
     file.write_text(config.to_signed_yaml())
     doctor.run(argparse.Namespace(gpu="cpu", file=file, json=True))
     assert kernels_reported(tmp_path / "project", dataset) == []
+
+
+def test_speech_names_the_kernels_that_no_test_has_passed_with(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def warnings(name: str) -> list[str]:
+        caplog.clear()
+        check = certificate.checks(CPU)[name](name)
+        Certificate(stored.machine(CPU), "2026-11-24", (check,)).write(path)
+        open_voice(TINY_MODEL, "cpu", "fp32", caches=Caches(certificate=path))
+        return [record.getMessage() for record in caplog.records]
+
+    (warning,) = warnings(VOCODING)
+    assert "flash in float32" in warning
+    assert warning.endswith("python -m utils doctor --gpu")
+    assert warnings(DECODING) == []
 
 
 def test_a_device_is_tested_for_the_settings_of_each_run(path: Path) -> None:

@@ -22,6 +22,7 @@ from utils.speech.precision import require
 from utils.speech.types import Sentence
 from utils.xtts.certificate import DECODING, THREADS, failure
 from utils.xtts.device import Lane, to_device
+from utils.xtts.kernels import Operators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +72,24 @@ class DecoderNetwork:
         self.norm = LayerNorm.of(gpt.final_norm, self.device)
         self.head = linear(gpt.mel_head.weight.to(self.device), gpt.mel_head.bias.to(self.device), precision)
         self.stack = LayerStack(gpt.gpt, precision, self.device, consume=consume)
+
+    def attention_kernels(self) -> set[str]:
+        """Return the attention kernels that torch uses for a prompt, for the text after it, and for one more code."""
+
+        def work() -> set[str]:
+            operators = Operators()
+            with torch.inference_mode(mode=False), torch.no_grad(), operators:  # inference would hide the kernels
+                cache = self.stack.cache()
+                cache.reserve(1, 4)
+                layers = cache.add([4], 4)
+                rows = torch.zeros(1, 2, self.stack.dim, device=self.device)
+                self.stack.read(rows, [layer[:, :, :, :2] for layer in layers])
+                self.stack.read(rows, layers, known=2)
+                self.stack.column(rows[:, 0], layers, lengths=torch.full((1,), 3, device=self.device))
+                self.stack.column(rows[:, 0], layers, lengths=None)
+            return operators.kernels
+
+        return self.lane.run(work)
 
     def stop_graphs(self, problem: str) -> None:
         """Compute each step kernel by kernel from now on, and say why."""

@@ -26,7 +26,7 @@ from utils.core.storage import file_lock, make_folder, read_document, write_docu
 from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, SpeechHindered
 from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
-from utils.xtts.certificate import VOCODING, failure
+from utils.xtts.certificate import GPT, VOCODING, failure
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, limit_kernel_cache, processor_flags
 from utils.xtts.facts import PrecisionReason
 
@@ -65,11 +65,16 @@ class PrecisionChoice:
         return PrecisionChoice(self.device, "fp32", "fp32", reason, reason)
 
     def as_tested(self, certificate: Path | None) -> "PrecisionChoice":
-        """Return it with the vocoder in fp32 if half precision failed the test of this device, and log that."""
-        if self.vocoder == "fp32" or not (problem := failure(self.device, certificate, VOCODING)):
-            return self
-        logger.warning("%s", SpeechHindered("half_failed", problem))
-        return replace(self, vocoder="fp32", vocoder_reason=PrecisionReason("failed"))
+        """Return it with fp32 for each part whose format failed the test of this device, and log that."""
+        failed = PrecisionReason("failed")
+        choice = self
+        if self.vocoder != "fp32" and (problem := failure(self.device, certificate, VOCODING)):
+            logger.warning("%s", SpeechHindered("half_failed", problem))
+            choice = replace(choice, vocoder="fp32", vocoder_reason=failed)
+        if self.gpt != "fp32" and (problem := failure(self.device, certificate, GPT)):
+            logger.warning("%s", SpeechHindered("gpt_failed", problem))
+            choice = replace(choice, gpt="fp32", gpt_reason=failed)
+        return choice
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """Speaks text: all at once, sentence by sentence, as a stream, or several texts in one batch."""
 
+import logging
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -27,7 +28,11 @@ from utils.speech.planning import SpeechPlan, plan
 from utils.speech.precision import PrecisionChoice, choose
 from utils.speech.types import DEFAULTS, Generation, Sentence, Speech, Utterance, Voice, join, silence, start_times
 from utils.speech.vocoder import Vocoder
+from utils.xtts.certificate import read, untested
 from utils.xtts.device import free_memory
+from utils.xtts.facts import KernelsUntested
+
+logger = logging.getLogger(__name__)
 
 AHEAD = 2  # batches of sentences that are begun before the first of them is returned
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
@@ -197,6 +202,10 @@ def open_voice(
     choice = choice.for_model(loaded.gpt) if precision == "auto" else choice
     decoder = Decoder(loaded.gpt, choice.gpt, choice.device, consume=True, certificate=caches.certificate)
     decoder.on_step = on_step
+    if read(decoder.device, caches.certificate):
+        kernels = untested(decoder.device, caches.certificate, decoder.attention_kernels())
+        if kernels:
+            logger.warning("%s", KernelsUntested(kernels, "python -m utils doctor --gpu"))
     vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
     loaded = loaded.conditioning_only()
     free_memory()

@@ -31,9 +31,9 @@ from utils.training.model_size import ModelSize
 from utils.training.packing import MEL_BANDS, Example, PackedBatch, SpecialTokens, pack
 from utils.training.probe import Measured, Probe, probe
 from utils.training.resume_state import capture_rng, restore_rng
-from utils.training.speech_checks import decodes, speaks_in_threads, vocodes
+from utils.training.speech_checks import decodes, speaks_in_its_format, speaks_in_threads, vocodes
 from utils.training.step import unwrap_optimizer
-from utils.xtts.certificate import DECODING, THREADS, VOCODING, Certificate, Check, failure, machine, read
+from utils.xtts.certificate import DECODING, GPT, THREADS, VOCODING, Certificate, Check, failure, machine, read
 from utils.xtts.device import choose_precision, is_out_of_memory
 
 SWITCHES = Path(__file__).parent / "data" / "switches.toml"
@@ -109,6 +109,7 @@ def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str,
         "recovery from a full memory": partial(_compared, measured=full, tolerance=1e-3),
         WORKERS.name: partial(_reads, device=device),
         DECODING: partial(decodes, size=wide, device=device),
+        GPT: partial(speaks_in_its_format, size=wide, device=device),
         THREADS: partial(speaks_in_threads, size=small, device=device),
         VOCODING: partial(vocodes, device=device),
         "resuming": partial(_resumes, size=small, device=device, settings={}, tolerance=1e-3),

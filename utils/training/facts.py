@@ -203,13 +203,6 @@ class SettingReplaced(WarningFact):
     reason: str
 
 
-class KernelsUntested(WarningFact):
-    """A run uses attention kernels that the test of the GPU has not seen."""
-
-    kernels: tuple[str, ...]
-    file: str  # settings of the run
-
-
 class TrackerFailed(WarningFact):
     """A tracker of experiments does not work."""
 

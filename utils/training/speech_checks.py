@@ -14,6 +14,7 @@ import torch
 from utils.config import SpeechConfig
 from utils.media.audio import Samples
 from utils.speech.decoder import Decoder
+from utils.speech.layers import Precision
 from utils.speech.precision import choose
 from utils.speech.types import Generation, Sentence
 from utils.speech.vocoder import Vocoder
@@ -32,11 +33,11 @@ class _Speaker:
     """Speech with a random model; no sentence ends by itself."""
 
     @torch.inference_mode()
-    def __init__(self, size: ModelSize, device: torch.device) -> None:
+    def __init__(self, size: ModelSize, device: torch.device, precision: Precision = "fp32") -> None:
         torch.manual_seed(0)
         gpt: Any = random_gpt(size).to(device)
         gpt.mel_head.bias[gpt.stop_audio_token] = -1e4
-        self.decoder = Decoder(gpt, "fp32", str(device))
+        self.decoder = Decoder(gpt, precision, str(device))
         self.decoder.codes *= 0.05  # or they drown what the cache adds
         self.prompt = torch.randn(1, 32, size.dim)
 
@@ -59,7 +60,17 @@ def decodes(name: str, size: ModelSize, device: torch.device) -> Check:
     check = _compared(name, replayed, plain)
     if not speaker.decoder.uses_graphs:
         check = replace(check, passed=False, detail="the steps cannot be captured as graphs")
-    return replace(check, milliseconds=1000 * seconds)
+    kernels = tuple(sorted(speaker.decoder.attention_kernels()))
+    return replace(check, milliseconds=1000 * seconds, kernels=kernels)
+
+
+def speaks_in_its_format(name: str, size: ModelSize, device: torch.device) -> Check:
+    """Compare sentences generated in the format that speech would use here with fp32, up to the first other code."""
+    precision = choose(str(device)).gpt
+    speaker = _Speaker(size, device, precision)
+    check = _compared(name, speaker.generate(), _Speaker(size, device).generate(), limit=0.1, share=None)
+    kernels = tuple(sorted(speaker.decoder.attention_kernels()))
+    return replace(check, detail=f"{precision} {check.detail}", kernels=kernels)
 
 
 def speaks_in_threads(name: str, size: ModelSize, device: torch.device) -> Check:
@@ -84,14 +95,21 @@ def speaks_in_threads(name: str, size: ModelSize, device: torch.device) -> Check
     return replace(check, passed=check.passed and max(errors) <= MAX_ERROR, detail=detail)
 
 
-def _compared(name: str, made: Sequence[Generation], wanted: Sequence[Generation]) -> Check:
+def _compared(
+    name: str,
+    made: Sequence[Generation],
+    wanted: Sequence[Generation],
+    limit: float = MAX_ERROR,
+    share: float | None = 0.5,
+) -> Check:
+    """Compare latents up to the first code that differs; unless it is None, a share of them has to be the same."""
     worst, agreed, count = 0.0, 0, sum(len(each.codes) for each in wanted)
     for one, other in zip(made, wanted, strict=True):
         same = sum(accumulate(map(eq, one.codes, other.codes), min))  # up to the first that differs, if any
         left, right = (torch.stack(each.latents[: same + 1]).cpu() for each in (one, other))
         worst, agreed = max(worst, float((left - right).abs().max() / right.abs().max())), agreed + same
-    detail = f"differs by {worst:.1e} (limit {MAX_ERROR:.0e}); {agreed} of {count} codes in a row are the same"
-    return Check(name, worst <= MAX_ERROR and agreed > count / 2, detail)
+    detail = f"differs by {worst:.1e} (limit {limit:.0e}); {agreed} of {count} codes in a row are the same"
+    return Check(name, worst <= limit and (share is None or agreed > share * count), detail)
 
 
 def vocodes(name: str, device: torch.device) -> Check:

@@ -14,6 +14,7 @@ from utils.core.storage import make_folder, read_document, write_atomically, wri
 
 DECODING = "CUDA graphs for speech"  # names of the checks that speech asks for
 THREADS = "speech of several threads"
+GPT = "GPT in the format of speech"
 VOCODING = "vocoder in half precision"
 
 
@@ -84,12 +85,12 @@ def read(device: torch.device | str, path: Path | None) -> Certificate | None:
     return certificate if certificate.machine == machine(device) else None
 
 
-def untested(device: torch.device | str, path: Path | None, kernels: Iterable[str]) -> list[str]:
+def untested(device: torch.device | str, path: Path | None, kernels: Iterable[str]) -> tuple[str, ...]:
     """Return the kernels that no test on this device has passed with; none if it was not tested at all."""
     certificate = read(device, path)
     checks = certificate.checks if certificate else ()
     tested = {kernel for check in checks if check.passed for kernel in check.kernels}
-    return sorted(set(kernels) - tested) if checks else []
+    return tuple(sorted(set(kernels) - tested)) if checks else ()
 
 
 def failure(device: torch.device | str, path: Path | None, *names: str) -> str:

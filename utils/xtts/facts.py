@@ -166,3 +166,10 @@ class PrecisionReason(Fact):
     ]
     detail: str = ""
     date: str = ""
+
+
+class KernelsUntested(WarningFact):
+    """Attention kernels are used that no test of this device has passed with."""
+
+    kernels: tuple[str, ...]
+    command: str  # that tests them
