@@ -230,14 +230,16 @@ def statistics(found: Statistics) -> str:
         rows["data.length_percentile"] = _in_seconds(percentile(found.seconds, 99.5), ".2f")
         rows["data.suggested_max_length"] = _in_seconds(suggested_max_length(found.seconds), "g")
     rows["data.repeated_texts"] = str(found.repeated)
-    counts = ""
     if total := len(found.phonemes):
         rows["data.phones_present"] = t("common.used_of_total", used=total - len(found.missing), total=total)
         rows["data.phones_missing"] = " ".join(found.missing) or t("common.none")
-        rarest_first = sorted(found.phonemes.items(), key=lambda item: item[1])
-        listed = views.joined(*(f"{sound} {count}" for sound, count in rarest_first))
-        counts = details("data.phone_counts", views.element("p", "", text=listed))
-    return table(("common.what", "data.how_much"), rows.items()) + counts
+    return table(("common.what", "data.how_much"), rows.items()) + _phoneme_counts(found.phonemes)
+
+
+def _phoneme_counts(counts: Mapping[str, int]) -> str:
+    """List phonemes with how often each occurs, the rarest first; nothing without any."""
+    listed = views.joined(*(f"{sound} {count}" for sound, count in sorted(counts.items(), key=lambda item: item[1])))
+    return details("data.phone_counts", views.element("p", "", text=listed)) if counts else ""
 
 
 def _in_seconds(value: float, form: str) -> str:

@@ -135,11 +135,9 @@ def render(request: PanelRequest) -> str:
     view, page = _page(request, store, reasons)
     last = editor.last_edit(store.folder)
     undo = button("undo", t("data.undo", what=_edit_name(last)), "quiet", key="Ctrl Z") if last else ""
-    counts = {name: total.clips for name, total in store.totals().items()}
-    counts |= {"unchecked": counts["kept"] - counts["approved"], "all": counts["kept"] + counts["excluded"]}
     opened = _editor(request, store, clip_render.place(page, request.text("clip")), undo)
     clips = (
-        clip_render.filters(view, counts, reasons, page, "" if opened else undo)
+        clip_render.filters(view, _counts(store), reasons, page, "" if opened else undo)
         + clip_render.selected_actions()
         + clip_render.rows(page, request.text("clip"), store.folder)
         + clip_render.pager(page)
@@ -148,6 +146,12 @@ def render(request: PanelRequest) -> str:
     if opened:
         shown += views.element("div", opened, class_="editor", id="clip-editor", tabindex="-1")
     return views.element("div", shown, class_="sides")
+
+
+def _counts(store: Store) -> dict[str, int]:
+    """Return the number of clips of each list."""
+    counts = {name: total.clips for name, total in store.totals().items()}
+    return counts | {"unchecked": counts["kept"] - counts["approved"], "all": counts["kept"] + counts["excluded"]}
 
 
 def _editor(request: PanelRequest, store: Store, place: str, undo: str) -> str:
