@@ -24,6 +24,7 @@ from utils.studio.run_state import State
 pytestmark = pytest.mark.slow
 
 POLL_SECONDS = 0.3
+CPU_SECONDS = 0.1  # of a poll: what it costs the server, whatever else runs on the machine
 CLIPS, RUNS = 50_000, 200  # in use
 WINDOWS, RESPONSES = 10, 12  # the responses of about three ticks each
 VERBS = ("train", "prepare", "count")
@@ -63,7 +64,7 @@ def make_dataset(folder: Path) -> None:
 
 
 @pytest.mark.alone
-def test_every_poll_responds_within_300_milliseconds(blocks: gr.Blocks) -> None:
+def test_every_poll_takes_at_most_100_milliseconds_of_the_server(blocks: gr.Blocks) -> None:
     clocks = {number for number, block in blocks.blocks.items() if isinstance(block, gr.Timer)}
     # What a tick does follows it, so that no change is skipped.
     ticks = {number for number, event in blocks.fns.items() if any(target in clocks for target, _ in event.targets)}
@@ -78,8 +79,9 @@ def test_every_poll_responds_within_300_milliseconds(blocks: gr.Blocks) -> None:
             if thread.name == "counts":  # in the background, once for each change of the dataset
                 thread.join(60)
         best = min(timeit.repeat(poll, number=1, repeat=3))
-        if best > POLL_SECONDS:
-            slow[auditing.name_of(event)] = round(best, 3)
+        computed = min(timeit.repeat(poll, time.process_time, number=1, repeat=3))
+        if best > POLL_SECONDS or computed > CPU_SECONDS:
+            slow[auditing.name_of(event)] = (round(best, 3), round(computed, 3))
     assert slow == {}
 
 

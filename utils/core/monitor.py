@@ -21,6 +21,7 @@ T = TypeVar("T")
 GIB = 2**30
 IDLE_PERCENT = 30  # mean load below which the GPU waits for something
 WATCH_SECONDS, WATCH_READINGS = 5.0, 60  # five minutes, so that loading and a single evaluation do not count
+SHORTEST = 0.2  # seconds of all cores; a share of less is noise
 logger = logging.getLogger(__name__)
 
 
@@ -54,17 +55,13 @@ class MachineReading:
 
 
 def read_once(folder: Path = Path()) -> MachineReading:
-    """Take a reading, with the free space of a folder's disk.
-
-    It takes a tenth of a second, because CPU load is measured between two moments.
-    """
+    """Take a reading, with the free space of a folder's disk; the load of the processor is that since the last one."""
     with GpuMonitor() as gpu:
         return read(gpu, folder)
 
 
 def read(gpu: "GpuMonitor", folder: Path) -> MachineReading:
     """Take a reading with an open GPU."""
-    cpu = psutil.cpu_percent(interval=0.1)
     ram = psutil.virtual_memory()
     try:
         disk_free = psutil.disk_usage(str(folder)).free / GIB
@@ -78,9 +75,28 @@ def read(gpu: "GpuMonitor", folder: Path) -> MachineReading:
         process_ram_gib=_process_ram_gib(),
         ram_used_gib=(ram.total - ram.available) / GIB,
         ram_total_gib=ram.total / GIB,
-        cpu_percent=cpu,
+        cpu_percent=processor.percent(),
         disk_free_gib=disk_free,
     )
+
+
+class ProcessorLoad:
+    """The load of the processor since the last reading, whichever thread took it: psutil's own differs by thread."""
+
+    def __init__(self) -> None:
+        self._total = self._idle = self._percent = 0.0  # the first reading is the mean since the machine was started
+
+    def percent(self) -> float:
+        times = psutil.cpu_times()
+        total, idle = sum(times), times.idle + getattr(times, "iowait", 0.0)
+        if (passed := total - self._total) >= SHORTEST:
+            share = 1 - (idle - self._idle) / passed
+            self._percent = 100 * min(1.0, max(0.0, share))
+            self._total, self._idle = total, idle
+        return self._percent
+
+
+processor = ProcessorLoad()
 
 
 def _process_ram_gib() -> float | None:

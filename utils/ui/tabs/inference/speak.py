@@ -95,7 +95,7 @@ def follow(
             recorder.add(event)
             chunk = recorder.player_json() if recorder.chunks > sent else None
             sent = recorder.chunks
-            yield _update(progress(recorder, request.seconds, is_loading=context.session.loading), chunk)
+            yield _update(progress(recorder, request.seconds, is_loading=bool(context.session.loading)), chunk)
         yield _save(opened, recorder)
     except Exception as error:  # noqa: BLE001  # shown
         yield _update(shown_error(error))

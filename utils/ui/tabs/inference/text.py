@@ -39,7 +39,7 @@ def build_text(context: Context) -> gr.Textbox:
         return read(context, text or "", model or "", values_of(settings), project)
 
     page = context.page
-    inputs = [text, context.model, context.form.widget, page.project]
+    inputs: list[Any] = [text, context.model, context.form.widget, page.project]
     events = (page.blocks.load, *(widget.change for widget in (*inputs, page.language, fixed)))
     page.on_latest(events, read_text, inputs, [counter, readings], api_name="read_text", api_visibility="public")
     return text
