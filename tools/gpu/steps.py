@@ -43,7 +43,7 @@ def bench(program: str, *words: str) -> list[str]:
 TESTS = f"-m pytest -n 0 -m gpu -q -p no:cacheprovider{'' if GPU else ' --collect-only'}".split()
 TOGETHER = [  # name, limit in seconds, command
     ("versions", 60, part("versions", 60)),
-    ("certificate", 170, [PY, "-m", "utils", "doctor", "--gpu", DEVICE]),
+    ("certificate", 200, [PY, "-m", "utils", "doctor", "--gpu", DEVICE]),
     ("gpu tests", 150, [PY, *TESTS, "tests/training", "tests/speech", "tests/xtts"]),
     ("resume", 170, part("resume", 100)),
     ("out of memory", 120, part("oom", 90)),
