@@ -36,6 +36,10 @@ def test_trainings_that_saw_only_a_part_of_the_clips_are_called_too_short() -> N
     assert "saw only 50 % of all clips" in conclusions(short)[0]
 
 
+def test_trainings_on_one_size_predict_nothing() -> None:
+    assert conclusions([point._replace(minutes=0.1, passes=80) for point in NOISY]) == []
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_sample_is_measured_on_four_sizes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -73,11 +73,14 @@ class Trend(NamedTuple):
 
 
 def trend(points: Sequence[CurvePoint], measure: str, minutes: float) -> Trend | None:
-    """Fit the line of a measure and continue it to another number of minutes; None with fewer than four values."""
+    """Fit the line of a measure and continue it to another number of minutes.
+
+    Returns None with fewer than four values, or if all are of the same size, as with a single clip.
+    """
     from scipy.stats import linregress, t
 
     known = [(point.minutes, value) for point in points if (value := getattr(point, measure)) is not None]
-    if len(known) < 4:  # a line through fewer says nothing about its error
+    if len(known) < 4 or len({size for size, _ in known}) < 2:  # a line through fewer says nothing about its error
         return None
     x = np.log2([size for size, _ in known])
     line = linregress(x, [value for _, value in known])
