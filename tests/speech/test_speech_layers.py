@@ -67,6 +67,12 @@ def test_a_row_is_the_same_after_the_cache_has_grown() -> None:
         assert not layer[:, 1:].any()
 
 
+def test_a_cache_without_memory_raises_the_error_of_torch() -> None:
+    cache, _ = cache_with_a_row(columns=20)
+    with pytest.raises(RuntimeError, match="memory"):  # a training goes on after it
+        cache.reserve(1, 2**40)
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="reading takes memory there")
 def test_free_columns_take_no_memory() -> None:
     cache, _ = cache_with_a_row(columns=20)

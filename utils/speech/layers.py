@@ -205,16 +205,20 @@ class KeyValueCache:
 def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Return zeros; a processor supplies their memory page by page, when something is written there."""
     size = math.prod(shape) * dtype.itemsize
-    if device.type != "cpu" or not size:
-        return torch.zeros(shape, dtype=dtype, device=device)
+    if device.type == "cpu" and size:
+        with contextlib.suppress(OSError):  # without memory, the error is torch's, as everywhere else
+            return torch.frombuffer(_pages(size), dtype=dtype).view(shape)
+    return torch.zeros(shape, dtype=dtype, device=device)
+
+
+def _pages(size: int) -> mmap.mmap:
     if sys.platform == "win32":
-        pages = mmap.mmap(-1, size)
-    else:
-        pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE)  # of shared pages, reading would take memory too
+        return mmap.mmap(-1, size)
+    pages = mmap.mmap(-1, size, mmap.MAP_PRIVATE)  # of shared pages, reading would take memory too
     if sys.platform == "linux":
         with contextlib.suppress(OSError):  # a kernel without huge pages
             pages.madvise(mmap.MADV_NOHUGEPAGE)  # one would hold the free columns of several heads
-    return torch.frombuffer(pages, dtype=dtype).view(shape)
+    return pages
 
 
 # --- the layers ---
