@@ -56,6 +56,11 @@ def test_a_batch_is_the_sum_of_its_clips_and_of_its_halves(model: PackedGpt) -> 
         assert_same(learned(model, batches), expected)
 
 
+def test_masks_of_other_clips_are_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        pack(examples(), TOKENS, masked=MASKED[1:])
+
+
 def test_a_batch_without_clips_has_zero_loss_and_gradients(model: PackedGpt) -> None:
     empty = pack([], TOKENS)
     assert (empty.clips, empty.text_count, empty.audio_count, empty.positions) == (0, 0, 0, 0)

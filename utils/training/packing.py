@@ -12,7 +12,6 @@ codes STOP STOP STOP STOP; so are ours. Two differences are deliberate, because 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -182,7 +181,8 @@ def pack(
     mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, len(examples[0].mel) if examples else 1), np.float16)
     for row, example in enumerate(examples):
         mel[row] = example.mel.T
-    packed = [_pack_clip(*each, tokens) for each in zip(examples, marks, count(PROMPT, length), strict=False)]
+    starts = range(PROMPT, PROMPT + length * len(examples), length)
+    packed = [_pack_clip(*each, tokens) for each in zip(examples, marks, starts, strict=True)]
     return _rebuild(mel, _by_part(packed), tuple(map(_row_lengths, packed)), length)
 
 
