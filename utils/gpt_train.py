@@ -1,6 +1,7 @@
 """Fine-tune XTTS: the recipe from the clips of a project to its voice, from top to bottom."""
 
 import inspect
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -222,7 +223,7 @@ def with_untested_kernels(report: Report, file: Path, fact: Fact) -> None:
     if isinstance(fact, facts.WhatIsOn):
         kernels = untested(choose_device("auto"), paths.GPU_CERTIFICATE, observed_kernels(fact.parts))
         if kernels:
-            report(KernelsUntested(kernels, f"python -m utils doctor --gpu --config {file}"))
+            report(KernelsUntested(kernels, f"python -m utils doctor --gpu --config {shlex.quote(str(file))}"))
 
 
 def fit_memory(

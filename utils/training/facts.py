@@ -366,7 +366,7 @@ class SamplesFailed(WarningFact):
 
 
 class OptimizerStartsAnew(WarningFact):
-    """The test of the GPU has another result than before, so another optimizer goes on, without the saved moments."""
+    """The test of the GPU gave another result than before, so a run continues with another optimizer and no moments."""
 
     optimizer: str
 

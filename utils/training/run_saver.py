@@ -247,7 +247,7 @@ class RunSaver:
         step.schedule.load_state_dict(snapshot.scheduler)
         if snapshot.settings.get("optimizer", self.config.optimizer) == self.config.optimizer:
             optimizer.load_state_dict(snapshot.optimizer)
-        else:  # the test of the GPU has another result than before
+        else:  # the test of the GPU gave another result than before
             advance(step.schedule, step.schedule.last_epoch)
             self.report(facts.OptimizerStartsAnew(self.config.optimizer))
         if step.ema is not None and snapshot.ema is not None:

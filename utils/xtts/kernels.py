@@ -17,7 +17,7 @@ ATTENTION = {  # one operator of each kind of attention that occurs once per cal
 
 
 class Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Hears every operator of this thread, and notes the attention kernels with their number formats."""
+    """Sees every operator of this thread, and notes the attention kernels with their number formats."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
