@@ -81,10 +81,26 @@ def switches() -> tuple[Switch, ...]:
 
 def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str, Callable[[str], Check]]:
     """Return every check that this device can run, by its name; that of a run is for these settings."""
-    config = config or TrainConfig()
-    own, full_size = _own_settings(config), ModelSize.from_config(config)
     small, wide = SIZES[0], SIZES[-1]
+    resumed = partial(_resumes, size=small, device=device)
+    fast = {"enable_sdpa": True, "enable_mixed_precision": True, "enable_fused_optimizer": True, **REPEATED.on}
+    return {
+        **_switch_checks(device),
+        WORKERS.name: partial(_reads, device=device),
+        DECODING: partial(decodes, size=wide, device=device),
+        GPT: partial(speaks_in_its_format, size=wide, device=device),
+        THREADS: partial(speaks_in_threads, size=small, device=device),
+        VOCODING: partial(vocodes, device=device),
+        "resuming": partial(resumed, settings={}, tolerance=1e-3),
+        REPEATED.name: partial(resumed, settings=fast, tolerance=REPEATED.tolerance),
+        **_run_checks(device, config or TrainConfig()),
+    }
+
+
+def _switch_checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
+    """Compare the switches with their references, each of which is computed once."""
     references: dict[tuple[ModelSize, str], Measured] = {}
+    small = SIZES[0]
 
     def reference(size: ModelSize, settings: Mapping[str, object]) -> Measured:
         key = size, str(settings)
@@ -96,9 +112,8 @@ def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str,
         settings = {**switch.reference, **switch.on}
         return ((updates(size, device, settings), reference(size, switch.reference)) for size in SIZES)
 
-    plain = ((reference(size, {}), updates(size, torch.device("cpu"), {})) for size in [small])
-    full = ((updates(size, device, {}, is_full=True), reference(size, {})) for size in [small])
-    fast = {"enable_sdpa": True, "enable_mixed_precision": True, "enable_fused_optimizer": True}
+    plain = ((reference(small, {}), updates(small, torch.device("cpu"), {})) for _ in [small])
+    full = ((updates(small, device, {}, is_full=True), reference(small, {})) for _ in [small])
     return {
         "plain fp32 as on the CPU": partial(_compared, measured=plain, tolerance=1e-2),
         **{
@@ -107,22 +122,18 @@ def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str,
             if switch.can_run_on(device)
         },
         "recovery from a full memory": partial(_compared, measured=full, tolerance=1e-3),
-        WORKERS.name: partial(_reads, device=device),
-        DECODING: partial(decodes, size=wide, device=device),
-        GPT: partial(speaks_in_its_format, size=wide, device=device),
-        THREADS: partial(speaks_in_threads, size=small, device=device),
-        VOCODING: partial(vocodes, device=device),
-        "resuming": partial(_resumes, size=small, device=device, settings={}, tolerance=1e-3),
-        REPEATED.name: partial(
-            _resumes, size=small, device=device, settings={**fast, **REPEATED.on}, tolerance=REPEATED.tolerance
-        ),
-        run_name(config): partial(_runs, compare=partial(_together, device=device, settings=own)),
-        **(
-            {full_name(config): partial(_runs, compare=partial(_deep, size=full_size, device=device, settings=own))}
-            if device.type == "cuda" or full_size.layers * full_size.dim**2 <= SMALL
-            else {}
-        ),
     }
+
+
+def _run_checks(device: torch.device, config: TrainConfig) -> dict[str, Callable[[str], Check]]:
+    """Test the settings of a run on small models, and with all layers of its own where they are few, or on a GPU."""
+    settings, size = _own_settings(config), ModelSize.from_config(config)
+    found: dict[str, Callable[[str], Check]] = {}
+    found[run_name(config)] = partial(_runs, compare=partial(_together, device=device, settings=settings))
+    if device.type == "cuda" or size.layers * size.dim**2 <= SMALL:
+        deep = partial(_deep, size=size, device=device, settings=settings)
+        found[full_name(config)] = partial(_runs, compare=deep)
+    return found
 
 
 def is_tested(device: torch.device | str, path: Path, config: TrainConfig) -> bool:
