@@ -21,10 +21,10 @@ from utils.ui.views import message_box
 SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of the audio that was spoken before
 
 
-def progress(recorder: TakeRecorder, seconds: float, *, is_loading: bool) -> str:
+def progress(recorder: TakeRecorder, seconds: float, loading: str) -> str:
     """Show how far a request is; before it starts, what it waits for."""
     if recorder.started is None:
-        return views.timed_progress(t("inference.loading_model" if is_loading else "inference.waiting"), seconds)
+        return views.timed_progress(t("inference.loading_model" if loading else "inference.waiting"), seconds)
     done, total = len(recorder.sentences), recorder.started.total
     sentence = t("inference.sentences_progress", step=done, total=total)
     return views.timed_progress(sentence, recorder.took, done, total)
@@ -95,7 +95,7 @@ def follow(
             recorder.add(event)
             chunk = recorder.player_json() if recorder.chunks > sent else None
             sent = recorder.chunks
-            yield _update(progress(recorder, request.seconds, is_loading=bool(context.session.loading)), chunk)
+            yield _update(progress(recorder, request.seconds, context.session.loading), chunk)
         yield _save(opened, recorder)
     except Exception as error:  # noqa: BLE001  # shown
         yield _update(shown_error(error))
