@@ -10,11 +10,14 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.run_kinds.count import CountConfig
+from tests.ui.data_folders import many_clips
 from tests.ui.serving import Seen, Served, choose_language, late_answers, one_tab, serving, settle
 from utils.core.processes import identity, machine
 from utils.core.wording import text
+from utils.dataset.report import describe_dataset
 from utils.studio import projects, runs
 from utils.studio.run_state import State
+from utils.ui import dataset_report
 
 pytestmark = pytest.mark.browser
 
@@ -177,3 +180,15 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
     assert (renamed / note.name).is_file()
     expect(restore).to_be_hidden()
     assert seen.complaints == []
+
+
+def test_a_report_on_a_dataset_has_margins(browser: Browser, tmp_path: Path) -> None:
+    many_clips(tmp_path, 250)
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    page.set_content(dataset_report.page(describe_dataset(tmp_path), tmp_path, "mine"))
+    title, section = (page.locator(heading).first.bounding_box() for heading in ("h1", "h2"))
+    assert title is not None
+    assert section is not None
+    assert title["x"] >= 240  # the text is in a column in the middle
+    assert section["y"] - title["y"] - title["height"] >= 32
+    page.close()
