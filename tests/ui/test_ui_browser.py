@@ -160,6 +160,7 @@ def test_a_project_is_copied_renamed_deleted_and_restored(seen: Seen, served: Se
         page.locator(f"#projects-panel [data-act={button}]").click()
         expect(picker).to_have_value(given)
         expect(name).to_have_value("")
+    expect(page.get_by_test_id("toast-body").last).to_contain_text("copy has been renamed to twin.")
     renamed = served.project("twin").root
     assert note.is_file()
     assert (renamed / note.name).is_file()
