@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="file",
         type=Path,
         metavar="FILE",
-        help="with --gpu: test the settings of this training preset or run, and what else was not tested yet",
+        help="with --gpu: test the settings of this training preset or run, and anything else not tested yet",
     )
     add_output(parser)
 

@@ -80,7 +80,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
 
 
 def find_candidates(arguments: argparse.Namespace, config: SpeechConfig) -> "list[Candidate]":
-    """Return the models, each of which is opened when it is its turn."""
+    """Return the models; each is opened when its turn comes."""
     from utils.evaluation.evaluate import candidates
 
     def open_one(model: Path) -> "Synthesizer":

@@ -174,7 +174,7 @@ def speak_missing(
 
 
 def write_files(speech: Speech, arguments: argparse.Namespace, text: str, model: str) -> None:
-    """Write the audio, and what else is asked for."""
+    """Write the audio, and the captions, chapters and report that are asked for."""
     marks = chapters(speech)
     speech.save(arguments.out, title=text.strip()[:80], model=model, chapters=marks)
     if arguments.captions:

@@ -55,7 +55,7 @@ class MachineReading:
 
 
 def read_once(folder: Path = Path()) -> MachineReading:
-    """Take a reading, with the free space of a folder's disk; the load of the processor is that since the last one."""
+    """Take a reading, with the free space of a folder's disk; processor load is measured since the last reading."""
     with GpuMonitor() as gpu:
         return read(gpu, folder)
 

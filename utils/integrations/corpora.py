@@ -172,7 +172,7 @@ def _useful_files(api: "HfApi", repository: str, configuration: str) -> tuple[st
 
 
 def _belongs(file: str, configuration: str, patterns: Iterable[str]) -> bool:
-    """Return whether a file is of a configuration: a part of its path is called so, or a pattern of the card fits."""
+    """Tell whether a file belongs to a configuration: by a part of its path, or a pattern of the card."""
     path = PurePosixPath(file)
     named = any(part.split("-")[0] == configuration for part in (*path.parts[:-1], path.stem))
     return not configuration or named or any(fnmatch.fnmatch(file, pattern) for pattern in patterns)

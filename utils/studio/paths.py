@@ -100,7 +100,7 @@ def list_others(output: Path = OUTPUT) -> list[StorageError]:
 
 
 def folders_with(parent: Path, file: str) -> list[str]:
-    """List the folders that have a file, newest first: their names begin with the time."""
+    """List the folders that contain a file, newest first; their names begin with the time."""
     return sorted((path.parent.name for path in parent.glob(f"[!.]*/{file}")), reverse=True)
 
 

@@ -204,7 +204,7 @@ def translated(blocks: gr.Blocks) -> dict[Any, dict[str, Phrase | Choices]]:
 
 
 def in_language(language: str, texts: Iterable[Mapping[str, Phrase | Choices]]) -> list[Update]:
-    """Return an update of each widget."""
+    """Return an update of each widget with its texts in a language."""
     with speaking(language):
         return [gr.update() | {name: text.write() for name, text in of_widget.items()} for of_widget in texts]
 
@@ -257,7 +257,7 @@ def launch(
 
 
 def mount(blocks: gr.Blocks, output: Path, address: tuple[str, int], site: Site, who: Credentials | None) -> PageGuard:
-    """Return the page and its fonts as an app that lets in who may see them."""
+    """Return an app with the page and its fonts, behind the guard."""
     host, port = address
     site_app = FastAPI(openapi_url=None)
     site_app.mount("/fonts", StaticFiles(directory=ASSETS))

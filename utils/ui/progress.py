@@ -44,7 +44,7 @@ def position(verb: str, events: Sequence[Event]) -> Position:
 
 
 def _read(event: Event, phase: str) -> Position:
-    """Return where an event says that a phase is."""
+    """Return how far a phase is, according to an event."""
     percent, left = (as_number(event.get(key)) for key in ("percent", "seconds_left"))
     done, total = (as_number(event.get(key)) or 0 for key in ("step", "total"))
     share = percent if percent is not None else 100 * done / total if total > 0 else None

@@ -110,7 +110,7 @@ def build_compare(context: Context) -> None:
 
 
 def _compared(request: PanelRequest) -> str:
-    """Show how far one is that is being made, the selected one, and the choice of another."""
+    """Show the progress of a new comparison, the selected one, and the choice of another."""
     status, name = task_status(COMPARISON, request, "inference.comparison_ready"), selected(request)
     if not name:
         return status
