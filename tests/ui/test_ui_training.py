@@ -16,7 +16,7 @@ from tests.ui.data_folders import many_clips
 from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Optimization, Progress
+from utils.core.facts import Optimization
 from utils.studio import runs, training_checks
 from utils.studio.paths import CONFIGS, Project
 from utils.studio.run_history import HistoryCache, RunHistory
@@ -166,7 +166,7 @@ def test_runs_are_compared_by_their_differences(tmp_path: Path) -> None:
 
 def test_the_text_of_a_run_is_escaped(tmp_path: Path) -> None:
     run = make_run(Project(tmp_path), "a")
-    history = RunHistory(switches={HTML: Optimization(HTML, 1, HTML)}, active={HTML: HTML}, phase=Progress(1, 2, HTML))
+    history = RunHistory(switches={HTML: Optimization(HTML, 1, HTML)}, active={HTML: HTML})
     for kind in ("warning", "problem"):
         history.add({"kind": kind, "message": HTML})
     history.add({"kind": "sample", "step": 1, "text": HTML, "file": f"/x/{HTML}.wav"})
