@@ -8,7 +8,8 @@ import pytest
 
 from utils.core.events import Event
 from utils.core.facts import to_json
-from utils.dataset.facts import RecordingWarning
+from utils.dataset.facts import Bad, RecordingWarning
+from utils.dataset.readers.facts import ListedAudioMissing
 from utils.recognition.facts import Hum, NoiseFloor
 from utils.studio.facts import Ended
 from utils.studio.progress import CLEAR, EventPrinter, describe
@@ -73,6 +74,18 @@ def test_of_many_recordings_with_the_same_warning_three_are_named() -> None:
     assert [line.split(":")[1].strip() for line in lines[:4]] == ["0.wav", "1.wav", "2.wav", "5.wav"]
     assert lines[4].startswith("2 more warnings like these")
     assert lines[5:] == ["Finished."]
+
+
+def test_of_many_files_that_cannot_be_used_twenty_are_named() -> None:
+    stream = io.StringIO()
+    printer = EventPrinter(stream)
+    for number in range(25):
+        bad = Bad(Path("texts.csv"), ListedAudioMissing(number, f"{number}.wav", "no_file"))
+        printer({"time": 0.0, **to_json(bad)})
+    printer.close()
+    lines = stream.getvalue().splitlines()
+    assert all(f"{number}.wav" in line for number, line in enumerate(lines[:20]))
+    assert lines[20].startswith("5 more warnings")
 
 
 def test_a_run_without_an_end_tells_how_many_warnings_were_only_counted() -> None:

@@ -84,16 +84,22 @@ class ProcessorLoad:
     """The load of the processor since the last reading, whichever thread took it: psutil's own differs by thread."""
 
     def __init__(self) -> None:
-        self._total = self._idle = self._percent = 0.0  # the first reading is the mean since the machine was started
+        self._percent = 0.0
+        self._total, self._idle = self._times()
 
     def percent(self) -> float:
-        times = psutil.cpu_times()
-        total, idle = sum(times), times.idle + getattr(times, "iowait", 0.0)
+        """Return the share of all cores that was busy; soon after an earlier reading, that one again."""
+        total, idle = self._times()
         if (passed := total - self._total) >= SHORTEST:
-            share = 1 - (idle - self._idle) / passed
-            self._percent = 100 * min(1.0, max(0.0, share))
+            self._percent = 100 * min(1.0, max(0.0, 1 - (idle - self._idle) / passed))
             self._total, self._idle = total, idle
         return self._percent
+
+    @staticmethod
+    def _times() -> tuple[float, float]:
+        times = psutil.cpu_times()
+        guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # counted as their host's too
+        return sum(times) - guests, times.idle + getattr(times, "iowait", 0.0)
 
 
 processor = ProcessorLoad()

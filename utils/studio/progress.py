@@ -7,12 +7,13 @@ from typing import TextIO
 from utils.core import wording
 from utils.core.events import Event, as_number, format_event
 from utils.core.facts import Unrecognised, from_json
-from utils.dataset.facts import RecordingWarning
+from utils.dataset.facts import Bad, RecordingWarning
 from utils.studio.facts import Ended, MoreWarnings
 from utils.training.facts import Evaluation, Scores
 
 CLEAR = "\r\033[K"
 SHOWN_ALIKE = 3  # recordings with the same warning; the others are counted
+SHOWN_UNUSED = 20  # files that cannot be used for the same reason
 LOG_SECONDS = 10.0  # between progress lines where a line cannot be rewritten
 HIDDEN = {"started", "train", "optimization", "loading", "failed"}  # shown as part of other lines, or in log.txt only
 FORMATS: dict[str, str] = {  # other kinds have a message, or are formatted as they are
@@ -85,6 +86,7 @@ class EventPrinter:
         self._printed = 0.0
         self._line = ""
         self._warned: Counter[str] = Counter()
+        self._others = 0
 
     def __call__(self, event: Event) -> None:
         if event["kind"] == "train":
@@ -112,18 +114,23 @@ class EventPrinter:
             self._line = ""
 
     def _has_enough_alike(self, event: Event) -> bool:
-        """Count a warning about a recording, and tell whether it was printed often enough."""
+        """Count a warning about a file, and tell whether one like it was printed often enough."""
         fact = from_json(event)
-        if not isinstance(fact, RecordingWarning):
+        if isinstance(fact, RecordingWarning):
+            kind, shown = fact.about.kind, SHOWN_ALIKE
+        elif isinstance(fact, Bad):
+            kind, shown = type(fact.reason).__name__, SHOWN_UNUSED
+        else:
             return False
-        self._warned[fact.about.kind] += 1
-        return self._warned[fact.about.kind] > SHOWN_ALIKE
+        self._warned[kind] += 1
+        self._others += self._warned[kind] > shown
+        return self._warned[kind] > shown
 
     def _print_number_of_others(self) -> None:
-        others = sum(max(0, count - SHOWN_ALIKE) for count in self._warned.values())
+        if self._others:
+            self.print(wording.describe(MoreWarnings(self._others)))
         self._warned.clear()
-        if others:
-            self.print(wording.describe(MoreWarnings(others)))
+        self._others = 0
 
     def _print_progress(self, event: Event) -> None:
         line = describe_progress(event, self._train)
