@@ -79,6 +79,7 @@ class Conversation:
         self.voice: SynthesizeVoice | None = None  # of it
         self.speaks = False  # the client was told that audio follows
 
+    # Long because it lists what each event of the protocol starts.
     async def handle(self, event: "Event") -> None:
         from wyoming.info import Describe
         from wyoming.tts import Synthesize, SynthesizeChunk, SynthesizeStart, SynthesizeStop, SynthesizeStopped

@@ -97,6 +97,7 @@ def checks(device: torch.device, config: TrainConfig | None = None) -> dict[str,
     }
 
 
+# Long because the checks listed here share references, each of which is computed once.
 def _switch_checks(device: torch.device) -> dict[str, Callable[[str], Check]]:
     """Compare the switches with their references, each of which is computed once."""
     references: dict[tuple[ModelSize, str], Measured] = {}
@@ -281,13 +282,12 @@ def _rise(probed: Probe) -> float:
     accelerator.backward(loss())
     accelerator.unscale_gradients()
     layers = step.packed.gpt.get_submodule("gpt.h").parameters()  # where there is dropout
-    weights = [weight for weight in layers if weight.grad is not None]
-    gradients = [weight.grad.clone() for weight in weights if weight.grad is not None]
-    length = RISE / float(get_total_norm(gradients)) ** 2
+    gradients = [(weight, weight.grad.clone()) for weight in layers if weight.grad is not None]
+    length = RISE / float(get_total_norm([gradient for _, gradient in gradients])) ** 2
     ends = []
     with torch.no_grad():
         for share in (0.5, -1.0):
-            for weight, gradient in zip(weights, gradients, strict=True):
+            for weight, gradient in gradients:
                 weight.add_(gradient, alpha=share * length)
             ends.append(float(loss()))
     return ends[0] - ends[1]
@@ -360,21 +360,21 @@ def difference(numbers: Sequence[float], others: Sequence[float]) -> float:
     return float((np.abs(left - right) / np.maximum(np.abs(right), 1e-6)).max())
 
 
-def _reads(name: str, device: torch.device) -> Check:
-    """Compare batches that worker processes read, and that are copied without waiting, with plain copies."""
+def _copied_batches(device: torch.device, workers: int) -> list[PackedBatch]:
     source, tokens = _RandomClips(), SpecialTokens(99, 0, 1024, 1025)
     plan, spec = UpdatePlan(source.lengths, 4), BatchSpec(4)
     busy = torch.ones((8192, 8192) if device.type == "cuda" else (8, 8), device=device)
+    loader = UpdateLoader(source, plan, tokens, spec, workers=workers, pin=workers > 0 and device.type == "cuda")
+    copied = []
+    for update in loader.run(0, 2 * len(plan)):
+        busy @ busy  # so that copies which nobody waits for come late
+        copied += [batch.to(device, non_blocking=workers > 0) for batch in update.batches]
+    return copied
 
-    def batches(workers: int) -> list[PackedBatch]:
-        made = []
-        loader = UpdateLoader(source, plan, tokens, spec, workers=workers, pin=workers > 0 and device.type == "cuda")
-        for update in loader.run(0, 2 * len(plan)):
-            busy @ busy  # so that copies which nobody waits for come late
-            made += [batch.to(device, non_blocking=workers > 0) for batch in update.batches]
-        return made
 
-    copied, plain = batches(workers=2), batches(workers=0)
+def _reads(name: str, device: torch.device) -> Check:
+    """Compare batches that worker processes read, and that are copied without waiting, with plain copies."""
+    copied, plain = (_copied_batches(device, workers) for workers in (2, 0))
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     pairs = zip(copied, plain, strict=True)

@@ -83,6 +83,7 @@ def estimate(
     return MemoryPlan(needed <= device.memory, parts, needed, device.memory)
 
 
+# Long because there are three ends: a measured batch, an estimated one, and none that fits.
 def fit_batch(
     config: TrainConfig,
     device: Device,

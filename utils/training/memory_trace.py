@@ -114,16 +114,7 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
 
     Every clip of the batch has the size of ``clip``; with ``half``, matrix products run in half precision.
     """
-    traced = TrainConfig.parse({**config.model_dump(), **_traceable(config, on_gpu=on_gpu)})
-    with torch.random.fork_rng(devices=[]):
-        with torch.device("meta"):
-            gpt, _ = optimized_gpt(size, traced, "cpu")
-        batch = random_batch(SpecialTokens.from_model(gpt), clip, clips_per_batch(config, clip))
-        with FakeTensorMode(allow_non_fake_inputs=True), cuda_kernels() if on_gpu else contextlib.nullcontext():
-            model = PackedGpt(gpt.to_empty(device="cpu"), config.label_smoothing).train()
-            optimizer, _ = make_optimizer(model, traced, torch.device("cpu"))
-            batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
-            live = _run_update(model, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
+    model, optimizer, live = _trace(config, size, clip, on_gpu=on_gpu, half=half)
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     weights = _bytes([*model.parameters(), *model.buffers()])
     state = _bytes(_state(optimizer))
@@ -136,6 +127,22 @@ def trace_update(config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu
         "ema": _bytes(trained) if has_ema else 0,
         "activations": live.peak - weights - state - live.gradients_at_peak,
     }
+
+
+def _trace(
+    config: TrainConfig, size: ModelSize, clip: ClipSize, *, on_gpu: bool, half: bool
+) -> tuple[nn.Module, Optimizer, LiveMemory]:
+    """Return the fake model after an update, its optimizer, and the memory that was live."""
+    traced = TrainConfig.parse({**config.model_dump(), **_traceable(config, on_gpu=on_gpu)})
+    with torch.random.fork_rng(devices=[]):
+        with torch.device("meta"):
+            gpt, _ = optimized_gpt(size, traced, "cpu")
+        batch = random_batch(SpecialTokens.from_model(gpt), clip, clips_per_batch(config, clip))
+        with FakeTensorMode(allow_non_fake_inputs=True), cuda_kernels() if on_gpu else contextlib.nullcontext():
+            model = PackedGpt(gpt.to_empty(device="cpu"), config.label_smoothing).train()
+            optimizer, _ = make_optimizer(model, traced, torch.device("cpu"))
+            batch = replace(batch, mel=torch.empty_like(batch.mel), numbers=torch.empty_like(batch.numbers))
+            return model, optimizer, _run_update(model, optimizer, batch, half=half, accumulate=config.grad_acumm > 1)
 
 
 def _moments_8bit(trained: Iterable[Tensor], model: nn.Module) -> int:

@@ -178,12 +178,16 @@ def pack(
     extra = PROMPT + TEXT_EXTRA + AUDIO_EXTRA
     sizes = (extra + len(ids) + min(len(codes), MAX_CODES - 1) for ids, codes, _ in examples)
     length = max([length, PROMPT, *sizes])
+    starts = range(PROMPT, PROMPT + length * len(examples), length)
+    packed = [_pack_clip(*each, tokens) for each in zip(examples, marks, starts, strict=True)]
+    return _rebuild(_references(examples, rows), _by_part(packed), tuple(map(_row_lengths, packed)), length)
+
+
+def _references(examples: Sequence[Example], rows: int) -> npt.NDArray[np.float16]:
     mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, len(examples[0].mel) if examples else 1), np.float16)
     for row, example in enumerate(examples):
         mel[row] = example.mel.T
-    starts = range(PROMPT, PROMPT + length * len(examples), length)
-    packed = [_pack_clip(*each, tokens) for each in zip(examples, marks, starts, strict=True)]
-    return _rebuild(mel, _by_part(packed), tuple(map(_row_lengths, packed)), length)
+    return mel
 
 
 def _by_part(packed: Sequence[tuple[Integers, ...]]) -> Integers:

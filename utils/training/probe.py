@@ -67,13 +67,11 @@ class Probe:
 
         The first one allocates the state of the optimizer, and is not timed.
         """
-        counts = (sum(batch.text_count for batch in batches), sum(batch.audio_count for batch in batches))
-        clips, start = sum(batch.clips for batch in batches), self.config.embedding_warmup_steps
         results, seconds = [], []
         with peak_memory(self.device) as peak:
             for number in range(2 * updates):
                 began = time.perf_counter()
-                results.append(self.step.run(Update(list(batches), *counts, clips, start + number)))
+                results.append(self.step.run(self._update(batches, number)))
                 if self.device.type == "cuda":
                     torch.cuda.synchronize(self.device)
                 seconds.append(time.perf_counter() - began)
@@ -81,6 +79,11 @@ class Probe:
                     break
         numbers = tuple(number for result in results[-updates:] for number in (result.loss, result.norm))
         return Measured(numbers, min(seconds[1:]), peak[0], self.kernels)
+
+    def _update(self, batches: Sequence[PackedBatch], number: int) -> Update:
+        counts = (sum(batch.text_count for batch in batches), sum(batch.audio_count for batch in batches))
+        clips = sum(batch.clips for batch in batches)
+        return Update(list(batches), *counts, clips, self.config.embedding_warmup_steps + number)
 
     def measure(self, clip: ClipSize, clips: int) -> Measured:
         """Measure an update whose batch has so many of the longest clips, beside the gradients of its other parts."""

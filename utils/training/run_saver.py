@@ -242,14 +242,7 @@ class RunSaver:
         for name in guards:
             self.guards[name].load_state_dict(snapshot.guards[name])
         self.gpt.load_state_dict(snapshot.weights)
-        optimizer = unwrap_optimizer(step.optimizer)
-        optimizer.state.clear()  # or a rollback would need room for both
-        step.schedule.load_state_dict(snapshot.scheduler)
-        if snapshot.settings.get("optimizer", self.config.optimizer) == self.config.optimizer:
-            optimizer.load_state_dict(snapshot.optimizer)
-        else:  # the test of the GPU gave another result than before
-            advance(step.schedule, step.schedule.last_epoch)
-            self.report(facts.OptimizerStartsAnew(self.config.optimizer))
+        self._apply_optimizer(snapshot)
         if step.ema is not None and snapshot.ema is not None:
             step.ema.load_state_dict(snapshot.ema)
         elif step.ema is not None:
@@ -259,6 +252,16 @@ class RunSaver:
         states = snapshot.random["processes"]
         resume_state.restore_rng(states[step.ranks.index % len(states)])
         return TrainState(**snapshot.extra)
+
+    def _apply_optimizer(self, snapshot: Snapshot) -> None:
+        optimizer, schedule = unwrap_optimizer(self.step.optimizer), self.step.schedule
+        optimizer.state.clear()  # or a rollback would need room for both
+        schedule.load_state_dict(snapshot.scheduler)
+        if snapshot.settings.get("optimizer", self.config.optimizer) == self.config.optimizer:
+            optimizer.load_state_dict(snapshot.optimizer)
+        else:  # the test of the GPU gave another result than before
+            advance(schedule, schedule.last_epoch)
+            self.report(facts.OptimizerStartsAnew(self.config.optimizer))
 
     def _info(self, state: TrainState) -> CheckpointInfo:
         losses = state.eval_losses if state.evaluated == state.update else {}

@@ -73,6 +73,7 @@ def speaks_in_its_format(name: str, size: ModelSize, device: torch.device) -> Ch
     return replace(check, detail=f"{precision} {check.detail}", kernels=kernels)
 
 
+# Long because a speaker and a vocoder are made, then heard alone and together.
 def speaks_in_threads(name: str, size: ModelSize, device: torch.device) -> Check:
     """Compare what threads speak at the same time, and free memory meanwhile, with what each of them speaks alone."""
     speaker = _Speaker(size, device)
