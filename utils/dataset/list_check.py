@@ -123,7 +123,7 @@ def _compare(scores: Mapping[int, Scores], texts: Sequence[Sequence[int]]) -> Li
     pairs = {numbers[row]: at for row, at in pair([*scores.values()], texts).items()}
     moved = {clip: at for clip, at in pairs.items() if texts[clip] != texts[at]}
     heard = {clip: of_clip for clip, of_clip in scores.items() if of_clip}
-    rest = [max(of_clip, key=lambda at: of_clip[at]) == clip for clip, of_clip in heard.items() if clip not in pairs]
+    rest = [max(of_clip, key=of_clip.__getitem__) == clip for clip, of_clip in heard.items() if clip not in pairs]
     is_foreign = len(pairs) >= FEW and len(rest) >= FOREIGN * len(heard) and sum(rest) <= LIKELIEST * len(rest)
     return ListComparison(pairs, moved, is_foreign)
 
