@@ -39,7 +39,7 @@ from utils.xtts.device import choose_precision, is_out_of_memory
 SWITCHES = Path(__file__).parent / "data" / "switches.toml"
 REFERENCE = SWITCHES.with_name("reference.yaml")
 SIZES = (ModelSize(2, 64, 4, text_rows=100), ModelSize(1, 1024, 16, text_rows=200))  # a small model and a wide layer
-UPDATES = 4
+UPDATES = 3
 SMALL = 1024**2  # times 12: weights of the layers of a model that a CPU tests at its full size too
 OWN = (  # settings of a run that change what is computed, besides those of ``switches``
     "checkpoint_every dropout freeze_conditioning freeze_first_n_gpt_layers label_smoothing lora_alpha lora_dropout "
