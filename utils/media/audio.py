@@ -98,7 +98,7 @@ def stream(path: Path | str, rate: int, seconds_per_block: float = 30.0) -> Iter
 
 
 def resample(samples: Samples, from_rate: int, to_rate: int) -> Samples:
-    return np.concatenate([NO_SAMPLES, *_converted(iter([samples]), from_rate, to_rate)])
+    return np.concatenate([NO_SAMPLES, *resample_parts(iter([samples]), from_rate, to_rate)])
 
 
 def faded(samples: Samples, rate: int) -> Samples:
@@ -170,18 +170,17 @@ def _resampled(path: Path, rate: int, first: int, stop: int | None) -> Iterator[
         until = None if stop is None else math.ceil((stop / rate + FILTER_REACH) * reader.rate)
         skipped = begin * rate // reader.rate
         native = _equal_blocks(reader.samples(begin, until), reader.rate)  # fewer calls than one a frame
-        converted = _converted(native, reader.rate, rate)
+        converted = resample_parts(native, reader.rate, rate)
         yield from _cut(converted, first - skipped, None if stop is None else stop - skipped)
 
 
-def _converted(parts: Iterator[Samples], from_rate: int, to_rate: int) -> Iterator[Samples]:
+def resample_parts(parts: Iterator[Samples], from_rate: int, to_rate: int) -> Iterator[Samples]:
     """Resample consecutive parts with one filter state, so that their borders leave no click."""
     if from_rate == to_rate:
         yield from parts
         return
     resampler = soxr.ResampleStream(from_rate, to_rate, 1, dtype="float32", quality="HQ")
-    for part in parts:
-        yield resampler.resample_chunk(part)
+    yield from map(resampler.resample_chunk, parts)
     yield resampler.resample_chunk(NO_SAMPLES, last=True)
 
 

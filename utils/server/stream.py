@@ -11,14 +11,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-import soxr
 from fastapi import Request
 from fastapi.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from utils.config import SpeechConfig
-from utils.media.audio import Samples
+from utils.media.audio import Samples, resample_parts
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.server.facts import RequestError
@@ -109,7 +107,7 @@ class AudioStream:
         whole = not self.body.stream
         sound = self._sentences(model) if whole else model.stream(self.body.input, self._config)
         with closing(sound):
-            changed = resample(self._count(sound), self.body.sample_rate)
+            changed = resample_parts(self._count(sound), OUTPUT_RATE, self.body.sample_rate)
             yield from filter(None, encode(changed, self.body.response_format, self.body.sample_rate, whole=whole))
 
     def _count(self, sound: Iterable[Samples]) -> Iterator[Samples]:
@@ -123,16 +121,6 @@ class AudioStream:
                 self.flagged += bool(sentence.flags)
                 yield sentence.samples
                 yield silence(sentence.pause)
-
-
-def resample(sound: Iterable[Samples], rate: int) -> Iterator[Samples]:
-    """Convert audio at 24 kHz as it comes."""
-    if rate == OUTPUT_RATE:
-        yield from sound
-        return
-    stream = soxr.ResampleStream(OUTPUT_RATE, rate, 1, dtype="float32")
-    yield from map(stream.resample_chunk, sound)
-    yield stream.resample_chunk(np.zeros(0, np.float32), last=True)
 
 
 def encode(sound: Iterable[Samples], name: str, rate: int, *, whole: bool) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from utils.config import SpeechConfig
 from utils.core.facts import Fact
-from utils.media.audio import Samples, faded
+from utils.media.audio import NO_SAMPLES, Samples, faded
 from utils.media.encoding import Chapter, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import Flag
@@ -133,4 +133,4 @@ def start_times(utterances: Sequence[Utterance]) -> Iterator[float]:
 def join(utterances: Sequence[Utterance]) -> Samples:
     """Join utterances with their pauses; the ends of each are faded so that nothing clicks."""
     parts = [(faded(each.samples, OUTPUT_RATE), silence(each.pause)) for each in utterances]
-    return np.concatenate([np.zeros(0, np.float32), *(sound for pair in parts for sound in pair)])
+    return np.concatenate([NO_SAMPLES, *(sound for pair in parts for sound in pair)])

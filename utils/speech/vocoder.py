@@ -19,7 +19,7 @@ import soxr
 import torch
 from torch import Tensor, nn
 
-from utils.media.audio import Samples, resample
+from utils.media.audio import NO_SAMPLES, Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import SpeechHindered
 from utils.speech.hifigan import HifiGan
@@ -237,7 +237,7 @@ class VocoderStream:
         """Return the audio up to a frame, computed with a margin up to another one."""
         known = self.latents
         if known is None or last <= self.done:
-            return np.zeros(0, np.float32)
+            return NO_SAMPLES
         vocoder = self.vocoder
         start = max(0, self.done - self.vocoder.network.reach)
 
