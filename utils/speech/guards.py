@@ -18,6 +18,7 @@ from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.recognition import vad
 from utils.recognition.aligner import Rows
+from utils.recognition.signal_checks import windows
 from utils.recognition.spans import Span
 from utils.speech.clarity import Clarity, clarity, hear
 from utils.speech.facts import Flag, FlagKind
@@ -115,8 +116,7 @@ class AudioAnalysis:
 
     @cached_property
     def levels(self) -> npt.NDArray[np.float32]:
-        sound = self.playable
-        frames = sound[: sound.size - sound.size % FRAME].reshape(-1, FRAME)
+        frames = windows(self.playable, FRAME)
         power = np.einsum("ij,ij->i", frames, frames) / FRAME
         return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
 

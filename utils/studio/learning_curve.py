@@ -19,6 +19,7 @@ import torch
 
 from utils.config import TrainConfig
 from utils.core.facts import Fact, Progress, Report, WarningFact
+from utils.dataset.clip import total_seconds
 from utils.dataset.metadata import ClipLists
 from utils.evaluation.voice_scores import SpokenSentence, VoiceScorer, find_phone_judge
 from utils.studio.loading import chosen_checkpoint
@@ -174,7 +175,7 @@ def _fit(
 
 
 def _point(clips: ClipLists, config: TrainConfig, loss: float, scores: Mapping[str, float]) -> CurvePoint:
-    minutes = sum(clip.span.seconds for clip in clips.train) / 60
+    minutes = total_seconds(clips.train) / 60
     passes = config.max_steps * config.batch_size * config.grad_acumm / len(clips.train)
     heard = scores.get("intelligibility")
     error = None if heard is None else round(1 - heard, 4)

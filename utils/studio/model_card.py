@@ -12,6 +12,7 @@ from utils.core.facts import from_json
 from utils.core.languages import find
 from utils.core.storage import read_document
 from utils.dataset import metadata
+from utils.dataset.clip import total_seconds
 from utils.dataset.sources import used_corpora
 from utils.evaluation.results import METRICS
 from utils.studio.amharic_wheel import wheel_name
@@ -124,7 +125,7 @@ def _training_clips(run: Path, settings: dict[str, Any]) -> list[str]:
     with contextlib.suppress(AmharicTtsError, OSError):  # the dataset is gone, or the settings are of another version
         clips = metadata.clips_of_run(run, TrainConfig.parse(settings), Project(run.parent.parent).dataset).train
         if len(clips) == total:
-            line += f" of {total:,} listed ({sum(clip.span.seconds for clip in clips) / 3600:.2f} hours)"
+            line += f" of {total:,} listed ({total_seconds(clips) / 3600:.2f} hours)"
     return [line + (f"; {used['eval']:,} held out for evaluation" if used["eval"] else "")]
 
 

@@ -23,6 +23,7 @@ from utils.core.paths import TINY_MODEL
 from utils.core.processes import query
 from utils.core.storage import free_space
 from utils.dataset import metadata
+from utils.dataset.clip import total_seconds
 from utils.studio import paths
 from utils.studio.facts import DatasetCheck, DatasetFinding
 from utils.studio.paths import Project
@@ -188,7 +189,7 @@ def check(config: dict[str, object], project: str) -> Result:
 
 
 def _length_findings(clips: "ClipLists", maximum: float) -> list[DatasetFinding]:
-    hours, minutes = (sum(clip.span.seconds for clip in part) / 60 for part in (clips.train, clips.eval))
+    hours, minutes = (total_seconds(part) / 60 for part in (clips.train, clips.eval))
     hours /= 60
     longest = max(clip.span.seconds for clip in clips.clips)
     little = "warn" if hours < LITTLE_HOURS else "pass"
