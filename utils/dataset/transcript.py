@@ -92,7 +92,7 @@ def _find_elsewhere(
         words = written[number]
         tried = []
         within = whole if anywhere and _size(words) >= ALONE else _between_neighbours(found, number, whole)
-        for part, start in _searched(rows, words, _without_words(found, within, whole)):
+        for part, start in _searched(rows, words, _without_words(found, within)):
             left -= len(part)
             if left < 0:
                 break
@@ -120,12 +120,12 @@ def _between_neighbours(found: Mapping[int, Group], number: int, whole: Span) ->
     return Span(start, whole.end if after is None else found[after][0].span.start)
 
 
-def _without_words(found: Mapping[int, Group], within: Span, whole: Span) -> list[Span]:
+def _without_words(found: Mapping[int, Group], within: Span) -> list[Span]:
     """Return where no sentence was found."""
     groups = sorted(found.values(), key=lambda group: group[0].span.start)
-    starts = accumulate((group[-1].span.end for group in groups), max, initial=whole.start)
-    ends = [*(group[0].span.start for group in groups), whole.end]
-    gaps = (Span(start, end).within(within.start, within.end) for start, end in zip(starts, ends, strict=True))
+    starts = accumulate((group[-1].span.end for group in groups), max, initial=within.start)
+    ends = (min(group[0].span.start, within.end) for group in groups)
+    gaps = map(Span, starts, [*ends, within.end])
     return [gap for gap in gaps if gap.seconds > SHORTEST_STRETCH]
 
 
@@ -228,11 +228,11 @@ def _windows(rows: Rows, sentences: Sequence[Sequence[Word]]) -> list[tuple[tupl
 
 def _starts(rows: Rows, sentences: Sequence[Sequence[Word]]) -> Iterator[tuple[int, float]]:
     """Yield sentences that begin soon after an anchor, with the time."""
-    units = [units_in(words) for words in sentences]
-    firsts = [0, *accumulate(map(len, units))]
+    written = units_in(word for words in sentences for word in words)
+    firsts = [0, *accumulate(map(_size, sentences))]
     heard, starts = heard_units(rows)
     times = starts / FRAMES_PER_SECOND
-    for here, there in _anchors(heard, times, np.concatenate([np.array(each, np.int64) for each in units])):
+    for here, there in _anchors(heard, times, np.array(written, np.int64)):
         sentence = bisect_left(firsts, there)
         if sentence < len(sentences) and firsts[sentence] - there <= 60:
             yield sentence, times[here] + (firsts[sentence] - there) / 14
