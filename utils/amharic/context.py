@@ -35,11 +35,10 @@ class Choice(NamedTuple):
     why: str = ""
 
 
-def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str] = ("",)) -> list[Choice]:
+def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str]) -> list[Choice]:
     """Read the code words of a text in their order; the gaps are what stands before the first and after each."""
     choices = []
     chosen: list[Reading] = []
-    gaps = (*gaps, *[""] * (len(words) + 1 - len(gaps)))
     for start, end in _sentences(gaps):
         sentence = [word.replace(":", "") for word in words[start:end]]
         earlier = chosen if ";" in gaps[start] else []

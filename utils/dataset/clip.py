@@ -22,6 +22,7 @@ Split = Literal["train", "eval", ""]
 # Other clips hold the audio now.
 REPLACED: frozenset[Reason] = frozenset({"trimmed", "split in two", "joined", "undone"})
 MAX_SECONDS = MODEL_SECONDS  # of a clip
+NAMED = 5  # names in a message; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +217,8 @@ def said(sentence: str) -> Fact:
     return Unrecognised("warning", sentence)
 
 
-def abbreviate(names: Iterable[str], limit: int = 5) -> str:
+def abbreviate(names: Iterable[str]) -> str:
     """Join the first names and count the rest: ``a, b and 3 more``."""
     names = list(names)
-    others = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + others
+    others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + others

@@ -258,7 +258,8 @@ class _Preparation:
         self, tasks: Sequence[Task], engine: Engine | None, recognisers: Recognisers
     ) -> Generator[TaskResult[Task, MadeClips], None, None]:
         """Process recordings with text in parallel, then transcribe the others: one by one, or on the cluster."""
-        spoken, with_text = _by_need(tasks) if recognisers[0] else ([], [*tasks])
+        spoken = [task for task in tasks if recognisers[0] and needs_transcription(task[0])]
+        with_text = [task for task in tasks if not (recognisers[0] and needs_transcription(task[0]))]
         with_text, check = self._learn(with_text)
         self.meter.started = time.monotonic()
         work = functools.partial(make_clips, folder=self.folder, settings=self.settings, check=check)
@@ -333,14 +334,6 @@ class _Preparation:
         if self.contents.files.get(source.path) != source:
             self.store.note(source)
             self.contents.files[source.path] = source
-
-
-def _by_need(tasks: Iterable[Task]) -> tuple[list[Task], list[Task]]:
-    """Return the tasks that need a transcription, and the others."""
-    groups: dict[bool, list[Task]] = {True: [], False: []}
-    for task in tasks:
-        groups[needs_transcription(task[0])].append(task)
-    return groups[True], groups[False]
 
 
 def _with_text(tasks: Iterable[Task]) -> list[tuple[Recording, str]]:

@@ -157,7 +157,7 @@ def find_words(
     units: Units,
     seconds: float,
     settings: DatasetConfig,
-    should_stop: ShouldStop = never_stop,
+    should_stop: ShouldStop,
 ) -> tuple[list[Group], list[UnsaidSentence]]:
     """Return the words of each subtitle or sentence, and the sentences that are not said."""
     if recording.cues:

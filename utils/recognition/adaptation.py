@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 from torch.nn.utils.rnn import pad_sequence
 
-from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
+from utils.core.facts import Progress, Report, ShouldStop, raise_if_stopped
 from utils.recognition.phone_recogniser import HOP, RATE, STRIDE, PhoneRecogniser
 
 Example = tuple[Tensor, tuple[int, ...]]  # log-mels, and the units that are spoken
@@ -25,10 +25,10 @@ PASSES = (4, 40)
 def adapt(
     model: PhoneRecogniser,
     examples: Sequence[Example],
-    should_stop: ShouldStop = never_stop,
-    report: Report = ignore,
+    should_stop: ShouldStop,
+    report: Report,
     *,
-    seed: int = 0,
+    seed: int,
 ) -> PhoneRecogniser:
     """Return a copy of the recogniser that has learnt from clips.
 

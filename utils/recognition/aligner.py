@@ -69,7 +69,7 @@ def emit(model: PhoneRecogniser, samples: Samples) -> Rows:
         return np.asarray(model(log_mels(samples)[None])[0].clamp_min(FLOOR).numpy(), np.float32)
 
 
-def emit_blocks(models: Sequence[PhoneRecogniser], blocks: Iterator[Samples], first: int = 0) -> Rows:
+def emit_blocks(models: Sequence[PhoneRecogniser], blocks: Iterator[Samples], first: int) -> Rows:
     """Return the rows of a long sound at 16 kHz with half precision, each block from the next recogniser in turn."""
     parts: list[npt.NDArray[np.float16]] = []
     before = NO_SAMPLES

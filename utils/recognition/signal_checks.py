@@ -137,7 +137,7 @@ def frame_levels(samples: Samples) -> Floats:
 
 
 def windows(samples: Samples, size: int) -> Samples:
-    """Return the whole windows of a sound."""
+    """Cut a sound into windows; what is left at its end is dropped."""
     return samples[: samples.size - samples.size % size].reshape(-1, size)
 
 

@@ -26,7 +26,7 @@ GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
 OnBytes = Callable[[int], object]  # called with the bytes downloaded so far
 
 
-def accept_licence(path: Path, name: str = "") -> None:
+def accept_licence(path: Path, name: str) -> None:
     """Store the consent to the licence, with the name of who gave it, if known."""
     make_folder(path.parent)
     now = datetime.now(UTC).isoformat(timespec="seconds")

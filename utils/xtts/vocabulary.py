@@ -190,13 +190,13 @@ def _new_rows(
 
 
 def learn_subwords(
-    texts: Iterable[str], size: int, *, alphabet: Iterable[str] = (), normalize: Callable[[str], str] = str
+    texts: Iterable[str], size: int, *, alphabet: Iterable[str], normalize: Callable[[str], str]
 ) -> Subwords:
     """Learn up to ``size`` subwords; only frequent words are normalized, which keeps large texts fast."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 
     normalized: Counter[str] = Counter()
-    for word, count in count_words(texts).most_common(LEARNED_WORDS):
+    for word, count in _count_words(texts).most_common(LEARNED_WORDS):
         for spoken in WORD.findall(normalize(word)):
             normalized[spoken] += count
     letters = sorted(set(alphabet))
@@ -208,13 +208,13 @@ def learn_subwords(
     return Subwords(tuple(sorted(model["vocab"], key=model["vocab"].__getitem__)), tuple(map(tuple, model["merges"])))
 
 
-def count_words(texts: Iterable[str], limit: int = DISTINCT_WORDS) -> Counter[str]:
+def _count_words(texts: Iterable[str]) -> Counter[str]:
     """Count words in bounded memory: at twice the limit, the rarer half is dropped."""
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update(WORD.findall(text))
-        if len(counts) > 2 * limit:
-            counts = Counter(dict(counts.most_common(limit)))
+        if len(counts) > 2 * DISTINCT_WORDS:
+            counts = Counter(dict(counts.most_common(DISTINCT_WORDS)))
     return counts
 
 

@@ -53,7 +53,7 @@ def _columns_of_cells(table: Table, folder: Folder, path: Path) -> tuple[Columns
 
 
 def _is_text(folder: Folder, path: Path, words: Iterable[str]) -> bool:
-    """Return whether what separates columns are the commas of a text, whose lines begin with these words."""
+    """Return whether a file is a text with commas and no table: the words that begin its lines name no recordings."""
     may_be_text = path.suffix.lower() == ".txt" and not re.search(r"[|\t]", folder.text(path))
     return may_be_text and not folder.are_names(words, path)
 

@@ -37,7 +37,7 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
 
 
 def _recording(document: ET.Element, folder: Folder, path: Path) -> Path | str:
-    """Return the recording beside a document or, without one, that which it names."""
+    """Return the recording beside a document, or else the one that it names."""
     media = (
         item.get("RELATIVE_MEDIA_URL") or item.get("MEDIA_URL") or "" for item in document.iter("MEDIA_DESCRIPTOR")
     )
