@@ -96,4 +96,5 @@ def untested(device: torch.device | str, path: Path | None, kernels: Iterable[st
 def failure(device: torch.device | str, path: Path | None, *names: str) -> str:
     """Return why the first of these tests failed on this device; empty if all passed, or were never run."""
     certificate = read(device, path)
-    return next((certificate.failed[name] for name in names if name in certificate.failed), "") if certificate else ""
+    failed = certificate.failed if certificate else {}
+    return next((failed[name] for name in names if name in failed), "")

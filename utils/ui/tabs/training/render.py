@@ -17,7 +17,7 @@ from utils.ui import progress, views
 from utils.ui.html import html
 from utils.ui.i18n import describe, field_title, join_list, t
 from utils.ui.views import cell, message_box, note
-from utils.xtts.checkpoints import PREFIX, SAMPLES
+from utils.xtts.checkpoints import samples_folder
 
 MAX_COMPARED = 6
 OPEN_STEPS = 2  # whose samples are shown expanded
@@ -127,7 +127,7 @@ def samples(run: Run, history: RunHistory) -> str:
 
 
 def sample_path(run: Run, sample: Sample) -> Path:
-    return run.folder / SAMPLES / f"{PREFIX}{sample.step}" / Path(sample.file).name  # the project may have been moved
+    return samples_folder(run.folder, sample.step) / Path(sample.file).name  # the project may have been moved
 
 
 def _heard(run: Run, sample: Sample, title: str) -> tuple[str, list[str]]:
