@@ -5,7 +5,6 @@ a person excluded or approved, and duplicates, stay as they are; the reason tell
 """
 
 import shutil
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -135,7 +134,7 @@ def merge(target: Path, other: Path, *, dry_run: bool) -> MergePlan:
 def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
     theirs = load_dataset(other)
     sounds = {clip.content for clip in mine.kept}
-    groups = defaultdict(list)
+    clips = []
     missing = []
     duplicates = 0
     for clip in theirs.clips.values():
@@ -145,9 +144,10 @@ def _plan_merge(mine: Dataset, other: Path) -> MergePlan:
             missing.append(clip.audio)
         elif clip.status == "kept" and clip.content in sounds:
             duplicates += 1
-            groups[clip.recording].append(replace(clip.excluded("duplicate"), split=""))
+            clips.append(replace(clip.excluded("duplicate"), split=""))
         else:
-            groups[clip.recording].append(clip)
+            clips.append(clip)
+    groups = group_clips(clips, "recording")
     new = {name: source for name, source in theirs.recordings.items() if name not in mine.recordings}
     known = len(theirs.recordings) - len(new)
     return MergePlan(tuple((new[name], tuple(groups[name])) for name in new), known, duplicates, tuple(missing))

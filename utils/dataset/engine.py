@@ -54,9 +54,10 @@ def _open_recognisers(
         return None, None
 
     def opened(model: str, kind: Kind) -> Recogniser:
-        device, number_format = settings.device, settings.compute_type
         return stack.enter_context(
-            open_recogniser(model, settings.language, report, kind=kind, device=device, compute_type=number_format)
+            open_recogniser(
+                model, settings.language, report, kind=kind, device=settings.device, compute_type=settings.compute_type
+            )
         )
 
     waits = any(map(needs_transcription, recordings))

@@ -147,13 +147,16 @@ class _Scan:
         if self.workspace is None:
             self.problems.append(Bad(path, NotOnDisk()))
         elif is_url(name):
-            more = {"on_progress": self.on_progress, "access": self.access}
-            files = integrations.require("read_page")(name, self.workspace, language=self.language, **more)
+            files = integrations.require("read_page")(
+                name, self.workspace, language=self.language, on_progress=self.on_progress, access=self.access
+            )
             self.problems += [Bad(path, warning) for warning in files.warnings]
             add_files(self.files, map(Path.absolute, [*files.media, *files.subtitles]), self.problems)
         else:
-            options = {"speaker": self.speaker, "hours": self.hours, "on_progress": self.on_progress}
-            self.datasets.append(integrations.require("read_corpus")(name, self.workspace, **options))
+            read = integrations.require("read_corpus")
+            self.datasets.append(
+                read(name, self.workspace, speaker=self.speaker, hours=self.hours, on_progress=self.on_progress)
+            )
 
     def _add_folder(self, root: Path) -> None:
         before = len(self.problems)

@@ -29,7 +29,7 @@ from utils.media import audio
 from utils.media.audio import Samples
 from utils.media.rates import RATE as PROJECT_RATE
 from utils.recognition.adaptation import adapt
-from utils.recognition.aligner import WORST, Alignment, Rows, SpokenWord, align, emit, emit_blocks
+from utils.recognition.aligner import WORST, Alignment, Rows, align, emit, emit_blocks
 from utils.recognition.phone_recogniser import (
     EMBEDDED,
     RATE,
@@ -109,7 +109,12 @@ class TextCheck:
             clips = trim(groups[0], recording.text, speech, seconds, settings) if groups else []
             return CutByWords(clips, speech, [], {})
         clips = cut_words(groups, speech, seconds, settings)
-        unsure = _clips_of(unsure_words(rows, groups), clips)
+        unsure = {
+            clip.span: word.text
+            for word in unsure_words(rows, groups)
+            for clip in clips
+            if clip.span.start <= word.span.middle < clip.span.end
+        }
         warnings: list[WarningFact] = [SentencesMissing(len(missing), tuple(missing[:LISTED]))] if missing else []
         return CutByWords(clips, speech, warnings, unsure)
 
@@ -124,14 +129,6 @@ class TextCheck:
         clip = replace(clip, scores=scores, words=json.dumps(times, ensure_ascii=False))
         reason, note = findings(aligned, self.limits, self.units)
         return clip.excluded(reason, note) if reason else clip
-
-
-def _clips_of(words: Sequence[SpokenWord], clips: Sequence[Cue]) -> dict[Span, str]:
-    """Return the clips in which these words are, with the last of them."""
-    found = dict[Span, str]()
-    for word in words:
-        found |= {clip.span: word.text for clip in clips if clip.span.start <= word.span.middle < clip.span.end}
-    return found
 
 
 def findings(aligned: Alignment, limits: Limits, units: Units) -> tuple[Reason | None, str]:

@@ -55,7 +55,8 @@ def pair(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> dict[int, i
     )
     found = dict[int, int]()
     for group in np.unique(groups[ours]):
-        found |= _assign(*(each[groups[ours] == group] for each in (ours, theirs, values)))
+        inside = groups[ours] == group
+        found |= _assign(ours[inside], theirs[inside], values[inside])
     return found
 
 

@@ -124,7 +124,7 @@ class Collection:
         return Recording(file, speaker, "", tuple(cues), (*warnings, *repairs), turns, other)
 
     def _cues(self, source: Path, rows: list[Row]) -> list[Cue]:
-        """Return the rows in order, and report those without times."""
+        """Return the rows as cues in order, and report those without times."""
         for row in rows:
             if row.text and not row.span:
                 self.add(Bad(source, LineUnreadable(row.line, "times", row.text)))
