@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from utils.dataset.facts import Bad, Ledger, LengthGap, Reason, ReasonTotal, Sid
 from utils.dataset.metadata import MetadataRow, header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
 from utils.recognition.spans import Span
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time
 FEW = 20  # a phoneme that occurs less often is hardly learned
@@ -63,10 +60,11 @@ class Statistics:
 def count(store: Store, language: str) -> Statistics:
     table = store.table()
     kept = table[table["status"] == "kept"]
+    speakers = kept.groupby("speaker")["seconds"].sum().sort_values(ascending=False, kind="stable")
     return Statistics(
         recordings=int(table["recording"].nunique()),
         clips=dict(Counter(kept["split"])),
-        speakers=_seconds_by(kept, "speaker"),
+        speakers={str(name): seconds for name, seconds in speakers.items()},
         seconds=tuple(kept["seconds"]),
         pace=tuple(kept["chars_per_second"].dropna()),
         snr=tuple(kept["snr_db"].dropna()),
@@ -83,11 +81,6 @@ def split_totals(kept: Sequence[Clip]) -> Split:
         clips = [clip for clip in kept if clip.split == side]
         sides.append(SideTotal(len(clips), len({clip.recording for clip in clips}), total_seconds(clips)))
     return Split(*sides)
-
-
-def _seconds_by(clips: "pd.DataFrame", column: str) -> dict[str, float]:
-    sums = clips.groupby(column)["seconds"].sum().sort_values(ascending=False, kind="stable")
-    return {str(name): float(seconds) for name, seconds in sums.items()}
 
 
 def _count_phonemes(texts: Iterable[str], language: str) -> dict[str, int]:

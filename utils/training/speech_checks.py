@@ -77,7 +77,7 @@ def speaks_in_its_format(name: str, size: ModelSize, device: torch.device) -> Ch
 def speaks_in_threads(name: str, size: ModelSize, device: torch.device) -> Check:
     """Compare what threads speak at the same time, and free memory meanwhile, with what each of them speaks alone."""
     speaker = _Speaker(size, device)
-    vocoder = Vocoder(random_vocoder(size.dim, 64), "fp32", str(device))
+    vocoder = Vocoder(random_vocoder(size.dim), "fp32", str(device))
     random = torch.Generator().manual_seed(0)
     latents, voice = torch.randn(THREADS, 40, size.dim, generator=random), torch.randn(1, 512, 1, generator=random) / 22
 
@@ -116,7 +116,7 @@ def _compared(
 def vocodes(name: str, device: torch.device) -> Check:
     """Compare the vocoder in the format that speech would use here with fp32, also where its numbers are too large."""
     torch.manual_seed(0)
-    decoder = random_vocoder(64, 64)
+    decoder = random_vocoder(64)
     latents, voice = torch.randn(40, 64), torch.randn(1, 512, 1) / 22
     half = choose(str(device)).vocoder
     fast = Vocoder(decoder, half, str(device))

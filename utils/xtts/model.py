@@ -230,11 +230,11 @@ def read_config(folder: Path) -> "XttsConfig":
     return config
 
 
-def random_vocoder(dim: int, channels: int) -> nn.Module:
+def random_vocoder(dim: int) -> nn.Module:
     """Return coqui's HifiDecoder with random weights, for tests of a device."""
     from TTS.tts.layers.xtts.hifigan_decoder import HifiDecoder
 
-    vocoder: nn.Module = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=channels)
+    vocoder: nn.Module = HifiDecoder(decoder_input_dim=dim, upsample_initial_channel_decoder=64)
     return vocoder.eval()
 
 
