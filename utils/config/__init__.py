@@ -13,6 +13,7 @@ from utils.config.base import (
     Text,
     printable,
     read_yaml,
+    split_values,
 )
 from utils.config.dataset import DatasetConfig, FeaturesConfig
 from utils.config.speech import DEFAULT_VOICE, ServeConfig, SpeakerConfig, SpeechConfig
@@ -36,4 +37,5 @@ __all__ = [
     "TrainConfig",
     "printable",
     "read_yaml",
+    "split_values",
 ]

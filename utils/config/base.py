@@ -38,6 +38,11 @@ Language = Annotated[str, AfterValidator(canonical)]
 Text = Annotated[str, AfterValidator(printable)]
 
 
+def split_values(text: str) -> list[str]:
+    """Return the values of a setting that takes several."""
+    return [value.strip() for value in text.split(SEPARATOR) if value.strip()]
+
+
 class Bounds(TypedDict, total=False):
     """What pydantic checks of a setting."""
 

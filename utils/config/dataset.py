@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, model_validator
 
-from utils.config.base import MODEL_SECONDS, SEPARATOR, Config, Language, Text, setting
+from utils.config.base import MODEL_SECONDS, Config, Language, Text, setting, split_values
 from utils.config.facts import InvalidSettingsError, SettingProblem, broken
 
 
@@ -170,7 +170,7 @@ class DatasetConfig(Config):
         return self
 
     def input_list(self) -> list[str]:
-        listed = [source.strip() for source in self.inputs.split(SEPARATOR) if source.strip()]
+        listed = split_values(self.inputs)
         return listed if self.corpus == "none" else [*listed, f"corpus:{self.corpus}"]
 
 

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import field_validator, model_validator
 
-from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, SEPARATOR, Config, Language, Text, setting
+from utils.config.base import AUTO_SECONDS, MODEL_SECONDS, MODEL_TOKENS, Config, Language, Text, setting, split_values
 from utils.config.facts import InvalidSettingsError, SettingProblem, broken
 
 Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
@@ -15,7 +15,7 @@ Version = Literal["v2.0.0", "v2.0.1", "v2.0.2", "v2.0.3", "main", "tiny"]
 def parse_weights(text: str) -> dict[Path, float]:
     """Read folders separated by |, each with an optional weight; a weight that is not positive is refused."""
     found = {}
-    for part in filter(str.strip, text.split(SEPARATOR)):
+    for part in split_values(text):
         folder, mark, weight = part.partition("=")
         try:
             found[Path(folder.strip())] = float(weight) if mark else 1.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from utils.config import SEPARATOR
+from utils.config import SEPARATOR, split_values
 from utils.core import wording
 from utils.core.batching import evenly_spaced
 from utils.core.facts import Fact, Unrecognised
@@ -69,7 +69,7 @@ def project_voices(project: Project) -> dict[str, str]:
 def save_voice(project: Project, name: str, reference: str) -> str:
     """Save the clips of a voice under a name, by which a script can call it; return its reference."""
     folder = resolve_inside(project.root / FOLDER, validate_name(name))
-    paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
+    paths = [*map(Path, split_values(reference))]
     if not paths or not all(path.is_file() for path in paths):
         raise InputError("no_clips_of_voice")
     make_folder(folder)

@@ -7,7 +7,7 @@ that checkpoint and seed, and neither the model in training nor its random state
 from collections.abc import Callable
 from pathlib import Path
 
-from utils.config import SEPARATOR, SpeechConfig, TrainConfig
+from utils.config import SpeechConfig, TrainConfig, split_values
 from utils.core.batching import evenly_spaced
 from utils.core.errors import AmharicTtsError, explain
 from utils.core.facts import Report
@@ -56,7 +56,7 @@ class CheckpointSamples:
         self.open_voice = open_voice
         self.root = root or folder
         texts = list(dict.fromkeys(clip.text for clip in clips.eval))
-        written = [text.strip() for text in config.sample_texts.split(SEPARATOR) if text.strip()]
+        written = split_values(config.sample_texts)
         self.texts = [] if written == [NO_SAMPLES] else written or texts[:SENTENCES]
         dataset = clips.folder.relative_to(self.root) if clips.folder.is_relative_to(self.root) else clips.folder
         self.recordings = {clip.text: str(dataset / clip.audio) for clip in reversed(clips.clips)}

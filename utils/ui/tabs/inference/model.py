@@ -6,7 +6,7 @@ from typing import Any
 
 import gradio as gr
 
-from utils.config import SEPARATOR
+from utils.config import split_values
 from utils.core.errors import AmharicTtsError
 from utils.core.events import as_number
 from utils.core.languages import find
@@ -269,9 +269,8 @@ def voice_html(request: PanelRequest) -> str:
 def _reference(request: PanelRequest) -> str:
     """Say how good the clips of the selected voice are, and offer to save it."""
     reference = request.text("reference")
-    paths = [Path(part.strip()) for part in reference.split(SEPARATOR) if part.strip()]
     html = ""
-    for path in (path for path in paths if path.is_absolute() and path.is_file()):
+    for path in (path for path in map(Path, split_values(reference)) if path.is_absolute() and path.is_file()):
         html += views.hear(path, path.name, path.name) if path.is_relative_to(request.page.output) else ""
         html += message_box("success", f"{path.name}: {reference_clips.describe(path, LANGUAGE.get())}", aloud=False)
     if html:
