@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def section(title: str, step: Callable[[], Findings]) -> list[str]:
-    """Take a step, and return its section of the report."""
+    """Run a step and return its section of the report."""
     print(f"{title} …", flush=True)
     began = time.monotonic()
     found = list(survive(step))
@@ -156,7 +156,7 @@ class FieldTest:
         }
         run = runs.start("train", advise(data).config.model_copy(update=changes), opened).run
         _finish(run)
-        yield from learned(run)
+        yield from training_results(run)
         self.ready = opened.ready
 
     def export(self) -> Findings:
@@ -183,7 +183,7 @@ def prepared_sample(folder: Path) -> Project:
     return made
 
 
-def learned(run: runs.Run) -> Findings:
+def training_results(run: runs.Run) -> Findings:
     facts = [from_json(event) for event in iter_events(run.events)]
     last = [fact for fact in facts if isinstance(fact, Train)][-1]
     losses = [fact.loss for fact in facts if isinstance(fact, Evaluation) and fact.loss is not None]

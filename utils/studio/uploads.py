@@ -257,7 +257,7 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
 
 
 def _preview_dataset(name: str, language: str, spoken: str) -> InputPreview:
-    """Look at a folder or a list, read as a preparation would read it."""
+    """Read a folder or a list as a preparation would."""
     path = Path(name).expanduser()
     scan = find_recordings([path], language=spoken)
     layouts = {note.layout for note in scan.notes if isinstance(note, LayoutFound)}

@@ -107,7 +107,7 @@ def _number(value: float | None) -> str:
 
 
 def _bars(counts: Mapping[str, int], few: int = 0) -> list[tuple[str, int, str, str]]:
-    """Return the bars of a histogram: name, count, height, and whether there are too few."""
+    """Return the bars of a histogram: name, count, height and colour, another one for too few."""
     most = max(counts.values(), default=0) or 1
     return [
         (name, count, f"{80 * count / most:.1f}", "doubt" if count < few else "series-1")
