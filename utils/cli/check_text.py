@@ -57,9 +57,9 @@ class Coverage(NamedTuple):
 
     def _missing(self) -> list[str]:
         """Say which symbols are missing, and where; nothing if none is."""
-        if not self.missing:
-            return []
         unreadable = [row.line for row, text in self.lines if text.unknown]
+        if not unreadable:
+            return []
         symbols = ", ".join(_describe(*item) for item in self.missing.most_common())
         return [f"lines with [UNK]     {_list_lines(unreadable)}", f"missing symbols      {symbols}"]
 

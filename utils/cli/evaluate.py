@@ -59,7 +59,7 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     if arguments.count < 1:
         raise UsageError("no_count", str(arguments.count))
     sentences = select_sentences(arguments, config)
-    folder = arguments.out or default_folder(arguments)
+    folder = arguments.out or default_folder(arguments.project, arguments.output)
     from utils.evaluation.evaluate import evaluate
     from utils.evaluation.report import load, text
 
@@ -90,12 +90,9 @@ def find_candidates(arguments: argparse.Namespace, config: SpeechConfig) -> "lis
     return candidates([find_model(name, arguments.output) for name in names], open_one)
 
 
-def default_folder(arguments: argparse.Namespace) -> Path:
+def default_folder(name: str, output: Path) -> Path:
     """Return the folder of the report, always the same, so that nothing is measured twice."""
-    if arguments.project:
-        return project(arguments.project, arguments.output).evaluation
-    unnamed: Path = arguments.output / ".evaluation"  # not a valid project name
-    return unnamed
+    return project(name, output).evaluation if name else output / ".evaluation"  # not a valid project name
 
 
 def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "list[EvaluationSentence]":

@@ -5,7 +5,7 @@ The libraries below know no folders but those that they are given. Nothing here 
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -117,8 +117,17 @@ def _list_project(project: Project) -> Iterator[ListedModel]:
         for each in checkpoints.list_checkpoints(run.folder):
             if info := each.info:
                 name = f"{project.root.name}: {run.name} step {each.step}"
-                model = ListedModel(name, each.folder, "checkpoint", info.time, each.size, info.eval_loss)
-                yield replace(model, is_best=each.is_best, run=run, step=each.step)
+                yield ListedModel(
+                    name,
+                    each.folder,
+                    "checkpoint",
+                    info.time,
+                    each.size,
+                    info.eval_loss,
+                    each.is_best,
+                    run,
+                    each.step,
+                )
 
 
 def _base(path: Path) -> Iterator[ListedModel]:

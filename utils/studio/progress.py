@@ -123,8 +123,9 @@ class EventPrinter:
         else:
             return False
         self._warned[kind] += 1
-        self._others += self._warned[kind] > shown
-        return self._warned[kind] > shown
+        is_enough = self._warned[kind] > shown
+        self._others += is_enough
+        return is_enough
 
     def _print_number_of_others(self) -> None:
         if self._others:
