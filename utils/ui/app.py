@@ -242,7 +242,7 @@ def launch(
     threading.Thread(target=lambda: empty_trash(output), name="empty-trash", daemon=True).start()
     listener = bind(host, port, PORTS_TRIED)
     port = listener.getsockname()[1]
-    guard = mount(blocks, output, (host, port), site, who)
+    guard = mount(blocks, output, host, port, site, who)
     server = BackgroundServer(server_config(guard))
     page = ServedPage(server, port, url(NAMES_OF_ALL.get(host, host), port), guard.token)
     server.start(listener)
@@ -256,9 +256,8 @@ def launch(
     return page
 
 
-def mount(blocks: gr.Blocks, output: Path, address: tuple[str, int], site: Site, who: Credentials | None) -> PageGuard:
+def mount(blocks: gr.Blocks, output: Path, host: str, port: int, site: Site, who: Credentials | None) -> PageGuard:
     """Return an app with the page and its fonts, behind the guard."""
-    host, port = address
     site_app = FastAPI(openapi_url=None)
     site_app.mount("/fonts", StaticFiles(directory=ASSETS))
     app = gr.mount_gradio_app(

@@ -17,12 +17,12 @@ TEMPLATES = Environment(
 )
 
 
-def phrase(text: str, **values: object) -> str:
+def text_of(text: str, **values: object) -> str:
     """Write the phrase of an id, which has a dot; any other text, such as a name that a person gave, stays as it is."""
     return t(text, **values) if "." in text else text
 
 
-TEMPLATES.globals["t"] = phrase
+TEMPLATES.globals["t"] = text_of
 
 
 @functools.cache

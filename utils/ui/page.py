@@ -257,9 +257,6 @@ class PanelRequest:
             raise UsageError("not_a_number", self.text(name)) from None
 
 
-Render = Callable[[PanelRequest], str]
-
-
 class Panel:
     """HTML that follows the state on disk, with buttons (``views.button``) that name their action.
 
@@ -271,7 +268,7 @@ class Panel:
         self,
         page: PageContext,
         elem_id: str,
-        render: Render,
+        render: Callable[[PanelRequest], str],
         actions: Mapping[str, Action],
         outputs: Sequence[Any] = (),
         reads: Mapping[str, Any] | None = None,

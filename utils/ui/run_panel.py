@@ -140,8 +140,9 @@ class RunPanel:
 def _note_field(run: runs.Run, request: PanelRequest) -> str:
     """Return the note of a run to edit, and a question if it was changed elsewhere meanwhile."""
     key = f"{run.name} {request.text('kept')}"
-    options = {"data_act": "note", "data_run": run.name, "data_of": run.name}
-    shown = views.text_area("note", "runs.note", "runs.note_hint", run.note, key, **options)
+    shown = views.text_area(
+        "note", "runs.note", "runs.note_hint", run.note, key, data_act="note", data_run=run.name, data_of=run.name
+    )
     if request.text("of") == run.name and request.is_overtaken("note", run.note):
         shown += views.conflict("note", run.note, "note", run=run.name)
     return shown

@@ -36,7 +36,7 @@ def _step(project: Project, kind: str, read: Callable[[Project], Step]) -> Step:
 
 def next_button(tab: str, title: str) -> str:
     """Return the button that leads to the next step."""
-    return html("views.html", "button", attributes(data_open=tab), "next", f"{t(title)} →", "")
+    return html("views.html", "button", attributes(data_open=tab), "next", f"{t(title)} →")
 
 
 def _data(project: Project) -> Step:

@@ -21,7 +21,7 @@ from utils.studio.run_state import State
 from utils.studio.runs import ACTIVE, Run, Status
 from utils.system.doctor import Finding
 from utils.training.facts import Scores
-from utils.ui.html import html, phrase
+from utils.ui.html import html, text_of
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 
 Kind = Literal["success", "warning", "error"]  # of a message; the class of its box
@@ -63,7 +63,7 @@ def checkpoint(step: int | None, loss: float | None = None, digits: int = 4) -> 
 
 def note(text: str) -> str:
     """Return a hint; nothing for an empty text."""
-    return element("p", "", text=phrase(text), class_="hint") if text else ""
+    return element("p", "", text=text_of(text), class_="hint") if text else ""
 
 
 def message_box(kind: Kind, *sentences: str, aloud: bool = True) -> str:
@@ -174,7 +174,7 @@ def row(*parts: str) -> str:
 
 def progress_bar(label: str, done: float, total: int) -> str:
     """Return a progress bar with a label for screen readers."""
-    return element("progress", "", max=max(1, total), value=f"{done:.0f}", aria_label=phrase(label))
+    return element("progress", "", max=max(1, total), value=f"{done:.0f}", aria_label=text_of(label))
 
 
 def progress(sentence: str, done: float = 0, total: int = 0) -> str:
@@ -200,8 +200,8 @@ def file_url(path: Path) -> str:
 
 def hear(path: Path, label: str, text: str = "") -> str:
     """Return a button that plays a file: small, and without the 0:00 of a player that has loaded nothing."""
-    shown = attributes(data_hear=file_url(path), aria_label=phrase(label))
-    return html("views.html", "button", shown, "hear", text, "")
+    shown = attributes(data_hear=file_url(path), aria_label=text_of(label))
+    return html("views.html", "button", shown, "hear", text)
 
 
 def downloads(links: Iterable[tuple[Path, str]]) -> str:

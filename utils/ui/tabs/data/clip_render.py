@@ -228,7 +228,7 @@ def _marks(clip: Clip) -> str:
     values = {"start": 0, "end": seconds, "at": round(seconds / 2, 2)}
     shared = {"type": "number", "step": 0.01, "min": 0, "max": seconds, "data_key": f"{clip.id} {seconds}"}
     marks = "".join(text_field(name, f"data.mark_{name}", "", value=value, **shared) for name, value in values.items())
-    play = html("views.html", "button", "data-part", "quiet", "data.play_selection", "")
+    play = html("views.html", "button", "data-part", "quiet", "data.play_selection")
     return views.details("data.marks", row(marks, play), "clip-cut")
 
 

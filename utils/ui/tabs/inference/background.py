@@ -6,7 +6,6 @@ import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -115,8 +114,9 @@ def _compared(request: PanelRequest) -> str:
     if not name:
         return status
     choices = [(views.when_of(each), each) for each in comparisons.names(request.project)]
-    options: dict[str, Any] = {"chosen": name, "data_act": "show"}
-    shown = views.select_field("comparison", "inference.comparison", choices, "inference.comparison_hint", **options)
+    shown = views.select_field(
+        "comparison", "inference.comparison", choices, "inference.comparison_hint", name, data_act="show"
+    )
     return status + shown + report_html(comparisons.load_report(request.project, name))
 
 

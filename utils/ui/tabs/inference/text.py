@@ -35,8 +35,8 @@ def build_text(context: Context) -> gr.Textbox:
         build_fix(context, fixed)
         build_samples(text)
 
-    def read_text(text: str | None, model: str | None, settings: Values | None, project: str) -> tuple[str, str]:
-        return read(context, text or "", model or "", values_of(settings), project)
+    def read_text(text: str, model: str, settings: Values | None, project: str) -> tuple[str, str]:
+        return read(context, text, model, values_of(settings), project)
 
     page = context.page
     inputs: list[Any] = [text, context.model, context.form.widget, page.project]

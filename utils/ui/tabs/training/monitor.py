@@ -197,7 +197,7 @@ def settings_line(run: runs.Run) -> str:
     parts = [f"{field_title(TrainConfig, name)} {value}" for name, value in shown.items()]
     parts += [field_title(TrainConfig, name) for name in settings.BOXES if getattr(config, name)]
     about = views.element("span", "", text=views.joined(*parts), class_="hint")
-    return views.row(about, html("views.html", "button", "data-edit", "quiet", "training.next_settings", ""))
+    return views.row(about, html("views.html", "button", "data-edit", "quiet", "training.next_settings"))
 
 
 def build_comparison(page: PageContext, histories: HistoryCache) -> None:
@@ -230,8 +230,15 @@ def _checkpoint_field(run: runs.Run, usable: Sequence[SavedCheckpoint], request:
     best = next((str(item.step) for item in usable if item.is_best), choices[0][1])
     asked = request.text("checkpoint") if request.text("of") == run.name else ""
     chosen = asked if asked in {step for _, step in choices} else best  # it may have been pruned
-    options = {"chosen": chosen, "data_of": run.name, "value": best}
-    return views.select_field("checkpoint", "training.checkpoint", choices, "training.checkpoint_hint", **options)
+    return views.select_field(
+        "checkpoint",
+        "training.checkpoint",
+        choices,
+        "training.checkpoint_hint",
+        chosen,
+        data_of=run.name,
+        value=best,
+    )
 
 
 def checkpoint_label(checkpoint: SavedCheckpoint) -> str:
