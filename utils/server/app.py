@@ -86,7 +86,7 @@ def serve(
 class _Server(Server):
     """A server that closes the speech session when it stops."""
 
-    def __init__(self, app: object, service: SpeechService, wyoming: Any = None) -> None:  # noqa: ANN401
+    def __init__(self, app: object, service: SpeechService, wyoming: Any) -> None:  # noqa: ANN401
         super().__init__(server_config(app, lifespan="off"))
         self.service = service
         self.wyoming = wyoming

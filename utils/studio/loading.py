@@ -62,7 +62,7 @@ def companions(model: Path, base: Path | None = None) -> "Companions":
     return Companions(base, paths.MODELS, exported, training_reference(own), pronunciations_of(model))
 
 
-def caches(output: Path = OUTPUT) -> "Caches":
+def caches(output: Path) -> "Caches":
     """Return where computed voices and measurements of this machine are stored."""
     from utils.speech.synthesizer import Caches
 

@@ -57,7 +57,7 @@ class ListedModel:
     step: int = 0
 
 
-def list_models(output: Path = OUTPUT) -> list[ListedModel]:
+def list_models(output: Path) -> list[ListedModel]:
     """List finished models, then checkpoints, then bases, each newest first, and the embedded voice last.
 
     Damaged models are left out. ``output`` has the projects, or is one; published models are beside the projects.

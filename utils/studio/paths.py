@@ -90,11 +90,11 @@ def same_folder(name: str, output: Path) -> str:
     return name if name in names else next((other for other in names if compared(other) == compared(name)), "")
 
 
-def list_projects(output: Path = OUTPUT) -> list[str]:
+def list_projects(output: Path) -> list[str]:
     return [path.name for path in _folders(output) if not _problem(path)]
 
 
-def list_others(output: Path = OUTPUT) -> list[StorageError]:
+def list_others(output: Path) -> list[StorageError]:
     """Return why the other folders among the projects are none: an odd name, or a link that leads elsewhere."""
     return [error for path in _folders(output) if (error := _problem(path))]
 

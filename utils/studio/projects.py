@@ -58,7 +58,7 @@ class DeletedProject(NamedTuple):
         return self.folder.name
 
 
-def downloads_project(output: Path = OUTPUT) -> Project:
+def downloads_project(output: Path) -> Project:
     """Return the hidden project of model downloads."""
     return Project(output.resolve() / DOWNLOADS)
 
@@ -129,7 +129,7 @@ def delete(source: Project, output: Path = OUTPUT) -> DeletedProject:
     return DeletedProject(target, source.root.name, now / 1e9)
 
 
-def list_deleted(output: Path = OUTPUT) -> list[DeletedProject]:
+def list_deleted(output: Path) -> list[DeletedProject]:
     """List the deleted projects, newest first."""
     matches = [(path, DELETED.fullmatch(path.name)) for path in (output / TRASH).glob("*")]
     deleted = [DeletedProject(path, match["name"], int(match["time"]) / 1e9) for path, match in matches if match]
@@ -151,7 +151,7 @@ def restore(identifier: str, output: Path = OUTPUT) -> Project:
     return target
 
 
-def empty_trash(output: Path = OUTPUT, *, days: float = 0.0) -> int:
+def empty_trash(output: Path, *, days: float = 0.0) -> int:
     """Permanently delete projects that were deleted some days ago, and remains of crashed copies; return how many."""
     expired = [deleted for deleted in list_deleted(output) if time.time() - deleted.time >= days * DAY]
     for deleted in expired:

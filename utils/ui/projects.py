@@ -94,8 +94,8 @@ def render(request: PanelRequest) -> str:
     project = request.project
     is_running = runs.active_run(project) is not None
     changes = ("duplicate", "rename") if project.root.is_dir() and not is_running else ()
-    about = {"placeholder": t("project.name_hint"), "data_key": request.name, "data_keep": "typed"}
-    name = views.text_field("name", "project.name", **about)
+    hint = t("project.name_hint")
+    name = views.text_field("name", "project.name", placeholder=hint, data_key=request.name, data_keep="typed")
     buttons = [views.button(action, f"project.{action}", "named") for action in ("new", *changes)]
     reason = views.note("project.is_running") if is_running else ""
     shown = views.row(name) + views.row(*buttons) + reason

@@ -132,9 +132,15 @@ class RunPanel:
             notify(t(f"runs.{outcome}", name=views.run_title(run)))
             return gr.skip() if outcome == "queued" else run.name, ""
 
-        options = {"show_progress_on": self.facts, "concurrency_limit": None}
-        inputs, outputs = [self.page.project, form], [self.chosen, message]
-        self.page.on(button.click, act, inputs, outputs, api_name=button.elem_id, **options)
+        self.page.on(
+            button.click,
+            act,
+            [self.page.project, form],
+            [self.chosen, message],
+            api_name=button.elem_id,
+            show_progress_on=self.facts,
+            concurrency_limit=None,
+        )
 
 
 def _note_field(run: runs.Run, request: PanelRequest) -> str:

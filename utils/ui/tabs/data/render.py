@@ -109,8 +109,13 @@ def preview(found: InputPreview) -> str:
 
 def recording_progress(covered: PhonemeCoverage) -> str:
     """Show how many sentences were recorded, and which phonemes are still missing."""
-    values = {"count": covered.takes, "time": duration(covered.seconds)}
-    label = t("data.takes_progress", **values, sounds=covered.sounds, total=covered.total)
+    label = t(
+        "data.takes_progress",
+        count=covered.takes,
+        time=duration(covered.seconds),
+        sounds=covered.sounds,
+        total=covered.total,
+    )
     bar = views.progress(label, covered.sounds, covered.total)
     if not covered.takes:
         return bar

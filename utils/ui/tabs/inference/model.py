@@ -123,7 +123,7 @@ def model_name(model: ListedModel) -> str:
     return f"{model.run.project.root.name}: {views.joined(views.run_title(model.run), views.checkpoint(model.step))}"
 
 
-def model_html(session: SpeechSession, selected: str, preview: str = "") -> str:
+def model_html(session: SpeechSession, selected: str, preview: str) -> str:
     """Show what is in memory, and how the selected model reads text."""
     parts, loaded = [], session.loaded
     if session.loading:

@@ -63,8 +63,17 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
 
     inputs = [text, stream, *context.inputs.values(), context.page.project]
     outputs = [status, chunk, chosen, audio, speak, stop]
-    options: dict[str, Any] = {"show_progress": "hidden", "concurrency_limit": 8, "trigger_mode": "once"}
-    spoken = context.page.on(speak.click, say, inputs, outputs, js=SILENCE, api_name="speak", **options)
+    spoken = context.page.on(
+        speak.click,
+        say,
+        inputs,
+        outputs,
+        js=SILENCE,
+        api_name="speak",
+        show_progress="hidden",
+        concurrency_limit=8,
+        trigger_mode="once",
+    )
     updates = [gr.update(visible=True), gr.update(visible=False), ""]
     # After the last update, not with it: gradio ignores clicks until the request has ended.
     spoken.then(lambda: updates, None, [speak, stop, chunk], **PRIVATE_EVENT)

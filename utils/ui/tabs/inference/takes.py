@@ -162,8 +162,10 @@ def history_html(request: PanelRequest) -> str:
     if not listed and not can_undo:
         return ""
     choices = [(_take_title(take), take.name) for take in listed]
-    options: dict[str, Any] = {"chosen": selected, "size": min(8, len(choices) + 1), "data_act": "choose"}
-    chooser = views.select_field("take", "inference.takes_newest_first", choices, **options) if listed else ""
+    size = min(8, len(choices) + 1)
+    chooser = views.select_field(
+        "take", "inference.takes_newest_first", choices, chosen=selected, size=size, data_act="choose"
+    )
     buttons = ""
     if any(take.name == selected for take in listed):
         buttons += views.button("reuse", "inference.reuse", take=selected)
@@ -171,7 +173,7 @@ def history_html(request: PanelRequest) -> str:
     if can_undo:
         buttons += views.button("undo", "inference.undo_deletion")
     said = views.element("div", message_box("success", request.text("said")), id="takes-status")
-    return said + views.details("inference.takes", chooser + views.row(buttons), "history")
+    return said + views.details("inference.takes", (chooser if listed else "") + views.row(buttons), "history")
 
 
 def _take_title(take: Take) -> str:

@@ -103,7 +103,7 @@ def _estimate_seconds(preview: TextPreview) -> float | None:
     return float(sum(guards.sounds(reading) for reading in preview.readings) / guards.SpeechLimits().usual)
 
 
-def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str] = ()) -> str:
+def counter_html(preview: TextPreview, speakers: int, unknown: Sequence[str]) -> str:
     """Count sentences, tokens and speakers, show which characters are not supported, and ask about unknown speakers."""
     if not preview.readings:
         return note(describe_error(preview.error)) if preview.error else ""

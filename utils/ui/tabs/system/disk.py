@@ -72,8 +72,8 @@ def _delete_cell(kind: str, size: int, project_name: str) -> str:
     if not size:
         return ""
     question = f"{t(KINDS[kind])}: {t('system.ask_delete_files', size=gigabytes(size))}"
-    data = {"kind": kind, "project": project_name, "confirm": question}
-    return views.html_cell(views.button("delete", "common.delete", "stop", **data))
+    button = views.button("delete", "common.delete", "stop", kind=kind, project=project_name, confirm=question)
+    return views.html_cell(button)
 
 
 def free(output: Path, project_name: str, kind: str) -> int:

@@ -208,8 +208,15 @@ class TrainingForm(SettingsForm):
             size="sm",
             scale=0,
         )
-        options = {"api_name": "load_settings", "show_progress_on": message, "preprocess": True}
-        self.page.on(load.upload, self._read_file, [load], [message, self.widget], **options)
+        self.page.on(
+            load.upload,
+            self._read_file,
+            [load],
+            [message, self.widget],
+            api_name="load_settings",
+            show_progress_on=message,
+            preprocess=True,
+        )
 
     def _read_file(self, path: str) -> tuple[Any, ...]:
         try:
