@@ -61,18 +61,17 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
     rounds: dict[str, list[Round]] = {name: [] for name in WORKERS}
     memory: dict[str, Memory] = {}
     notes: list[str] = []
-    names = list(WORKERS)
-    turns = [names if number % 2 else names[::-1] for number in range(options.rounds)]  # none always comes first
-    for group in [[[name]] for turn in turns for name in turn] if options.sequential else [turns]:
+    order = [name for number in range(options.rounds) for name in (reversed(WORKERS) if number % 2 else WORKERS)]
+    for group in [[name] for name in order] if options.sequential else [order]:
         with ExitStack() as stack:
-            sides = {name: stack.enter_context(open_side(WORKERS[name], options, folder)) for name in group[0]}
+            sides = {
+                name: stack.enter_context(open_side(WORKERS[name], options, folder)) for name in dict.fromkeys(group)
+            }
             for side in sides.values():
                 side.ask("round", WARM_UP)
-            for turn in group:
-                for name in turn:
-                    rounds[name].append(sides[name].ask("round", options.updates))
-                    one = rounds[name][-1]
-                    tell(f"{name:6}{one.speed:8.3f} clips/s, {one.work / one.clips:.1f} processor seconds a clip")
+            for name in group:  # the side that comes first changes with each round
+                rounds[name].append(sides[name].ask("round", options.updates))
+                tell(f"{name:6}{rounds[name][-1].speed:8.3f} clips/s")
             for name, side in sides.items():
                 memory[name] = side.memory()
                 notes += [f"- {name}: {note}" for note in side.notes if name != "padded"]
@@ -84,9 +83,7 @@ def compare(options: argparse.Namespace, folder: Path) -> None:
         COMPARISON,
         options,
         ["", "plain coqui-tts", "ours", "ratio", "ours, references of 6 s", "ratio"],
-        comparison_rows(
-            list(rounds.values()), [memory[name] for name in names], feature_seconds / options.clips, loss_after
-        ),
+        comparison_rows(list(rounds.values()), list(memory.values()), feature_seconds / options.clips, loss_after),
         measured={name: [one._asdict() for one in found] for name, found in rounds.items()},
         memory={name: each._asdict() for name, each in memory.items()},
         feature_seconds=feature_seconds,
@@ -114,15 +111,15 @@ def comparison_rows(
         row("clips a second with the feature pass", with_features, ".3f", times),
         row("processor seconds a clip", [median(r.work / r.clips for r in each) for each in rounds], ".3f", share),
         row("seconds of audio a second", [median(r.audio / r.seconds for r in each) for each in rounds], ".2f", times),
-        row("time waiting for clips", [median(r.waited / r.seconds for r in each) for each in rounds], ".1%", none),
+        row(
+            "time waiting for clips",
+            [median(r.waited / r.seconds for r in each) for each in rounds],
+            ".1%",
+            lambda *_: "",
+        ),
         row("peak memory, MiB", [each.peak for each in memory], ".0f", share),
         row("loss over all clips afterwards", loss, ".4f", difference),
     ]
-
-
-def none(_base: float, _value: float) -> str:
-    """Compare nothing."""
-    return ""
 
 
 def tell(message: str) -> None:

@@ -42,7 +42,6 @@ from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.distribution import Ranks, from_first, make_accelerator
 from utils.training.errors import TrainingError
-from utils.training.first_batch import observed_kernels
 from utils.training.fit import TrainResult, fit
 from utils.training.launcher import is_member
 from utils.training.model_size import ClipSize, ModelSize
@@ -221,7 +220,7 @@ def with_untested_kernels(report: Report, file: Path, fact: Fact) -> None:
     """Report a fact, and after the first batch the attention kernels that the test of this device has not seen."""
     report(fact)
     if isinstance(fact, facts.WhatIsOn):
-        kernels = untested(choose_device("auto"), paths.GPU_CERTIFICATE, observed_kernels(fact.parts))
+        kernels = untested(choose_device("auto"), paths.GPU_CERTIFICATE, fact.kernels)
         if kernels:
             report(KernelsUntested(kernels, f"python -m utils doctor --gpu --config {shlex.quote(str(file))}"))
 

@@ -26,14 +26,15 @@ from utils.speech.sampling import choose
 from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import paths
 from utils.studio.facts import UsageError
-from utils.training import certificate
-from utils.training.certificate import WORKERS, difference, full_name, run_name, safe_config
+from utils.training import certificate, update_checks
+from utils.training.certificate import WORKERS, full_name, run_name, safe_config
 from utils.training.ema import Ema
 from utils.training.facts import SettingReplaced
 from utils.training.guards import MicroBatches
 from utils.training.packing import PackedBatch
 from utils.training.speech_checks import LENGTHS
 from utils.training.speedups import blocks
+from utils.training.update_checks import difference
 from utils.xtts import certificate as stored
 from utils.xtts.certificate import DECODING, GPT, THREADS, VOCODING, Certificate, Check
 from utils.xtts.facts import KernelsUntested
@@ -109,7 +110,7 @@ def plant_another_dropout_in_the_backward_pass(patch: pytest.MonkeyPatch) -> Non
 
 
 def plant_a_generator_that_is_not_restored(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(certificate, "restore_rng", lambda _states: None)
+    patch.setattr(update_checks, "restore_rng", lambda _states: None)
 
 
 def plant_rows_of_many_callers_that_mix(patch: pytest.MonkeyPatch) -> None:
@@ -189,7 +190,7 @@ def test_all_layers_are_not_tested_where_they_do_not_fit(monkeypatch: pytest.Mon
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     config = TrainConfig(custom_model=random_base())
-    monkeypatch.setattr(certificate, "updates", fill_memory)
+    monkeypatch.setattr(update_checks, "updates", fill_memory)
     found = certificate.checks(CPU, config)[full_name(config)]("")
     assert (found.passed, found.detail) == (True, "not tested: the memory is full")
 
@@ -203,17 +204,17 @@ def test_settings_that_the_small_model_or_a_cpu_cannot_have_do_not_fail(
 
 
 def test_the_doctor_does_not_count_what_failed_with_other_settings(capsys: pytest.CaptureFixture[str]) -> None:
-    config = TrainConfig.load(certificate.REFERENCE)
+    config = TrainConfig.load(update_checks.REFERENCE)
     found = [Check(name, passed=True, detail="") for name in certificate.checks(CPU, config)]
     other = Check("run with other settings", passed=False, detail="differs by 3.0e+00")
     Certificate(stored.machine(CPU), "2026-11-24", (*found, other)).write(paths.GPU_CERTIFICATE)
-    assert doctor.run(argparse.Namespace(gpu="cpu", file=certificate.REFERENCE, json=True)) == 0
+    assert doctor.run(argparse.Namespace(gpu="cpu", file=update_checks.REFERENCE, json=True)) == 0
     assert other.name not in capsys.readouterr().out
 
 
 def test_the_doctor_refuses_settings_without_a_device_to_test() -> None:
     with pytest.raises(UsageError, match="--config"):
-        doctor.run(argparse.Namespace(gpu=None, file=certificate.REFERENCE, json=True))
+        doctor.run(argparse.Namespace(gpu=None, file=update_checks.REFERENCE, json=True))
 
 
 def test_numbers_that_are_not_finite_never_pass() -> None:
@@ -294,7 +295,7 @@ def test_a_device_is_tested_again_when_a_check_was_added(path: Path) -> None:
 
 def kernels_reported(project: Path, dataset: Path) -> list[Any]:
     run = trained(project, dataset, max_steps=1)
-    assert "flash in float32" in str(events(run, "what_is_on")[-1]["parts"])
+    assert "flash in float32" in str(events(run, "what_is_on")[-1]["kernels"])
     return [event["kernels"] for event in events(run, KernelsUntested.kind)]
 
 

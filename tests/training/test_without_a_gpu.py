@@ -13,7 +13,7 @@ from torch.optim import AdamW, Optimizer
 
 from utils.config import TrainConfig
 from utils.training import step
-from utils.training.certificate import REFERENCE, SIZES, updates
+from utils.training.certificate import SIZES
 from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
 from utils.training.model_size import ClipSize, random_batch
 from utils.training.optimizers import allocate_state
@@ -21,6 +21,7 @@ from utils.training.probe import Probe, probe
 from utils.training.resume_state import capture_rng, restore_rng
 from utils.training.speedups.adamw import OffloadedAdamW
 from utils.training.step import TrainStep, unwrap_optimizer
+from utils.training.update_checks import REFERENCE, updates
 
 CPU = torch.device("cpu")
 CLIP = ClipSize(32 + 21 + 64, frames=100, text=21, audio=64)

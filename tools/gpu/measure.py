@@ -130,8 +130,8 @@ BASE: dict[str, Any] = {
 
 def config_of(clips: int, **settings: Any) -> "TrainConfig":
     from utils.config import TrainConfig
-    from utils.training.certificate import REFERENCE
     from utils.training.memory import changed
+    from utils.training.update_checks import REFERENCE
 
     return changed(TrainConfig.load(REFERENCE), {**BASE, "batch_size": clips, **settings})
 

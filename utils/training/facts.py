@@ -145,6 +145,7 @@ class WhatIsOn(Fact):
     """The active optimizations, read from the live model."""
 
     parts: dict[str, str | int]
+    kernels: tuple[str, ...] = ()  # of attention, in the first batch
 
 
 class MemoryPlan(Fact):

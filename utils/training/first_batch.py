@@ -1,7 +1,7 @@
 """What the first batch of a run really used: read while it is computed, not from the settings."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,6 @@ from utils.training.step import TrainStep, unwrap_optimizer
 from utils.xtts.kernels import ATTENTION, BYTES, Operators
 from utils.xtts.modules import CONDITIONING
 
-KERNELS = "attention kernels"
 DROPOUT = {
     "aten.randint.low": "random bytes",
     "aten.bernoulli_.float": "random numbers",
@@ -44,7 +43,7 @@ class _Counts(Operators):  # type: ignore[no-untyped-call]
 class FirstBatch:
     """Observes the first batch that is trained, reports what was used, by name, and removes itself."""
 
-    def __init__(self, step: TrainStep, report: Callable[[dict[str, str]], object]) -> None:
+    def __init__(self, step: TrainStep, report: Callable[[dict[str, str], tuple[str, ...]], object]) -> None:
         self.step = step
         self.report = report
         self.model: Any = step.packed
@@ -81,7 +80,8 @@ class FirstBatch:
             return
         for hook in self._hooks:
             hook.remove()
-        self.report(self._state() | self._operations())
+        kernels = tuple(sorted(self.operators.kernels)) if self.operators else ()
+        self.report(self._state() | self._operations(), kernels)
 
     def _operations(self) -> dict[str, str]:
         if not (operators := self.operators):
@@ -89,7 +89,6 @@ class FirstBatch:
         return {
             **{f"attention calls of {part}": operators.counts(part, ATTENTION) for part in self.parts},
             "dropout calls of gpt": operators.counts("gpt", DROPOUT),
-            KERNELS: ", ".join(sorted(operators.kernels)),
         }
 
     def _state(self) -> dict[str, str]:
@@ -108,8 +107,3 @@ class FirstBatch:
             "activation": ", ".join(sorted(activations)),
             "label smoothing": f"{self.model.label_smoothing:g}",
         }
-
-
-def observed_kernels(observed: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the attention kernels in what a first batch has reported."""
-    return tuple(filter(None, str(observed.get(KERNELS, "")).split(", ")))

@@ -106,7 +106,7 @@ def fit(  # noqa: PLR0913  # all but four have defaults
     # 3. Train, and report what is really active.
     active = optimizations.what_is_on(gpt)
     report(WhatIsOn(active))
-    FirstBatch(step, lambda observed: report(WhatIsOn({**active, **observed})))
+    FirstBatch(step, lambda parts, kernels: report(WhatIsOn({**active, **parts}, kernels)))
     if saved := saver.restore():
         loop.state = saved
         report(Resumed(saved.update, loop.epoch))

@@ -38,7 +38,8 @@ class Measured(NamedTuple):
     numbers: tuple[float, ...]  # loss and norm of the gradient of each update
     seconds: float  # of an update
     peak: int  # bytes: allocated by torch on a GPU, else of this process
-    kernels: dict[str, str]  # that the first update really used
+    parts: dict[str, str]  # what the first update really used
+    kernels: tuple[str, ...]  # of attention
 
 
 class Probe:
@@ -58,8 +59,9 @@ class Probe:
         ranks = Ranks(Accelerator(cpu=device.type == "cpu", mixed_precision=precision))
         self.step = make_step(gpt, config, ranks, total=1000)
         self.tokens = SpecialTokens.from_model(gpt)
-        self.kernels: dict[str, str] = {}  # of the first update
-        FirstBatch(self.step, self.kernels.update)
+        self.parts: dict[str, str] = {}
+        self.kernels: tuple[str, ...] = ()
+        FirstBatch(self.step, self._observe)
         self.step.allocate()
 
     def run(self, batches: Sequence[PackedBatch], updates: int = 2) -> Measured:
@@ -78,7 +80,10 @@ class Probe:
                 if [result.status for result in results].count("applied") == updates:
                     break
         numbers = tuple(number for result in results[-updates:] for number in (result.loss, result.norm))
-        return Measured(numbers, min(seconds[1:]), peak[0], self.kernels)
+        return Measured(numbers, min(seconds[1:]), peak[0], self.parts, self.kernels)
+
+    def _observe(self, parts: dict[str, str], kernels: tuple[str, ...]) -> None:
+        self.parts, self.kernels = parts, kernels
 
     def _update(self, batches: Sequence[PackedBatch], number: int) -> Update:
         counts = (sum(batch.text_count for batch in batches), sum(batch.audio_count for batch in batches))
