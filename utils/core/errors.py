@@ -286,6 +286,11 @@ def as_typed(error: BaseException) -> AmharicTtsError:
     return ShortageError(short) if short else InternalError(said)
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error of a library without its period, or the kind of one that says nothing."""
+    return (str(error).strip() or type(error).__name__).partition("\n")[0].rstrip(".")
+
+
 def explain(error: BaseException) -> str:
     """Return what to tell the user about any error whose traceback is in the log."""
     return str(as_typed(error))

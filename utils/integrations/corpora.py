@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import yaml
 
 from utils.core.addresses import check_public, public_connections_only
-from utils.core.errors import AmharicTtsError, DownloadError
+from utils.core.errors import AmharicTtsError, DownloadError, first_line
 from utils.core.storage import make_folder, write_document
 from utils.dataset.clip import Recording, ScanResult
 from utils.dataset.errors import FetchError
@@ -192,8 +192,7 @@ def _hub_errors(name: str) -> Iterator[None]:
     except GatedRepoError as error:
         raise FetchError(HUB + name, "gated") from error
     except (OSError, HfHubHTTPError, HFValidationError, httpx2.HTTPError) as error:
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise FetchError(HUB + name, "failed", reason) from error
+        raise FetchError(HUB + name, "failed", first_line(error)) from error
 
 
 def _licence(source: str) -> str:

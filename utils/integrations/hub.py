@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from utils.core.errors import first_line
 from utils.studio.facts import UploadError, UsageError
 from utils.studio.publishing import ALL_FILES
 
@@ -37,7 +38,6 @@ def push(folder: Path, repository: str, *, public: bool = False, endpoint: str |
             repo_id=repository, folder_path=folder, allow_patterns=list(ALL_FILES), commit_message="Upload model"
         )
     except (HTTPError, InvalidURL, OSError, ValueError) as error:
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        told = reason.replace(token, "…")
+        told = first_line(error).replace(token, "…")
         raise UploadError("upload_failed", repository, told) from None  # the cause may hold the token
     return str(commit.commit_url)

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from utils.core import languages
-from utils.core.errors import DiskFullError
+from utils.core.errors import DiskFullError, first_line
 from utils.core.folders import replace_folder, seal
 from utils.core.storage import link_or_copy, read_json, require_space
 from utils.media import audio
@@ -189,4 +189,4 @@ def _save(weights: Tensors, path: Path) -> None:
     try:
         torch.save({"model": dict(weights)}, path)
     except RuntimeError as error:  # torch's error for a full disk
-        raise DiskFullError(path, str(error).splitlines()[0]) from error
+        raise DiskFullError(path, first_line(error)) from error

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 
+from utils.core.errors import first_line
 from utils.core.storage import PARTIAL, make_folder, read_object, retry_while_in_use, storage_errors, write_document
 from utils.xtts.facts import LicenceError, UnreachableError, WrongHashError
 
@@ -122,5 +123,4 @@ def _report_unreachable(name: str) -> Iterator[None]:
     except (HTTPError, InvalidURL, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # a disk error
             raise
-        reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
-        raise UnreachableError(name, reason) from error
+        raise UnreachableError(name, first_line(error)) from error

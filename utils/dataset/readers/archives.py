@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from utils.core.errors import StorageError
+from utils.core.errors import StorageError, first_line
 from utils.core.storage import file_version, make_folder, require_space, storage_errors
 from utils.dataset.readers.facts import ForeignFileError
 
@@ -35,8 +35,7 @@ def foreign(path: Path) -> Iterator[None]:
         raise
     except DAMAGE as error:
         protected = "password" in str(error) or "encrypted" in str(error)
-        said = str(error).partition("\n")[0] or type(error).__name__
-        raise ForeignFileError(path, "protected" if protected else "damaged", said) from error
+        raise ForeignFileError(path, "protected" if protected else "damaged", first_line(error)) from error
     except MemoryError as error:
         raise ForeignFileError(path, "too_large") from error
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from utils.core.errors import first_line
 from utils.core.storage import make_folder, replacing, storage_errors
 from utils.dataset.facts import Bad
 from utils.dataset.readers.columns import columns_by_content, describe_columns, given_columns
@@ -47,7 +48,7 @@ def batches(path: Path) -> Iterator[Any]:
                 found = (table.get_batch(index) for index in range(table.num_record_batches))
             yield from found
     except (pa.ArrowException, OSError) as error:
-        raise ForeignFileError(path, "no_table", str(error).partition("\n")[0]) from error
+        raise ForeignFileError(path, "no_table", first_line(error)) from error
 
 
 def read_batches(folder: Folder, path: Path, parts: Iterable[Any]) -> Iterator[Item]:

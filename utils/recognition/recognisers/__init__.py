@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from utils.core.errors import first_line
 from utils.recognition.facts import RecogniserError
 
 if TYPE_CHECKING:
@@ -71,8 +72,7 @@ def model_download(model: str) -> Iterator[None]:
     try:
         yield
     except (OSError, EntryNotFoundError, HFValidationError) as error:
-        reason = str(error).strip().partition("\n")[0].rstrip(".")
-        raise RecogniserError(model, "missing", reason) from error
+        raise RecogniserError(model, "missing", first_line(error)) from error
 
 
 def second_cer(text_a: str, text_b: str) -> float:

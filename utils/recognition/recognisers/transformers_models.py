@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from utils.core import languages
+from utils.core.errors import first_line
 from utils.media.audio import Samples
 from utils.recognition.facts import RecogniserError
 from utils.recognition.recognisers import MIN_SAMPLES, RATE, RecogniserSpec, Transcript, model_download
@@ -82,8 +83,7 @@ class Ctc(TransformersModel):
             self._processor.tokenizer.set_target_lang(code)
             self._model.load_adapter(code)
         except (OSError, ValueError) as error:
-            reason = str(error).partition("\n")[0]
-            told = f"{known.name} ({code}): {reason}"
+            told = f"{known.name} ({code}): {first_line(error)}"
             raise RecogniserError(self.name, "no_adapter", told) from error
         self._adapter = code
 
