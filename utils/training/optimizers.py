@@ -31,7 +31,8 @@ def make_optimizer(model: nn.Module, config: TrainConfig, device: torch.device) 
     optimizer, name, kernel = _choose(model, groups, config, device)
     optimizer.register_load_state_dict_pre_hook(_keep_own_kernels)
     decayed, others = (len(group["params"]) for group in groups)
-    changed = 0 if kernel.startswith("plain") else decayed + others
+    is_plain = name == "enable_fused_optimizer" and not config.enable_fused_optimizer
+    changed = 0 if is_plain else decayed + others
     return optimizer, Optimization(name, changed, WeightsGrouped(kernel, decayed, others))
 
 

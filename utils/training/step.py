@@ -221,5 +221,6 @@ class Evaluator:
         finally:
             packed.label_smoothing = smoothing
             self.model.train(was_training)
-        text, audio = (np.array(self.ranks.reduce(totals).tolist()) / self.ranks.sum(counts.tolist())).tolist()
+        sums = self.ranks.reduce(totals).tolist()
+        text, audio = (lost / count for lost, count in zip(sums, self.ranks.sum(counts.tolist()), strict=True))
         return EvalLosses(text, audio, self.text_weight * text + audio)
