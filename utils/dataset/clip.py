@@ -136,7 +136,7 @@ def clip_of_row(row: Sequence[Any]) -> Clip:
 
 
 def _verify(*, id: object, status: object, split: object, audio: Any, **texts: object) -> None:  # noqa: A002, ANN401
-    """Refuse values of a clip that no program wrote, or that name files outside the dataset."""
+    """Refuse values that this program never writes, or that name files outside the dataset."""
     if status not in {"kept", "excluded"} or split not in {"train", "eval", ""}:
         raise _damaged(id, f"status {status!r}, split {split!r}")
     if not all(isinstance(value, str) for value in (id, audio, *texts.values())):

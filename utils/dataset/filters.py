@@ -38,7 +38,7 @@ RULES: dict[Reason, Callable[[Clip, DatasetConfig], bool]] = {
 
 
 def without_copies(clips: Iterable[Clip], sounds: set[str]) -> list[Clip]:
-    """Exclude clips whose exact audio is among ``sounds``, to which those of the others are added."""
+    """Exclude clips whose exact audio is among ``sounds``, and add the audio of the others to it."""
     judged = []
     for clip in clips:
         is_copy = clip.status == "kept" and clip.content in sounds

@@ -56,7 +56,7 @@ def _as_cut(clips: Sequence[Clip]) -> list[Clip]:
 
 
 def _first(clips: Iterator[Clip], count: int, known: set[str]) -> Iterator[Clip]:
-    """Yield so many clips that the dataset does not have."""
+    """Yield up to this many clips that the dataset does not have yet."""
     for clip in clips:
         if count and clip.id not in known:
             count -= 1

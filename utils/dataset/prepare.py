@@ -244,7 +244,7 @@ class _Preparation:
         return list(tasks.values())
 
     def _source(self, path: Path) -> Source | None:
-        """Return a file, or None if its content is known."""
+        """Return the source of a file, or None if its content is in the dataset already."""
         stat = path.stat()
         last = self.contents.files.get(str(path))
         if last and not last.bad and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):

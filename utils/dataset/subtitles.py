@@ -124,7 +124,7 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str | None
 
 
 def _find_times(lines: Iterable[str]) -> list[tuple[int, re.Match[str] | None]]:
-    """Return the numbers of lines with times, and what they match; nothing where the times cannot be read."""
+    """Return the numbers of lines with times, and what they match; None where the times cannot be read."""
     return [
         (number, match)
         for number, line in enumerate(lines)
@@ -294,7 +294,7 @@ def _remove_hours(cues: list[Cue], seconds: float, repairs: Repairs) -> list[Cue
 
 
 def _only_fit(cue: Cue, placed: Sequence[Cue], seconds: float) -> Cue | None:
-    """Return a cue shifted by whole hours, if it fits between the others with one number of hours only."""
+    """Return a cue shifted by whole hours, if exactly one number of hours fits it between the others."""
     shifted = (_shifted(cue, hours) for hours in range(1, int(cue.span.start // HOUR) + 1))
     fitting = [candidate for candidate in shifted if _fits(candidate, placed, seconds)]
     return fitting[0] if len(fitting) == 1 else None

@@ -104,7 +104,7 @@ def _find_elsewhere(
 
 
 def _searched(rows: Rows, words: Sequence[Word], spans: Iterable[Span]) -> Iterator[tuple[Rows, float]]:
-    """Yield the stretches that are not too long for a sentence, with their starts."""
+    """Yield the rows of the spans that are not too long for a sentence, with their starts."""
     longest = math.inf if _size(words) >= ALONE else WINDOW_SECONDS
     for span in spans:
         part, start = _part(rows, span)
@@ -169,7 +169,7 @@ def _align_sentences(part: Rows, start: float, sentences: Mapping[int, Sequence[
 
 
 def _is_small(part: Rows, words: Sequence[Word]) -> bool:
-    """Return whether a forced alignment has enough memory."""
+    """Return whether a forced alignment fits in memory."""
     return len(part) * _size(words) * 2 <= LARGEST
 
 

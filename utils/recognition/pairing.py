@@ -61,7 +61,7 @@ def pair(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> dict[int, i
 
 
 def _assign(clips: Integers, texts: Integers, values: npt.NDArray[np.float64]) -> dict[int, int]:
-    """Choose among pairs of a clip and a text, so that each is in one and the sum of their values is highest."""
+    """Choose pairs of a clip and a text so that each is used once at most and the sum of the values is highest."""
     ours, rows = np.unique(clips, return_inverse=True)
     theirs, columns = np.unique(texts, return_inverse=True)
     matrix = np.full((ours.size, theirs.size), 2 * WORST)

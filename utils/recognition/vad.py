@@ -179,7 +179,7 @@ def _quiet_around(valley: int, first: int, end: int, levels: Floats) -> tuple[in
 
 
 def _quietest(levels: Floats) -> int:
-    """Return the quietest frame, rather in the middle than at the edges."""
+    """Return the quietest frame; one near the middle is preferred to one near an edge."""
     return int(np.argmin(levels + EDGE_PENALTY * np.abs(np.linspace(-1, 1, levels.size))))
 
 

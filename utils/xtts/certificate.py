@@ -86,7 +86,7 @@ def read(device: torch.device | str, path: Path | None) -> Certificate | None:
 
 
 def untested(device: torch.device | str, path: Path | None, kernels: Iterable[str]) -> tuple[str, ...]:
-    """Return the kernels that no test on this device has passed with; none if it was not tested at all."""
+    """Return the kernels that no passed test of this device has covered; none if it was not tested at all."""
     certificate = read(device, path)
     checks = certificate.checks if certificate else ()
     tested = {kernel for check in checks if check.passed for kernel in check.kernels}

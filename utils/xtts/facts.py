@@ -169,7 +169,7 @@ class PrecisionReason(Fact):
 
 
 class KernelsUntested(WarningFact):
-    """Attention kernels are used that no test of this device has passed with."""
+    """Attention kernels are in use that no passed test of this device has covered."""
 
     kernels: tuple[str, ...]
     command: str  # that tests them

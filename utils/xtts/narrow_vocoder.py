@@ -57,7 +57,7 @@ def _layers(generator: nn.Module, channels: Sequence[int]) -> Iterator[tuple[str
         yield f"conds.{stage}", EMBEDDING, after
     for number, block in enumerate(parts.resblocks):
         width = channels[1 + number * len(parts.ups) // len(parts.resblocks)]
-        for kind, layer in product(("convs1", "convs2"), range(len(block.convs1))):  # as many of each
+        for kind, layer in product(("convs1", "convs2"), range(len(block.convs1))):  # of equal length
             yield f"resblocks.{number}.{kind}.{layer}", width, width
     yield "conv_post", channels[-1], 1
 
