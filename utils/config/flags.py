@@ -50,15 +50,20 @@ def read_flags(arguments: argparse.Namespace, config: type[C]) -> C:
 
 def command_line(verb: str, config: Config) -> str:
     """Return the command that does the same as a config."""
-    changed = {name: value for name, value in config if value != type(config).model_fields[name].default}
-    return " ".join([f"python -m utils {verb}", *(_format_flag(name, value) for name, value in changed.items())])
+    return shlex.join(["python", "-m", "utils", verb, *changed_flags(config)])
 
 
-def _format_flag(name: str, value: object) -> str:
-    if isinstance(value, bool):
-        return flag(name) if value else flag(name).replace("--", "--no-", 1)
-    joint = "=" if str(value).startswith("-") else " "
-    return f"{flag(name)}{joint}{shlex.quote(str(value))}"
+def changed_flags(config: Config) -> list[str]:
+    """Return the flags of what differs from the defaults."""
+    words = []
+    for name, value in config:
+        if value == type(config).model_fields[name].default:
+            continue
+        if isinstance(value, bool):
+            words.append(flag(name) if value else flag(f"no_{name}"))
+        else:
+            words += [f"{flag(name)}={value}"] if str(value).startswith("-") else [flag(name), str(value)]
+    return words
 
 
 def flag(name: str) -> str:

@@ -1,12 +1,11 @@
 """Comparisons: several models speak the same sentences."""
 
-import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from utils.config import SpeechConfig
-from utils.config.flags import command_line
+from utils.config.flags import changed_flags
 from utils.core.paths import resolve_inside, validate_name
 from utils.core.storage import make_unique_folder, timestamp_name, write_atomically
 from utils.evaluation.report import JSON, EvaluationReport, load
@@ -37,7 +36,7 @@ def create_comparison(project: Project, models: Sequence[str], text: str) -> Pat
 
 def evaluate_arguments(models: Sequence[str], folder: Path, config: SpeechConfig, output: Path) -> list[str]:
     """Return the arguments of the command ``evaluate`` that makes the comparison."""
-    flags = shlex.split(command_line("", config.model_copy(update={"model": ""})))[3:]
+    flags = changed_flags(config.model_copy(update={"model": ""}))
     checkpoints = ["--checkpoints", *dict.fromkeys(models)]
     return [*flags, *checkpoints, "--sentences", str(folder / SENTENCES), "--out", str(folder), "--output", str(output)]
 

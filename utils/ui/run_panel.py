@@ -196,3 +196,8 @@ def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: 
 def stop_action(kind: str) -> dict[str, Action]:
     """Return the action of the button in ``task_status``."""
     return {"stop": lambda request: tasks.stop(kind, request.project)}
+
+
+def in_project(request: PanelRequest) -> list[str]:
+    """Return the flags that name the open project."""
+    return ["--project", request.name, "--output", str(request.page.output)]

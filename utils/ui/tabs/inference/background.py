@@ -2,14 +2,13 @@
 
 import contextlib
 import re
-import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import gradio as gr
 
-from utils.config.flags import command_line
+from utils.config.flags import changed_flags
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
@@ -19,7 +18,7 @@ from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
-from utils.ui.run_panel import stop_action, task_status
+from utils.ui.run_panel import in_project, stop_action, task_status
 from utils.ui.tabs.inference.context import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
 from utils.ui.tabs.inference.takes import FORMATS, format_field
@@ -37,11 +36,6 @@ def archives(paths: Iterator[Path]) -> str:
             found.append((path.stat().st_mtime, path.stat().st_size, path))
     newest = sorted(found, reverse=True)[:MAX_ARCHIVES]
     return views.downloads((path, f"{path.name} ({size / 1e6:.1f} MB)") for _, size, path in newest) if newest else ""
-
-
-def in_project(request: PanelRequest) -> list[str]:
-    """Return the flags that name the open project."""
-    return ["--project", request.name, "--output", str(request.page.output)]
 
 
 # --- files ---
@@ -78,7 +72,7 @@ def _file_arguments(request: PanelRequest) -> list[str]:
         batch_speech.read_lines(path)  # to refuse it at once
     if suffix not in FORMATS:
         raise UsageError("unknown_format", suffix, ", ".join(FORMATS))
-    return [str(path), "--format", suffix, *in_project(request), *shlex.split(command_line("", settings))[3:]]
+    return [str(path), "--format", suffix, *in_project(request), *changed_flags(settings)]
 
 
 # --- comparisons ---

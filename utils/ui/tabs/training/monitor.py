@@ -19,7 +19,7 @@ from utils.ui import views
 from utils.ui.html import ASSETS, html
 from utils.ui.i18n import describe_error, field_title, t
 from utils.ui.page import PRIVATE_EVENT, Action, PageContext, Panel, PanelRequest, Updates, connect_live, notify
-from utils.ui.run_panel import RunPanel, find, stop_action, task_status
+from utils.ui.run_panel import RunPanel, find, in_project, stop_action, task_status
 from utils.ui.settings_form import SettingsForm, Values
 from utils.ui.steps import next_button
 from utils.ui.tabs.training import render, settings
@@ -112,7 +112,7 @@ class TrainPanel(RunPanel):
     def _export(self, request: PanelRequest) -> None:
         words = ["promote", find(request).name, request.text("checkpoint") or "best"]
         words += ["--half"] if request.fields.get("half") else []
-        tasks.start(PROMOTE, [*words, "--project", request.name, "--output", str(self.page.output)], request.project)
+        tasks.start(PROMOTE, [*words, *in_project(request)], request.project)
 
 
 def build_live(panel: TrainPanel) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The Fine-tuning tab: what everybody decides, the checks, the start, the selected run, and its model."""
 
-import shlex
 import time
 from collections.abc import Callable
 from functools import partial
@@ -9,7 +8,7 @@ from typing import cast
 import gradio as gr
 
 from utils.config import TrainConfig
-from utils.config.flags import command_line
+from utils.config.flags import changed_flags, command_line
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import make_folder, write_atomically
@@ -114,8 +113,7 @@ def _check_action(check: Callable[[PanelRequest, TrainConfig], str]) -> Action:
 def test_step(request: PanelRequest, config: TrainConfig) -> str:
     if run := runs.active_run(request.project, VERB):  # which would be measured too
         raise RunActiveError(run.name, request.name)
-    words = shlex.split(command_line("", config))[3:]
-    tasks.start(MEMORY_TEST, words, request.project, request.page.session.make_room)
+    tasks.start(MEMORY_TEST, changed_flags(config), request.project, request.page.session.make_room)
     return ""
 
 
