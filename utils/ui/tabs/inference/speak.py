@@ -48,7 +48,7 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
 
     def say(  # the names of the fields in the API
         request: gr.Request,
-        text: str | None,
+        text: str,
         stream: object,
         model: str | None,
         reference: str | None,
@@ -56,7 +56,7 @@ def build_speak(context: Context, text: gr.Textbox) -> dict[str, Any]:
         project: str,
     ) -> Iterator[tuple[Any, ...]]:
         values = {"model": model, "reference": reference, "settings": settings}
-        yield from follow(context, visitor(request), project, text or "", values, is_streamed=bool(stream))
+        yield from follow(context, visitor(request), project, text, values, is_streamed=bool(stream))
 
     def stop_speaking(request: gr.Request) -> None:
         context.session.cancel(visitor(request))
