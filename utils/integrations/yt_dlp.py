@@ -160,10 +160,8 @@ def choose_captions(info: Info, language: str) -> str:
 
 
 def _best_format(info: Info, captions: str) -> Info:
-    formats = (info.get("subtitles") or {}).get(captions) or info["automatic_captions"][captions]
-    known = [file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted]
-    best: Info = (known or formats)[0]
-    return best
+    formats: list[Info] = (info.get("subtitles") or {}).get(captions) or info["automatic_captions"][captions]
+    return next((file for wanted in CAPTION_FORMATS for file in formats if file.get("ext") == wanted), formats[0])
 
 
 def _is_language(name: str, language: str) -> bool:
