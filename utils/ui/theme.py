@@ -25,7 +25,7 @@ VARIABLES = {  # each value with the variables that have it
     "transparent": "block_background_fill block_border_color panel_background_fill block_label_background_fill "
     "button_primary_border_color button_primary_border_color_hover checkbox_label_background_fill "
     "checkbox_label_background_fill_selected checkbox_label_background_fill_hover",
-    "none": "block_label_shadow checkbox_label_shadow shadow_drop shadow_drop_lg",
+    "none": "block_label_shadow shadow_drop shadow_drop_lg",
     "0px": "block_border_width block_padding panel_border_width block_label_border_width checkbox_label_border_width",
     "1px": "input_border_width button_border_width",
     "8px": "block_radius input_radius button_large_radius button_medium_radius button_small_radius",
