@@ -282,8 +282,15 @@ class Panel:
         self.inputs = [page.seen, page.project, *self.reads.values()]
         page.live.add(self._refresh, self.inputs, [self.html], (widget.change for widget in self.reads.values()))
         if actions:
-            events = {"trigger_mode": "multiple", "show_progress": show_progress}
-            page.on(self.html.click, self._act, self.inputs, [self.html, *outputs], **QUEUED_EVENT | events)
+            page.on(
+                self.html.click,
+                self._act,
+                self.inputs,
+                [self.html, *outputs],
+                trigger_mode="multiple",
+                show_progress=show_progress,
+                api_visibility="private",
+            )
 
     def _refresh(self, *values: Any) -> list[str]:  # noqa: ANN401  # those of the inputs
         return [self.render(self.request(*values))]
