@@ -254,6 +254,7 @@ class _Preparation:
             self._note(replace(source, seconds=known.seconds))
         return None if known else source
 
+    # Long because recordings with text, those to transcribe and those of a cluster are run in three ways.
     def _run(
         self, tasks: Sequence[Task], engine: Engine | None, recognisers: Recognisers
     ) -> Generator[TaskResult[Task, MadeClips], None, None]:

@@ -86,6 +86,7 @@ class TextCheck:
     def _models(self) -> tuple[PhoneRecogniser, ...]:
         return _load(self.folder / LIMITS, self.language)
 
+    # Long because words do not help with every recording.
     def cut(
         self,
         rows: Rows,

@@ -204,6 +204,7 @@ class Evaluator:
     def _other_losses(self) -> dict[str, float]:
         return {language: self.losses(batches).loss for language, batches in self.others.items()}
 
+    # Long because the model is left as it was found, also after an error.
     def losses(self, batches: Batches | None = None) -> EvalLosses:
         accelerator = self.ranks.accelerator
         was_training = self.model.training
