@@ -11,7 +11,11 @@ import pytest
 from tests.training.made_clips import made_lengths
 from tests.training.running import events, figures, resume, same, settings, trained, weights
 from utils.config import TrainConfig
-from utils.core.facts import ignore
+from utils.core.facts import Progress, Stop, StopRequested, ignore
+from utils.gpt_train import train
+from utils.studio.job import Job
+from utils.studio.paths import Project
+from utils.studio.runs import create
 from utils.training.batches import UpdatePlan
 from utils.training.facts import CheckpointContinued, RunStartsAnew
 from utils.training.guards import EarlyStopping, OverfittingGuard
@@ -117,11 +121,18 @@ def test_a_run_of_which_nothing_is_left_starts_anew(tmp_path: Path, dataset: Pat
 
 
 @pytest.mark.slow
-def test_a_stopped_run_offers_its_best_checkpoint(tmp_path: Path, dataset: Path) -> None:
-    from utils.core.facts import StopRequested
-    from utils.studio.paths import Project
-    from utils.studio.runs import create
+@pytest.mark.parametrize("how", ["save", "now"])
+def test_the_last_update_before_a_stop_is_the_one_that_is_shown(tmp_path: Path, dataset: Path, how: str) -> None:
+    """The page reads it from the newest progress, which otherwise is reported every few seconds."""
+    config = settings(tmp_path, dataset)
+    run = create("train", config, Project(tmp_path))
+    with Job(run) as job, pytest.raises(StopRequested):
+        train(config, run, job.report, lambda: Stop(how) if 3.0 in figures(run, "step") else Stop.NO)
+    assert [event["step"] for event in events(run, Progress.kind) if not event.get("part")][-1] == 3
 
+
+@pytest.mark.slow
+def test_a_stopped_run_offers_its_best_checkpoint(tmp_path: Path, dataset: Path) -> None:
     config = settings(tmp_path, dataset)
     run = create("train", config, Project(tmp_path))
     run.stop_file.write_text("save")

@@ -89,6 +89,7 @@ class TrainingLoop:
         if request in {"now", "save"}:
             if request == "save":
                 self._save()
+            self.report(Progress(done, self.total))
             raise StopRequested(Stop(request))
         if request == "late":
             self._save(checkpoint=False)
