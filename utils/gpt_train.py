@@ -37,12 +37,12 @@ from utils.studio.paths import Project
 from utils.studio.progress import EventPrinter
 from utils.studio.runs import Run, project_of
 from utils.training import facts, memory
-from utils.training.certificate import is_tested, safe_config
 from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.clips import ClipLimits, select_clips
 from utils.training.distribution import Ranks, from_first, make_accelerator
 from utils.training.errors import TrainingError
 from utils.training.fit import TrainResult, fit
+from utils.training.gpu_test import is_tested, safe_config
 from utils.training.launcher import is_member
 from utils.training.model_size import ClipSize, ModelSize
 from utils.training.optimizations import TrainingOptimizer

@@ -26,11 +26,11 @@ from utils.speech.sampling import choose
 from utils.speech.synthesizer import Caches, open_voice
 from utils.studio import paths
 from utils.studio.facts import UsageError
-from utils.training import certificate, update_checks
-from utils.training.certificate import WORKERS, full_name, run_name, safe_config
+from utils.training import gpu_test, update_checks
 from utils.training.ema import Ema
 from utils.training.facts import SettingReplaced
-from utils.training.guards import MicroBatches
+from utils.training.gpu_test import WORKERS, full_name, run_name, safe_config
+from utils.training.health import MicroBatches
 from utils.training.packing import PackedBatch
 from utils.training.speech_checks import LENGTHS
 from utils.training.speedups import blocks
@@ -46,7 +46,7 @@ CPU = torch.device("cpu")
 
 @pytest.fixture(autouse=True)
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(certificate, "SIZES", certificate.SIZES[:1])  # without the wide layer
+    monkeypatch.setattr(gpu_test, "SIZES", gpu_test.SIZES[:1])  # without the wide layer
     path = tmp_path / "gpu-certificate.json"
     monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
     return path
@@ -54,9 +54,9 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def failed(name: str, monkeypatch: pytest.MonkeyPatch, config: TrainConfig | None = None) -> str:
     """Run the check of this name on a small model, and return what it found if it failed."""
-    check = certificate.checks(CPU, config)[name]
-    monkeypatch.setattr(certificate, "checks", lambda *_: {name: check})
-    return certificate.run(CPU, paths.GPU_CERTIFICATE).failed.get(name, "")
+    check = gpu_test.checks(CPU, config)[name]
+    monkeypatch.setattr(gpu_test, "checks", lambda *_: {name: check})
+    return gpu_test.run(CPU, paths.GPU_CERTIFICATE).failed.get(name, "")
 
 
 @pytest.mark.slow
@@ -179,7 +179,7 @@ def test_a_fault_that_only_deep_models_have_is_found(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(ALL_ATTENTION_FUNCTIONS, "sdpa", attention)
     config = TrainConfig(custom_model=random_base(), enable_mixed_precision=False)
-    checks = certificate.checks(CPU, config)
+    checks = gpu_test.checks(CPU, config)
     assert checks[run_name(config)](run_name(config)).passed
     found = checks[full_name(config)](full_name(config))
     assert (found.passed, found.detail.startswith("differs by ")) == (False, True)
@@ -191,7 +191,7 @@ def test_all_layers_are_not_tested_where_they_do_not_fit(monkeypatch: pytest.Mon
 
     config = TrainConfig(custom_model=random_base())
     monkeypatch.setattr(update_checks, "updates", fill_memory)
-    found = certificate.checks(CPU, config)[full_name(config)]("")
+    found = gpu_test.checks(CPU, config)[full_name(config)]("")
     assert (found.passed, found.detail) == (True, "not tested: the memory is full")
 
 
@@ -205,7 +205,7 @@ def test_settings_that_the_small_model_or_a_cpu_cannot_have_do_not_fail(
 
 def test_the_doctor_does_not_count_what_failed_with_other_settings(capsys: pytest.CaptureFixture[str]) -> None:
     config = TrainConfig.load(update_checks.REFERENCE)
-    found = [Check(name, passed=True, detail="") for name in certificate.checks(CPU, config)]
+    found = [Check(name, passed=True, detail="") for name in gpu_test.checks(CPU, config)]
     other = Check("run with other settings", passed=False, detail="differs by 3.0e+00")
     Certificate(stored.machine(CPU), "2026-11-24", (*found, other)).write(paths.GPU_CERTIFICATE)
     assert doctor.run(argparse.Namespace(gpu="cpu", file=update_checks.REFERENCE, json=True)) == 0
@@ -227,21 +227,21 @@ def test_a_stop_loses_nothing_that_was_found(path: Path, monkeypatch: pytest.Mon
         raise KeyboardInterrupt
 
     first = Check("first", passed=True, detail="differs by 0")
-    monkeypatch.setattr(certificate, "checks", lambda *_: {"first": lambda _name: first, "second": stop})
+    monkeypatch.setattr(gpu_test, "checks", lambda *_: {"first": lambda _name: first, "second": stop})
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            certificate.run(CPU, path)
+            gpu_test.run(CPU, path)
         found = stored.read(CPU, path)
         assert found is not None
         assert (found.checks, found.is_complete) == ((first,), False)
     write("first", "second", "of another run")
     with pytest.raises(KeyboardInterrupt):
-        certificate.run(CPU, path)
+        gpu_test.run(CPU, path)
     found = stored.read(CPU, path)
     assert found is not None
     assert (found.checks, found.is_complete) == ((first,), False)
-    monkeypatch.setattr(certificate, "checks", lambda *_: {"first": stop, "second": lambda _name: first})
-    assert certificate.run(CPU, path, missing_only=True).is_complete
+    monkeypatch.setattr(gpu_test, "checks", lambda *_: {"first": stop, "second": lambda _name: first})
+    assert gpu_test.run(CPU, path, missing_only=True).is_complete
 
 
 def write(*failing: str) -> None:
@@ -287,10 +287,10 @@ def test_a_certificate_of_another_machine_or_a_damaged_one_does_not_count(path: 
 
 
 def test_a_device_is_tested_again_when_a_check_was_added(path: Path) -> None:
-    write(*certificate.checks(CPU))
-    assert certificate.is_tested(CPU, path, TrainConfig())
-    write(*list(certificate.checks(CPU))[1:])
-    assert not certificate.is_tested(CPU, path, TrainConfig())
+    write(*gpu_test.checks(CPU))
+    assert gpu_test.is_tested(CPU, path, TrainConfig())
+    write(*list(gpu_test.checks(CPU))[1:])
+    assert not gpu_test.is_tested(CPU, path, TrainConfig())
 
 
 def kernels_reported(project: Path, dataset: Path) -> list[Any]:
@@ -309,7 +309,7 @@ def test_a_run_names_the_kernels_that_no_test_has_passed_with(path: Path, tmp_pa
 
 def test_the_cure_of_untested_kernels_tests_them(path: Path, tmp_path: Path, dataset: Path) -> None:
     config = settings(tmp_path / "project", dataset)
-    passed = tuple(Check(name, passed=True, detail="") for name in certificate.checks(CPU, config))
+    passed = tuple(Check(name, passed=True, detail="") for name in gpu_test.checks(CPU, config))
     Certificate(stored.machine(CPU), "2026-11-24", passed).write(path)
     file = tmp_path / "run.yaml"
     file.write_text(config.to_signed_yaml())
@@ -320,7 +320,7 @@ def test_the_cure_of_untested_kernels_tests_them(path: Path, tmp_path: Path, dat
 def test_speech_names_the_kernels_that_no_test_has_passed_with(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     def warnings(name: str) -> list[str]:
         caplog.clear()
-        check = certificate.checks(CPU)[name](name)
+        check = gpu_test.checks(CPU)[name](name)
         Certificate(stored.machine(CPU), "2026-11-24", (check,)).write(path)
         open_voice(TINY_MODEL, "cpu", "fp32", caches=Caches(certificate=path))
         return [record.getMessage() for record in caplog.records]
@@ -332,9 +332,9 @@ def test_speech_names_the_kernels_that_no_test_has_passed_with(path: Path, caplo
 
 
 def test_a_device_is_tested_for_the_settings_of_each_run(path: Path) -> None:
-    write(*certificate.checks(CPU))
-    assert certificate.is_tested(CPU, path, TrainConfig(num_epochs=3, batch_size=2))
-    assert not certificate.is_tested(CPU, path, TrainConfig(enable_lora=True))
+    write(*gpu_test.checks(CPU))
+    assert gpu_test.is_tested(CPU, path, TrainConfig(num_epochs=3, batch_size=2))
+    assert not gpu_test.is_tested(CPU, path, TrainConfig(enable_lora=True))
 
 
 def test_settings_that_fail_only_together_are_replaced_except_what_saves_memory(path: Path) -> None:
@@ -350,7 +350,7 @@ def test_settings_that_fail_only_together_are_replaced_except_what_saves_memory(
 
 def test_runs_avoid_what_failed_in_the_test_of_the_first(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[list[str]] = []
-    names = certificate.checks(torch.device("cuda"))
+    names = gpu_test.checks(torch.device("cuda"))
     found = tuple(Check(name, passed=name != "fused attention", detail="differs") for name in names)
 
     def read_lines(arguments: list[str], **_: object) -> list[str]:
@@ -361,7 +361,7 @@ def test_runs_avoid_what_failed_in_the_test_of_the_first(path: Path, monkeypatch
     monkeypatch.setattr(gpt_train, "choose_device", lambda _name: "cuda")
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "a GPU")
     monkeypatch.setattr(stored, "machine", lambda _device: "cpu")
-    monkeypatch.setattr(certificate, "read", stored.read)
+    monkeypatch.setattr(gpu_test, "read", stored.read)
     monkeypatch.setattr(gpt_train, "read_lines", read_lines)
     for _ in range(2):
         facts: list[Fact] = []

@@ -15,7 +15,7 @@ from utils.recognition.spans import Span
 from utils.training.batches import BatchSpec, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.data_loader import eval_groups
-from utils.training.references import Partners
+from utils.training.references import ReferencePairs
 
 LENGTHS = made_lengths(203, seconds=(0.6, 11.0))
 
@@ -42,7 +42,7 @@ def plan_of(reference: str, **values: object) -> UpdatePlan:
 )
 def test_a_partner_is_another_clip_of_the_speaker_and_list(speakers: list[str], seed: int, epoch: int) -> None:
     clips = [dataclasses.replace(made_clip(number), speaker=name) for number, name in enumerate(speakers)]
-    partners = Partners(clips, np.arange(len(clips)) + 50).draw(seed, epoch)
+    partners = ReferencePairs(clips, np.arange(len(clips)) + 50).draw(seed, epoch)
     assert set(partners.tolist()) <= set(range(len(clips)))  # evaluation clips are in another list
     for number, partner in enumerate(partners.tolist()):
         assert clips[partner].speaker == clips[number].speaker
@@ -54,7 +54,7 @@ def test_a_clip_that_overlaps_the_target_is_no_partner() -> None:
     part = dataclasses.replace(made_clip(1), recording="r", span=Span(8, 10))
     later = dataclasses.replace(made_clip(2), recording="r", span=Span(10, 12))
     for epoch in range(9):
-        partners = Partners([whole, part, later], np.array([90, 20, 20])).draw(0, epoch)
+        partners = ReferencePairs([whole, part, later], np.array([90, 20, 20])).draw(0, epoch)
         assert partners.tolist() in ([2, 2, 0], [2, 2, 1])
 
 
@@ -95,7 +95,7 @@ def test_the_shares_tell_what_is_heard_and_learned() -> None:
 
 
 def test_an_evaluation_hears_other_clips_of_its_own_list() -> None:
-    partners = Partners(CLIPS, LENGTHS.frames).draw(0, 0)
+    partners = ReferencePairs(CLIPS, LENGTHS.frames).draw(0, 0)
     crops = []
     for size in (1, 7):
         groups = eval_groups(LENGTHS, BatchSpec(size), partners)

@@ -9,10 +9,10 @@ from tests.training.running import events, resume, settings, trained
 from utils.config import TrainConfig
 from utils.studio import paths
 from utils.studio.runs import Run
-from utils.training import certificate, resume_state
-from utils.training.certificate import Switch
+from utils.training import gpu_test, resume_state
 from utils.training.errors import TrainingError
 from utils.training.facts import OptimizerStartsAnew, SettingReplaced
+from utils.training.gpu_test import Switch
 from utils.xtts import certificate as stored
 from utils.xtts import checkpoints
 from utils.xtts.certificate import Certificate, Check
@@ -26,8 +26,8 @@ FAILED = ("fused attention", "averaged weights", "resuming, deterministic", ADAF
 
 @pytest.fixture(autouse=True)
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    known = (*certificate.switches(), ADAFACTOR)
-    monkeypatch.setattr(certificate, "switches", lambda: known)
+    known = (*gpu_test.switches(), ADAFACTOR)
+    monkeypatch.setattr(gpu_test, "switches", lambda: known)
     path = tmp_path / "gpu-certificate.json"
     monkeypatch.setattr(paths, "GPU_CERTIFICATE", path)
     return path

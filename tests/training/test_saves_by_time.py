@@ -18,7 +18,7 @@ from utils.studio.paths import Project
 from utils.studio.runs import create
 from utils.training.batches import UpdatePlan
 from utils.training.facts import CheckpointContinued, RunStartsAnew
-from utils.training.guards import EarlyStopping, OverfittingGuard
+from utils.training.health import EarlyStopping, OverfittingGuard
 from utils.training.loop import TrainingLoop
 from utils.training.step import EvalLosses, Evaluated, StepResult
 from utils.xtts import checkpoints

@@ -13,8 +13,8 @@ from torch.optim import AdamW, Optimizer
 
 from utils.config import TrainConfig
 from utils.training import step
-from utils.training.certificate import SIZES
 from utils.training.errors import ClipsDoNotFitError, StateDoesNotFitError
+from utils.training.gpu_test import SIZES
 from utils.training.model_size import ClipSize, random_batch
 from utils.training.optimizers import allocate_state
 from utils.training.probe import Probe, probe

@@ -23,8 +23,8 @@ from utils.studio.takes import Take, TakeRecorder, TakeSentence
 from utils.ui.i18n import t
 from utils.ui.page import PanelRequest
 from utils.ui.run_panel import task_status
-from utils.ui.tabs.inference.context import Context
 from utils.ui.tabs.inference.model import model_name, picker_state
+from utils.ui.tabs.inference.shared import Context
 from utils.ui.tabs.inference.tab import new_session
 from utils.ui.tabs.inference.takes import facts_html, take_html
 from utils.ui.tabs.inference.text import preview_html

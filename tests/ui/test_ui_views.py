@@ -19,7 +19,7 @@ from utils.studio.run_state import State
 from utils.studio.runs import Run, Status
 from utils.studio.training_checks import read_result
 from utils.system.doctor import Finding
-from utils.ui import steps, views
+from utils.ui import step_bar, views
 from utils.ui.tabs import pronunciation
 from utils.ui.tabs.system.tab import read_findings
 
@@ -43,7 +43,7 @@ def test_a_run_is_called_by_its_day_and_time_unless_a_person_named_it(tmp_path: 
 
 def test_a_failed_preparation_is_shown_at_its_step(tmp_path: Path) -> None:
     add_run(Project(tmp_path), "20261128-142000-prepare", "failed")
-    assert 'class="failed" data-open="data-tab"' in steps.render(Project(tmp_path))
+    assert 'class="failed" data-open="data-tab"' in step_bar.render(Project(tmp_path))
 
 
 def test_no_text_becomes_html(run: Run) -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from utils.amharic import templates
+from utils.amharic import stem_templates as templates
 from utils.amharic.affixes import NO_ENDING, NO_PREFIX, Ending, Prefix, endings, prefixes
 from utils.amharic.alphabet import CONSONANT_CODES, SLOT, VOWEL_CODES
 from utils.amharic.kinds import NOUN, mask

@@ -11,7 +11,7 @@ from utils.amharic.kinds import NOUN, VERB, mask
 from utils.amharic.lexicon import Stems, bare
 from utils.amharic.place import ACCUSATIVE, MAIN, PLACES, Place
 from utils.amharic.tables import rows
-from utils.amharic.voices import has_object, is_animate, weigh_voice
+from utils.amharic.verb_voices import has_object, is_animate, weigh_voice
 
 _LETTER = re.compile(f"([{CONSONANT_CODES}])(:?)")
 _SENTENCE_END = re.compile(r"[.?!:;\n]")

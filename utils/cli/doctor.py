@@ -63,8 +63,8 @@ def _certify(name: str, file: Path | None, *, as_json: bool) -> int:
     import torch
 
     from utils.config import TrainConfig
-    from utils.training.certificate import checks
-    from utils.training.certificate import run as certify
+    from utils.training.gpu_test import checks
+    from utils.training.gpu_test import run as certify
     from utils.xtts.device import choose_device
 
     def show(check: "Check") -> None:

@@ -11,12 +11,12 @@ from types import ModuleType
 from utils.config import read_yaml
 from utils.config.flags import with_hyphens
 from utils.core.facts import StopRequested
+from utils.studio.command_runs import CommandConfig
 from utils.studio.facts import CommandFailedError
 from utils.studio.job import GroupJob, Job
 from utils.studio.paths import Project
 from utils.studio.queue import serve_queue
 from utils.studio.runs import Run
-from utils.studio.tasks import CommandConfig
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from utils.config import ServeConfig, SpeechConfig
+from utils.server.counters import Counters
 from utils.server.facts import RequestError
-from utils.server.metrics import Counters
 from utils.server.schema import VoiceFolder, body_model, read_body
 from utils.server.stream import AudioStream
 from utils.speech.session import SpeechSession

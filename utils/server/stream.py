@@ -19,8 +19,8 @@ from utils.config import SpeechConfig
 from utils.media.audio import Samples, resample_parts
 from utils.media.encoding import AUDIO_FORMATS, encode_stream, to_pcm16, write_audio
 from utils.media.rates import OUTPUT_RATE
+from utils.server.counters import Counters
 from utils.server.facts import RequestError
-from utils.server.metrics import Counters
 from utils.server.schema import SpeechBody, error_body, error_response, request_error
 from utils.speech.session import SpeechSession
 from utils.speech.types import silence

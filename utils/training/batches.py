@@ -19,7 +19,7 @@ from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.errors import NoUsableClipsError, SettingRefusedError
 from utils.training.packing import PROMPT, TEXT_EXTRA, Integers, audio_inputs
-from utils.training.references import Partners
+from utils.training.references import ReferencePairs
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
 OTHER_REFERENCE = 1  # half seconds, the shortest reference from another clip
@@ -116,8 +116,8 @@ class UpdatePlan:
     positions: int = 0
     seed: int = 0
     mask_reference: bool = True
-    partners: Partners | None = None
-    prefer_partners: bool = False
+    pairs: ReferencePairs | None = None
+    prefer_other_clip: bool = False
     replay: ReplayClips = NO_REPLAY
 
     def __post_init__(self) -> None:
@@ -146,8 +146,8 @@ class UpdatePlan:
             positions=config.batch_tokens * times,
             seed=config.seed,
             mask_reference=config.mask_reference,
-            partners=Partners(clips, lengths.frames) if clips and config.reference != "same_clip" else None,
-            prefer_partners=config.reference == "other_clip",
+            pairs=ReferencePairs(clips, lengths.frames) if clips and config.reference != "same_clip" else None,
+            prefer_other_clip=config.reference == "other_clip",
             replay=replay,
         )
 
@@ -180,15 +180,15 @@ class UpdatePlan:
         random = np.random.default_rng([self.seed, epoch])
         clips, bounds = self._ordered(self._mixed(random.permutation(self.own), epoch))
         shortest = np.minimum.reduceat(self.lengths.frames[clips], bounds[:-1]) // HALF_SECOND_FRAMES
-        shortest_wanted = OTHER_REFERENCE if self.prefer_partners else REFERENCE[0]
+        shortest_wanted = OTHER_REFERENCE if self.prefer_other_clip else REFERENCE[0]
         wanted = random.integers(shortest_wanted, REFERENCE[1], len(self), endpoint=True)
         frames = np.maximum(1, np.minimum(wanted, shortest)) * HALF_SECOND_FRAMES
         shares = random.random(clips.size)
         references = clips
         starts, masked = self._places(clips, references, bounds, frames, shares)
-        if self.partners is not None:
-            is_protected = (np.diff(masked)[:, 0] > 0) & (not self.prefer_partners)
-            references = np.where(is_protected, clips, self.partners.draw(self.seed, epoch)[clips])
+        if self.pairs is not None:
+            is_protected = (np.diff(masked)[:, 0] > 0) & (not self.prefer_other_clip)
+            references = np.where(is_protected, clips, self.pairs.draw(self.seed, epoch)[clips])
             frames = self._reference_frames(clips, references, bounds, frames, wanted)
             starts, masked = self._places(clips, references, bounds, frames, shares)
         return _Epoch(clips, references, starts, masked, bounds, frames, random.permutation(len(self)))
@@ -208,7 +208,7 @@ class UpdatePlan:
         """Return the length of the references of each update; it grows only where no clip hears itself."""
         has_own = np.logical_or.reduceat(references == clips, bounds[:-1])
         shortest = np.minimum.reduceat(self.lengths.frames[references], bounds[:-1]) // HALF_SECOND_FRAMES
-        longest = np.where(has_own & (not self.prefer_partners), frames // HALF_SECOND_FRAMES, wanted)
+        longest = np.where(has_own & (not self.prefer_other_clip), frames // HALF_SECOND_FRAMES, wanted)
         lengths: Integers = np.maximum(1, np.minimum(longest, shortest)) * HALF_SECOND_FRAMES
         return lengths
 

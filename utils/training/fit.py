@@ -25,7 +25,7 @@ from utils.training.optimizations import TrainingOptimizer, UnslothStyleOptimiza
 from utils.training.optimizers import make_optimizer, make_schedule
 from utils.training.packing import PackedBatch, PackedGpt, SpecialTokens
 from utils.training.preparation import ChosenClips, PreparedData, choose_all_clips
-from utils.training.references import Partners
+from utils.training.references import ReferencePairs
 from utils.training.run_saver import RunSaver, Scorer
 from utils.training.step import Evaluator, TrainStep
 from utils.xtts import checkpoints
@@ -145,7 +145,7 @@ def make_evaluator(step: TrainStep, clips: ChosenClips, plan: UpdatePlan, spec: 
     tokens = SpecialTokens.from_model(step.packed.gpt)
 
     def batches_of(source: FeatureSource) -> Callable[[], Iterator[PackedBatch]]:
-        heard = Partners(source.clips, source.lengths.frames).draw(0, 0) if plan.partners else None
+        heard = ReferencePairs(source.clips, source.lengths.frames).draw(0, 0) if plan.pairs else None
         return partial(eval_batches, source, tokens, spec, heard)
 
     others = {language: batches_of(source) for language, source in clips.others.items()}

@@ -14,7 +14,7 @@ from utils.training.packing import Integers
 TRIES = 4  # clips looked at before a clip is its own reference
 
 
-class Partners:
+class ReferencePairs:
     """The other clips of each clip's speaker, from the longer half of them, because a voice shows in long clips.
 
     ``frames`` is the length of each clip. A clip that overlaps another in its recording is no partner of it.

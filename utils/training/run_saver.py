@@ -20,7 +20,7 @@ from utils.training.checkpoint_samples import CheckpointSamples
 from utils.training.data_loader import Update
 from utils.training.distribution import from_first
 from utils.training.errors import TrainingError
-from utils.training.guards import EarlyStopping, OverfittingGuard, Stateful
+from utils.training.health import EarlyStopping, OverfittingGuard, Stateful
 from utils.training.memory import changed
 from utils.training.metrics import Throughput
 from utils.training.optimizers import advance

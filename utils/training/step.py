@@ -21,7 +21,7 @@ from utils.training.distribution import Ranks
 from utils.training.ema import Ema
 from utils.training.errors import StateDoesNotFitError
 from utils.training.facts import EmbeddingWarmupEnded
-from utils.training.guards import MicroBatches, NonFiniteGuard, StepStatus
+from utils.training.health import MicroBatches, NonFiniteGuard, StepStatus
 from utils.training.optimizers import allocate_state
 from utils.training.packing import PackedBatch, PackedGpt
 from utils.training.speedups.blocks import uncompiled

@@ -25,7 +25,7 @@ from utils.server.origins import Site, trusted_networks
 from utils.server.page import Credentials, PageGuard, page_token
 from utils.studio import page_settings, paths, runs, uploads
 from utils.studio.facts import UploadError
-from utils.ui import steps, views
+from utils.ui import step_bar, views
 from utils.ui.checked_blocks import CheckedBlocks
 from utils.ui.html import ASSETS, html, styles
 from utils.ui.i18n import LANGUAGES, Choices, Phrase, heading, speaking, t
@@ -155,10 +155,10 @@ def save_choices(project: gr.Dropdown, language: gr.Radio) -> list[gr.BrowserSta
 def build_steps(page: PageContext) -> None:
     def show(request: PanelRequest) -> str:
         runs.watch_queue(request.project)
-        return steps.render(request.project)
+        return step_bar.render(request.project)
 
     script = "element.refreshed = () => openStep();"
-    Panel(page, "steps", show, {}, script=script, value=steps.render(None))
+    Panel(page, "steps", show, {}, script=script, value=step_bar.render(None))
 
 
 def connect_live_parts(page: PageContext, *opened: Any) -> None:  # noqa: ANN401  # events of gradio

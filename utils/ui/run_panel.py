@@ -9,7 +9,7 @@ import gradio as gr
 from utils.core.errors import AmharicTtsError
 from utils.core.events import read_tail
 from utils.core.facts import Progress, from_json
-from utils.studio import runs, tasks
+from utils.studio import command_runs, runs
 from utils.studio.paths import Project
 from utils.studio.run_state import State
 from utils.ui import views
@@ -176,7 +176,7 @@ def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: 
 
     ``done`` is said of a finished one, else its output, which ``shows_log`` also shows below.
     """
-    run = tasks.newest(kind, request.project)
+    run = command_runs.newest(kind, request.project)
     if run is None:
         return ""
     state = run.current_state()
@@ -195,7 +195,7 @@ def task_status(kind: str, request: PanelRequest, done: str = "", *, shows_log: 
 
 def stop_action(kind: str) -> dict[str, Action]:
     """Return the action of the button in ``task_status``."""
-    return {"stop": lambda request: tasks.stop(kind, request.project)}
+    return {"stop": lambda request: command_runs.stop(kind, request.project)}
 
 
 def in_project(request: PanelRequest) -> list[str]:

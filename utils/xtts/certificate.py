@@ -1,6 +1,6 @@
 """What was tested on this computer's GPU, and which settings failed; speech and training read it before they start.
 
-``utils.training.certificate`` runs the tests and writes it.
+``utils.training.gpu_test`` runs the tests and writes it.
 """
 
 from collections.abc import Iterable

@@ -14,7 +14,7 @@ from utils.ui.i18n import t
 from utils.ui.page import PageContext, Panel, PanelRequest, build_advanced, connect_live
 from utils.ui.run_panel import RunPanel
 from utils.ui.settings_form import values_of
-from utils.ui.steps import next_button
+from utils.ui.step_bar import next_button
 from utils.ui.tabs.data import render
 from utils.ui.tabs.data.review import build_review
 from utils.ui.tabs.data.settings_form import VERB, build_form, build_tools, problems_box, start

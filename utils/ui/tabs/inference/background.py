@@ -12,15 +12,15 @@ from utils.config.flags import changed_flags
 from utils.core.storage import make_folder
 from utils.evaluation.report import EvaluationReport, summary
 from utils.evaluation.results import EvaluatedUtterance
-from utils.studio import batch_speech, comparisons, tasks
+from utils.studio import batch_speech, command_runs, comparisons
 from utils.studio.facts import UsageError
 from utils.studio.models import list_models
 from utils.ui import views
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest
 from utils.ui.run_panel import in_project, stop_action, task_status
-from utils.ui.tabs.inference.context import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.model import model_choices
+from utils.ui.tabs.inference.shared import SAMPLES, Context, config, uploaded_file
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import cell, message_box, note, table
 
@@ -54,7 +54,7 @@ def build_file(context: Context) -> None:
     )
 
     def speak(request: PanelRequest) -> None:
-        tasks.start(FILE, _file_arguments(request), request.project, context.session.make_room)
+        command_runs.start(FILE, _file_arguments(request), request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
         row = views.row(format_field(".wav"), views.button("speak", "inference.speak_file"))
@@ -88,7 +88,7 @@ def build_compare(context: Context) -> None:
         settings = config(request.fields)
         folder = comparisons.create_comparison(request.project, paths, request.text("sentences"))
         words = comparisons.evaluate_arguments(paths, folder, settings, page.output)
-        tasks.start(COMPARISON, words, request.project, context.session.make_room)
+        command_runs.start(COMPARISON, words, request.project, context.session.make_room)
 
     def render(request: PanelRequest) -> str:
         boxes = [views.check(f"model-{path}", label) for label, path in model_choices(list_models(page.output))]
@@ -159,7 +159,7 @@ def build_export(context: Context) -> None:
             raise UsageError("no_model")
         half = "--half" if request.fields.get("half") else "--no-half"
         words = [model, "--out", _target(request, _archive_name(Path(model))), "--zip", half]
-        tasks.start(MODEL, [*words, "--output", str(page.output)], request.project)
+        command_runs.start(MODEL, [*words, "--output", str(page.output)], request.project)
 
     def render(request: PanelRequest) -> str:
         half = views.check("half", "inference.half_precision", checked=True)
@@ -174,12 +174,12 @@ def build_export(context: Context) -> None:
 
 def _export_dataset(request: PanelRequest) -> None:
     words = ["export", "zip", f"{_target(request, 'dataset')}.zip", *in_project(request)]
-    tasks.start(DATASET, words, request.project)
+    command_runs.start(DATASET, words, request.project)
 
 
 def _stop_exports(request: PanelRequest) -> None:
     for kind in (MODEL, DATASET):
-        tasks.stop(kind, request.project)
+        command_runs.stop(kind, request.project)
 
 
 def _target(request: PanelRequest, name: str) -> str:

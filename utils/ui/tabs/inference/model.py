@@ -19,7 +19,7 @@ from utils.ui import views
 from utils.ui.html import html
 from utils.ui.i18n import LANGUAGE, describe, describe_error, t
 from utils.ui.page import Panel, PanelRequest, Updates, notify
-from utils.ui.tabs.inference.context import Context, config
+from utils.ui.tabs.inference.shared import Context, config
 from utils.ui.views import cards, message_box, note
 from utils.xtts.checkpoints import read_scores
 from utils.xtts.files import REFERENCE_FILE, read_about

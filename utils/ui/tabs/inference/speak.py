@@ -15,7 +15,7 @@ from utils.ui import views
 from utils.ui.i18n import labels, t
 from utils.ui.page import PRIVATE_EVENT, QUIET_EVENT
 from utils.ui.settings_form import Values
-from utils.ui.tabs.inference.context import Context, config, shown_error, visitor
+from utils.ui.tabs.inference.shared import Context, config, shown_error, visitor
 from utils.ui.views import message_box
 
 SILENCE = "(...values) => { window.stopStream?.(); return values; }"  # also of the audio that was spoken before

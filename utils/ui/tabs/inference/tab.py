@@ -15,8 +15,8 @@ from utils.ui.i18n import t
 from utils.ui.page import PageContext, build_advanced, connect_live
 from utils.ui.settings_form import SettingsForm, editable_dropdown
 from utils.ui.tabs.inference.background import build_compare, build_export, build_file
-from utils.ui.tabs.inference.context import GROUPS, Context
 from utils.ui.tabs.inference.model import build_card, build_model, build_voice, picker_state
+from utils.ui.tabs.inference.shared import GROUPS, Context
 from utils.ui.tabs.inference.speak import build_speak
 from utils.ui.tabs.inference.takes import build_takes, sound_of
 from utils.ui.tabs.inference.text import build_text

@@ -17,7 +17,7 @@ from utils.ui.html import html
 from utils.ui.i18n import LANGUAGE, describe, t
 from utils.ui.page import PRIVATE_EVENT, Action, Panel, PanelRequest, Updates
 from utils.ui.run_panel import working
-from utils.ui.tabs.inference.context import Context, config
+from utils.ui.tabs.inference.shared import Context, config
 from utils.ui.views import cards, message_box, note
 
 FORMATS = [".wav", ".flac", ".mp3", ".ogg", ".opus", ".m4a"]

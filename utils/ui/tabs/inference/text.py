@@ -19,7 +19,7 @@ from utils.ui.i18n import describe_error, labels, t
 from utils.ui.page import PRIVATE_EVENT, RAW_INPUTS, Panel, PanelRequest, Updates
 from utils.ui.settings_form import Values, values_of
 from utils.ui.tabs import pronunciation
-from utils.ui.tabs.inference.context import SAMPLES, Context
+from utils.ui.tabs.inference.shared import SAMPLES, Context
 from utils.ui.views import cell, duration, error_box, joined, message_box, note, table
 from utils.xtts.language_packs import pack_for
 

@@ -12,7 +12,7 @@ from utils.config.flags import changed_flags, command_line
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import from_json
 from utils.core.storage import make_folder, write_atomically
-from utils.studio import runs, tasks, training_checks
+from utils.studio import command_runs, runs, training_checks
 from utils.studio.downloads import give_consent
 from utils.studio.facts import DatasetFinding, RunActiveError
 from utils.studio.paths import UPLOADS
@@ -24,7 +24,13 @@ from utils.ui.page import Action, PageContext, Panel, PanelRequest, Updates, bui
 from utils.ui.run_panel import stop_action, task_status
 from utils.ui.tabs.training import render
 from utils.ui.tabs.training import settings as train
-from utils.ui.tabs.training.monitor import TrainPanel, build_comparison, build_live, connect_effects, connect_monitor
+from utils.ui.tabs.training.selected_run import (
+    TrainPanel,
+    build_comparison,
+    build_live,
+    connect_effects,
+    connect_monitor,
+)
 from utils.ui.tabs.training.settings import SETTINGS, VERB, needs_licence, read_settings, settings_error
 
 MEMORY_TEST = "memory-test"
@@ -113,7 +119,7 @@ def _check_action(check: Callable[[PanelRequest, TrainConfig], str]) -> Action:
 def test_step(request: PanelRequest, config: TrainConfig) -> str:
     if run := runs.active_run(request.project, VERB):  # which would be measured too
         raise RunActiveError(run.name, request.name)
-    tasks.start(MEMORY_TEST, changed_flags(config), request.project, request.page.session.make_room)
+    command_runs.start(MEMORY_TEST, changed_flags(config), request.project, request.page.session.make_room)
     return ""
 
 

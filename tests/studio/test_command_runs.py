@@ -6,7 +6,7 @@ import pytest
 
 from tests.waiting import wait_for
 from utils.core.paths import TINY_MODEL
-from utils.studio import runs, tasks
+from utils.studio import command_runs, runs
 from utils.studio.paths import Project
 from utils.studio.runs import Run
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 
 def ended(project: Project, kind: str) -> Run:
-    run = tasks.newest(kind, project)
+    run = command_runs.newest(kind, project)
     assert run
     wait_for(lambda: run.current_state().status not in runs.ACTIVE, 120)
     return run
@@ -22,14 +22,14 @@ def ended(project: Project, kind: str) -> Run:
 
 def test_a_command_does_its_work_as_a_run(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
-    tasks.start("export", [str(TINY_MODEL), "--out", str(tmp_path / "out")], project)
+    command_runs.start("export", [str(TINY_MODEL), "--out", str(tmp_path / "out")], project)
     assert ended(project, "export").current_state().status == "finished"
     assert (tmp_path / "out" / "model.pth").is_file()
 
 
 def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
-    tasks.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
+    command_runs.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
     state = ended(project, "export").current_state()
     assert (state.status, "nothing" in state.reason()) == ("failed", True)
 
@@ -37,6 +37,6 @@ def test_a_command_that_fails_says_why(tmp_path: Path) -> None:
 def test_only_the_newest_task_of_a_kind_is_kept(tmp_path: Path) -> None:
     project = Project(tmp_path / "p")
     for _ in range(2):
-        tasks.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
+        command_runs.start("export", [str(tmp_path / "nothing"), "--out", str(tmp_path / "out")], project)
         ended(project, "export")
     assert len(runs.list_runs(project)) == 1

@@ -3,7 +3,7 @@
 import pytest
 
 from utils.training.facts import ScaleLowered, UpdateSkipped
-from utils.training.guards import NonFiniteGuard, OverfittingGuard, StepStatus
+from utils.training.health import NonFiniteGuard, OverfittingGuard, StepStatus
 
 GO, SKIP, BACK, UP = "applied", "skipped", "roll back", "failed"
 NAN, INF = float("nan"), float("inf")

@@ -11,7 +11,7 @@ import gradio as gr
 from utils.config import SEPARATOR, TrainConfig
 from utils.core.errors import AmharicTtsError
 from utils.dataset.store import Store
-from utils.studio import runs, tasks, training_checks
+from utils.studio import command_runs, runs, training_checks
 from utils.studio.paths import Project
 from utils.studio.run_history import HistoryCache, RunHistory
 from utils.studio.run_state import State
@@ -21,7 +21,7 @@ from utils.ui.i18n import describe_error, field_title, t
 from utils.ui.page import PRIVATE_EVENT, Action, PageContext, Panel, PanelRequest, Updates, connect_live, notify
 from utils.ui.run_panel import RunPanel, find, in_project, stop_action, task_status
 from utils.ui.settings_form import SettingsForm, Values
-from utils.ui.steps import next_button
+from utils.ui.step_bar import next_button
 from utils.ui.tabs.training import render, settings
 from utils.ui.views import gigabytes, note
 from utils.xtts import checkpoints
@@ -112,7 +112,7 @@ class TrainPanel(RunPanel):
     def _export(self, request: PanelRequest) -> None:
         words = ["promote", find(request).name, request.text("checkpoint") or "best"]
         words += ["--half"] if request.fields.get("half") else []
-        tasks.start(PROMOTE, [*words, *in_project(request)], request.project)
+        command_runs.start(PROMOTE, [*words, *in_project(request)], request.project)
 
 
 def build_live(panel: TrainPanel) -> dict[str, Any]:
