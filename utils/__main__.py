@@ -13,7 +13,7 @@ from types import ModuleType
 
 from utils.core import integrations
 from utils.core.errors import EXIT_INTERRUPTED, AmharicTtsError, shortage
-from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, require_one_line
+from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, expand_home, require_one_line
 from utils.core.threads import wait_passively
 
 COMMANDS = Path(__file__).with_name("cli")
@@ -107,7 +107,7 @@ def run(start: Callable[[], int] = main) -> int:
     """Run a command, until Ctrl-C, with standard streams that may be closed, full or of another encoding."""
     os.environ.setdefault("USER", "user")  # torch asks for a name, which the user of a container may lack
     if home := os.environ.get(HOME_VARIABLE):
-        os.environ[HOME_VARIABLE] = str(Path(home).expanduser().absolute())  # child processes start in another folder
+        os.environ[HOME_VARIABLE] = str(expand_home(home).absolute())  # child processes start in another folder
     open_streams()
     try:
         code = start()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from utils.core.errors import NameNotAllowedError, OutsideFolderError, StorageError
-from utils.core.paths import resolve_inside, validate_name
+from utils.core.paths import expand_home, resolve_inside, validate_name
 from utils.studio.paths import list_others, list_projects, project
 
 
@@ -34,6 +34,17 @@ def test_no_path_leaves_the_folder(tmp_path: Path, part: str) -> None:
     with pytest.raises(StorageError, match="outside"):
         resolve_inside(folder, part)
     assert resolve_inside(tmp_path, "a", "b.wav") == tmp_path.resolve() / "a" / "b.wav"
+
+
+def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    assert expand_home("~/a.wav") == tmp_path / "a.wav"
+
+
+@pytest.mark.parametrize("name", ["~nosuch/a.wav", "~\0/a.wav", "~\ud800/a.wav"])
+def test_the_tilde_of_an_unknown_user_stays(name: str) -> None:
+    assert expand_home(name) == Path(name)
 
 
 def test_projects_are_listed_by_name(tmp_path: Path) -> None:

@@ -1,8 +1,13 @@
-"""Every endpoint of the page, sent values that no browser sends: it answers with a result or a refusal, never a 500."""
+"""Every endpoint of the page, sent values that no browser sends: it answers with a result or a refusal, never a 500.
+
+``SOAK_CALLS=5000`` makes that many random calls, with values that ``SOAK_SEED`` chooses.
+"""
 
 import contextlib
 import http.client
 import json
+import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +19,10 @@ from utils.studio import projects
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
+CALLS, SEED = int(os.environ.get("SOAK_CALLS", "100")), os.environ.get("SOAK_SEED", "5")
 FILE = {"_type": "gradio.FileData"}
 ANYTHING: list[object] = [
-    *(None, True, 0, -1, 1e308, "", "x" * 5000, "a\nb", "\0", "\ud800", "../../etc", "<img src=x>"),
+    *(None, True, 0, -1, 1e308, "", "x" * 5000, "a\nb", "\0", "\ud800", "../../etc", "~\0", "<img src=x>"),
     *([], [[]], [None], [[["x"]]], {}, {"a": 1}, [{"a": 1}], {"a": []}, {"settings": None}),
     *({"path": 5}, {"path": []}, {"meta": FILE}, {"meta": {}, "path": "x"}, {"meta": {"_type": 5}, "path": 5}),
     *({"path": None, "meta": FILE}, {"path": {}, "meta": FILE}, {"path": "", "meta": FILE}),
@@ -26,7 +32,7 @@ ANYTHING: list[object] = [
     *([{"path": 5, "meta": FILE}], [[{"path": "x", "meta": FILE}]], [{"path": "x", "meta": FILE}, None, 5]),
 ]
 WORST: list[object] = [
-    *(-1, "x" * 5000, [[]], {"settings": 5}),
+    *(-1, "x" * 5000, "~nosuch/x", [[]], {"settings": 5}),
     {"path": 5, "meta": FILE},
     {"path": "x", "meta": None},
 ]
@@ -96,3 +102,26 @@ def test_no_endpoint_fails_at_hostile_data_of_a_click(endpoints: Endpoints, sent
 @pytest.mark.parametrize("data", [[], ["x"] * 20, {}, None, 5, "x"], ids=str)
 def test_no_endpoint_fails_at_data_of_another_shape(endpoints: Endpoints, data: object) -> None:
     assert [problem for each in endpoints.all if (problem := endpoints.send(each, data))] == []
+
+
+def test_no_endpoint_fails_at_random_hostile_values(endpoints: Endpoints) -> None:
+    rng = random.Random(SEED)
+    problems = []
+    for number in range(CALLS):
+        endpoint = endpoints.all[number % len(endpoints.all)]
+        data = [hostile(value, rng) if rng.random() < 0.3 else value for value in endpoint.usual]
+        problems.append(endpoints.send(endpoint, data, hostile({"act": "open", "path": "voice"}, rng)))
+    assert [problem for problem in problems if problem] == []
+
+
+def hostile(value: Any, rng: random.Random) -> Any:
+    """Replace a value or a part of it, or put it into another."""
+    if rng.random() < 0.3 and isinstance(value, str):
+        at = rng.randrange(len(value) + 1)
+        return value[:at] + rng.choice([text for text in ANYTHING if isinstance(text, str)]) + value[at:]
+    if rng.random() < 0.5 and isinstance(value, list | dict) and value:
+        changed = value.copy()
+        key = rng.choice(range(len(value)) if isinstance(value, list) else [*value])
+        changed[key] = hostile(value[key], rng)
+        return changed
+    return rng.choice([rng.choice(ANYTHING + WORST), [value], {"value": value}, [value, rng.choice(ANYTHING)]])

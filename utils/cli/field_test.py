@@ -19,6 +19,7 @@ from utils.core import monitor
 from utils.core.errors import ChildError
 from utils.core.events import iter_events
 from utils.core.facts import from_json
+from utils.core.paths import expand_home
 from utils.core.processes import query
 from utils.core.storage import make_folder, write_atomically
 from utils.media import audio
@@ -86,7 +87,7 @@ def run(arguments: argparse.Namespace) -> int:
     for title, step in list(STEPS.items())[: 1 if arguments.only_weights else None]:
         lines += section(title, partial(step, test))
         written = "\n".join([*lines, ""])
-        for path in (arguments.output, Path.home()):
+        for path in (arguments.output, expand_home("~")):
             written = written.replace(str(path.resolve()), "…")
         write_atomically(folder / REPORT, written)
     print("\n".join(lines), f"\nPlease send back: {folder / REPORT}", sep="\n")

@@ -7,7 +7,6 @@ use another project.
 import argparse
 import importlib.util
 import sys
-from pathlib import Path
 
 from utils.cli.runs import add_following, add_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
@@ -15,6 +14,7 @@ from utils.config.flags import read_flags
 from utils.core import integrations
 from utils.core.addresses import is_url
 from utils.core.facts import raise_if_stopped
+from utils.core.paths import expand_home
 from utils.dataset import sources
 from utils.dataset.clip import ScanResult
 from utils.dataset.errors import NothingFoundError
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         _offer_package("yt_dlp", "yt-dlp")
     if config.engine == "ray":
         _offer_package("ray", "ray")
-    cookies = str(Path(config.cookies).expanduser().resolve()) if config.cookies else ""
+    cookies = str(expand_home(config.cookies).resolve()) if config.cookies else ""
     config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
     return start_and_follow("prepare", config, project(arguments.project, arguments.output), arguments)
 
@@ -66,7 +66,7 @@ def _offer_package(module: str, package: str) -> None:
 
 def _absolute(recording: str) -> str:
     """Make a path absolute, because the run works in another directory."""
-    return recording if "://" in recording or is_corpus(recording) else str(Path(recording).expanduser().resolve())
+    return recording if "://" in recording or is_corpus(recording) else str(expand_home(recording).resolve())
 
 
 def find(job: Job, config: DatasetConfig) -> ScanResult:

@@ -1,5 +1,6 @@
 """Where the files of the program are, and the rule that nothing leaves the folder that it must stay in."""
 
+import os
 import re
 from pathlib import Path
 
@@ -24,6 +25,14 @@ def validate_name(name: object) -> str:
     if not ALLOWED.fullmatch(name) or RESERVED.fullmatch(name) or name.endswith(".") or too_long:
         raise NameNotAllowedError(name)
     return name
+
+
+def expand_home(name: str) -> Path:
+    """Replace a leading ~ by the home folder; it stays where there is no such user, or the user has no folder."""
+    try:
+        return Path(os.path.expanduser(name))  # noqa: PTH111  # Path.expanduser raises RuntimeError instead
+    except ValueError:  # no user is named so: a zero byte, half of a surrogate pair
+        return Path(name)
 
 
 def require_one_line(path: str | Path) -> None:

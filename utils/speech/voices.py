@@ -22,6 +22,7 @@ from torch import Tensor
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import StorageError
 from utils.core.facts import FileIgnored, NotStored
+from utils.core.paths import expand_home
 from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
 from utils.media import audio
 from utils.media.facts import AudioFileError
@@ -62,7 +63,7 @@ def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -
     own = _speakers(model)
     if known := {speaker.casefold(): speaker for speaker in own}.get(name.casefold()):
         return _own_voice(model, known, own[known])
-    paths = [Path(part.strip()).expanduser() for part in name.split(SEPARATOR) if part.strip()]
+    paths = [expand_home(part.strip()) for part in name.split(SEPARATOR) if part.strip()]
     for path in paths:
         try:
             exists = path.exists()

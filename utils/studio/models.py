@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from utils.config import TrainConfig
 from utils.core.errors import RunError
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
-from utils.core.paths import TINY_MODEL
+from utils.core.paths import TINY_MODEL, expand_home
 from utils.core.storage import cached_while_unchanged
 from utils.studio import paths
 from utils.studio.facts import UsageError
@@ -146,7 +146,7 @@ def _stats(folder: Path) -> tuple[float, int] | None:
 
 
 def _existing(name: str, output: Path) -> Path:
-    path = Path(name).expanduser()
+    path = expand_home(name)
     if path.exists():
         return path
     projects = list_projects(output)
@@ -223,7 +223,7 @@ def tokenizer_of(model: str) -> Tokenizer:
     """Open the vocabulary of a model by its folder, without loading the model."""
     if not model.strip():
         raise UsageError("no_model")
-    folder = Path(model).expanduser()
+    folder = expand_home(model)
     if not (folder / VOCABULARY_FILE).is_file():
         raise UsageError("not_loaded")
     return _open_tokenizer(folder / VOCABULARY_FILE, folder / SETTINGS_FILE)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from utils.core.errors import NameNotAllowedError, StorageError
-from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, ROOT, resolve_inside, validate_name
+from utils.core.paths import HOME_VARIABLE, IS_CHECKOUT, ROOT, expand_home, resolve_inside, validate_name
 from utils.studio.facts import ProjectError
 
 
 def home() -> Path:
     """Return the folder that holds ``output``: what the variable names, the checkout, or the user's data folder."""
     if named := os.environ.get(HOME_VARIABLE):
-        return Path(named).expanduser().absolute()
+        return expand_home(named).absolute()
     if IS_CHECKOUT:
         return ROOT
     import platformdirs  # not needed in a checkout

@@ -19,7 +19,7 @@ from utils.config import TrainConfig, read_yaml
 from utils.core.errors import AmharicTtsError, ConfigError
 from utils.core.facts import error_from_json, error_to_json, to_json
 from utils.core.languages import canonical
-from utils.core.paths import TINY_MODEL
+from utils.core.paths import TINY_MODEL, expand_home
 from utils.core.processes import query
 from utils.core.storage import free_space
 from utils.dataset import metadata
@@ -226,7 +226,7 @@ def _tokenizer(config: TrainConfig, clips: Iterable["Clip"], project: Project) -
     from utils.xtts import pronunciations
 
     if config.custom_model:
-        own = Path(config.custom_model).expanduser()
+        own = expand_home(config.custom_model)
         base = own if own.is_dir() else own.parent
     else:
         base = TINY_MODEL if config.version == TINY else paths.MODELS / config.version

@@ -17,7 +17,7 @@ from utils.core.errors import AmharicTtsError, FileDamagedError, PathMissingErro
 from utils.core.fields import Fields, field_values
 from utils.core.folders import hash_file
 from utils.core.languages import AMHARIC
-from utils.core.paths import resolve_inside
+from utils.core.paths import expand_home, resolve_inside
 from utils.core.storage import (
     cached_while_unchanged,
     file_lock,
@@ -137,7 +137,7 @@ def absolute_input(project: Project, name: str) -> str:
         return name
     if name in {project_input(UPLOADS), project_input(LISTS), project_input(TAKES)}:
         return str((project.dataset / name).resolve())
-    return str(Path(name).expanduser().resolve())
+    return str(expand_home(name).resolve())
 
 
 def is_remote(name: str) -> bool:
@@ -146,7 +146,7 @@ def is_remote(name: str) -> bool:
 
 def kind_of(name: str) -> str:
     """Return how an input is interpreted: as a link, recording, subtitles, list of clips, folder or text."""
-    path = Path(name).expanduser()
+    path = expand_home(name)
     if is_remote(name):
         return "link"
     if is_media(path):
@@ -245,7 +245,7 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
         if is_url(name) and not can_download():
             raise InputError("no_package", "yt-dlp")
         return InputPreview(is_remote=True)
-    path = Path(name).expanduser()
+    path = expand_home(name)
     if SEPARATOR in name:
         raise InputError("separator_in_name", name)
     if not path.exists():
@@ -258,7 +258,7 @@ def preview(name: str, language: str = "en", *, spoken: str = AMHARIC.code) -> I
 
 def _preview_dataset(name: str, language: str, spoken: str) -> InputPreview:
     """Read a folder or a list as a preparation would."""
-    path = Path(name).expanduser()
+    path = expand_home(name)
     scan = find_recordings([path], language=spoken)
     layouts = {note.layout for note in scan.notes if isinstance(note, LayoutFound)}
     # in archives or tables, which are unpacked when the input is prepared

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.folders import hash_once
-from utils.core.paths import TINY_MODEL
+from utils.core.paths import TINY_MODEL, expand_home
 from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_document
 from utils.xtts.facts import ModelFileError, UnreachableError
 from utils.xtts.files import (
@@ -55,7 +55,7 @@ def base_folder(version: str, source: ModelSource, custom_model: str = "") -> Pa
     ``version`` is a published one, or tiny. A custom model is a folder or .pth, whose missing files come from it.
     """
     if custom_model.strip():
-        return _custom_folder(Path(custom_model.strip()).expanduser(), version, source)
+        return _custom_folder(expand_home(custom_model.strip()), version, source)
     return _version_folder(version, HUB_FILES, source)
 
 

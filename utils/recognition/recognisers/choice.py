@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from utils.core import languages
 from utils.core.facts import Report, ignore
+from utils.core.paths import expand_home
 from utils.core.storage import read_object
 from utils.recognition.facts import RecogniserChanged
 from utils.recognition.recognisers import CTC, TRANSFORMERS, WHISPER, Device, RecogniserSpec
@@ -105,7 +106,7 @@ def missing_gpu_library() -> str:
 
 
 def _is_whisper(model: str) -> bool:
-    folder = Path(model).expanduser()
+    folder = expand_home(model)
     if not folder.is_dir():
         return "whisper" in model.lower() or "/" not in model
     if (folder / WHISPER_FILE).is_file():
@@ -115,7 +116,7 @@ def _is_whisper(model: str) -> bool:
 
 def _is_converted(model: str) -> bool:
     """Return whether a Whisper model is in the format of CTranslate2: a size, or a model that says so."""
-    folder = Path(model).expanduser()
+    folder = expand_home(model)
     if folder.is_dir():
         return (folder / WHISPER_FILE).is_file() or not (folder / "config.json").is_file()
     return "/" not in model or any(word in model.lower() for word in ("faster", "ct2", "ctranslate2"))

@@ -19,6 +19,7 @@ from typing import Any, Self
 from utils.core.batching import batched
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Report, ignore
+from utils.core.paths import expand_home
 from utils.core.workers import Worker
 from utils.media.audio import Samples
 from utils.recognition.facts import RecogniserChanged, RecogniserError, RecognitionError
@@ -56,7 +57,7 @@ class IsolatedRecogniser:
         batch: int = 8,  # clips per request
         timeout: float = 60.0,  # seconds to wait for a reply, besides those for the audio
     ) -> None:
-        folder = Path(spec.model).expanduser()
+        folder = expand_home(spec.model)
         self.name, self.spec = spec.name, replace(spec, model=str(folder)) if folder.is_dir() else spec
         self._report = report
         self._batch = batch
