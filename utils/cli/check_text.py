@@ -109,7 +109,7 @@ def read_rows(path: Path) -> list[TextRow]:
     problems += [LineUnreadable(clip.line, "no_text", clip.audio) for clip in clips if not clip.text]
     if problems:
         raise InputError("bad_list", str(path), str(problems[0]).rstrip("."))
-    return [TextRow(clip.line, clip.text, header_seconds(path.parent / clip.audio)) for clip in clips]
+    return [TextRow(clip.line, clip.text, header_seconds(clip.path)) for clip in clips]
 
 
 def open_tokenizer(arguments: argparse.Namespace, texts: Iterable[str]) -> Tokenizer:

@@ -22,7 +22,7 @@ from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, sa
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import LineIssue, LineProblem
 from utils.dataset.store import Store
-from utils.dataset.text_files import read_listing
+from utils.dataset.text_files import MetadataRow, read_listing
 from utils.recognition.spans import Span
 
 if TYPE_CHECKING:
@@ -38,20 +38,6 @@ ROUNDING = 0.02  # seconds by which a header may differ from the store
 DELAY = 1.0  # seconds after the last edit
 _timers: dict[Path, threading.Timer] = {}
 _timers_lock = threading.Lock()
-
-
-class MetadataRow(NamedTuple):
-    """A usable line of a metadata list."""
-
-    list: Path
-    line: int  # from 1
-    audio: str  # as written; relative paths start at the folder of the list
-    text: str
-    speaker: str
-
-    @property
-    def path(self) -> Path:
-        return self.list.parent / self.audio
 
 
 def write_lists(folder: Path, language: str | None = None) -> None:
@@ -128,7 +114,7 @@ def list_files(path: Path) -> list[Path]:
 
 def read_list(path: Path) -> list[MetadataRow]:
     """Return the usable rows of a list."""
-    return [MetadataRow(path, *clip) for clip in read_listing(path).clips]
+    return read_listing(path).clips
 
 
 def header_seconds(path: Path) -> float | None:
@@ -309,7 +295,7 @@ def check(path: Path, max_seconds: float, language: str, tokenizer: "Tokenizer |
         yield from (LineProblem(file, 0, "unreadable_list", str(problem)) for problem in listing.problems)
         if not listing.clips:
             yield LineProblem(file, 1, "empty_list")
-        for row in (MetadataRow(file, *clip) for clip in listing.clips):
+        for row in listing.clips:
             findings = [
                 *_line_problems(row, files, texts),
                 *_audio_problems(row, max_seconds, seconds.get(row.audio)),

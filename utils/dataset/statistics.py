@@ -19,8 +19,9 @@ from utils.core.languages import AMHARIC, canonical
 from utils.dataset.clip import MAX_SECONDS, Clip, Source, group_clips, total_seconds
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import Bad, Ledger, LengthGap, Reason, ReasonTotal, SideTotal, Split
-from utils.dataset.metadata import MetadataRow, header_seconds, list_files, read_list
+from utils.dataset.metadata import header_seconds, list_files, read_list
 from utils.dataset.store import Dataset, Store
+from utils.dataset.text_files import MetadataRow
 from utils.recognition.spans import Span
 
 COMMONEST_WORDS = 20_000  # the rest adds no phoneme and takes most of the time

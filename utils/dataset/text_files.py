@@ -122,19 +122,24 @@ def _repair_run(run: re.Match[str]) -> str:
     return "".join([*parts, run[0][end:]])
 
 
-class ListedClip(NamedTuple):
-    """One line of a list."""
+class MetadataRow(NamedTuple):
+    """A usable line of a list."""
 
-    line: int
-    audio: str
+    list: Path
+    line: int  # from 1
+    audio: str  # as written; relative paths start at the folder of the list
     text: str
-    speaker: str = ""
+    speaker: str
+
+    @property
+    def path(self) -> Path:
+        return self.list.parent / self.audio
 
 
 class Listing(NamedTuple):
     """The usable lines of a list, and what is wrong with the others."""
 
-    clips: list[ListedClip]
+    clips: list[MetadataRow]
     problems: list[Fact]
 
 
@@ -170,7 +175,7 @@ def read_listing(path: Path) -> Listing:
     if columns is None or columns.audio is None:
         raise ForeignFileError(path, "no_columns", ", ".join(table.names))
     clips = [
-        ListedClip(line, cells[columns.audio].strip(), text_of(cells, columns), cell_of(cells, columns.speaker))
+        MetadataRow(path, line, cells[columns.audio].strip(), text_of(cells, columns), cell_of(cells, columns.speaker))
         for line, cells in table.lines
     ]
     return Listing(clips, [*repairs, *table.problems])

@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from utils.core import languages
 from utils.core.batching import evenly_spaced
-from utils.dataset.metadata import FILES, HEADER, MetadataRow, header_seconds, read_list
+from utils.dataset.metadata import FILES, HEADER, header_seconds, read_list
 from utils.dataset.prompts import choose
-from utils.dataset.text_files import read_any_encoding
+from utils.dataset.text_files import MetadataRow, read_any_encoding
 from utils.evaluation.facts import EvaluationError
 from utils.speech.reference_choice import rank
 from utils.xtts.language_packs import pack_for
