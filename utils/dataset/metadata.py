@@ -7,7 +7,7 @@ for 50,000 lines; whoever reads them calls ``write_lists`` first, which does not
 import hashlib
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -165,7 +165,8 @@ def fingerprint(clips: list[Clip]) -> str:
 def read_clips(config: TrainConfig, dataset: Path) -> ClipLists:
     """Return the clips of a dataset, or of the lists that the settings name."""
     if not (config.train_csv or config.eval_csv) and Store(dataset).exists:
-        return _checked(_clips_of(dataset), dataset)
+        # the store is the truth; the lists of a dataset are for other programs
+        return _checked(_by_side(dataset.resolve(), Store(dataset).clips(status="kept")), dataset)
     names: dict[Split, str] = {"train": config.train_csv, "eval": config.eval_csv}
     paths = {side: Path(name) if name else dataset / FILES[side] for side, name in names.items()}
     write_lists(dataset)
@@ -176,14 +177,13 @@ def read_clips(config: TrainConfig, dataset: Path) -> ClipLists:
     if paths["eval"].resolve().parent != folder:
         raise DatasetError(paths["eval"], "apart", str(paths["train"]))
     problems: list[Fact] = []
-    clips = {side: tuple(_listed_clips(path, side, problems)) for side, path in paths.items()}
-    return _checked(ClipLists(folder, clips["train"], clips["eval"], tuple(problems)), paths["eval"])
+    clips = [clip for side, path in paths.items() for clip in _listed_clips(path, side, problems)]
+    return _checked(_by_side(folder, clips, problems), paths["eval"])
 
 
-def _clips_of(dataset: Path) -> ClipLists:
-    """Return the clips in use of a dataset, whose store is the truth; its lists are for other programs."""
-    train, evaluation = (tuple(Store(dataset).clips(status="kept", split=side)) for side in FILES)
-    return ClipLists(dataset.resolve(), train, evaluation)
+def _by_side(folder: Path, clips: Sequence[Clip], problems: Iterable[Fact] = ()) -> ClipLists:
+    train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)
+    return ClipLists(folder, train, evaluation, tuple(problems))
 
 
 def _checked(clips: ClipLists, source: Path) -> ClipLists:
@@ -215,8 +215,7 @@ def other_clips_of_run(run: Path, config: TrainConfig) -> list[OtherClips]:
             clips = read_clips(config.model_copy(update={"train_csv": "", "eval_csv": ""}), folder)
             # two datasets may give the same name to different people
             named = [replace(clip, speaker=f"{number}/{clip.speaker}") for clip in clips.clips]
-            train, evaluation = named[: len(clips.train)], named[len(clips.train) :]
-            clips = replace(clips, train=tuple(train), eval=tuple(evaluation))
+            clips = _by_side(clips.folder, named, clips.problems)
             _store_clips(path, clips)
         others.append(OtherClips(clips, languages.canonical(read_language(folder)), weight))
     return others
@@ -230,12 +229,9 @@ def project_dataset(folder: Path) -> Path:
 def _stored_clips(path: Path, folder: Path) -> ClipLists:
     try:
         stored = read_document(path)
-        clips = [clip_of_row(row) for row in stored["clips"]]
-        problems = tuple(map(_problem, stored["problems"]))
+        return _by_side(folder, list(map(clip_of_row, stored["clips"])), map(_problem, stored["problems"]))
     except (LookupError, TypeError, ValueError) as error:
         raise DatasetError(path, "run_clips") from error
-    train, evaluation = (tuple(clip for clip in clips if clip.split == side) for side in FILES)
-    return ClipLists(folder, train, evaluation, problems)
 
 
 def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None:
