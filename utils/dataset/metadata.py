@@ -259,22 +259,14 @@ def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Cl
     problems += [LineProblem(path, 0, "unreadable_list", str(problem)) for problem in listing.problems]
     for row in listing.clips:
         name = row.audio.replace("\\", "/")
-        clip = _listed_clip(path.parent, name)
-        if clip is None:
-            problems.append(LineProblem(path, row.line, "unreadable", name))
-        elif not row.text:
-            problems.append(LineProblem(path, row.line, "no_text", name))
-        else:
-            yield replace(clip, text=row.text, speaker=row.speaker or clip.speaker, split=split)
-
-
-def _listed_clip(folder: Path, name: str) -> Clip | None:
-    seconds = header_seconds(folder / name)
-    if seconds is None:
-        return None
-    with (folder / name).open("rb") as file:
-        content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-    return Clip(content, content, name, Span(0.0, seconds), "speaker", "", name, content)
+        seconds = header_seconds(path.parent / name)
+        if seconds is None or not row.text:
+            problems.append(LineProblem(path, row.line, "unreadable" if seconds is None else "no_text", name))
+            continue
+        with (path.parent / name).open("rb") as file:
+            content = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+        whole = Span(0.0, seconds)
+        yield Clip(content, content, name, whole, row.speaker or "speaker", row.text, name, content, split=split)
 
 
 Finding = tuple[LineIssue, str, str]  # the issue, what it is about, and the limit or the other place
