@@ -190,7 +190,7 @@ def to_json(fact: Fact) -> Json:
 def from_json(event: Mapping[str, Any] | str) -> Fact:
     """Return the fact that was written; a sentence, or a kind or fields that are not known, become ``Unrecognised``."""
     if isinstance(event, str):
-        return Unrecognised("note", event)
+        return Unrecognised("warning", event)
     kind = KINDS.get(str(event.get("kind")))
     if kind and (values := _fields(kind, event)) is not None:
         return kind(**values)

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from utils.config import MODEL_SECONDS
 from utils.core.errors import AmharicTtsError
-from utils.core.facts import Fact, Unrecognised, from_json, to_json
+from utils.core.facts import Fact, from_json, to_json
 from utils.core.storage import parse_json
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import Bad, Reason
@@ -193,7 +193,7 @@ def _written(fact: Fact) -> str:
 
 def _fact_of(written: str) -> Fact:
     """Return a stored fact; version 1.1 stored sentences."""
-    return from_json(parse_json(written)) if written.startswith("{") else Unrecognised("warning", written)
+    return from_json(parse_json(written) if written.startswith("{") else written)
 
 
 def clip_id(recording: str, span: Span) -> str:
@@ -210,11 +210,6 @@ def group_clips(clips: Iterable[Clip], field: str) -> defaultdict[Any, list[Clip
     for clip in clips:
         groups[getattr(clip, field)].append(clip)
     return groups
-
-
-def said(sentence: str) -> Fact:
-    """Return a sentence that is not typed yet as a fact."""
-    return Unrecognised("warning", sentence)
 
 
 def abbreviate(names: Iterable[str]) -> str:

@@ -18,7 +18,7 @@ from utils.core.errors import AmharicTtsError, as_typed
 from utils.core.facts import Fact, NotStored, from_json, to_json
 from utils.core.paths import resolve_inside
 from utils.core.storage import file_lock, read_document, read_text, write_atomically, write_document
-from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of, said
+from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import LineIssue, LineProblem
 from utils.dataset.store import Store
@@ -229,8 +229,8 @@ def project_dataset(folder: Path) -> Path:
 def _stored_clips(path: Path, folder: Path) -> ClipLists:
     try:
         stored = read_document(path)
-        return _by_side(folder, list(map(clip_of_row, stored["clips"])), map(_problem, stored["problems"]))
-    except (LookupError, TypeError, ValueError) as error:
+        return _by_side(folder, list(map(clip_of_row, stored["clips"])), map(from_json, stored["problems"]))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise DatasetError(path, "run_clips") from error
 
 
@@ -247,11 +247,6 @@ def store_clips_of_run(run: Path, config: TrainConfig, clips: ClipLists) -> None
 def _store_clips(path: Path, clips: ClipLists) -> None:
     rows = [[columns[name] for name in COLUMNS] for columns in map(columns_of, clips.clips)]
     write_document(path, {"problems": [to_json(problem) for problem in clips.problems], "clips": rows})
-
-
-def _problem(stored: object) -> Fact:
-    """Return a stored problem; version 1.1 stored sentences."""
-    return from_json(stored) if isinstance(stored, dict) else said(str(stored))
 
 
 def _listed_clips(path: Path, split: Split, problems: list[Fact]) -> Iterator[Clip]:
