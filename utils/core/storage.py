@@ -117,6 +117,11 @@ def read_document(path: Path, *, may_lack_digest: bool = True) -> Any:  # noqa: 
     return stored["content"]
 
 
+def hash_text(text: str, size: int) -> str:
+    """Hash a text to so many bytes, written in hexadecimal."""
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=size).hexdigest()
+
+
 def hash_json(content: object) -> str:
     """Hash JSON values, whatever the order of their keys."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

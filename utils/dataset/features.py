@@ -24,7 +24,16 @@ from utils.core.batching import batched, prefetch
 from utils.core.errors import AmharicTtsError
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.paths import resolve_inside
-from utils.core.storage import PARTIAL, atomic_writer, file_lock, file_version, make_folder, read_object, write_document
+from utils.core.storage import (
+    PARTIAL,
+    atomic_writer,
+    file_lock,
+    file_version,
+    hash_text,
+    make_folder,
+    read_object,
+    write_document,
+)
 from utils.dataset.clip import Clip, total_seconds
 from utils.dataset.errors import DamagedFeaturesError, DatasetError
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
@@ -95,7 +104,7 @@ class FeatureStore:
 
 def text_hash(text: str) -> str:
     """Return the key of a text."""
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return hash_text(text, 16)
 
 
 def text_fingerprint(tokenizer: "Tokenizer", language: str) -> str:
@@ -103,7 +112,7 @@ def text_fingerprint(tokenizer: "Tokenizer", language: str) -> str:
     pack = tokenizer.pack(language)
     settings = tokenizer.settings.model_dump_json() if tokenizer.settings else ""
     parts = [tokenizer.vocabulary.hash, settings, pack.name, pack.code, version("coqui-tts"), _front_end()]
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=8).hexdigest()
+    return hash_text("\n".join(parts), 8)
 
 
 @cache
@@ -312,7 +321,7 @@ class Shards:
         arrays += [_arrow(columns[name], kind) for name, kind in self.columns.items()]
         batch = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
         digests = {name: _digest(batch.column(name)) for name in self.columns}
-        batch = batch.replace_schema_metadata(digests | {"rows": str(len(keys)), KEY: _key_digest(keys)})
+        batch = batch.replace_schema_metadata(digests | {"rows": str(len(keys)), KEY: text_hash("\n".join(keys))})
         number = 1 + max((int(path.stem) for path in self._paths()), default=-1)
         path = self.folder / f"{number:06d}{SUFFIX}"
         make_folder(self.folder)
@@ -329,7 +338,7 @@ class Shards:
         batch, keys, noted = _read_batch(path)
         checked = (name for name in self.columns if thorough or name not in self.bulky)
         is_whole = batch.schema.equals(self.schema) and noted.get("rows") == str(len(keys))
-        is_whole = is_whole and noted.get(KEY) == _key_digest(keys)
+        is_whole = is_whole and noted.get(KEY) == text_hash("\n".join(keys))
         if not is_whole or any(noted.get(name) != _digest(batch.column(name)) for name in checked):
             raise DamagedFeaturesError(path)
         first = len(self._shards) << 32
@@ -367,7 +376,3 @@ def _arrow(rows: Sequence[Array] | Array, kind: pa.DataType) -> pa.Array:
         return pa.array(np.asarray(rows), kind)
     offsets = np.cumsum([0, *map(len, rows)], dtype=np.int32)
     return pa.ListArray.from_arrays(pa.array(offsets), pa.array(np.concatenate(rows), kind.value_type), type=kind)
-
-
-def _key_digest(keys: Sequence[str]) -> str:
-    return hashlib.blake2b("\n".join(keys).encode(), digest_size=16).hexdigest()

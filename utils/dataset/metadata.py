@@ -17,7 +17,7 @@ from utils.core import languages
 from utils.core.errors import AmharicTtsError, as_typed
 from utils.core.facts import Fact, NotStored, from_json, to_json
 from utils.core.paths import resolve_inside
-from utils.core.storage import file_lock, read_document, read_text, write_atomically, write_document
+from utils.core.storage import file_lock, hash_text, read_document, read_text, write_atomically, write_document
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of
 from utils.dataset.errors import DatasetError
 from utils.dataset.facts import LineIssue, LineProblem
@@ -156,10 +156,7 @@ class OtherClips(NamedTuple):
 
 def fingerprint(clips: list[Clip]) -> str:
     """Hash the audio, texts and sides of clips in their order: the course of a run depends on them."""
-    digest = hashlib.blake2b(digest_size=8)
-    for clip in clips:
-        digest.update(f"{clip.content}\x1f{clip.text}\x1f{clip.split}\n".encode())
-    return digest.hexdigest()
+    return hash_text("".join(f"{clip.content}\x1f{clip.text}\x1f{clip.split}\n" for clip in clips), 8)
 
 
 def read_clips(config: TrainConfig, dataset: Path) -> ClipLists:

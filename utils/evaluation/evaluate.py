@@ -22,7 +22,7 @@ import torch
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError, for_others
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
-from utils.core.storage import make_folder
+from utils.core.storage import hash_text, make_folder
 from utils.evaluation import report as reports
 from utils.evaluation.facts import ReportNote
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
@@ -127,7 +127,7 @@ def _files_fingerprint(path: Path) -> str:
     folder = path if path.is_dir() else path.parent
     stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
     files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
-    return hashlib.blake2b(repr((path.name, files)).encode(), digest_size=12).hexdigest()
+    return hash_text(repr((path.name, files)), 12)
 
 
 class _Task(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 from utils.core.errors import AmharicTtsError, RecordedError
 from utils.core.events import EventLog, iter_events
 from utils.core.facts import error_from_json, error_to_json
-from utils.core.storage import cached_while_unchanged, make_folder
+from utils.core.storage import cached_while_unchanged, hash_text, make_folder
 from utils.speech.facts import Flag
 
 LOG_FILE = "measurements.jsonl"
@@ -153,7 +153,7 @@ class ResultsLog:
 
 def digest(*parts: object) -> str:
     text = json.dumps([VERSION, *parts], ensure_ascii=False, sort_keys=True, default=str)
-    return hashlib.blake2b(text.encode(errors="replace"), digest_size=12).hexdigest()
+    return hash_text(text, 12)
 
 
 def file_digest(path: str) -> str:

@@ -5,7 +5,6 @@ needs hardly more memory than the model itself.
 """
 
 import dataclasses
-import hashlib
 import re
 import tempfile
 import zipfile
@@ -21,7 +20,7 @@ from torch import Tensor, nn
 from utils.core.facts import Fact
 from utils.core.folders import hash_file
 from utils.core.languages import find
-from utils.core.storage import read_json
+from utils.core.storage import hash_text, read_json
 from utils.speech.facts import WeightsMissing
 from utils.xtts import checkpoints, files
 from utils.xtts.base_models import find_files, link_files
@@ -214,7 +213,7 @@ def _with_usual_names(path: Path, models: Path) -> Path:
     found = find_files(path)
     if found[files.MODEL_FILE].name == files.MODEL_FILE:
         return folder
-    key = hashlib.blake2b(str(found[files.MODEL_FILE].resolve()).encode(), digest_size=6).hexdigest()
+    key = hash_text(str(found[files.MODEL_FILE].resolve()), 6)
     return link_files(models / f".opened-{key}", found)
 
 
@@ -238,7 +237,7 @@ def _load_checkpoint(folder: Path, companions: Companions, *, merge: bool, as_st
         gpt = _merged(folder, info, origin, tokenizer, state)
     else:
         gpt = _filled(folder, origin, tokenizer, state, as_stored=as_stored)
-    digest = _digest(hashes[file], model_fingerprint(origin), tokenizer.vocabulary.hash)
+    digest = hash_text(" ".join([hashes[file], model_fingerprint(origin), tokenizer.vocabulary.hash]), 16)
     if checkpoints.MODEL not in hashes:
         return _with_vocoder(origin, gpt, tokenizer, folder.name, digest, {"base": origin.name})
     checkpoint = SavedCheckpoint(folder, info.step, info, size=0)
@@ -271,10 +270,6 @@ def _find_base(folder: Path, info: CheckpointInfo, companions: Companions, *, ne
     if found := find_parts(path, info.base_fingerprint, models, exported):
         return found
     raise CheckpointError(folder, "base_changed", str(path))
-
-
-def _digest(*hashes: str) -> str:
-    return hashlib.blake2b(" ".join(hashes).encode(), digest_size=16).hexdigest()
 
 
 def _read_tokenizer(folder: Path, info: CheckpointInfo, origin: Path, companions: Companions) -> Tokenizer:

@@ -3,7 +3,6 @@
 Every base model is returned as a folder in the layout of the hub, with files that are complete and belong together.
 """
 
-import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,15 @@ from pathlib import Path
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
 from utils.core.folders import hash_once
 from utils.core.paths import TINY_MODEL, expand_home
-from utils.core.storage import file_lock, make_folder, read_object, require_space, symlink_or_copy, write_document
+from utils.core.storage import (
+    file_lock,
+    hash_text,
+    make_folder,
+    read_object,
+    require_space,
+    symlink_or_copy,
+    write_document,
+)
 from utils.xtts.facts import ModelFileError, UnreachableError
 from utils.xtts.files import (
     ABOUT_FILE,
@@ -148,7 +155,7 @@ def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
     if missing or files[MODEL_FILE].name != MODEL_FILE:
         base = _version_folder(version, missing, source)
         files |= {name: base / name for name in missing}
-        key = hashlib.blake2b(f"{path.resolve()} {version}".encode(), digest_size=6).hexdigest()
+        key = hash_text(f"{path.resolve()} {version}", 6)
         folder = link_files(source.models / f"custom-{key}", files)
     require_match(match_gpt(folder), path)
     require_vocoder(read_state_dict(folder / MODEL_FILE), path)

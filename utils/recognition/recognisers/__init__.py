@@ -1,7 +1,6 @@
 """Speech recognisers: the interface, the transcripts, and how far two transcripts of a clip disagree."""
 
 import contextlib
-import hashlib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from utils.core.errors import first_line
+from utils.core.storage import hash_text
 from utils.recognition.facts import RecogniserError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class RecogniserSpec:
     def name(self) -> str:
         """Return the display name, which reports keep: of a folder its own name, and a code for its place."""
         folder = Path(self.model)
-        code = hashlib.blake2b(self.model.encode(), digest_size=3).hexdigest()
+        code = hash_text(self.model, 3)
         model = f"{folder.name} ({code})" if folder.is_absolute() else self.model
         return f"{self.factory.rpartition(':')[2]} {model}"
 
