@@ -1,4 +1,4 @@
-"""Faults are injected into a real training: killed processes, full disks, a clock that jumps.
+"""Faults are injected into a real training: killed processes, full and read-only disks, a clock that jumps.
 
 Nothing that was saved may be lost. One fault is injected by default; ``SOAK_ROUNDS=2`` injects each of them twice, and
 ``SOAK_SEED`` changes their moments and choices.
@@ -9,6 +9,8 @@ import io
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
@@ -24,6 +26,7 @@ from tests.worded import worded
 from utils.core.errors import StorageError
 from utils.core.events import iter_events, read_tail
 from utils.core.facts import error_from_json
+from utils.core.paths import ROOT
 from utils.core.wording import explain
 from utils.studio import runs
 from utils.studio.job import Job
@@ -93,6 +96,13 @@ def file_size_limited(subject: Subject, _rng: random.Random) -> None:
     _expect_message(subject, before)
 
 
+def output_read_only(subject: Subject, _rng: random.Random) -> None:
+    """Make the project read-only during training; the run ends with a message, and resumes once it may write."""
+    before, folder = complaints(subject.training), subject.project.root
+    with mounted(["--bind", "-o", "ro", str(folder)], folder):
+        _expect_message(subject, before)
+
+
 def _expect_message(subject: Subject, before: int) -> None:
     """Check that the run ended and named the disk: in its state or, where that cannot be written, elsewhere."""
     state = subject.wait_for_end()
@@ -132,6 +142,7 @@ FAULTS: tuple[Fault, ...] = (
     training_asked_to_stop,
     disk_full,
     file_size_limited,
+    output_read_only,
     clock_jumped,
 )
 ROUNDS, SEED = int(os.environ.get("SOAK_ROUNDS", "0")), os.environ.get("SOAK_SEED", "3")
@@ -163,6 +174,19 @@ def has_zombies() -> bool:
             if process.status() == psutil.STATUS_ZOMBIE:
                 return True
     return False
+
+
+@pytest.mark.slow
+def test_a_user_without_a_home_can_speak(tmp_path: Path) -> None:
+    tmp_path.chmod(0o777)
+    reading = ["--inh-caps", "+dac_read_search", "--ambient-caps", "+dac_read_search"]  # of Python and of this checkout
+    other = ["setpriv", "--reuid", "54321", "--regid", "54321", "--clear-groups", *reading, "env", "-i"]
+    if not shutil.which("setpriv") or subprocess.run([*other, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no right to become another user")
+    speak = [sys.executable, "-B", "-m", "utils", "speak", "ሰላም", "--model", "tiny", "--out", str(tmp_path / "a.wav")]
+    spoken = subprocess.run([*other, *speak], cwd=ROOT, check=False, capture_output=True, text=True)
+    assert (spoken.returncode, "Traceback" in spoken.stderr) == (0, False), spoken.stderr
+    assert (tmp_path / "a.wav").stat().st_uid == 54321
 
 
 @pytest.mark.parametrize("message", ["The disk is full.", "ዲስኩ ሞልቷል።" * 1000])
