@@ -142,6 +142,14 @@ def test_the_tree_in_contributing_is_the_disk() -> None:
     assert {path.stem for path in (ROOT / "utils").iterdir() if path.stem[0] not in "_."} <= {*re.findall(r"\w+", tree)}
 
 
+def test_the_files_of_the_walks_exist() -> None:
+    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Walks")[2].partition("\n## ")[0]
+    files = {f"/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "utils").rglob("*.py")}
+    named_files = re.findall(r"`([\w/]+\.py)`", walks)
+    assert len(named_files) > 40
+    assert [name for name in named_files if not any(file.endswith(f"/{name}") for file in files)] == []
+
+
 def test_files_that_are_named_exist() -> None:
     named_files = {name for page in GUIDES for name in FILE.findall(page.read_text(encoding="utf-8"))}
     assert sorted(name for name in named_files if not (ROOT / name).exists()) == []
