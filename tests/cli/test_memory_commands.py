@@ -26,6 +26,7 @@ def test_a_plan_needs_neither_weights_nor_a_gpu(tmp_path: Path, capsys: Capture)
     text = capsys.readouterr().out
     for word in ("weights", "gradients", "optimizer", "activations", "peak", "estimated", "= 16 per step"):
         assert word in text
+    assert "MemoryPart" not in text  # the id of a phrase without a text
     assert path.read_text(encoding="utf-8").startswith(f"# python -m utils train --config {path}\n")
     tuned = TrainConfig.load(path)
     assert tuned.batch_size < 8

@@ -106,6 +106,17 @@ def test_the_first_cell_brings_the_program_from_wherever_it_lies(
     assert "start.sh doctor as <>" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("machine")
+def test_inside_the_folder_of_the_program_nothing_is_filled_in(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (program / "notebooks").mkdir()
+    (program / "output" / "mine").mkdir()
+    monkeypatch.chdir(program / "notebooks")
+    call(SET_UP, {})
+    assert sorted(path.name for path in program.iterdir()) == [".venv", "notebooks", "output", "start.sh", "utils"]
+    assert (program / "output" / "mine").is_dir()
+    assert list((program / "notebooks").iterdir()) == []
+
+
 def test_the_first_cell_tests_the_gpu_where_there_is_one(
     machine: Path, program: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
