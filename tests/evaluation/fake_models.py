@@ -11,7 +11,8 @@ from tests.speech.made_speech import reading
 from tests.worded import worded
 from utils.config import SpeechConfig
 from utils.core.errors import TextError
-from utils.evaluation.evaluate import Candidate, EvaluatedModel, Vector
+from utils.evaluation.evaluate import Candidate, EvaluatedModel
+from utils.media.arrays import Float32Array
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.facts import RecognitionError
@@ -44,10 +45,10 @@ class FakeModel(EvaluatedModel):
         utterance = Utterance(Sentence(read, config.seed), samples, np.arange(20), ended=True, flags=self.flags)
         return Speech((utterance,), samples, "fake", config.seed, {"total": 0.5 * len(samples) / OUTPUT_RATE})
 
-    def voice(self, reference: str) -> Vector:  # noqa: ARG002
+    def voice(self, reference: str) -> Float32Array:  # noqa: ARG002
         return np.array([1, 0], np.float32)
 
-    def voice_of(self, samples: Samples) -> Vector:  # noqa: ARG002
+    def voice_of(self, samples: Samples) -> Float32Array:  # noqa: ARG002
         return np.array([self.likeness, np.sqrt(1 - self.likeness**2)], np.float32)
 
 

@@ -11,10 +11,11 @@ import pytest
 
 from tests.dataset.recordings import babble, sentences
 from tests.speech.made_speech import reading
+from utils.media.arrays import Int64Array
 from utils.media.audio import Samples, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.speech.facts import Flag, FlagKind
-from utils.speech.guards import AudioAnalysis, Codes, SpeechLimits, judge, score, sounds, trim
+from utils.speech.guards import AudioAnalysis, SpeechLimits, judge, score, sounds, trim
 from utils.speech.types import silence
 
 LIMITS = replace(SpeechLimits.of("am"), clear=None)  # babble is no speech of a text
@@ -34,12 +35,12 @@ def joined(*parts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def codes(count: int = 43) -> Codes:
+def codes(count: int = 43) -> Int64Array:
     return np.random.default_rng(0).permutation(1024)[:count].astype(np.int64)
 
 
 def judged(
-    samples: Samples | None = None, generated: Codes | None = None, text: str = SENTENCE, *, ended: bool = True
+    samples: Samples | None = None, generated: Int64Array | None = None, text: str = SENTENCE, *, ended: bool = True
 ) -> tuple[Flag, ...]:
     audio = AudioAnalysis(speech() if samples is None else samples)
     return judge(reading(text), codes() if generated is None else generated, audio, LIMITS, ended=ended)
@@ -98,7 +99,7 @@ def test_a_stored_flag_is_read(stored: str | dict[str, str]) -> None:
         (codes(0), (Flag("nothing"),)),
     ],
 )
-def test_codes_are_judged(generated: Codes, flags: tuple[Flag, ...]) -> None:
+def test_codes_are_judged(generated: Int64Array, flags: tuple[Flag, ...]) -> None:
     assert judged(generated=generated.astype(np.int64)) == flags
 
 

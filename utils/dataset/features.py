@@ -38,6 +38,7 @@ from utils.dataset.clip import Clip, total_seconds
 from utils.dataset.errors import DamagedFeaturesError, DatasetError
 from utils.dataset.facts import ClipNotEncoded, FeaturesRemoved
 from utils.media import audio
+from utils.media.arrays import Float16Array, Int16Array
 from utils.media.audio import Samples
 from utils.media.facts import AudioFileError
 
@@ -66,8 +67,8 @@ class ClipFeatures:
     """Views of what is stored of one clip."""
 
     samples: int  # length at 22 050 Hz
-    codes: npt.NDArray[np.int16]  # one for every 1024 samples and one for the rest
-    mel: npt.NDArray[np.float16]  # frames of the reference, 80 bands each
+    codes: Int16Array  # one for every 1024 samples and one for the rest
+    mel: Float16Array  # frames of the reference, 80 bands each
     ids: npt.NDArray[np.int32]  # language token first, without start and stop
 
 

@@ -12,17 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.core.facts import ShouldStop, never_stop, raise_if_stopped
 from utils.dataset.facts import UnsaidSentence
+from utils.media.arrays import Float64Array, Int64Array
 from utils.recognition.aligner import WORST, Rows, SpokenWord, align, heard_units
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND
 from utils.recognition.spans import Cue, Span
 from utils.recognition.thresholds import LARGEST_WORD_SCORE, MIN_UNITS
 from utils.recognition.units import Units, Word, units_in
-
-Integers = npt.NDArray[np.int64]
 
 CUE_SLACK = 0.75  # seconds by which a subtitle may begin too late or end too early
 RUN = 6  # units of an anchor
@@ -238,7 +236,7 @@ def _starts(rows: Rows, sentences: Sequence[Sequence[Word]]) -> Iterator[tuple[i
             yield sentence, times[here] + (firsts[sentence] - there) / 14
 
 
-def _anchors(heard: Integers, times: npt.NDArray[np.float64], written: Integers) -> list[tuple[int, int]]:
+def _anchors(heard: Int64Array, times: Float64Array, written: Int64Array) -> list[tuple[int, int]]:
     """Return places (heard, written) of the same run of units, in the order of both."""
     ours = _runs(heard)
     theirs = _runs(written)
@@ -248,7 +246,7 @@ def _anchors(heard: Integers, times: npt.NDArray[np.float64], written: Integers)
     return [pair for number, pair in enumerate(chain) if _is_supported(chain, number, times)]
 
 
-def _runs(units: Integers) -> tuple[Integers, Integers]:
+def _runs(units: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the runs of units that occur once, as numbers, with their places."""
     if len(units) < RUN:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -277,7 +275,7 @@ def _longest_rising(values: Sequence[int]) -> list[int]:
     return chain[::-1]
 
 
-def _is_supported(chain: Sequence[tuple[int, int]], number: int, times: npt.NDArray[np.float64]) -> bool:
+def _is_supported(chain: Sequence[tuple[int, int]], number: int, times: Float64Array) -> bool:
     """Return whether a neighbour agrees on how fast the text is spoken here."""
     for other in (number - 1, number + 1):
         if 0 <= other < len(chain):

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from utils.config import SEPARATOR, SpeechConfig
@@ -30,6 +29,7 @@ from utils.evaluation.report import EvaluationReport
 from utils.evaluation.results import EvaluatedUtterance, ResultsLog, digest, file_digest
 from utils.evaluation.sentences import EvaluationSentence
 from utils.media import audio
+from utils.media.arrays import Float32Array
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.facts import RecognitionError
@@ -45,8 +45,6 @@ WAVS = "wavs"
 BATCH = 8  # clips transcribed at a time
 ENCODER_RATE = 16_000  # of the speaker encoder
 NOT_SETTINGS = {"model", "reference", "language"}  # part of the model and the sentence instead
-
-Vector = npt.NDArray[np.float32]
 
 
 class EvaluatedModel:
@@ -64,12 +62,12 @@ class EvaluatedModel:
     def speak(self, text: str, config: SpeechConfig) -> Speech:
         return self._synthesizer.speak(text, config)
 
-    def voice(self, reference: str) -> Vector:
+    def voice(self, reference: str) -> Float32Array:
         """Return the speaker embedding of a reference: audio files separated by |, a speaker name, or the default."""
         embedding = self._synthesizer.voice(reference).embedding.detach().float().cpu().numpy().reshape(-1)
         return np.asarray(embedding / max(float(np.linalg.norm(embedding)), 1e-9), np.float32)
 
-    def voice_of(self, samples: Samples) -> Vector:
+    def voice_of(self, samples: Samples) -> Float32Array:
         """Return the speaker embedding of 24 kHz audio, with length 1."""
         weight = next(self._encoder.parameters())
         audio = torch.from_numpy(resample(samples, OUTPUT_RATE, ENCODER_RATE))[None].to(weight.device, weight.dtype)

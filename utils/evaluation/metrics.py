@@ -11,17 +11,16 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.amharic.alphabet import fold
 from utils.core import languages
 from utils.core.errors import TextError
 from utils.evaluation.results import METRICS, EvaluatedUtterance, Metric
+from utils.media.arrays import Float32Array, Float64Array
 from utils.media.audio import Samples
 from utils.media.rates import OUTPUT_RATE
 from utils.xtts.language_packs import LanguagePack, pack_for
 
-Cepstra = npt.NDArray[np.float32]
 WINDOW, HOP = 1024, 240  # samples: 43 ms every 10 ms
 BANDS, MAX_FREQUENCY = 40, 8000.0  # Hz
 ORDER = 13  # cepstra, without the first, which is loudness
@@ -79,7 +78,7 @@ def mel_cepstral_distance(first: Samples, second: Samples) -> float | None:
     return float(TO_DECIBELS * warped_distance(one, other)) if one.size and other.size else None
 
 
-def mel_cepstra(samples: Samples) -> Cepstra:
+def mel_cepstra(samples: Samples) -> Float32Array:
     """Return cepstra 1 to 13 of each frame, scaled so that they are amplitudes of cosines."""
     from scipy.fft import dct
 
@@ -93,7 +92,7 @@ def mel_cepstra(samples: Samples) -> Cepstra:
     return np.asarray(cepstra[:, 1 : ORDER + 1], np.float32)
 
 
-def warped_distance(first: Cepstra, second: Cepstra) -> float:
+def warped_distance(first: Float32Array, second: Float32Array) -> float:
     """Return the mean distance along the cheapest time-warping path; an empty sequence is infinitely far."""
     from librosa.sequence import dtw
     from scipy.spatial.distance import cdist
@@ -105,7 +104,7 @@ def warped_distance(first: Cepstra, second: Cepstra) -> float:
 
 
 @functools.cache
-def _mel_filters() -> Cepstra:
+def _mel_filters() -> Float32Array:
     """Return triangular filters evenly spaced in mel, one a column."""
     from torchaudio.functional import melscale_fbanks
 
@@ -167,7 +166,7 @@ def difference(utterances: Sequence[EvaluatedUtterance], metric: Metric, first: 
     return Difference(metric, first, second, float(gaps.mean()), low, high, gaps.size)
 
 
-def confidence_interval(values: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> tuple[float, float]:
+def confidence_interval(values: Float64Array) -> tuple[float, float]:
     random = np.random.default_rng(0)
     means = [values[random.integers(values.size, size=(BLOCK, values.size))].mean(1) for _ in range(DRAWS // BLOCK)]
     tail = 100 * (1 - CONFIDENCE) / 2

@@ -21,13 +21,13 @@ from typing import NamedTuple, Protocol, get_args
 
 import jiwer
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from utils.core.languages import AMHARIC, canonical
 from utils.dataset.text_check import saved_check
 from utils.evaluation.metrics import error_rates
 from utils.media import audio
+from utils.media.arrays import Float32Array
 from utils.media.audio import Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.recognition.aligner import emit, heard_units
@@ -38,7 +38,6 @@ from utils.recognition.units import units_in, units_of
 from utils.speech import guards
 from utils.speech.facts import Flag, FlagKind
 
-Vector = npt.NDArray[np.float32]
 WEIGHTS = {"intelligibility": 0.4, "endings": 0.2, "similarity": 0.2, "duration": 0.1, "loss": 0.1}
 EARLY, LATE = 0.6, 1.6  # of the recording's length: the speech stopped early, or ran on
 # Those with which a sentence is still finished, or that the scores tell better.
@@ -158,14 +157,14 @@ def composite(scores: dict[str, float], loss: float, base_loss: float | None) ->
 
 
 @cache
-def speaker_encoder() -> Callable[[Samples], Vector] | None:
+def speaker_encoder() -> Callable[[Samples], Float32Array] | None:
     """Return the encoder of resemblyzer, which maps 24 kHz audio to a vector of length 1; None if not installed."""
     if importlib.util.find_spec("resemblyzer") is None:
         return None
     resemblyzer = importlib.import_module("resemblyzer")  # optional
     encoder = resemblyzer.VoiceEncoder("cpu", verbose=False)
 
-    def encode(samples: Samples) -> Vector:
+    def encode(samples: Samples) -> Float32Array:
         prepared = resemblyzer.preprocess_wav(resample(samples, OUTPUT_RATE, ENCODER_RATE))
         return np.asarray(encoder.embed_utterance(prepared), np.float32)
 

@@ -25,9 +25,10 @@ import soundfile
 import soxr
 
 from utils.core.storage import retry_while_in_use, storage_errors
+from utils.media.arrays import Float32Array
 from utils.media.facts import AudioDamaged, AudioFileError, AudioProblem
 
-Samples = npt.NDArray[np.float32]
+Samples = Float32Array
 NO_SAMPLES: Samples = np.zeros(0, np.float32)
 logger = logging.getLogger(__name__)
 

@@ -14,12 +14,13 @@ import numpy.typing as npt
 import torch
 from torchaudio.functional import forced_align
 
+from utils.media.arrays import Float16Array, Float32Array, Int64Array
 from utils.media.audio import NO_SAMPLES, Samples
 from utils.recognition.phone_recogniser import FRAMES_PER_SECOND, HOP, RATE, STRIDE, PhoneRecogniser, log_mels
 from utils.recognition.spans import Span
 from utils.recognition.units import Word, units_in
 
-Rows = npt.NDArray[np.float32]  # log-probabilities (frame, unit)
+Rows = Float32Array  # log-probabilities (frame, unit)
 AnyRows = npt.NDArray[np.floating]  # those of a long sound have half precision
 
 WILDCARD_COST, LOOSE_COST = 0.4, 0.1  # per frame: within a text, and between sentences
@@ -71,7 +72,7 @@ def emit(model: PhoneRecogniser, samples: Samples) -> Rows:
 
 def emit_blocks(models: Sequence[PhoneRecogniser], blocks: Iterator[Samples], first: int) -> Rows:
     """Return the rows of a long sound at 16 kHz with half precision, each block from the next recogniser in turn."""
-    parts: list[npt.NDArray[np.float16]] = []
+    parts: list[Float16Array] = []
     before = NO_SAMPLES
     block = next(blocks, None)
     while block is not None:
@@ -124,13 +125,13 @@ def align(rows: Rows, words: Sequence[Word], start: float = 0.0, apart: Collecti
     return Alignment(score(rows, units_in(spoken)), tuple(found), tuple(_gap(rows, *pause, start) for pause in pauses))
 
 
-def _own_tokens(path: npt.NDArray[np.int64], spoken: Sequence[Word]) -> list[list[tuple[int, int]]]:
+def _own_tokens(path: Int64Array, spoken: Sequence[Word]) -> list[list[tuple[int, int]]]:
     """Return the (first, end) frames of the units of each word; on the path, a wildcard stands before it."""
     tokens = iter(_tokens(path))
     return [list(islice(tokens, 1 + len(word.units)))[1:] for word in spoken]
 
 
-def heard_units(rows: AnyRows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def heard_units(rows: AnyRows) -> tuple[Int64Array, Int64Array]:
     """Return the units of the free path, and the frames in which they begin."""
     best = rows.argmax(1)
     starts = np.flatnonzero((np.diff(best, prepend=0) != 0) & (best != 0))
@@ -143,7 +144,7 @@ def heard_in(rows: AnyRows, span: Span) -> Gap:
     return _gap(rows, first, end, 0.0)
 
 
-def _path(rows: Rows, units: Sequence[int]) -> npt.NDArray[np.int64] | None:
+def _path(rows: Rows, units: Sequence[int]) -> Int64Array | None:
     """Return the unit of each frame on the best path through all units; None if there are too few frames."""
     repeats = sum(first == second for first, second in pairwise(units))
     if not units or len(rows) < len(units) + repeats:
@@ -155,7 +156,7 @@ def _path(rows: Rows, units: Sequence[int]) -> npt.NDArray[np.int64] | None:
     return np.asarray(labels[0].numpy(), np.int64)
 
 
-def _tokens(path: npt.NDArray[np.int64]) -> list[tuple[int, int]]:
+def _tokens(path: Int64Array) -> list[tuple[int, int]]:
     """Return the (first, end) frames of each target on its path."""
     edges = np.flatnonzero(np.diff(path, prepend=-1, append=-1))
     return [(int(first), int(end)) for first, end in pairwise(edges) if path[first]]

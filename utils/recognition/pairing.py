@@ -7,11 +7,11 @@ to one clip.
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
+from utils.media.arrays import Float64Array, Int64Array
 from utils.recognition.aligner import WORST, Rows, heard_units, score
 
 RUN, SYMBOLS = 3, 64  # units of a run, and more symbols than any recogniser has
@@ -20,7 +20,6 @@ SURELY = 0.95  # share of the second best texts, all of them wrong, that score l
 CLEARLY = 2.0  # by how much the median of the texts that fit must be above that, in deviations of wrong texts
 FAR = 2.0  # times the distance from the median of wrong texts to where almost all are
 
-Integers = npt.NDArray[np.int64]
 Scores = Mapping[int, float]  # of the candidates of a clip, by the number of their text
 
 
@@ -60,7 +59,7 @@ def pair(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> dict[int, i
     return found
 
 
-def _assign(clips: Integers, texts: Integers, values: npt.NDArray[np.float64]) -> dict[int, int]:
+def _assign(clips: Int64Array, texts: Int64Array, values: Float64Array) -> dict[int, int]:
     """Choose pairs of a clip and a text so that each is used once at most and the sum of the values is highest."""
     ours, rows = np.unique(clips, return_inverse=True)
     theirs, columns = np.unique(texts, return_inverse=True)
@@ -94,7 +93,7 @@ def fitting_limit(clips: Sequence[Scores], texts: Sequence[Sequence[int]]) -> fl
     return np.inf
 
 
-def _runs(sequences: Sequence[Sequence[int] | Integers]) -> csr_array:
+def _runs(sequences: Sequence[Sequence[int] | Int64Array]) -> csr_array:
     """Return how often each run of units occurs in each sequence."""
     codes = []
     for sequence in sequences:
@@ -106,7 +105,7 @@ def _runs(sequences: Sequence[Sequence[int] | Integers]) -> csr_array:
     return coo_array((np.ones(columns.size), (places, columns)), (len(codes), SYMBOLS**RUN)).tocsr()
 
 
-def _weighted(counts: csr_array, weights: npt.NDArray[np.float64]) -> csr_array:
+def _weighted(counts: csr_array, weights: Float64Array) -> csr_array:
     weighted = counts.multiply(weights[None]).tocsr()
     sizes = np.sqrt(weighted.multiply(weighted).sum(axis=1))
     return weighted.multiply(1 / np.maximum(sizes, 1e-9)[:, None]).tocsr()

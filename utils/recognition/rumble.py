@@ -6,8 +6,8 @@ Both are removed before anything is measured: an offset looks like clipping, and
 import functools
 
 import numpy as np
-import numpy.typing as npt
 
+from utils.media.arrays import Float64Array
 from utils.media.audio import Samples
 
 LOWEST_HUM = 20.0  # Hz; what is below cannot be heard
@@ -53,8 +53,8 @@ def hum(samples: Samples, rate: int) -> tuple[float, float]:
 
 
 @functools.cache
-def _high_pass(rate: int) -> npt.NDArray[np.float64]:
+def _high_pass(rate: int) -> Float64Array:
     from scipy.signal import butter
 
-    sections: npt.NDArray[np.float64] = butter(ORDER, LOWEST_VOICE, "highpass", fs=rate, output="sos")
+    sections: Float64Array = butter(ORDER, LOWEST_VOICE, "highpass", fs=rate, output="sos")
     return sections

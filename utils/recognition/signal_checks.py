@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.core.facts import WarningFact
 from utils.media import audio
+from utils.media.arrays import Float64Array
 from utils.media.audio import Samples
 from utils.recognition import rumble
 from utils.recognition.facts import BandLimited, Hum, NoiseFloor, Offset, Reverberant
 from utils.recognition.spans import Span
 
-Floats = npt.NDArray[np.float64]
 RATE = 24_000
 EXCERPTS, EXCERPT_SECONDS, PAUSE_SECONDS = 12, 5.0, 0.4  # of speech, spread over the recording, with a pause around it
 MIN_SPEECH_SECONDS = 8.0  # a shorter recording is a clip of a dataset: thousands of them would be warned about
@@ -130,7 +129,7 @@ def noise_below_speech(excerpts: Sequence[Samples]) -> float:
     return float(np.quantile(levels, 0.9) - np.quantile(levels, 0.05))
 
 
-def frame_levels(samples: Samples) -> Floats:
+def frame_levels(samples: Samples) -> Float64Array:
     """Return the level of each 10 ms in dB."""
     power = np.square(windows(samples, FRAME).astype(np.float64)).mean(axis=1)
     return np.asarray(10 * np.log10(power + SILENCE))

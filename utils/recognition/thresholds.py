@@ -9,12 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from utils.media.arrays import BoolArray, Float64Array
 from utils.recognition.aligner import Alignment, Rows, SpokenWord, align, score
 from utils.recognition.units import Word, units_in
-
-ScoreArray = npt.NDArray[np.float64]
 
 FOUND = (0.98, 0.95, 0.9, 0.8, 0.7, 0.6)  # shares of wrong texts to find, the best that is possible
 MAX_WRONG = 0.6  # share of the texts of a project; with more, nothing can be said
@@ -126,11 +124,11 @@ def limit_between(own: Sequence[float], wrong: Sequence[float], aim: Aim) -> tup
     return -np.inf, 1.0
 
 
-def _share(which: npt.NDArray[np.bool_]) -> float:
+def _share(which: BoolArray) -> float:
     return float(np.mean(which))
 
 
-def _tail(scores: ScoreArray, edge: float, share: float) -> float:
+def _tail(scores: Float64Array, edge: float, share: float) -> float:
     """Return how many right ones may lie below an edge: no more than above it, half the way to a typical right one.
 
     That is known only where the edge is clearly below the bulk of the right ones. In a large sample whose bulk is all

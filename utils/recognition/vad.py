@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.config import DatasetConfig
+from utils.media.arrays import BoolArray, Float32Array
 from utils.media.audio import NO_SAMPLES, Samples, stream
 from utils.recognition.facts import RecogniserError
 from utils.recognition.rumble import powers
@@ -25,7 +25,6 @@ from utils.recognition.spans import Span
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-Floats = npt.NDArray[np.float32]
 Frames = list[tuple[int, int]]  # (first, end) of segments, in frames
 
 RATE = 16_000
@@ -46,8 +45,8 @@ class SpeechTrack:
     """The length of a recording, a level per 16 ms, and a speech probability per 32 ms."""
 
     seconds: float
-    levels: Floats
-    probabilities: Floats
+    levels: Float32Array
+    probabilities: Float32Array
 
 
 def speech_segments(path: Path, settings: DatasetConfig) -> list[Span]:
@@ -111,19 +110,19 @@ def _silero() -> "InferenceSession":
     return onnxruntime.InferenceSession(models[-1], options, providers=["CPUExecutionProvider"])
 
 
-def _levels(frames: Samples) -> Floats:
+def _levels(frames: Samples) -> Float32Array:
     """Return the level of each frame in dB relative to full scale, ignoring a constant offset."""
     return np.asarray(10 * np.log10(np.maximum(powers(frames), 10 ** (MIN_LEVEL / 10))), np.float32)
 
 
-def _apply_hysteresis(probabilities: Floats, threshold: float) -> npt.NDArray[np.bool_]:
+def _apply_hysteresis(probabilities: Float32Array, threshold: float) -> BoolArray:
     """Speech starts at the threshold and lasts until the probability is clearly below it."""
     certain = (probabilities >= threshold) | (probabilities < max(threshold - HYSTERESIS, threshold / 2))
     latest = np.maximum.accumulate(np.where(certain, np.arange(probabilities.size), 0))
     return probabilities[latest] >= threshold
 
 
-def _join_active(active: npt.NDArray[np.bool_], settings: DatasetConfig) -> Frames:
+def _join_active(active: BoolArray, settings: DatasetConfig) -> Frames:
     """Join active frames over short pauses, then drop what is too short for speech."""
     joined: Frames = []
     edges = np.flatnonzero(np.diff(active.astype(np.int8), prepend=0, append=0))
@@ -135,7 +134,7 @@ def _join_active(active: npt.NDArray[np.bool_], settings: DatasetConfig) -> Fram
     return [(first, end) for first, end in joined if end - first >= settings.min_speech_seconds * FRAMES_PER_SECOND]
 
 
-def _extend_edges(segments: Frames, levels: Floats, smooth: Floats) -> Frames:
+def _extend_edges(segments: Frames, levels: Float32Array, smooth: Float32Array) -> Frames:
     """Move the edges outwards over sound that is louder than the pause, at most to its quietest place."""
     pauses = zip([0, *(end for _, end in segments)], [*(first for first, _ in segments), levels.size], strict=True)
     edges = []
@@ -146,14 +145,16 @@ def _extend_edges(segments: Frames, levels: Floats, smooth: Floats) -> Frames:
     return list(zip(edges[1:-1:2], edges[2:-1:2], strict=True))
 
 
-def _overhang(levels: Floats) -> int:
+def _overhang(levels: Float32Array) -> int:
     """Count the frames that still belong to the speech, given the levels from its edge into the pause."""
     near = levels[:MAX_EDGE_SHIFT]
     loud = np.flatnonzero(near > near.min(initial=np.inf) + SOUND_ABOVE_PAUSE)
     return int(loud[-1]) + 1 if loud.size else 0
 
 
-def _split_long(segment: tuple[int, int], levels: Floats, smooth: Floats, settings: DatasetConfig) -> Frames:
+def _split_long(
+    segment: tuple[int, int], levels: Float32Array, smooth: Float32Array, settings: DatasetConfig
+) -> Frames:
     """Split speech without a pause at its quietest places until every part fits into a clip."""
     pending = [segment]
     parts = Frames()
@@ -170,7 +171,7 @@ def _split_long(segment: tuple[int, int], levels: Floats, smooth: Floats, settin
     return parts
 
 
-def _quiet_around(valley: int, first: int, end: int, levels: Floats) -> tuple[int, int]:
+def _quiet_around(valley: int, first: int, end: int, levels: Float32Array) -> tuple[int, int]:
     """Return the quiet stretch around a place in a segment."""
     limit = levels[valley] + SOUND_ABOVE_PAUSE
     before = levels[max(first + 1, valley - MAX_EDGE_SHIFT) : valley][::-1]
@@ -178,12 +179,12 @@ def _quiet_around(valley: int, first: int, end: int, levels: Floats) -> tuple[in
     return valley - _count_quiet(before, limit), valley + _count_quiet(after, limit)
 
 
-def _quietest(levels: Floats) -> int:
+def _quietest(levels: Float32Array) -> int:
     """Return the quietest frame; one near the middle is preferred to one near an edge."""
     return int(np.argmin(levels + EDGE_PENALTY * np.abs(np.linspace(-1, 1, levels.size))))
 
 
-def _count_quiet(levels: Floats, limit: float) -> int:
+def _count_quiet(levels: Float32Array, limit: float) -> int:
     """Count the frames up to the first loud one."""
     loud = levels > limit
     return int(np.argmax(loud)) if loud.any() else levels.size

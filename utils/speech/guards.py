@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.config import DatasetConfig
 from utils.core import languages
+from utils.media.arrays import BoolArray, Float32Array, Int64Array
 from utils.media.audio import Samples, faded, resample
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
 from utils.recognition import vad
@@ -24,8 +24,6 @@ from utils.speech.clarity import Clarity, clarity, hear
 from utils.speech.facts import Flag, FlagKind
 from utils.speech.word_check import WordCheck, check_words
 from utils.xtts.tokenizer import TokenizedText
-
-Codes = npt.NDArray[np.int64]
 
 MARGIN = 0.08  # seconds kept around the speech: the detector is exact to 0.03, and a breath belongs to it
 FRAME = 240  # samples, 10 ms
@@ -115,7 +113,7 @@ class AudioAnalysis:
         return Span(spans[0].start, spans[-1].end) if spans else None
 
     @cached_property
-    def levels(self) -> npt.NDArray[np.float32]:
+    def levels(self) -> Float32Array:
         frames = windows(self.playable, FRAME)
         power = np.einsum("ij,ij->i", frames, frames) / FRAME
         return np.asarray(10 * np.log10(np.maximum(power, 10 ** (QUIETEST / 10))), np.float32)
@@ -138,7 +136,7 @@ class AudioAnalysis:
         return self.speech.seconds if self.speech else self.seconds
 
     @property
-    def speech_levels(self) -> npt.NDArray[np.float32]:
+    def speech_levels(self) -> Float32Array:
         return self.levels[_frame(self.speech.start) : _frame(self.speech.end)] if self.speech else self.levels
 
     @property
@@ -148,7 +146,7 @@ class AudioAnalysis:
 
 
 def judge(
-    text: TokenizedText, codes: Codes, audio: AudioAnalysis, limits: SpeechLimits, *, ended: bool
+    text: TokenizedText, codes: Int64Array, audio: AudioAnalysis, limits: SpeechLimits, *, ended: bool
 ) -> tuple[Flag, ...]:
     """Return what is unusual about a spoken sentence, the worst first; ``ended``: the model ended it itself."""
     if not audio.is_finite:
@@ -228,7 +226,7 @@ def longest(text: TokenizedText, limits: SpeechLimits) -> float:
     return sounds(text) / limits.slowest + limits.slack + limits.pause * inside
 
 
-def _loops(codes: Codes, limits: SpeechLimits) -> list[Flag]:
+def _loops(codes: Int64Array, limits: SpeechLimits) -> list[Flag]:
     """Find a code that goes on, or a pattern of codes that repeats."""
     for size in range(1, min(limits.pattern, codes.size - 1) + 1):
         covered = _longest_run(codes[size:] == codes[:-size]) + size
@@ -265,6 +263,6 @@ def _frame(seconds: float) -> int:
     return round(seconds / FRAME_SECONDS)
 
 
-def _longest_run(marks: npt.NDArray[np.bool_]) -> int:
+def _longest_run(marks: BoolArray) -> int:
     edges = np.flatnonzero(np.diff(marks.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
     return int((edges[:, 1] - edges[:, 0]).max()) if edges.size else 0

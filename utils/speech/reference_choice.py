@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.config import DatasetConfig
 from utils.core.errors import AmharicTtsError
 from utils.media import audio
+from utils.media.arrays import BoolArray, Float64Array, Int64Array
 from utils.media.audio import Samples
 from utils.media.facts import AudioFileError
 from utils.recognition.levels import ClipScores, measure
@@ -26,8 +26,6 @@ PITCH_RATE = 8000
 FRAME, STEP = 0.05, 0.01  # seconds: three periods of the lowest voice
 PERIODIC = 0.6  # share of a frame that the frame one period before explains
 MIN_VOICED = 20  # frames, 0.2 s; fewer say nothing about the pitch
-
-Floats = npt.NDArray[np.float64]
 
 
 class ReferenceScore(NamedTuple):
@@ -76,7 +74,7 @@ def _load(path: Path, rate: int) -> Samples:
     return samples
 
 
-def _spread(pitch: Floats) -> float | None:
+def _spread(pitch: Float64Array) -> float | None:
     """Return the standard deviation of the pitch in semitones, by its quartiles: a few octave errors do not count."""
     if pitch.size < MIN_VOICED:
         return None
@@ -93,7 +91,7 @@ def _total(values: Sequence[float | None]) -> float:
 
 
 # Long because it is one formula after another, over the same frames.
-def pitches(samples: Samples, rate: int) -> Floats:
+def pitches(samples: Samples, rate: int) -> Float64Array:
     """Return the pitch of each voiced frame in Hz, by autocorrelation."""
     size = round(FRAME * rate)
     step = round(STEP * rate)
@@ -111,13 +109,13 @@ def pitches(samples: Samples, rate: int) -> Floats:
     return np.asarray(rate / lags[voiced & (best > shortest) & (best < longest)], np.float64)
 
 
-def _is_loud(frames: Floats) -> npt.NDArray[np.bool_]:
+def _is_loud(frames: Float64Array) -> BoolArray:
     """Return which frames are louder than the pauses between words."""
     power = np.sqrt(np.mean(frames**2, axis=1))
     return np.asarray((power > 0.1 * np.sqrt(np.mean(power**2))) & (power > SILENT / 10), np.bool_)
 
 
-def _autocorrelation(frames: Floats, lags: int) -> Floats:
+def _autocorrelation(frames: Float64Array, lags: int) -> Float64Array:
     """Compare each frame with itself some samples later: 1 where the overlapping parts are equal."""
     size = frames.shape[1]
     spectrum = np.fft.rfft(frames, 2 ** math.ceil(math.log2(2 * size)), axis=1)
@@ -128,14 +126,14 @@ def _autocorrelation(frames: Floats, lags: int) -> Floats:
     return np.asarray(products / np.maximum(power, 1e-12))
 
 
-def _first_peak(correlation: Floats) -> npt.NDArray[np.int64]:
+def _first_peak(correlation: Float64Array) -> Int64Array:
     """Return the shortest lag that is nearly as good as the best: its multiples are as good, but octaves too low."""
     good = correlation > 0.9 * correlation.max(axis=1, keepdims=True)
     falling = np.diff(correlation, axis=1, append=-np.inf) <= 0
     return np.asarray(np.argmax(good & falling, axis=1), np.int64)
 
 
-def _vertex(left: Floats, middle: Floats, right: Floats) -> Floats:
+def _vertex(left: Float64Array, middle: Float64Array, right: Float64Array) -> Float64Array:
     """Return the vertex of a parabola through three points, relative to the middle one."""
     bend = left - 2 * middle + right
     return np.clip(np.where(bend < 0, 0.5 * (left - right) / np.minimum(bend, -1e-12), 0.0), -0.5, 0.5)

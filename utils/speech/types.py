@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.config import SpeechConfig
 from utils.core.facts import Fact
+from utils.media.arrays import Int64Array
 from utils.media.audio import NO_SAMPLES, Samples, faded
 from utils.media.encoding import Chapter, Tags, write_audio
 from utils.media.rates import OUTPUT_RATE
@@ -68,7 +68,7 @@ class Utterance:
 
     sentence: Sentence  # what was spoken, with the seed that produced it
     samples: Samples  # audio at 24 kHz, without the pause
-    codes: npt.NDArray[np.int64]  # audio codes, without the stop code
+    codes: Int64Array  # audio codes, without the stop code
     ended: bool  # whether the model ended the sentence itself
     flags: tuple[Flag, ...] = ()  # what the guards found wrong with it
     tries: int = 1  # how many times it was spoken

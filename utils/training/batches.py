@@ -11,14 +11,14 @@ from functools import lru_cache
 from typing import NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from utils.config import TrainConfig
 from utils.dataset.clip import Clip
+from utils.media.arrays import Float64Array, Int64Array
 from utils.media.rates import CODE_SAMPLES, FRAME_SAMPLES
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths
 from utils.training.errors import NoUsableClipsError, SettingRefusedError
-from utils.training.packing import PROMPT, TEXT_EXTRA, Integers, audio_inputs
+from utils.training.packing import PROMPT, TEXT_EXTRA, audio_inputs
 from utils.training.references import ReferencePairs
 
 REFERENCE = (6, 12)  # half seconds: coqui draws references of 3 to 6 s
@@ -28,25 +28,23 @@ FILL = 0.93  # share of a token budget for clips; the rest is padding, so that n
 CODE_FRAMES = CODE_SAMPLES // FRAME_SAMPLES
 GRID, GRID_STEP = 6, 8  # fixed lengths for torch.compile, and what they are multiples of
 
-Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class ClipGroup:
     """Clips that are read together, shortest first."""
 
-    clips: Integers  # numbers in the source
-    references: Integers  # numbers of the clips whose sound is the reference
-    starts: Integers  # first frame of each reference
-    masked: Integers  # start and end of the codes that are excluded from the loss, for each clip
-    positions: Integers  # sequence length of each clip
+    clips: Int64Array  # numbers in the source
+    references: Int64Array  # numbers of the clips whose sound is the reference
+    starts: Int64Array  # first frame of each reference
+    masked: Int64Array  # start and end of the codes that are excluded from the loss, for each clip
+    positions: Int64Array  # sequence length of each clip
     frames: int  # length of every reference
 
     @property
     def longest(self) -> int:
         return int(self.positions.max(initial=PROMPT))
 
-    def select(self, rows: Integers) -> "ClipGroup":
+    def select(self, rows: Int64Array) -> "ClipGroup":
         own = self.clips[rows], self.references[rows], self.starts[rows]
         return ClipGroup(*own, self.masked[rows], self.positions[rows], self.frames)
 
@@ -62,13 +60,13 @@ class PlannedUpdate(ClipGroup):
 class _Epoch(NamedTuple):
     """All updates of an epoch, in shuffled order; update k has the rows from bound k to bound k + 1."""
 
-    clips: Integers
-    references: Integers
-    starts: Integers
-    masked: Integers
-    bounds: Integers
-    frames: Integers
-    shuffle: Integers
+    clips: Int64Array
+    references: Int64Array
+    starts: Int64Array
+    masked: Int64Array
+    bounds: Int64Array
+    frames: Int64Array
+    shuffle: Int64Array
 
 
 @dataclass(frozen=True)
@@ -84,7 +82,7 @@ class ReplayClips:
         total = clips * share / (1 - share) / sum(weights)
         return cls(tuple(sizes), tuple(round(total * weight) for weight in weights))
 
-    def draw(self, seed: int, epoch: int) -> Integers:
+    def draw(self, seed: int, epoch: int) -> Int64Array:
         """Return the clips of an epoch, counted from the first of them. Each comes again when all others did."""
         drawn = []
         first = 0
@@ -95,7 +93,7 @@ class ReplayClips:
             orders = [np.random.default_rng([seed, one, 2, number]).permutation(size) for one in passes]
             drawn.append(first + np.concatenate([*orders, np.zeros(0, np.int64)])[start % size :][:count])
             first += size
-        clips: Integers = np.random.default_rng([seed, epoch, 3]).permutation(np.concatenate(drawn))
+        clips: Int64Array = np.random.default_rng([seed, epoch, 3]).permutation(np.concatenate(drawn))
         return clips
 
 
@@ -194,8 +192,8 @@ class UpdatePlan:
         return _Epoch(clips, references, starts, masked, bounds, frames, random.permutation(len(self)))
 
     def _places(
-        self, clips: Integers, references: Integers, bounds: Integers, frames: Integers, shares: Floats
-    ) -> tuple[Integers, Integers]:
+        self, clips: Int64Array, references: Int64Array, bounds: Int64Array, frames: Int64Array, shares: Float64Array
+    ) -> tuple[Int64Array, Int64Array]:
         """Return the first frame of each reference, and the codes of its own clip that it covers."""
         of_clip = np.repeat(frames, np.diff(bounds))
         starts = (shares * (self.lengths.frames[references] - of_clip + 1)).astype(np.int64)
@@ -203,13 +201,13 @@ class UpdatePlan:
         return starts, masked * (references == clips)[:, None]
 
     def _reference_frames(
-        self, clips: Integers, references: Integers, bounds: Integers, frames: Integers, wanted: Integers
-    ) -> Integers:
+        self, clips: Int64Array, references: Int64Array, bounds: Int64Array, frames: Int64Array, wanted: Int64Array
+    ) -> Int64Array:
         """Return the length of the references of each update; it grows only where no clip hears itself."""
         has_own = np.logical_or.reduceat(references == clips, bounds[:-1])
         shortest = np.minimum.reduceat(self.lengths.frames[references], bounds[:-1]) // HALF_SECOND_FRAMES
         longest = np.where(has_own & (not self.prefer_other_clip), frames // HALF_SECOND_FRAMES, wanted)
-        lengths: Integers = np.maximum(1, np.minimum(longest, shortest)) * HALF_SECOND_FRAMES
+        lengths: Int64Array = np.maximum(1, np.minimum(longest, shortest)) * HALF_SECOND_FRAMES
         return lengths
 
     def reference_shares(self) -> dict[str, float]:
@@ -225,7 +223,7 @@ class UpdatePlan:
             "heard_unmasked": float((covered * (own & (masked == 0))).sum() / codes),
         }
 
-    def _mixed(self, own: Integers, epoch: int) -> Integers:
+    def _mixed(self, own: Int64Array, epoch: int) -> Int64Array:
         """Place clips of other datasets among those of the run, at even distances."""
         if not any(self.replay.counts):
             return own
@@ -236,7 +234,7 @@ class UpdatePlan:
         mixed[is_other], mixed[~is_other] = others, own
         return mixed
 
-    def _ordered(self, shuffled: Integers) -> tuple[Integers, Integers]:
+    def _ordered(self, shuffled: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Sort shuffled clips by length within windows, and return them with the bounds of the updates.
 
         Those of other datasets are sorted among themselves, so that no update gets more of them than another.
@@ -253,14 +251,14 @@ class UpdatePlan:
             return clips, np.searchsorted(self._update_of(clips), edges)
         return clips, np.minimum(edges * self.clips, clips.size)
 
-    def _update_of(self, clips: Integers) -> Integers:
+    def _update_of(self, clips: Int64Array) -> Int64Array:
         """Distribute clips over the updates of an epoch by their positions."""
         before = np.cumsum(self.lengths.positions[clips]) - self.lengths.positions[clips]
-        share: Integers = before * len(self) // self.lengths.positions.sum()
+        share: Int64Array = before * len(self) // self.lengths.positions.sum()
         return share
 
 
-def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integers:
+def masked_codes(starts: Int64Array, frames: Int64Array, codes: Int64Array) -> Int64Array:
     """Return start and end of the codes that each clip's reference covers.
 
     Nothing is excluded if the reference covers more than half of a clip, as it does for every short clip: too little
@@ -268,7 +266,7 @@ def masked_codes(starts: Integers, frames: Integers, codes: Integers) -> Integer
     """
     first = starts // CODE_FRAMES
     last = np.minimum((starts + frames) // CODE_FRAMES, codes)
-    marks: Integers = np.stack([first, last], axis=1) * (2 * (last - first) <= codes)[:, None]
+    marks: Int64Array = np.stack([first, last], axis=1) * (2 * (last - first) <= codes)[:, None]
     return marks
 
 

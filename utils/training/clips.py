@@ -10,18 +10,10 @@ from torch import nn
 from utils.config import AUTO_SECONDS, MODEL_TOKENS, TrainConfig
 from utils.dataset.clip import Clip
 from utils.dataset.features import FeatureStore
+from utils.media.arrays import Int64Array
 from utils.media.rates import CODE_SAMPLES, RATE
 from utils.training.facts import Aside, Exclusion
-from utils.training.packing import (
-    AUDIO_EXTRA,
-    AUDIO_POSITIONS,
-    MAX_CODES,
-    PROMPT,
-    TEXT_EXTRA,
-    Example,
-    Integers,
-    audio_inputs,
-)
+from utils.training.packing import AUDIO_EXTRA, AUDIO_POSITIONS, MAX_CODES, PROMPT, TEXT_EXTRA, Example, audio_inputs
 
 MIN_SECONDS = 0.5  # coqui refuses shorter clips too
 HALF_SECOND_FRAMES = 43  # references are multiples of half a second, so that few shapes occur
@@ -32,17 +24,17 @@ Exceeded = tuple[Exclusion, float]  # a limit and its value
 class ClipLengths(NamedTuple):
     """Lengths of many clips, one array per part."""
 
-    samples: Integers
-    codes: Integers
-    frames: Integers
-    ids: Integers
+    samples: Int64Array
+    codes: Int64Array
+    frames: Int64Array
+    ids: Int64Array
 
     @property
-    def positions(self) -> Integers:
+    def positions(self) -> Int64Array:
         """The sequence length of each clip."""
         return PROMPT + TEXT_EXTRA + self.ids + audio_inputs(self.codes)
 
-    def select(self, clips: Integers) -> "ClipLengths":
+    def select(self, clips: Int64Array) -> "ClipLengths":
         return ClipLengths(*(part[clips] for part in self))
 
 
@@ -66,7 +58,7 @@ class ClipLimits:
         return cls(config.max_audio_length, config.max_text_length, codes, text - 2, held)
 
 
-def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Integers, dict[int, Exceeded]]:
+def usable(lengths: ClipLengths, limits: ClipLimits) -> tuple[Int64Array, dict[int, Exceeded]]:
     """Return the clips within the limits, and for each other clip the limit that it exceeds. Clips are never cut."""
     seconds = lengths.samples / RATE
     codes = min(limits.codes or limits.model_codes, limits.model_codes)

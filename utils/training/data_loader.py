@@ -9,9 +9,10 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from utils.core.batching import prefetch
+from utils.media.arrays import Int64Array
 from utils.training.batches import BatchSpec, ClipGroup, PlannedUpdate, UpdatePlan, split_batches
 from utils.training.clips import HALF_SECOND_FRAMES, ClipLengths, FeatureSource
-from utils.training.packing import Integers, PackedBatch, SpecialTokens, pack
+from utils.training.packing import PackedBatch, SpecialTokens, pack
 
 EVAL_REFERENCE = 9  # half seconds: coqui evaluates with 4.5 s from the start of each clip
 AHEAD = 2  # updates that each worker prefetches
@@ -87,7 +88,7 @@ class UpdateReader(Dataset[Update]):
         return pack(examples, self.tokens, masked=group.masked, length=length, rows=rows)
 
 
-def eval_groups(lengths: ClipLengths, spec: BatchSpec, references: Integers | None = None) -> list[ClipGroup]:
+def eval_groups(lengths: ClipLengths, spec: BatchSpec, references: Int64Array | None = None) -> list[ClipGroup]:
     """Group all clips for an evaluation that is the same every time, and for every batch size.
 
     The reference is the start of a clip, or of another one, 4.5 s of it or as many half seconds as it has, and nothing
@@ -108,7 +109,7 @@ def eval_groups(lengths: ClipLengths, spec: BatchSpec, references: Integers | No
 
 
 def eval_batches(
-    source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec, references: Integers | None = None
+    source: FeatureSource, tokens: SpecialTokens, spec: BatchSpec, references: Int64Array | None = None
 ) -> Iterator[PackedBatch]:
     """Load the evaluation batches; every process gets the same number."""
     return map(UpdateReader(source, tokens, spec).read_batch, eval_groups(source.lengths, spec, references))

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
+from utils.media.arrays import Float16Array, Int64Array
 from utils.training.errors import SettingRefusedError
 
 PROMPT = 32  # latents that the perceiver returns for any reference
@@ -29,10 +30,8 @@ AUDIO_POSITIONS = 608  # of the model: the longest clip, of 605 codes, has room 
 MAX_CODES = 605
 MEL_BANDS = 80
 
-Integers = npt.NDArray[np.int64]
 
-
-def audio_inputs(codes: Integers) -> Integers:
+def audio_inputs(codes: Int64Array) -> Int64Array:
     """Return the audio positions of clips: START, the codes, and as many of three STOP as there is room for."""
     return np.minimum(codes + AUDIO_EXTRA, AUDIO_POSITIONS)
 
@@ -56,7 +55,7 @@ class Example(NamedTuple):
 
     ids: npt.NDArray[np.integer[Any]]  # text tokens, without start and stop
     codes: npt.NDArray[np.integer[Any]]  # audio codes, without start and stop
-    mel: npt.NDArray[np.float16]  # mel frames of the reference, 80 bands each
+    mel: Float16Array  # mel frames of the reference, 80 bands each
 
 
 class RowLengths(NamedTuple):
@@ -157,7 +156,7 @@ class PackedBatch:
         return replace(self, mel=self.mel[first:last], numbers=torch.cat(parts), rows=self.rows[first:last])
 
 
-def _rebuild(mel: npt.NDArray[np.float16], numbers: Integers, rows: tuple[RowLengths, ...], length: int) -> PackedBatch:
+def _rebuild(mel: Float16Array, numbers: Int64Array, rows: tuple[RowLengths, ...], length: int) -> PackedBatch:
     return PackedBatch(torch.from_numpy(mel), torch.from_numpy(numbers), rows, length)
 
 
@@ -165,7 +164,7 @@ def pack(
     examples: Sequence[Example],
     tokens: SpecialTokens,
     *,
-    masked: Integers | None = None,
+    masked: Int64Array | None = None,
     length: int = 0,
     rows: int = 0,
 ) -> PackedBatch:
@@ -183,23 +182,23 @@ def pack(
     return _rebuild(_references(examples, rows), _by_part(packed), tuple(map(_row_lengths, packed)), length)
 
 
-def _references(examples: Sequence[Example], rows: int) -> npt.NDArray[np.float16]:
+def _references(examples: Sequence[Example], rows: int) -> Float16Array:
     mel = np.zeros((max(rows, len(examples), 1), MEL_BANDS, len(examples[0].mel) if examples else 1), np.float16)
     for row, example in enumerate(examples):
         mel[row] = example.mel.T
     return mel
 
 
-def _by_part(packed: Sequence[tuple[Integers, ...]]) -> Integers:
+def _by_part(packed: Sequence[tuple[Int64Array, ...]]) -> Int64Array:
     """Join the first part of all clips, then the second, and so on."""
     return np.concatenate([part for parts in zip(*packed, strict=True) for part in parts] or [np.zeros(0, np.int64)])
 
 
-def _row_lengths(parts: Sequence[Integers]) -> RowLengths:
+def _row_lengths(parts: Sequence[Int64Array]) -> RowLengths:
     return RowLengths(len(parts[0]), len(parts[4]), len(parts[8]))
 
 
-def _pack_clip(example: Example, masked: Sequence[int], start: int, tokens: SpecialTokens) -> tuple[Integers, ...]:
+def _pack_clip(example: Example, masked: Sequence[int], start: int, tokens: SpecialTokens) -> tuple[Int64Array, ...]:
     """Return the ``PackedParts`` of one clip, whose text begins at ``start``."""
     text = np.concatenate([[tokens.start_text], example.ids, [tokens.stop_text]])
     extra = min(AUDIO_EXTRA, AUDIO_POSITIONS - len(example.codes))

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from utils.dataset.clip import Clip
-from utils.training.packing import Integers
+from utils.media.arrays import BoolArray, Int64Array
 
 TRIES = 4  # clips looked at before a clip is its own reference
 
@@ -20,7 +20,7 @@ class ReferencePairs:
     ``frames`` is the length of each clip. A clip that overlaps another in its recording is no partner of it.
     """
 
-    def __init__(self, clips: Sequence[Clip], frames: Integers) -> None:
+    def __init__(self, clips: Sequence[Clip], frames: Int64Array) -> None:
         self.speakers = np.unique([clip.speaker for clip in clips], return_inverse=True)[1].reshape(-1)
         self.recordings = np.unique([clip.recording for clip in clips], return_inverse=True)[1].reshape(-1)
         self.starts, self.ends = np.array([[clip.span.start, clip.span.end] for clip in clips]).reshape(-1, 2).T
@@ -29,7 +29,7 @@ class ReferencePairs:
         self.first = (np.cumsum(counts) - counts)[self.speakers]
         self.counts = counts[self.speakers]
 
-    def draw(self, seed: int, epoch: int) -> Integers:
+    def draw(self, seed: int, epoch: int) -> Int64Array:
         """Return a partner of each clip, or the clip itself if it has none."""
         numbers = np.arange(self.speakers.size)
         longer = np.maximum(np.minimum(self.counts, 2), -(-self.counts // 2))
@@ -43,9 +43,7 @@ class ReferencePairs:
             waiting &= ~fits
         return chosen
 
-    def _overlap(self, clips: Integers, others: Integers) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
+    def _overlap(self, clips: Int64Array, others: Int64Array) -> BoolArray:
         crossing = (self.starts[others] < self.ends[clips]) & (self.starts[clips] < self.ends[others])
-        overlap: np.ndarray[tuple[int], np.dtype[np.bool]] = (clips == others) | (
-            (self.recordings[clips] == self.recordings[others]) & crossing
-        )
+        overlap: BoolArray = (clips == others) | ((self.recordings[clips] == self.recordings[others]) & crossing)
         return overlap

@@ -14,12 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self, cast
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from utils.core.storage import is_deflated, verify_archive
+from utils.media.arrays import Float16Array, Int16Array
 from utils.media.audio import Samples
 from utils.media.rates import FRAME_SAMPLES, RATE
 from utils.xtts.facts import ModelFileError
@@ -40,8 +39,8 @@ FORMAT = "1"  # increase when the computation changes
 class EncodedClip:
     """One encoded clip."""
 
-    codes: npt.NDArray[np.int16]  # one for every 1024 samples
-    mel: npt.NDArray[np.float16]  # frames of the clip as a reference: 80 bands for every 256 samples
+    codes: Int16Array  # one for every 1024 samples
+    mel: Float16Array  # frames of the clip as a reference: 80 bands for every 256 samples
 
 
 class AudioEncoder:
