@@ -5,7 +5,6 @@ are relative to it, so a copied project reads its own recordings.
 """
 
 import importlib.util
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -34,7 +33,7 @@ from utils.dataset.clip import ScanResult
 from utils.dataset.readers import subtitle_files, transcripts
 from utils.dataset.readers.facts import AudioWithoutText, LayoutFound, NotOnDisk
 from utils.dataset.readers.folder import Folder, is_archive, is_media
-from utils.dataset.readers.registry import is_readable
+from utils.dataset.readers.registry import find_files, is_readable
 from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.sources import counterparts, find_recordings, is_corpus, is_subtitle, is_transcript
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
@@ -264,7 +263,7 @@ def _preview_dataset(name: str, language: str, spoken: str) -> InputPreview:
     # in archives or tables, which are unpacked when the input is prepared
     is_packed = any(isinstance(problem.reason, NotOnDisk) for problem in scan.problems)
     if layouts <= {subtitle_files.NAME, transcripts.NAME} and path.is_dir() and not is_packed:
-        content = pair_files(_files_below(path))
+        content = pair_files(list(find_files(path, None, []))[:MAX_FILES])
         if not content.pairs:
             raise InputError("no_media", name)
         return content
@@ -340,16 +339,6 @@ def count_lines(path: Path) -> int:
         return len(read_cues(path)[0])
     except AmharicTtsError:
         return 0
-
-
-def _files_below(root: Path) -> list[Path]:
-    files = []
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        files += [Path(folder, name) for name in sorted(names) if not name.startswith(".")]
-        if len(files) > MAX_FILES:
-            break
-    return files[:MAX_FILES]
 
 
 def _save_file(path: Path, folder: Path) -> Path:
