@@ -14,7 +14,7 @@ from utils.training.speedups.adamw import OffloadedAdamW
 
 pytestmark = pytest.mark.slow
 
-SETTINGS: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.96), "weight_decay": 0.1}
+SETTINGS: dict[str, Any] = {"lr": 1e-3, "betas": (0.9, 0.96), "weight_decay": 0.1, "eps": 1e-8}
 STAGED = partial(OffloadedAdamW, staged=True)
 IN_PLACE = partial(OffloadedAdamW, staged=False)
 
@@ -30,11 +30,11 @@ def test_it_equals_adamw_bit_for_bit(kind: Any, fused: bool) -> None:
 
 def test_a_run_that_began_with_adamw_ends_as_an_unbroken_one() -> None:
     whole, half, resumed = small_gpt(), small_gpt(), small_gpt()
-    learn(whole, OffloadedAdamW(whole.parameters(), **SETTINGS), 4)
+    learn(whole, OffloadedAdamW(whole.parameters(), **SETTINGS, fused=True), 4)
     first = torch.optim.AdamW(half.parameters(), **SETTINGS, fused=True)
     learn(half, first, 2)
     resumed.load_state_dict(half.state_dict())
-    second = OffloadedAdamW(resumed.parameters(), lr=1.0)
+    second = OffloadedAdamW(resumed.parameters(), **{**SETTINGS, "lr": 1.0}, fused=True)
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     learn(resumed, second, 2, first=2)
     assert farthest(whole, resumed) == 0
@@ -44,7 +44,7 @@ def test_a_run_that_began_with_adamw_ends_as_an_unbroken_one() -> None:
 def test_offloading_leaves_nothing_elsewhere(kind: Any) -> None:
     gpt = small_gpt()
     idle = nn.Parameter(torch.ones(3))  # has no gradient
-    optimizer = kind([*gpt.parameters(), idle], **SETTINGS)
+    optimizer = kind([*gpt.parameters(), idle], **SETTINGS, fused=True)
     learn(gpt, optimizer, 1)
     assert all(weight.grad is None for weight in gpt.parameters())
     assert {part.device.type for state in optimizer.state.values() for part in state.values()} == {"cpu"}

@@ -1,7 +1,7 @@
 """AdamW with its state in RAM instead of GPU memory: torch's own AdamW, applied on the CPU one weight at a time."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,19 +13,6 @@ from utils.training.errors import SettingRefusedError
 State = dict[str, Tensor]
 Group = dict[str, Any]
 CPU = torch.device("cpu")
-
-
-class AdamWSettings(TypedDict, total=False):
-    """Keywords of torch.optim.AdamW."""
-
-    lr: float
-    betas: tuple[float, float]
-    eps: float
-    weight_decay: float
-    fused: bool
-
-
-DEFAULTS: AdamWSettings = {"lr": 1e-3, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 1e-2, "fused": True}
 
 
 def apply_adamw(weight: Tensor, gradient: Tensor, state: State, group: Group) -> None:
@@ -55,11 +42,11 @@ class OffloadedAdamW(Optimizer):
 
     Each update copies one weight and its gradient to the CPU, updates the weight there and copies it back, while the
     next one is being transferred. No copy of the weights stays in RAM. On a CPU, weights are updated in place, bit for
-    bit as by torch.optim.AdamW. ``staged`` forces the copies, for tests.
+    bit as by torch.optim.AdamW, whose ``settings`` it takes, all of them. ``staged`` forces the copies, for tests.
     """
 
-    def __init__(self, params: Iterable[Any], *, staged: bool | None = None, **settings: Unpack[AdamWSettings]) -> None:
-        super().__init__(params, {**DEFAULTS, **settings})
+    def __init__(self, params: Iterable[Any], *, staged: bool | None = None, **settings: Any) -> None:  # noqa: ANN401
+        super().__init__(params, settings)
         for weight in (weight for group in self.param_groups for weight in group["params"]):
             if weight.dtype != torch.float32:
                 raise SettingRefusedError("offload_optimizer", "not_float32", str(weight.dtype))
