@@ -265,6 +265,7 @@ class SpeechSession:
             raise
         finally:
             self._finish(request, time.monotonic() - started)
+            self.remove(request)
 
     def _run(self, request: SpeechRequest[object]) -> None:
         events = request.task(self._model_for(request))
@@ -279,9 +280,7 @@ class SpeechSession:
     def _finish(self, request: SpeechRequest[object], seconds: float) -> None:
         with self._changed:
             self._running.remove(request)
-            self._queue = [other for other in self._queue if other is not request]
             self._mean_seconds += NEWEST_WEIGHT * (seconds - self._mean_seconds)
-            self._changed.notify_all()
 
     def _trim(self) -> None:
         """Return free memory to the system now and then: sentences of many lengths leave holes in the heap."""

@@ -34,7 +34,6 @@ from utils.xtts.facts import KernelsUntested
 
 logger = logging.getLogger(__name__)
 
-AHEAD = 2  # batches of sentences that are begun before the first of them is returned
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 
 
