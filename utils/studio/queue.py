@@ -5,11 +5,11 @@ import os
 import time
 
 from utils.core.errors import AmharicTtsError
-from utils.core.processes import identity, is_alive
-from utils.core.storage import file_lock, read_object, write_document
+from utils.core.processes import identity
+from utils.core.storage import file_lock, write_document
 from utils.studio.paths import Project
 from utils.studio.run_state import State
-from utils.studio.runs import LOCK, OWNER, active_run, launch, queued_runs
+from utils.studio.runs import LOCK, OWNER, active_run, is_served, launch, queued_runs
 
 QUEUE_SECONDS = 0.5
 
@@ -19,8 +19,7 @@ def serve_queue(project: Project) -> None:
     path = project.runs / OWNER
     pid = os.getpid()
     with file_lock(project.runs / LOCK):
-        other = read_object(path)
-        if is_alive(int(other.get("pid", 0)), str(other.get("identity", ""))):
+        if is_served(project):
             return
         write_document(path, {"pid": pid, "identity": identity(pid)})
     while project.runs.is_dir():

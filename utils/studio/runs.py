@@ -233,9 +233,14 @@ def watch_queue(project: Project) -> None:
 
     The process does nothing else, so that what ends a run (lack of memory, a closed page) does not end the queue.
     """
-    owner = read_object(project.runs / OWNER)
-    if queued_runs(project) and not is_alive(int(owner.get("pid", 0)), str(owner.get("identity", ""))):
+    if queued_runs(project) and not is_served(project):
         start_detached(["-m", "utils", "work", str(project.runs), "--queue"], Path(os.devnull))
+
+
+def is_served(project: Project) -> bool:
+    """Return whether a process starts the queued runs."""
+    owner = read_object(project.runs / OWNER)
+    return is_alive(int(owner.get("pid", 0)), str(owner.get("identity", "")))
 
 
 def create(verb: str, config: Config, project: Project) -> Run:
