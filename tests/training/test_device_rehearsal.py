@@ -82,7 +82,7 @@ class Rehearsal:
         self.recorder = Recorder("meta")
         with self.recorder:
             self.ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-        wrapped, self.optimizer = ranks.prepare(model, optimizer)
+        wrapped, self.optimizer = ranks.accelerator.prepare(model, optimizer)
         self.step = TrainStep(config, ranks, wrapped, self.optimizer, schedule, self.ema, lambda _message: None)
         self.batches = [random_batch(SpecialTokens.from_model(gpt), CLIP, 2)] * config.grad_acumm
         self.evaluator = Evaluator(wrapped, lambda: self.batches, ranks, config.text_loss_weight, self.ema)

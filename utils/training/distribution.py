@@ -3,7 +3,6 @@
 Every process runs the same loop over its own part of each update. The first one writes events and files.
 """
 
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.distributed.rendezvous import rendezvous
-from torch.optim import Optimizer
 
 from utils.config import TrainConfig
 from utils.core.facts import StopRequested
@@ -80,14 +78,6 @@ class Ranks:
         if self.count > 1:
             torch.distributed.all_reduce(values)
         return values
-
-    def prepare(self, model: nn.Module, optimizer: Optimizer) -> tuple[nn.Module, Optimizer]:
-        """Wrap both for several processes and mixed precision."""
-        return self.accelerator.prepare(model, optimizer)  # type: ignore[no-any-return]
-
-    def accumulate(self, model: nn.Module, *, last: bool) -> contextlib.AbstractContextManager[object]:
-        """Synchronize gradients in the last batch of an update only."""
-        return contextlib.nullcontext() if last else self.accelerator.no_sync(model)
 
     def gather(self, value: object) -> list[Any]:
         """Return the value of every process, ordered by rank."""

@@ -126,7 +126,8 @@ def make_step(gpt: nn.Module, config: TrainConfig, ranks: Ranks, total: int, rep
     report(change)
     schedule = make_schedule(optimizer, config.lr_scheduler, total, config.warmup_steps, config.warmup_share)
     ema = Ema(gpt, config.ema_decay, config.ema_device) if config.enable_ema else None
-    return TrainStep(config, ranks, *ranks.prepare(model, optimizer), schedule, ema, report)
+    wrapped, optimizer = ranks.accelerator.prepare(model, optimizer)  # for several processes and mixed precision
+    return TrainStep(config, ranks, wrapped, optimizer, schedule, ema, report)
 
 
 def make_loader(

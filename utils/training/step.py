@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -119,7 +119,8 @@ class TrainStep:
         accelerator = self.ranks.accelerator
         sums = torch.zeros(2, device=accelerator.device)
         for number, batch in enumerate(batches, 1):
-            with self.ranks.accumulate(self.model, last=number == len(batches)):
+            # Gradients are synchronized in the last batch only.
+            with nullcontext() if number == len(batches) else accelerator.no_sync(self.model):
                 losses = self.model(batch.to(accelerator.device, non_blocking=True))
                 loss = (
                     losses.audio / update.audio_count + self.config.text_loss_weight * losses.text / update.text_count
