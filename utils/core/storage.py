@@ -323,12 +323,8 @@ def link_or_copy_atomically(source: Path, target: Path) -> None:
 
 def symlink_or_copy(source: Path, target: Path) -> None:
     """Point to a file that stays where it is, or copy it where the system has no links."""
-    if target.exists():
-        wanted = source.stat()
-        present = target.stat()
-        same_copy = (wanted.st_size, wanted.st_mtime_ns) == (present.st_size, present.st_mtime_ns)
-        if same_copy or source.samefile(target):
-            return
+    if target.exists() and (file_version(source) == file_version(target) or source.samefile(target)):
+        return
     target.unlink(missing_ok=True)
     try:
         target.symlink_to(source.resolve())

@@ -28,7 +28,7 @@ from utils.core.facts import (
     raise_if_stopped,
     to_json,
 )
-from utils.core.storage import PARTIAL, file_lock, make_folder
+from utils.core.storage import PARTIAL, file_lock, file_version, make_folder
 from utils.core.workers import ReportShare, TaskResult, available_cores, run_in_processes, run_serially
 from utils.dataset import editor, split, statistics
 from utils.dataset.clip import Clip, Recording, Source
@@ -245,11 +245,11 @@ class _Preparation:
 
     def _source(self, path: Path) -> Source | None:
         """Return the source of a file, or None if its content is in the dataset already."""
-        stat = path.stat()
+        version = file_version(path)
         last = self.contents.files.get(str(path))
-        if last and not last.bad and (last.size, last.changed) == (stat.st_size, stat.st_mtime_ns):
+        if last and not last.bad and (last.size, last.changed) == version:
             return None
-        source = Source(content_hash(path), str(path), stat.st_size, stat.st_mtime_ns)
+        source = Source(content_hash(path), str(path), *version)
         if known := self.contents.recordings.get(source.recording):
             self._note(replace(source, seconds=known.seconds))
         return None if known else source

@@ -21,7 +21,7 @@ import torch
 from utils.config import SEPARATOR, SpeechConfig
 from utils.core.errors import AudioError, TextError, for_others
 from utils.core.facts import Progress, Report, ShouldStop, ignore, never_stop, raise_if_stopped
-from utils.core.storage import hash_text, make_folder
+from utils.core.storage import file_version, hash_text, make_folder
 from utils.evaluation import report as reports
 from utils.evaluation.facts import ReportNote
 from utils.evaluation.metrics import error_rates, mel_cepstral_distance
@@ -123,8 +123,7 @@ def _load(path: Path, open_voice: Callable[[Path], Synthesizer]) -> Iterator[Eva
 
 def _files_fingerprint(path: Path) -> str:
     folder = path if path.is_dir() else path.parent
-    stats = [(file.name, file.stat()) for file in sorted(folder.iterdir()) if file.is_file()]
-    files = [(name, stat.st_size, stat.st_mtime_ns) for name, stat in stats]
+    files = [(file.name, *file_version(file)) for file in sorted(folder.iterdir()) if file.is_file()]
     return hash_text(repr((path.name, files)), 12)
 
 

@@ -13,6 +13,7 @@ from utils.core.folders import hash_once
 from utils.core.paths import TINY_MODEL, expand_home
 from utils.core.storage import (
     file_lock,
+    file_version,
     hash_text,
     make_folder,
     read_object,
@@ -140,9 +141,8 @@ class VerifiedFiles:
 
     def _size_and_time(self, name: str) -> list[object]:
         path = self.folder / name
-        stat = path.stat()
         # the tensors have checksums, which are compared when they are read
-        return [stat.st_size, stat.st_mtime_ns, "" if path.suffix == ".pth" else hash_once(path)]
+        return [*file_version(path), "" if path.suffix == ".pth" else hash_once(path)]
 
 
 def _custom_folder(path: Path, version: str, source: ModelSource) -> Path:
