@@ -32,7 +32,7 @@ class Choice(NamedTuple):
 
     codes: str
     readings: tuple[Reading, ...]
-    why: str = ""
+    why: str
 
 
 def read_words(words: Sequence[str], stems: Stems, gaps: Sequence[str]) -> list[Choice]:

@@ -24,7 +24,7 @@ class ExplainedWord:
     phones: str
     latin: str
     gemination: str
-    others: tuple[tuple[str, str], ...] = ()  # phones and reason of each
+    others: tuple[tuple[str, str], ...]  # phones and reason of each
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def last_number(block: bytes) -> int:
 class LineParser:
     """Parses the lines of a log in their order, from any of them on."""
 
-    def __init__(self, number: int | None = None) -> None:
+    def __init__(self, number: int | None) -> None:
         self.number = number  # of the last line; None where that is unknown
 
     def skip(self) -> None:

@@ -153,9 +153,7 @@ class GpuMonitor:
             except self._nvml.NVMLError as error:
                 logger.debug("NVML did not shut down: %s", error)
 
-    def start_monitoring(
-        self, seconds: float = WATCH_SECONDS, on_reading: Callable[["GpuMonitor"], object] = lambda _: None
-    ) -> None:
+    def start_monitoring(self, seconds: float, on_reading: Callable[["GpuMonitor"], object]) -> None:
         """Read the load and the memory every so many seconds, in another thread; without a GPU it ends at once."""
 
         def watch() -> None:

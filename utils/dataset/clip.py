@@ -86,7 +86,7 @@ class Source:
 class ScanResult:
     """The recordings found in the inputs, and the inputs that cannot be used."""
 
-    recordings: tuple[Recording, ...] = ()
+    recordings: tuple[Recording, ...]
     problems: tuple[Bad, ...] = ()
     notes: tuple[Fact, ...] = ()  # how the inputs were understood
 

@@ -26,7 +26,7 @@ PADDING = 0.1  # seconds around a phrase
 PHRASE = re.compile(r"[^.!?;:,።፧፣፤፥፦]+[.!?;:,።፧፣፤፥፦]*\s*")
 
 
-def add_lengths(folder: Path, *, share: float = 0.2, max_seconds: float = AUTO_SECONDS) -> Edit:
+def add_lengths(folder: Path, *, share: float, max_seconds: float = AUTO_SECONDS) -> Edit:
     """Add up to this share of the training clips as joined clips, and as many as short ones."""
     if not 0 < share <= 1 or not 1 <= max_seconds <= MODEL_SECONDS:
         raise EditError("lengths", limit=MODEL_SECONDS)

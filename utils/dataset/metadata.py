@@ -134,7 +134,7 @@ class ClipLists:
     folder: Path  # the dataset folder: audio paths start here
     train: tuple[Clip, ...]
     eval: tuple[Clip, ...]
-    problems: tuple[Fact, ...] = ()  # why other lines of the lists are left out
+    problems: tuple[Fact, ...]  # why other lines of the lists are left out
 
     @property
     def clips(self) -> list[Clip]:

@@ -19,7 +19,7 @@ class SplitChoice(NamedTuple):
     """The split of every clip that had none, and what a person should know about it."""
 
     splits: Splits
-    note: HeldOut | None = None
+    note: HeldOut | None
 
 
 def assign(clips: Iterable[Clip], share: float, by: By) -> SplitChoice:

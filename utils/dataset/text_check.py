@@ -73,7 +73,7 @@ class TextCheck:
     folder: Path
     language: str
     limits: Limits
-    pronunciations: Path | None = None  # of single words, in their file
+    pronunciations: Path | None  # of single words, in their file
 
     @property
     def units(self) -> Units:

@@ -52,7 +52,7 @@ class SpokenSentence(NamedTuple):
     text: str
     samples: Samples  # at 24 kHz
     reference: Path  # clip of the voice
-    recording: Path | None = None  # of the same words
+    recording: Path | None  # of the same words
     flags: tuple[Flag, ...] = ()  # of the speech checks
 
 

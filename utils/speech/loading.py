@@ -9,7 +9,7 @@ import re
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,8 @@ class LoadedModel:
     name: str
     fingerprint: str  # hash that identifies the model
     languages: tuple[str, ...]  # codes of the languages it speaks
-    about: Mapping[str, Any] = field(default_factory=dict)  # metadata: run, step, losses and the like
-    notices: tuple[Fact, ...] = ()  # messages for the user
+    about: Mapping[str, Any]  # metadata: run, step, losses and the like
+    notices: tuple[Fact, ...]  # messages for the user
     checkpoint: SavedCheckpoint | None = None
     reference: Path | None = None  # audio of its default voice
 

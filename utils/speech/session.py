@@ -54,9 +54,9 @@ class SpeechRequest(Generic[T]):
     session: "SpeechSession"
     task: Task[T]  # the generator function to run with the model
     config: SpeechConfig  # names the model, its device and its precision
-    owner: str = ""  # who may have only one request at a time; empty for any number
+    owner: str  # who may have only one request at a time; empty for any number
     # Gets what ``deliver`` gets, instead of ``events``.
-    receiver: Callable[[T | Exception | None], object] | None = None
+    receiver: Callable[[T | Exception | None], object] | None
     uses_model: bool = False
     cancelled: bool = False
     _submitted: float = field(default_factory=time.monotonic)

@@ -52,7 +52,7 @@ DIGEST_BYTES = 32  # of SHA-256, before the tensors
 Shapes = Mapping[str, tuple[int, ...]]
 
 
-def voice_named(model: LoadedModel, name: str = "", cache: Path | None = None) -> Voice:
+def voice_named(model: LoadedModel, name: str, cache: Path | None) -> Voice:
     """Return a voice by its name in the model, or from audio files of one speaker, separated by |; empty: the default.
 
     Computed voices are cached in a folder, if one is given.
@@ -81,7 +81,7 @@ def own_names(model: LoadedModel) -> list[str]:
     return ([DEFAULT_VOICE] if model.reference else []) + list(_speakers(model))
 
 
-def voice_from(model: LoadedModel, references: Sequence[Path | str], cache: Path | None = None) -> Voice:
+def voice_from(model: LoadedModel, references: Sequence[Path | str], cache: Path | None) -> Voice:
     """Compute the voice of one speaker from one or several audio files."""
     paths = [Path(path) for path in references]
     settings = ConditioningSettings.of(model.folder)

@@ -39,8 +39,8 @@ class SpokenBatch(NamedTuple):
     """The archive of a batch, and how many of its texts were spoken and could not be spoken."""
 
     archive: Path
-    spoken: int = 0
-    failed: int = 0
+    spoken: int
+    failed: int
 
 
 def dub(

@@ -41,7 +41,7 @@ def chosen_checkpoint(checkpoint: Path, device: str, precision: str, output: Pat
 
 
 def chosen_model(
-    model: str | Path = "", base: str | Path = "", output: Path = OUTPUT, *, merge: bool = False
+    model: str | Path, base: str | Path = "", output: Path = OUTPUT, *, merge: bool = False
 ) -> "LoadedModel":
     """Load a model; it and the base that it was trained from are named as in ``find_model``."""
     from utils.speech import loading

@@ -89,7 +89,7 @@ def _unused(name: str, output: Path, renamed: str = "") -> Project:
     return Project(output.resolve() / name)  # resolving the name too would give its old capital letters on Windows
 
 
-def duplicate(source: Project, name: str, output: Path = OUTPUT, report: Report = ignore) -> Project:
+def duplicate(source: Project, name: str, output: Path, report: Report = ignore) -> Project:
     """Copy a project under a new name; large files are hard links where possible."""
     target = _unused(name, output)
     _require_idle(source)

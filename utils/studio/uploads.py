@@ -58,8 +58,8 @@ class MediaPair(NamedTuple):
     """A media file and where its text comes from."""
 
     media: Path
-    subtitles: tuple[Path, ...] = ()  # the best one in the language of the dataset is used
-    has_transcript: bool = False  # there is a text file for it
+    subtitles: tuple[Path, ...]  # the best one in the language of the dataset is used
+    has_transcript: bool  # there is a text file for it
 
 
 class InputPreview(NamedTuple):
@@ -76,8 +76,8 @@ class InputPreview(NamedTuple):
 class UploadResult(NamedTuple):
     """The names of the files that were saved, and an error for each of the others."""
 
-    names: tuple[str, ...] = ()
-    errors: tuple[AmharicTtsError, ...] = ()
+    names: tuple[str, ...]
+    errors: tuple[AmharicTtsError, ...]
 
 
 def uploads_folder(project: Project, kind: str) -> Path:

@@ -38,7 +38,7 @@ class UpdateLoader:
         tokens: SpecialTokens,
         spec: BatchSpec,
         *,
-        workers: int = 0,
+        workers: int,
         pin: bool = False,
         ahead: int | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from utils.config import TrainConfig
 from utils.core.batching import evenly_spaced
 from utils.core.errors import FileDamagedError
-from utils.core.facts import Optimization, Report, ShouldStop, ignore, never_stop, to_json
+from utils.core.facts import Optimization, Report, ShouldStop, to_json
 from utils.core.folders import seal
 from utils.core.languages import AMHARIC
 from utils.core.paths import SAMPLE_SPEECH
@@ -155,8 +155,8 @@ def encode_clips(  # noqa: PLR0913  # the last three have defaults
     tokenizer: Tokenizer,
     clips: Sequence[Clip],
     language: str,
-    report: Report = ignore,
-    should_stop: ShouldStop = never_stop,
+    report: Report,
+    should_stop: ShouldStop,
     *,
     thorough: bool = False,
 ) -> FeatureStore:

@@ -73,9 +73,9 @@ class RunSaver:
     throughput: Throughput
     per_epoch: int  # updates
     samples: CheckpointSamples
-    scorer: "Scorer | None" = None  # of the spoken sentences, with the evaluation loss and that of the base model
-    reported: int = 0  # the newest update of an earlier session, saved or not
-    replaced: Mapping[str, object] = field(default_factory=dict)  # what was chosen where other settings are used
+    scorer: "Scorer | None"  # of the spoken sentences, with the evaluation loss and that of the base model
+    reported: int  # the newest update of an earlier session, saved or not
+    replaced: Mapping[str, object]  # what was chosen where other settings are used
 
     def __post_init__(self) -> None:
         self.config = self.step.config

@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
 from utils.config import TrainConfig
-from utils.core.facts import Report, ignore
+from utils.core.facts import Report
 from utils.training.data_loader import Update
 from utils.training.distribution import Ranks
 from utils.training.ema import Ema
@@ -52,7 +52,7 @@ class TrainStep:
     optimizer: Optimizer
     schedule: LRScheduler
     ema: Ema | None
-    report: Report = ignore
+    report: Report
     clip_names: Callable[[Update], Iterable[str]] = lambda _update: ()  # for reports of updates that are not finite
 
     def __post_init__(self) -> None:
@@ -191,7 +191,7 @@ class Evaluator:
     batches: Batches  # of this process
     ranks: Ranks
     text_weight: float
-    ema: Ema | None = None
+    ema: Ema | None
     others: Mapping[str, Batches] = field(default_factory=dict)  # of other languages
 
     def evaluate(self) -> Evaluated:

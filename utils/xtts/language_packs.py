@@ -38,7 +38,7 @@ class LanguagePack:
     token_limit = TOKEN_LIMIT  # of a sentence
     samples: tuple[str, ...] = ()
 
-    def __init__(self, code: str, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(self, code: str, overrides: Mapping[str, str] | None) -> None:
         self.code = code
         self.overrides = dict(overrides or {})  # custom pronunciations by written form
         self.pronounced: dict[str, str] = {}  # those by word, for ``phonemize``
@@ -166,7 +166,7 @@ class CoquiPack(LanguagePack):
 
     name = "coqui"
 
-    def __init__(self, code: str, overrides: Mapping[str, str] | None = None) -> None:
+    def __init__(self, code: str, overrides: Mapping[str, str] | None) -> None:
         super().__init__(code, overrides)
         self.coqui_code = code.partition("-")[0]  # of coqui's cleaners, such as zh for zh-cn
         self.samples = languages.find(code).samples

@@ -27,8 +27,8 @@ class Match(NamedTuple):
     confidence: float  # between 0 and 1; of two readers of a file, the surer one reads it
     reason: str  # the names that gave it away
     files: tuple[Path, ...]  # with text, the best first
-    others: tuple[Path, ...] = ()  # that belong to it and have no text to speak
-    unused: tuple[Bad, ...] = ()  # that a better one of the files replaces
+    others: tuple[Path, ...]  # that belong to it and have no text to speak
+    unused: tuple[Bad, ...]  # that a better one of the files replaces
 
 
 class Row(NamedTuple):

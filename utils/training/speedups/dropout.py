@@ -63,7 +63,7 @@ def attend(
     key: Tensor,
     value: Tensor,
     attention_mask: Tensor | None,
-    dropout: float = 0.0,
+    dropout: float,
     **options: Any,  # noqa: ANN401
 ) -> tuple[Tensor, None]:
     """Causal attention with byte dropout; without dropout, SDPA, whose own dropout takes twice as long on a CPU."""

@@ -38,7 +38,7 @@ class TextRowsOnly:
     ``drop_gradients`` removes them before the update.
     """
 
-    def __init__(self, gpt: nn.Module, *, shared: bool = False) -> None:
+    def __init__(self, gpt: nn.Module, *, shared: bool) -> None:
         rows = {id(weight) for name in TEXT_ROWS for weight in gpt.get_submodule(name).parameters()}
         self.frozen = [weight for weight in gpt.parameters() if weight.requires_grad and id(weight) not in rows]
         self.drop_gradients()
