@@ -138,7 +138,9 @@ def _letters() -> dict[str, str]:
 
 def write(codes: str) -> str:
     """Write codes in Ethiopic letters; a vowel without a consonant takes a glide or a glottal stop."""
-    letters, written, place = _letters(), [], 0
+    letters = _letters()
+    written = []
+    place = 0
     while place < len(codes):
         if codes[place] in VOWEL_CODES:
             before = codes[place - 1] if place else ""

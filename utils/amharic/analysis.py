@@ -20,9 +20,13 @@ _CLUSTER = re.compile(f"({SLOT})(?={SLOT})")
 _NEGATIVE = frozenset({"Hal", "Hay", "Hat:", "Han:"})
 _NEGATIVE_VERBS = frozenset({"የለም", "አይደለም"})
 _JUSSIVE = mask("J*")
-_UNLISTED_VERB, _UNLISTED_NOUN, _NOUN_PATTERN = 9.0, 13.0, 11.0
+_UNLISTED_VERB = 9.0
+_UNLISTED_NOUN = 13.0
+_NOUN_PATTERN = 11.0
 # A verb without a template, ያፌዛሉ, keeps the length of affixes that only verbs have; names as in በሚላኖ have an i or o.
-_PLAIN_VERB, _PLAIN_KINDS, _RARE_IN_VERBS = 14.0, mask("I Ia P Pa G Gp"), frozenset("io")
+_PLAIN_VERB = 14.0
+_PLAIN_KINDS = mask("I Ia P Pa G Gp")
+_RARE_IN_VERBS = frozenset("io")
 _CERTAIN, _LEAST_CONSONANTS = 4.0, 2
 
 
@@ -113,7 +117,9 @@ def _of_negation(prefix: Prefix, ending: Ending, kinds: int) -> float:
 
 # Long because each part changes what it is joined to: end, stem, prefix.
 def _joined(prefix: Prefix, entry: Entry, ending: Ending) -> str:
-    before, codes, end = prefix.marked, entry.codes, ending.marked
+    before = prefix.marked
+    codes = entry.codes
+    end = ending.marked
     if not end and entry.source == "verbs" and codes.endswith("y:"):  # ይቆያል jɨkʼojːal, but ይቆይ
         codes = codes[:-1]
     if not before and not end:

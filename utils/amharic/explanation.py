@@ -81,7 +81,9 @@ def _explained(word: str, phones: str, choice: Choice) -> ExplainedWord:
 
 def reason(reading: Reading) -> str:
     """Say in words what decided a reading."""
-    prefix, entry, ending = reading.prefix.marked, reading.entry, reading.ending.marked
+    prefix = reading.prefix.marked
+    entry = reading.entry
+    ending = reading.ending.marked
     stem = entry.codes.lstrip("=")
     names = {
         "none": "not listed",

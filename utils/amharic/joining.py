@@ -10,7 +10,10 @@ from utils.amharic.lexicon import stems
 SPLIT = 0.08  # share of single letters that are affixes from which a text counts as split; else it is below 0.01
 _AFFIXES = frozenset("የበለከንናምልችውኝ")
 _MOST = 6  # pieces of one word
-_WORD, _LETTER, _UNLISTED, _EACH = 3.0, 6.0, 7.0, 2.5  # costs: of a word, of one letter, of no analysis and its letters
+_WORD = 3.0  # cost of a word
+_LETTER = 6.0  # of a word of one letter
+_UNLISTED = 7.0  # of a word without an analysis
+_EACH = 2.5  # and of each of its letters
 _LISTED = 9.0  # readings that cost less were found in the lists
 
 

@@ -105,7 +105,9 @@ def _typed_forms() -> list[tuple[re.Pattern[str], str]]:
 
 def _read_roman(match: re.Match[str]) -> str:
     """Read XIX ክፍለ ዘመን and ዮሐንስ IV as ranks, ምዕራፍ III as a number; a single letter only where it must be one."""
-    chapter, roman, century = match["chapter"], match["roman"], match["century"]
+    chapter = match["chapter"]
+    roman = match["roman"]
+    century = match["century"]
     if not roman or (len(roman) == 1 and not chapter and not century):
         return match[0]
     return f"{chapter or ''}{roman_value(roman)}{'ኛው ' if century else '' if chapter else 'ኛ'}"

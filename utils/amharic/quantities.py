@@ -61,7 +61,9 @@ def _date(match: Match) -> str:
 
 def _clock(match: Match) -> str:
     """Read a time of day as it is said, never moving it by six hours."""
-    hour, minute, second = match["hour"].lstrip("0") or "0", match["minute"], match["second"]
+    hour = match["hour"].lstrip("0") or "0"
+    minute = match["minute"]
+    second = match["second"]
     spoken = f"{say(hour)} ሰዓት"
     if minute in QUARTERS and not second:
         spoken += QUARTERS[minute]

@@ -41,7 +41,9 @@ class _Runs(dict[str, str]):
     def __missing__(self, run: str) -> str:
         if run[0] == "=":
             return run.removeprefix("=H")
-        slots, final, onset = _SLOT.findall(run), run[-1] == ">", ""
+        slots = _SLOT.findall(run)
+        final = run[-1] == ">"
+        onset = ""
         if run[0] == "<":
             first, *slots = slots
             onset = "" if first == "H" else first  # a glottal stop that begins a word is not written

@@ -32,7 +32,9 @@ _FINITE = ((IMPERFECTIVE, "I"), (JUSSIVE, "J"), (IMPERATIVE, "M"))
 _PREFIXED = {IMPERFECTIVE, JUSSIVE, INFINITIVE}
 _PASSIVE = {"t", "T", "tn"}
 # How rare a verb is beside others: a derived voice is rarer than the verb itself or, marked `+`, likelier.
-_RARE, _DERIVED, _FREQUENT = 1.0, 0.5, -0.5
+_RARE = 1.0
+_DERIVED = 0.5
+_FREQUENT = -0.5
 _PALATALS = dict(zip("dtTszSnl", "JcCXZCNy", strict=True))
 _PALATAL = frozenset(_PALATALS.values())
 _NEVER_LONG = "hH"

@@ -28,7 +28,9 @@ def printable(text: str) -> str:
 MODEL_SECONDS = 28.09
 MODEL_TOKENS = 402
 AUTO_SECONDS = 15.0  # longest clip of a run unless more is asked for, because memory grows with it
-MAX_BYTES, MAX_NODES, MAX_DIGITS = 4 << 20, 10_000, 100  # of a YAML file; a setting may name thousands of recordings
+MAX_BYTES = 4 << 20  # of a YAML file; a setting may name thousands of recordings
+MAX_NODES = 10_000
+MAX_DIGITS = 100
 MERGE = "tag:yaml.org,2002:merge"
 INTEGER = "tag:yaml.org,2002:int"
 SEPARATOR = "|"  # between the values of a setting that takes several

@@ -235,7 +235,11 @@ class _Meter:
     """Counts clips, and estimates the time that is left from the share of the work that is done."""
 
     def __init__(self, part: str, total: int, missing: int, work: float) -> None:
-        self.part, self.total, self.done, self.work, self.worked = part, total, total - missing, work, 0.0
+        self.part = part
+        self.total = total
+        self.done = total - missing
+        self.work = work
+        self.worked = 0.0
         self.started = time.monotonic()
 
     def step(self, clips: int, work: float) -> Progress:

@@ -28,7 +28,9 @@ MANY = 0.1  # share of texts that fit other clips, from which on the list is dou
 MOSTLY = 0.8  # share of the clips that follow a pattern
 # A list of other recordings: a few of its texts fit so well that the recogniser knows the voice, but most clips have
 # none, and their own text is not the likeliest either.
-FEW, FOREIGN, LIKELIEST = 4, 0.5, 0.2
+FEW = 4
+FOREIGN = 0.5
+LIKELIEST = 0.2
 
 Given = Sequence[tuple[Recording, str]]  # with content hashes
 Pairs = Mapping[int, int]  # from a clip to the text that fits it, by their numbers

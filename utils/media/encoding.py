@@ -186,7 +186,9 @@ def _frame(samples: Samples, position: int, rate: int) -> av.AudioFrame:
     _check(samples, position, rate)
     clipped = np.ascontiguousarray(np.clip(samples, -1, 1), np.float32)
     frame = av.AudioFrame.from_ndarray(clipped[None], format="fltp", layout="mono")
-    frame.sample_rate, frame.pts, frame.time_base = rate, position, Fraction(1, rate)
+    frame.sample_rate = rate
+    frame.pts = position
+    frame.time_base = Fraction(1, rate)
     return frame
 
 

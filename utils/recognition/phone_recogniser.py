@@ -13,7 +13,9 @@ from utils.media.audio import Samples
 from utils.recognition.units import LETTERS, PHONES, SOUNDS_OF, Units
 
 RATE = 16_000
-HOP, FFT, MELS = 160, 400, 64  # 10 ms, 25 ms
+HOP = 160  # 10 ms
+FFT = 400  # 25 ms
+MELS = 64
 STRIDE = 2  # mel frames per row
 FRAMES_PER_SECOND = RATE / HOP / STRIDE
 CHANNELS = 256

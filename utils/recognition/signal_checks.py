@@ -19,7 +19,9 @@ from utils.recognition.facts import BandLimited, Hum, NoiseFloor, Offset, Reverb
 from utils.recognition.spans import Span
 
 RATE = 24_000
-EXCERPTS, EXCERPT_SECONDS, PAUSE_SECONDS = 12, 5.0, 0.4  # of speech, spread over the recording, with a pause around it
+EXCERPTS = 12  # of speech, spread over the recording
+EXCERPT_SECONDS = 5.0
+PAUSE_SECONDS = 0.4  # around each
 MIN_SPEECH_SECONDS = 8.0  # a shorter recording is a clip of a dataset: thousands of them would be warned about
 FRAME = RATE // 100  # 10 ms
 TELEPHONE_HZ = 5_500.0  # below it: a telephone, or a codec of a few kbit/s

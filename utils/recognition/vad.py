@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 Frames = list[tuple[int, int]]  # (first, end) of segments, in frames
 
 RATE = 16_000
-WINDOW, CONTEXT, STATE = 512, 64, (1, 1, 128)  # as the Silero model was trained
+WINDOW = 512  # this and the next two as the Silero model was trained
+CONTEXT = 64
+STATE = (1, 1, 128)
 FRAME = WINDOW // 2  # samples, 16 ms: one level each
 FRAMES_PER_SECOND = RATE / FRAME
 SECONDS_PER_BLOCK = 1000 * WINDOW / RATE  # whole windows, so that blocks join seamlessly

@@ -81,7 +81,9 @@ class PlainLinear:
     """A linear layer in one format throughout, as on a GPU."""
 
     def __init__(self, weight: Tensor, bias: Tensor, dtype: torch.dtype, *, gelu: bool) -> None:
-        self.weight, self.bias, self.gelu = weight.to(dtype, copy=True), bias.to(dtype), gelu
+        self.weight = weight.to(dtype, copy=True)
+        self.bias = bias.to(dtype)
+        self.gelu = gelu
 
     def __call__(self, rows: Tensor) -> Tensor:
         product = functional.linear(rows, self.weight, self.bias)
@@ -116,7 +118,10 @@ class Int8Linear:
     """
 
     def __init__(self, weight: Tensor, bias: Tensor, span: Int8Range, *, gelu: bool) -> None:
-        self.weight, self.bias, self.gelu, self.range = _packed_int8(weight), bias.float(), gelu, span
+        self.weight = _packed_int8(weight)
+        self.bias = bias.float()
+        self.gelu = gelu
+        self.range = span
         self.edges = torch.zeros(1, weight.shape[1])
         self.edges[0, :2] = torch.tensor([span.low, 1.0])
         self.reduce_range = not torch.cpu._is_vnni_supported()  # noqa: SLF001  # else sums of two products overflow

@@ -118,7 +118,9 @@ def write_zip(folder: Path, archive: Path) -> Path:
     with atomic_writer(archive) as target, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as packed:
         for path in sorted(path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")):
             entry = zipfile.ZipInfo(f"{folder.name}/{path.name}", ZIP_TIME)
-            entry.external_attr, entry.create_system, entry.file_size = READABLE, 3, path.stat().st_size
+            entry.external_attr = READABLE
+            entry.create_system = 3
+            entry.file_size = path.stat().st_size
             with path.open("rb") as source, packed.open(entry, "w") as copy:
                 shutil.copyfileobj(source, copy, 1 << 20)
     return archive

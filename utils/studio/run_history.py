@@ -198,7 +198,9 @@ class EventReader:
     """Reads the events of one run, each time from where it stopped."""
 
     def __init__(self, path: Path) -> None:
-        self.path, self.offset, self.history = path, 0, RunHistory()
+        self.path = path
+        self.offset = 0
+        self.history = RunHistory()
         self.read_at = 0.0  # when the last call ended
         self._skipped, self._parser = 0, LineParser(0)
         self.is_at_end = False  # except for a line that is not written whole
@@ -207,7 +209,10 @@ class EventReader:
         """Read new events until the budget is spent, at least one block."""
         size = tail_offset(self.path, 0)
         if size < self.offset:
-            self.offset, self.history, self._parser = 0, RunHistory(), LineParser(0)  # the file was replaced
+            # the file was replaced
+            self.offset = 0
+            self.history = RunHistory()
+            self._parser = LineParser(0)
         deadline = time.monotonic() + budget
         stride = max(1, (size - self.offset) // READ_WHOLE)
         while (more := self._read_block(stride)) and time.monotonic() < deadline:

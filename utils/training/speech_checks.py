@@ -104,7 +104,9 @@ def _compared(
     share: float | None = 0.5,
 ) -> Check:
     """Compare latents up to the first code that differs; unless it is None, a share of them has to be the same."""
-    worst, agreed, count = 0.0, 0, sum(len(each.codes) for each in wanted)
+    worst = 0.0
+    agreed = 0
+    count = sum(len(each.codes) for each in wanted)
     for one, other in zip(made, wanted, strict=True):
         same = sum(accumulate(map(eq, one.codes, other.codes), min))  # up to the first that differs, if any
         left, right = (torch.stack(each.latents[: same + 1]).cpu() for each in (one, other))

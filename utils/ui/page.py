@@ -275,8 +275,12 @@ class Panel:
         script: str = "",
         **options: Any,  # noqa: ANN401  # of many kinds
     ) -> None:
-        self.page, self.name, self.reads = page, elem_id, reads or {}
-        self.render_html, self.actions, self.outputs = render, actions, outputs
+        self.page = page
+        self.name = elem_id
+        self.reads = reads or {}
+        self.render_html = render
+        self.actions = actions
+        self.outputs = outputs
         show_progress = options.pop("show_progress", "hidden")
         self.html = gr.HTML(elem_id=elem_id, js_on_load=f"panel(element, trigger, watch, props);\n{script}", **options)
         self.inputs = [page.seen, page.project, *self.reads.values()]

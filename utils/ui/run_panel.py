@@ -29,7 +29,9 @@ class RunPanel:
         render_facts: Callable[[runs.Run, State], str] = views.run_facts,
         outputs: Sequence[Any] = (),  # of the actions of a subclass
     ) -> None:
-        self.page, self.list_runs, self.render_facts = page, list_runs, render_facts
+        self.page = page
+        self.list_runs = list_runs
+        self.render_facts = render_facts
         self.ids = f"{name}-" if name else ""
         self.chosen = gr.State("")  # name of the selected run
         self.inputs = [page.project, self.chosen]  # what a handler of a run reads

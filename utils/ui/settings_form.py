@@ -59,7 +59,11 @@ class SettingsForm:
         fixed: Sequence[str] = (),
         suggestions: Mapping[str, Sequence[tuple[str, str]]] | None = None,
     ) -> None:
-        self.config, self.groups, self.name, self.sliders, self.fixed = config, groups, name, sliders or {}, fixed
+        self.config = config
+        self.groups = groups
+        self.name = name
+        self.sliders = sliders or {}
+        self.fixed = fixed
         self.suggestions = suggestions or {}
         self.fields = [field for group in groups.values() for field in group]
         # Both languages are in the template: an update of a hidden widget, also one that skips it, drops properties.

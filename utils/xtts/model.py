@@ -40,7 +40,9 @@ IGNORED = ("dvae.", "torch_mel_spectrogram_", "gpt.gpt_inference.", "gpt.gpt.wte
 TEXT_ROWS = ("text_embedding.weight", "text_head.weight", "text_head.bias")  # one row per token
 MIN_SHARE = 0.95  # of the parameters
 MAX_SHOWN = 3  # keys of each kind in a message
-FINGERPRINT_BLOCKS, BLOCK, TAIL = 64, 1 << 16, 1 << 20  # number and size in bytes
+FINGERPRINT_BLOCKS = 64
+BLOCK = 1 << 16  # bytes
+TAIL = 1 << 20  # bytes
 
 
 @dataclass(frozen=True)

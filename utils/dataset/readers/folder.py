@@ -109,7 +109,9 @@ class Folder:
         """``nearby`` are files that may be named, but need not be used."""
         self.inputs = files
         self.files = {**(nearby or {}), **files}
-        self.language, self.workspace, self.columns = language, workspace, dict(columns or {})
+        self.language = language
+        self.workspace = workspace
+        self.columns = dict(columns or {})
         self.media = [path for path in files if is_media(path)]
         self.texts = [path for path, file in files.items() if not is_media(path) and has_text(path, file)]
         others = files.keys() - {*self.media, *self.texts}

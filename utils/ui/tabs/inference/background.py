@@ -24,7 +24,11 @@ from utils.ui.tabs.inference.shared import SAMPLES, Context, config, uploaded_fi
 from utils.ui.tabs.inference.takes import FORMATS, format_field
 from utils.ui.views import cell, message_box, note, table
 
-FILE, COMPARISON, MODEL, DATASET = "speak-file", "evaluate", "export", "dataset"  # commands
+# The commands of the runs that this part starts.
+FILE = "speak-file"
+COMPARISON = "evaluate"
+MODEL = "export"
+DATASET = "dataset"
 MAX_ARCHIVES = 6  # offered for download
 
 

@@ -147,7 +147,9 @@ class TrainingForm(SettingsForm):
         selected: Any,  # noqa: ANN401  # the event of the tab, before which clips may have been made
     ) -> None:
         """Check the settings at every change, and fill them from presets and runs."""
-        page, preset, about = self.page, self.preset, self.about
+        page = self.page
+        preset = self.preset
+        about = self.about
         events = [selected, page.blocks.load, page.project.change, page.language.change, self.widget.change]
         inputs, outputs = [page.project, self.widget, preset], [forecast, message, preset, self.widget]
         page.on_latest(events, self._check, inputs, outputs, api_name="disk_forecast", api_visibility="public")
