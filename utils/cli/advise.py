@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from utils.cli.runs import add_project, table
+from utils.cli.runs import add_project, chosen_project, table
 from utils.config import TrainConfig
 from utils.core import monitor
 from utils.core.facts import Fact
@@ -16,7 +16,6 @@ from utils.core.wording import describe, text
 from utils.dataset.metadata import read_clips
 from utils.dataset.store import open_store
 from utils.studio.facts import InputError
-from utils.studio.paths import project
 from utils.training.advice import Advice, Promise, TrainingData, advise, training_data
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def _minutes(written: str) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    dataset = project(arguments.project, arguments.output).dataset
+    dataset = chosen_project(arguments).dataset
     gib = monitor.read_once(dataset).gpu_memory_total_gib if arguments.gpu_gib is None else arguments.gpu_gib
     data = training_data(open_store(dataset).folder, gib or None, arguments.version)
     if not data.clips:

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from utils.cli.runs import add_project, table
+from utils.cli.runs import add_project, chosen_project, table
 from utils.core.errors import PathMissingError
 from utils.studio import runs
 from utils.studio.facts import RunNameMissingError, UsageError
-from utils.studio.paths import Project, project
+from utils.studio.paths import Project
 from utils.xtts import checkpoints
 from utils.xtts.checkpoints import MODEL, SavedCheckpoint, Which
 
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    opened = project(arguments.project, arguments.output)
+    opened = chosen_project(arguments)
     if arguments.action == "list":
         show_list(opened, arguments.name)
         return 0

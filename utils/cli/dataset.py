@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from utils.cli.check_text import add_vocabulary, open_tokenizer
-from utils.cli.runs import add_project
+from utils.cli.runs import add_project, chosen_project
 from utils.config import AUTO_SECONDS, MODEL_SECONDS, DatasetConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import wording
@@ -17,7 +17,6 @@ from utils.dataset.clip import Clip
 from utils.dataset.export import export as export_dataset
 from utils.dataset.store import load_dataset, open_store
 from utils.studio.facts import UsageError
-from utils.studio.paths import project
 
 SHOWN = 200  # problems and clips printed; the rest is only counted
 FILE_NAMES = "Audio files keep their names."
@@ -135,7 +134,7 @@ def _names(written: str) -> tuple[str, str]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    folder = project(arguments.project, arguments.output).dataset
+    folder = chosen_project(arguments).dataset
     code = arguments.act(folder, arguments)
     metadata.write_lists(folder)
     return code or 0

@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from utils.cli.runs import add_output
+from utils.cli.runs import add_output, chosen_project
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core import facts, wording
@@ -24,13 +24,11 @@ from utils.recognition.recognisers.isolated import open_recogniser
 from utils.studio.facts import UsageError
 from utils.studio.loading import chosen_voice
 from utils.studio.models import find_model
-from utils.studio.paths import project
 from utils.studio.progress import CLEAR, describe_progress
 
 if TYPE_CHECKING:
     from utils.evaluation.evaluate import Candidate
     from utils.evaluation.sentences import EvaluationSentence
-    from utils.speech.synthesizer import Synthesizer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +57,9 @@ def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldSt
     if arguments.count < 1:
         raise UsageError("no_count", str(arguments.count))
     sentences = select_sentences(arguments, config)
-    folder = arguments.out or default_folder(arguments.project, arguments.output)
+    # Always the same folder, so that nothing is measured twice; no project is called so.
+    own = chosen_project(arguments).evaluation if arguments.project else arguments.output / ".evaluation"
+    folder = arguments.out or own
     from utils.evaluation.evaluate import evaluate
     from utils.evaluation.report import load, text
 
@@ -83,16 +83,9 @@ def find_candidates(arguments: argparse.Namespace, config: SpeechConfig) -> "lis
     """Return the models; each is opened when its turn comes."""
     from utils.evaluation.evaluate import candidates
 
-    def open_one(model: Path) -> "Synthesizer":
-        return chosen_voice(config.model_copy(update={"model": str(model)}), arguments.output)
-
-    names = arguments.checkpoints or [config.model]
-    return candidates([find_model(name, arguments.output) for name in names], open_one)
-
-
-def default_folder(name: str, output: Path) -> Path:
-    """Return the folder of the report, always the same, so that nothing is measured twice."""
-    return project(name, output).evaluation if name else output / ".evaluation"  # not a valid project name
+    output = arguments.output
+    folders = [find_model(name, output) for name in arguments.checkpoints or [config.model]]
+    return candidates(folders, lambda model: chosen_voice(config.model_copy(update={"model": str(model)}), output))
 
 
 def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "list[EvaluationSentence]":
@@ -102,7 +95,7 @@ def select_sentences(arguments: argparse.Namespace, config: SpeechConfig) -> "li
     if arguments.sentences:
         selected = sentences.sentences_from_file(arguments.sentences, config.language)
     elif arguments.project:
-        dataset = project(arguments.project, arguments.output).dataset
+        dataset = chosen_project(arguments).dataset
         write_lists(dataset)
         language = config.language if "language" in arguments else read_language(dataset)
         selected = sentences.sentences_from_clips(dataset / FILES["eval"], language, arguments.count)

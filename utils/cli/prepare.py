@@ -8,7 +8,7 @@ import argparse
 import importlib.util
 import sys
 
-from utils.cli.runs import add_following, add_project, start_and_follow
+from utils.cli.runs import add_following, add_project, chosen_project, start_and_follow
 from utils.config import SEPARATOR, DatasetConfig
 from utils.config.flags import read_flags
 from utils.core import integrations
@@ -26,7 +26,6 @@ from utils.dataset.sources import Access, is_corpus
 from utils.dataset.statistics import account
 from utils.studio.facts import UsageError
 from utils.studio.job import Job
-from utils.studio.paths import project
 from utils.system import packages
 
 CONFIG = DatasetConfig
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
         _offer_package("ray", "ray")
     cookies = str(expand_home(config.cookies).resolve()) if config.cookies else ""
     config = config.model_copy(update={"inputs": SEPARATOR.join(map(_absolute, recordings)), "cookies": cookies})
-    return start_and_follow("prepare", config, project(arguments.project, arguments.output), arguments)
+    return start_and_follow("prepare", config, chosen_project(arguments), arguments)
 
 
 def _offer_package(module: str, package: str) -> None:

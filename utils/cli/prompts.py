@@ -3,11 +3,10 @@
 import argparse
 from pathlib import Path
 
-from utils.cli.runs import add_project
+from utils.cli.runs import add_project, chosen_project
 from utils.core.storage import write_atomically
 from utils.dataset import prompts
 from utils.dataset.store import Store
-from utils.studio.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    read = [clip.text for clip in Store(project(arguments.project, arguments.output).dataset).read().kept]
+    read = [clip.text for clip in Store(chosen_project(arguments).dataset).read().kept]
     sentences = prompts.choose(arguments.count, read=read)
     if arguments.list:
         rows = [f"prompt_{number:03}.wav|{text}|{arguments.speaker}" for number, text in enumerate(sentences, start=1)]

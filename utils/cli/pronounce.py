@@ -2,8 +2,7 @@
 
 import argparse
 
-from utils.cli.runs import add_project
-from utils.studio.paths import project
+from utils.cli.runs import add_project, chosen_project
 from utils.xtts.pronunciations import add_pronunciation, read_pronunciations
 
 
@@ -18,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    opened = project(arguments.project, arguments.output)
+    opened = chosen_project(arguments)
     if arguments.written and (arguments.spoken or arguments.remove):
         spoken = "" if arguments.remove else arguments.spoken
         heard = add_pronunciation(

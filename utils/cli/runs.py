@@ -35,6 +35,11 @@ def add_project(parser: argparse.ArgumentParser) -> None:
     add_output(parser)
 
 
+def chosen_project(arguments: argparse.Namespace) -> Project:
+    """Return the project that they choose."""
+    return project(arguments.project, arguments.output)
+
+
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
     """Return rows as lines with columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -69,7 +74,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    opened = project(arguments.project, arguments.output)
+    opened = chosen_project(arguments)
     runs.watch_queue(opened)
     if arguments.action == "list":
         show_list(opened, list_others(arguments.output))

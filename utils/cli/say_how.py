@@ -5,10 +5,9 @@ from collections.abc import Mapping
 
 from utils.amharic import explain
 from utils.cli.check_text import add_vocabulary, open_tokenizer, published_vocabulary
-from utils.cli.runs import add_project
+from utils.cli.runs import add_project, chosen_project
 from utils.core.languages import AMHARIC, canonical
 from utils.studio.facts import InputError
-from utils.studio.paths import project
 from utils.xtts.language_packs import LanguagePack, TextMode, pack_for
 from utils.xtts.pronunciations import overrides
 
@@ -23,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print each step; return 1 when the vocabulary lacks a symbol."""
     text = " ".join(arguments.text)
-    own = overrides(project(arguments.project, arguments.output).pronunciations)
+    own = overrides(chosen_project(arguments).pronunciations)
     if not arguments.vocab and not arguments.model:
         try:
             arguments.vocab = published_vocabulary()

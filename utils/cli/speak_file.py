@@ -3,14 +3,13 @@
 import argparse
 from pathlib import Path
 
-from utils.cli.runs import add_project
+from utils.cli.runs import add_project, chosen_project
 from utils.config import SpeechConfig
 from utils.config.flags import add_flags, read_flags
 from utils.core.facts import Report, ShouldStop, ignore, never_stop
 from utils.media.encoding import format_of
 from utils.studio import batch_speech
 from utils.studio.loading import chosen_voice
-from utils.studio.paths import project
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def perform(arguments: argparse.Namespace, report: Report, should_stop: ShouldStop) -> int:
     config = read_flags(arguments, SpeechConfig)
-    opened = project(arguments.project, arguments.output)
+    opened = chosen_project(arguments)
     format_of(Path(f"x{arguments.format}"))  # before the long work
     is_subtitles = arguments.file.suffix.lower() in batch_speech.SUBTITLES
     lines = [] if is_subtitles else batch_speech.read_lines(arguments.file)
