@@ -15,6 +15,7 @@ A fact is immutable and compared by value. Its kind is its class name in small l
 program.
 """
 
+import logging
 import math
 import re
 import time
@@ -30,6 +31,8 @@ from utils.core.fields import Fields, field_values, set_fields
 
 MAX_INTEGER = 2**53  # floats beyond it skip integers; nothing counts that far
 CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
+
+logger = logging.getLogger(__name__)
 
 PROGRESS_SECONDS = 0.5  # between two reports of progress
 
@@ -158,6 +161,11 @@ ShouldStop = Callable[[], Stop]
 
 def ignore(fact: Fact) -> None:
     """Report to nobody."""
+
+
+def log_fact(fact: Fact) -> None:
+    """Write a fact into the log, where nobody has asked for reports."""
+    logger.warning("%s", fact)
 
 
 def never_stop() -> Stop:

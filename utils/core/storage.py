@@ -5,7 +5,6 @@ import errno
 import functools
 import hashlib
 import json
-import logging
 import math
 import os
 import re
@@ -19,13 +18,11 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar, cast
 
 from utils.core.errors import AccessDeniedError, DiskFullError, NoSpaceError, StorageError, UnwritableError
-from utils.core.facts import FileIgnored
+from utils.core.facts import FileIgnored, log_fact
 from utils.core.paths import TINY_MODEL
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
-
-logger = logging.getLogger(__name__)
 
 PARTIAL = ".partial"
 SIGNED_START = b"# sha256: "
@@ -152,7 +149,7 @@ def read_object(path: Path) -> dict[str, Any]:
             raise ValueError("it holds no object")  # noqa: TRY004, TRY301  # damaged like any other
     except (OSError, ValueError) as error:
         if path.is_file():
-            logger.warning("%s", FileIgnored(path, str(error)))
+            log_fact(FileIgnored(path, str(error)))
         return {}
     return content
 

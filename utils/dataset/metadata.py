@@ -5,7 +5,6 @@ for 50,000 lines; whoever reads them calls ``write_lists`` first, which does not
 """
 
 import hashlib
-import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from utils.config import MODEL_TOKENS, TrainConfig
 from utils.core import languages
 from utils.core.errors import AmharicTtsError, as_typed
-from utils.core.facts import Fact, NotStored, from_json, to_json
+from utils.core.facts import Fact, NotStored, from_json, log_fact, to_json
 from utils.core.paths import resolve_inside
 from utils.core.storage import file_lock, hash_text, read_document, read_text, write_atomically, write_document
 from utils.dataset.clip import COLUMNS, Clip, Split, clip_of_row, columns_of
@@ -28,7 +27,6 @@ from utils.recognition.spans import Span
 if TYPE_CHECKING:
     from utils.xtts.tokenizer import Tokenizer
 
-logger = logging.getLogger(__name__)
 HEADER = "audio_file|text|speaker_name"
 LANGUAGE_FILE = "lang.txt"
 WAVS = "wavs"
@@ -68,7 +66,7 @@ def write_lists_later(folder: Path) -> None:
         try:
             write_lists(folder)
         except (AmharicTtsError, OSError) as error:  # the next reader tries again and reports it
-            logger.warning("%s", NotStored(as_typed(error)))
+            log_fact(NotStored(as_typed(error)))
 
     with _timers_lock:
         if folder in _timers:

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import logging
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from utils.config import DatasetConfig
-from utils.core.facts import ShouldStop, WarningFact, never_stop
+from utils.core.facts import ShouldStop, WarningFact, log_fact, never_stop
 from utils.dataset import cutting, filters
 from utils.dataset.clip import Clip, Recording, Source, clip_id
 from utils.dataset.facts import CueDiffers
@@ -31,7 +30,6 @@ from utils.recognition.spans import Cue, Span, read_spans
 if TYPE_CHECKING:
     from utils.dataset.text_check import TextCheck
 
-logger = logging.getLogger(__name__)
 BORDER = 0.2  # seconds that a turn may reach into the clip of another speaker
 BATCH = 16  # clips transcribed at a time: at most three minutes of audio in memory
 
@@ -177,7 +175,7 @@ def _second_opinion(second: Recogniser | None, clips: Sequence[Samples], languag
         try:
             return second.transcribe(clips, language)
         except RecognitionError as error:
-            logger.warning("%s", RecogniserChanged(second.name, "not_used", str(error)))
+            log_fact(RecogniserChanged(second.name, "not_used", str(error)))
     return [None] * len(clips)
 
 

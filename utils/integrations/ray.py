@@ -3,7 +3,6 @@
 Every machine needs this folder, the recordings and the project at the same paths, such as on a shared disk.
 """
 
-import logging
 import os
 import random
 import signal
@@ -13,7 +12,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from utils.core.facts import Report, ignore
+from utils.core.facts import Report, ignore, log_fact
 from utils.core.paths import ROOT
 from utils.core.workers import POLL_SECONDS, OnProgress, R, T, TaskResult, Work, attempt, available_cores
 from utils.media.audio import Samples
@@ -22,7 +21,6 @@ from utils.recognition.recognisers import Recogniser, RecogniserSpec, Transcript
 from utils.recognition.recognisers.isolated import IsolatedRecogniser
 from utils.studio.facts import UsageError
 
-logger = logging.getLogger(__name__)  # Ray prints the warnings of its processes in the log of the run
 RETRIES = 2  # what kills three workers is at fault itself
 CONNECT_SECONDS = 10.0  # Ray itself would try for minutes and then exit
 
@@ -86,7 +84,7 @@ class RayEngine:
             scheduling_strategy="SPREAD",
         )(RecogniserActor)
         count = gpus or sum(node["Alive"] for node in ray.nodes())
-        actors = [actor.remote(local.spec, report=logger.warning) for _ in range(count)]
+        actors = [actor.remote(local.spec, report=log_fact) for _ in range(count)]
         return RayRecogniser(local.name, actors)
 
 

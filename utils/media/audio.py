@@ -7,7 +7,6 @@ Time 0 is the first sample of the file. Gaps in a recording (lost packets, damag
 that what follows keeps its time. A truncated file yields the audio that is left. Channels are averaged.
 """
 
-import logging
 import math
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -24,14 +23,13 @@ import numpy.typing as npt
 import soundfile
 import soxr
 
+from utils.core.facts import log_fact
 from utils.core.storage import retry_while_in_use, storage_errors
 from utils.media.arrays import Float32Array
 from utils.media.facts import AudioDamaged, AudioFileError, AudioProblem
 
 Samples = Float32Array
 NO_SAMPLES: Samples = np.zeros(0, np.float32)
-logger = logging.getLogger(__name__)
-
 FADE_SECONDS = 0.005  # too short to be heard, long enough to prevent a click
 RUN_UP = 1.0  # seconds decoded before the wanted part: MP3 and Opus need some past before their output is exact
 FILTER_REACH = 0.1  # seconds on each side that affect the resampling filter, with a margin
@@ -322,7 +320,7 @@ class _Reader:
                     raise AudioFileError(self.path, "rate_changes")
                 yield frame
         if damaged:
-            logger.warning("%s", AudioDamaged(self.path, packets=damaged))
+            log_fact(AudioDamaged(self.path, packets=damaged))
 
     def _near(self, first: int) -> Iterator[av.AudioFrame]:
         """Yield frames from a little before a sample, by seeking where that pays."""
@@ -369,7 +367,7 @@ class _Reader:
             position += part.size
             shortest = SHORTEST_HOLE
         if missing:
-            logger.warning("%s", AudioDamaged(self.path, silence=missing / self.rate))
+            log_fact(AudioDamaged(self.path, silence=missing / self.rate))
 
 
 def _mono(frame: av.AudioFrame) -> Samples:

@@ -5,7 +5,6 @@ state of a column predicts the next code, and the same vector is the latent that
 computes it again in a second pass over the finished sentence; here nothing is computed twice.
 """
 
-import logging
 import math
 from collections import deque
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from utils.core.facts import log_fact
 from utils.speech.facts import SentenceTooLongError, SpeechHindered
 from utils.speech.layers import KeyValueCache, LayerNorm, LayerStack, Precision, linear
 from utils.speech.precision import require
@@ -26,8 +26,6 @@ from utils.xtts.kernels import Operators
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-logger = logging.getLogger(__name__)
 
 VOICES = 4  # prompts whose keys and values are kept
 TEXT_STEP = 16  # tokens; on a GPU, texts are read in multiples of it, as each new length selects kernels anew
@@ -93,7 +91,7 @@ class DecoderNetwork:
 
     def stop_graphs(self, problem: str) -> None:
         """Compute each step kernel by kernel from now on, and say why."""
-        logger.warning("%s", SpeechHindered("no_graphs", problem))
+        log_fact(SpeechHindered("no_graphs", problem))
         self.uses_graphs = False
 
     def _table(self, embedding: nn.Embedding) -> Tensor:

@@ -5,7 +5,6 @@ vocoder multiplies the same weights with thousands of samples, so its speed is t
 measured once, the first time that it speaks.
 """
 
-import logging
 import platform
 import sys
 import time
@@ -21,7 +20,7 @@ from torch import nn
 from torch.nn import functional
 
 from utils.core.errors import StorageError
-from utils.core.facts import FileIgnored, NotStored
+from utils.core.facts import FileIgnored, NotStored, log_fact
 from utils.core.storage import file_lock, make_folder, read_document, write_document
 from utils.core.wording import describe
 from utils.speech.facts import PrecisionError, SpeechHindered
@@ -29,8 +28,6 @@ from utils.speech.layers import DTYPES, Precision, can_pack, int8_engine, linear
 from utils.xtts.certificate import GPT, VOCODING, failure
 from utils.xtts.device import BF16_FLAGS, choose_device, choose_precision, limit_kernel_cache, processor_flags
 from utils.xtts.facts import PrecisionReason
-
-logger = logging.getLogger(__name__)
 
 Part = Literal["gpt", "vocoder"]
 Seconds = Mapping[Precision, Annotated[float, Field(gt=0)]]  # of the same work in each precision
@@ -69,10 +66,10 @@ class PrecisionChoice:
         failed = PrecisionReason("failed")
         choice = self
         if self.vocoder != "fp32" and (problem := failure(self.device, certificate, VOCODING)):
-            logger.warning("%s", SpeechHindered("half_failed", problem))
+            log_fact(SpeechHindered("half_failed", problem))
             choice = replace(choice, vocoder="fp32", vocoder_reason=failed)
         if self.gpt != "fp32" and (problem := failure(self.device, certificate, GPT)):
-            logger.warning("%s", SpeechHindered("gpt_failed", problem))
+            log_fact(SpeechHindered("gpt_failed", problem))
             choice = replace(choice, gpt="fp32", gpt_reason=failed)
         return choice
 
@@ -150,7 +147,7 @@ def measurement(path: Path | None, key: str, measure: Callable[[], Measurement])
             every = {key: result, **_read(path)}  # that of a process that was faster, which this one then uses, too
             write_document(path, {name: vars(each) for name, each in every.items()})
     except StorageError as error:  # speech works all the same
-        logger.warning("%s", NotStored(error))
+        log_fact(NotStored(error))
         return result
     return every[key]
 
@@ -236,5 +233,5 @@ def _read(path: Path) -> dict[str, Measurement]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        logger.warning("%s", FileIgnored(path, str(error)))
+        log_fact(FileIgnored(path, str(error)))
         return {}

@@ -18,6 +18,7 @@ import psutil
 
 from utils.config import SpeechConfig
 from utils.core.errors import RunBusyError, explain
+from utils.core.facts import log_fact
 from utils.speech.facts import (
     ModelInUseError,
     ModelLoadingError,
@@ -213,7 +214,7 @@ class SpeechSession:
             try:
                 self.unload()
             except RunBusyError as error:
-                logger.warning("%s", SpeechHindered("stays_loaded", str(error)))
+                log_fact(SpeechHindered("stays_loaded", str(error)))
 
     def close(self) -> None:
         with self._changed:

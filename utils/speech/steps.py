@@ -5,7 +5,6 @@ the shape is exact. For graphs it is rounded up, so few of them serve all senten
 to the next: all read the same memory, which only grows. What a free row computes is never read.
 """
 
-import logging
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,13 +14,12 @@ import torch
 from torch import Tensor
 
 from utils.config import SpeechConfig
+from utils.core.facts import log_fact
 from utils.speech.facts import SpeechHindered
 from utils.speech.network import DecoderNetwork
 from utils.speech.sampling import choose, random_numbers, row_settings
 from utils.speech.types import Sentence
 from utils.xtts.device import Arrival, is_out_of_memory, to_device, to_host, trim_memory
-
-logger = logging.getLogger(__name__)
 
 COLUMNS = 256  # a graph covers a multiple of these columns of the cache
 TOP_K = 64  # and any top k up to a multiple of this
@@ -183,7 +181,7 @@ class DecodingStep:
         self.graphs.clear()
         self.captured = self.pool = None
         if self.is_full:
-            logger.warning("%s", SpeechHindered("no_graphs_now", problem))
+            log_fact(SpeechHindered("no_graphs_now", problem))
             trim_memory()
         else:
             self.decoder.stop_graphs(problem)

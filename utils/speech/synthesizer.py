@@ -1,6 +1,5 @@
 """Speaks text: all at once, sentence by sentence, as a stream, or several texts in one batch."""
 
-import logging
 import math
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from utils.config import SpeechConfig
-from utils.core.facts import Fact, Report, ShouldStop, ignore, never_stop
+from utils.core.facts import Fact, Report, ShouldStop, ignore, log_fact, never_stop
 from utils.media.audio import Samples
 from utils.media.loudness import Normalizer
 from utils.media.rates import CODE_SECONDS, OUTPUT_RATE
@@ -31,8 +30,6 @@ from utils.speech.vocoder import Vocoder
 from utils.xtts.certificate import read, untested
 from utils.xtts.device import free_memory
 from utils.xtts.facts import KernelsUntested
-
-logger = logging.getLogger(__name__)
 
 EXTRA = 1.5  # times the longest time a text should take: whatever goes on after that has lost its way
 
@@ -204,7 +201,7 @@ def open_voice(
     if read(decoder.device, caches.certificate):
         kernels = untested(decoder.device, caches.certificate, decoder.attention_kernels())
         if kernels:
-            logger.warning("%s", KernelsUntested(kernels, "python -m utils doctor --gpu"))
+            log_fact(KernelsUntested(kernels, "python -m utils doctor --gpu"))
     vocoder = Vocoder(loaded.vocoder, choice.vocoder, choice.device)
     loaded = loaded.conditioning_only()
     free_memory()

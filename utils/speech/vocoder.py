@@ -5,7 +5,6 @@ samples at 24 000 Hz of each frame. Positions are counted from the beginning of 
 counts them, in float32 too, so any part of a sentence has the same frames as in the whole.
 """
 
-import logging
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +18,7 @@ import soxr
 import torch
 from torch import Tensor, nn
 
+from utils.core.facts import log_fact
 from utils.media.audio import NO_SAMPLES, Samples, resample
 from utils.media.rates import OUTPUT_RATE
 from utils.speech.facts import SpeechHindered
@@ -28,7 +28,6 @@ from utils.speech.precision import require
 from utils.xtts.device import Arrival, Lane, to_device, to_host, trim_heap
 from utils.xtts.narrow_vocoder import without_silent_channels
 
-logger = logging.getLogger(__name__)
 Latents = Tensor | Sequence[Tensor]  # one row per code
 
 # Longer parts leave memory that is never returned; shorter ones spend more on margins.
@@ -149,7 +148,7 @@ class Vocoder:
         """Return the audio of frames; where half precision overflows, in fp32, as all that follows."""
         sound = self._audio(frames, embedding)
         if self.network.dtype != torch.float32 and not np.isfinite(sound).all():
-            logger.warning("%s", SpeechHindered("overflow", str(self.network.dtype).removeprefix("torch.")))
+            log_fact(SpeechHindered("overflow", str(self.network.dtype).removeprefix("torch.")))
             self.network = self._prepared(torch.float32)
             sound = self._audio(frames, embedding)
         return sound

@@ -7,7 +7,6 @@ length are encoded together. Computed voices are cached on disk.
 import contextlib
 import difflib
 import hashlib
-import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from utils.config import DEFAULT_VOICE, SEPARATOR
 from utils.core.errors import StorageError
-from utils.core.facts import FileIgnored, NotStored
+from utils.core.facts import FileIgnored, NotStored, log_fact
 from utils.core.paths import expand_home
 from utils.core.storage import PARTIAL, atomic_writer, make_folder, read_json
 from utils.media import audio
@@ -34,8 +33,6 @@ from utils.xtts.codec import REFERENCE_FFT, mel_spectrogram, read_tensors_only
 from utils.xtts.facts import ModelFileError
 from utils.xtts.files import CONFIG_FILE, SPEAKERS_FILE
 from utils.xtts.model import read_config
-
-logger = logging.getLogger(__name__)
 
 MIN_SECONDS = 1.0
 SILENT = 10 ** (-60 / 20)  # a peak below -60 dB
@@ -254,11 +251,11 @@ class VoiceCache:
         except FileNotFoundError:
             return None
         except (OSError, SafetensorError, ValueError, KeyError) as error:
-            logger.warning("%s", FileIgnored(path, str(error)))
+            log_fact(FileIgnored(path, str(error)))
             return None
         fits = {name: tuple(tensor.shape) for name, tensor in tensors.items()} == dict(shapes)
         if not fits or not all(bool(torch.isfinite(tensor).all()) for tensor in tensors.values()):
-            logger.warning("%s", FileIgnored(path, "tensors of another model"))
+            log_fact(FileIgnored(path, "tensors of another model"))
             return None
         with contextlib.suppress(OSError):  # a read-only folder keeps its order
             os.utime(path)
@@ -274,7 +271,7 @@ class VoiceCache:
                 content = save({name: tensor.contiguous() for name, tensor in tensors.items()})
                 file.write(hashlib.sha256(content).digest() + content)
         except StorageError as error:
-            logger.warning("%s", NotStored(error))
+            log_fact(NotStored(error))
             return
         self._sweep()
 

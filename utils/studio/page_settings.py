@@ -1,18 +1,15 @@
 """The settings of the page, saved beside the projects."""
 
-import logging
 from pathlib import Path
 from typing import Literal
 
 from utils.config import Config
 from utils.config.base import setting
 from utils.core.errors import ConfigError
-from utils.core.facts import FileIgnored
+from utils.core.facts import FileIgnored, log_fact
 from utils.core.storage import make_folder, write_atomically
 from utils.studio.paths import SETTINGS
 from utils.studio.projects import TRASH_DAYS
-
-logger = logging.getLogger(__name__)
 
 
 class PageSettings(Config):
@@ -41,7 +38,7 @@ def read(output: Path) -> PageSettings:
     try:
         return PageSettings.load_own(path) if path.is_file() else PageSettings()
     except ConfigError as error:  # of another version, or edited by hand; the page must open all the same
-        logger.warning("%s", FileIgnored(path, str(error)))
+        log_fact(FileIgnored(path, str(error)))
         return PageSettings()
 
 
