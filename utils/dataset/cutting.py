@@ -68,7 +68,7 @@ def clips_of(segments: Sequence[Segment], seconds: float, settings: DatasetConfi
         texts, stretches = zip(*((segment.text, stretch) for segment, stretch in run), strict=True)
         for first, end in _choose_clips(stretches, settings):
             text = " ".join(filter(None, texts[first:end]))
-            clips.append(Cue(Span(stretches[first].start, stretches[end - 1].end), text))
+            clips.append(Cue(Span.over(stretches[first:end]), text))
     return clips
 
 
@@ -143,7 +143,7 @@ def _align(
     for group, first, end in _groups(cues, claims):
         segments += _without_text(speech[covered:first])
         covered = first
-        span = Span(speech[first].start, speech[end - 1].end)
+        span = Span.over(speech[first:end])
         text = " ".join(cue.text for cue in group)
         if issue := _mismatch(group, span, settings):
             warnings.append(CueDiffers(group[0].span.start, issue, text))

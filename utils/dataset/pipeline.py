@@ -110,7 +110,7 @@ def _cut(
     span = Span(0.0, seconds)
     padding = settings.padding_seconds
     if speech:  # without the silence around it
-        span = Span(max(0.0, speech[0].start - padding), min(seconds, speech[-1].end + padding))
+        span = Span(speech[0].start - padding, speech[-1].end + padding).within(0.0, seconds)
     return [Cue(span, recording.text)], []
 
 

@@ -89,7 +89,7 @@ def fit_to_recording(cues: list[Cue], seconds: float, repairs: Repairs) -> list[
     repairs.note("late", [cue for cue in cues if cue.span.start >= seconds])
     inside = [cue for cue in cues if cue.span.start < seconds]
     repairs.note("long", [cue for cue in inside if seconds < cue.span.end - SLACK])
-    return [Cue(Span(cue.span.start, min(cue.span.end, seconds)), cue.text) for cue in inside]
+    return [Cue(cue.span.within(0.0, seconds), cue.text) for cue in inside]
 
 
 def _parse(text: str, path: Path) -> Parsed:

@@ -35,7 +35,7 @@ def cut_words(groups: Sequence[Group], speech: Sequence[Span], seconds: float, s
     segments = []
     for first, end in _stretches(speech, inside, longest):
         text = " ".join(word.text for part in inside[first:end] for word, _ in part)
-        segments.append(Segment(Span(speech[first].start, speech[end - 1].end), text, "text" if text else "no text"))
+        segments.append(Segment(Span.over(speech[first:end]), text, "text" if text else "no text"))
     return clips_of(segments, seconds, settings)
 
 
@@ -62,7 +62,7 @@ def trim(words: Group, text: str, speech: Sequence[Span], seconds: float, settin
     first = min(places)
     end = max(places) + 1
     parts = [Segment(span, kind="no text") for span in speech]
-    parts[first:end] = [Segment(Span(speech[first].start, speech[end - 1].end), text)]
+    parts[first:end] = [Segment(Span.over(speech[first:end]), text)]
     return clips_of(parts, seconds, settings)
 
 

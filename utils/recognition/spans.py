@@ -18,6 +18,11 @@ class Span:
     start: float
     end: float
 
+    @classmethod
+    def over(cls, spans: "Sequence[Span]") -> "Span":
+        """Return what reaches from the first of several to the last."""
+        return cls(spans[0].start, spans[-1].end)
+
     @property
     def seconds(self) -> float:
         return self.end - self.start

@@ -110,7 +110,7 @@ class AudioAnalysis:
         """Return the time from the first speech to the last, by the Silero detector, or None."""
         sound = resample(self.playable, OUTPUT_RATE, vad.RATE)
         spans = vad.segments_from(vad.track_speech(iter([sound])), DETECTOR) if sound.size else []
-        return Span(spans[0].start, spans[-1].end) if spans else None
+        return Span.over(spans) if spans else None
 
     @cached_property
     def levels(self) -> Float32Array:
