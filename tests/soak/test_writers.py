@@ -42,12 +42,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A project after two pages, each with two clips of its own, and a command line have changed it together."""
     project = Project(tmp_path_factory.mktemp("writers") / "mine")
     write_dataset(project.dataset, seconds=0.05)
-    page = [sys.executable, "-c", PAGE, project.root]
+    page = [sys.executable, "-c", PAGE, str(project.root)]
     command = [sys.executable, "-m", "utils", "dataset", "edit", "r-7", "--text", "ሰላም ለዓለም", "--project", "mine"]
     writers = [
         subprocess.Popen([*page, "r-3", "r-4", str(EDITS)], cwd=ROOT),
         subprocess.Popen([*page, "r-5", "r-6", str(EDITS)], cwd=ROOT),
-        subprocess.Popen([*command, "--output", project.root.parent], cwd=ROOT, stdout=subprocess.DEVNULL),
+        subprocess.Popen([*command, "--output", str(project.root.parent)], cwd=ROOT, stdout=subprocess.DEVNULL),
     ]
     assert [writer.wait(1500) for writer in writers] == [0, 0, 0]
     return project
