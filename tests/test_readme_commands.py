@@ -18,7 +18,7 @@ BLOCK = re.compile(r"^```bash\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FAILURES = {  # without a network, a GPU or the weights of XTTS v2
     "--corpus amharic-speech": "cannot be downloaded",
     "--config configs/memory_optimized.yaml": "licence",
-    "doctor --gpu": "no CUDA device",
+    "doctor --gpu": "cannot find a GPU",
     "field-test": "licence",
 }
 SERVERS = {"serve --model mine": "http://127.0.0.1:8020/health", "": "http://127.0.0.1:7860/"}
