@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from utils.__main__ import known_verbs
+from utils.__main__ import known_verbs, main
+from utils.core import VERSION
 from utils.core.errors import EXIT_INTERRUPTED
 from utils.core.paths import ROOT
 
@@ -27,6 +28,12 @@ def test_help_of_a_verb_needs_neither_torch_nor_gradio() -> None:
     run = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (run.returncode, run.stderr) == (0, "")
     assert [verb for verb in known_verbs() if f"usage: python -m utils {verb}" not in run.stdout] == []
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"{VERSION}\n"
 
 
 def test_a_relative_home_is_the_same_folder_in_child_processes(tmp_path: Path) -> None:

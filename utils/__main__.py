@@ -31,7 +31,7 @@ def main(words: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"This argument is not valid UTF-8: {unreadable[0]!r}. Check the encoding of your terminal.\n")
         return USAGE_ERROR
     wait_passively()
-    verb, *rest = words
+    verb, *rest = ["page", *words] if words[0] == "--version" else words
     if verb not in (verbs := known_verbs()):
         sys.stderr.write(f"Unknown command: {verb}. Commands: {', '.join(sorted(verbs))}.\n")
         return USAGE_ERROR

@@ -6,6 +6,7 @@ import sys
 import webbrowser
 
 from utils.cli.runs import add_output
+from utils.core import VERSION
 from utils.core.addresses import is_loopback
 
 PORT = 7860
@@ -23,6 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     secret = f"login for visitors; use the variable {VARIABLE} to hide it from other users of this computer"
     parser.add_argument("--auth", default="", metavar="USER:PASSWORD", help=secret)
     add_output(parser)
+    parser.add_argument("--version", action="version", version=VERSION, help="print the version and exit")
 
 
 def port(word: str) -> int:
