@@ -59,7 +59,7 @@ from utils.studio.paths import Project
 from utils.studio.run_state import START_SECONDS, STATE_FILE, State
 
 POLL_SECONDS = 0.05
-LOCK, OWNER = ".lock", ".queue.json"  # of the folder with the runs
+OWNER = ".queue.json"  # of the folder with the runs
 MAX_STATE = 4096  # bytes: the single block that every file has
 NAME = re.compile(r"[^-]+-[^-]+-(?P<verb>.+?)(-\d+)?")  # such as 20260101-120000-prepare-2
 
@@ -209,7 +209,7 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
     """
     make_folder(project.runs)
     _remove_deleted(project.runs)
-    with file_lock(project.runs / LOCK):
+    with lock(project):
         active = active_run(project, verb)
         ahead = [*([active] if active else []), *queued_runs(project, verb)]
         if same := next((run for run in ahead if read_text(run.config) == config.to_signed_yaml()), None):
@@ -221,6 +221,11 @@ def start(verb: str, config: Config, project: Project, *, before: Callable[[], o
             return Start(run, "started")
     watch_queue(project)
     return Start(run, "queued", ahead[-1].name)
+
+
+def lock(project: Project) -> contextlib.AbstractContextManager[None]:
+    """Hold what a process needs to change which runs there are and what they do."""
+    return file_lock(project.runs / ".lock")
 
 
 def queued_runs(project: Project, *verbs: str) -> list[Run]:
@@ -246,7 +251,7 @@ def is_served(project: Project) -> bool:
 def create(verb: str, config: Config, project: Project) -> Run:
     """Create a run whose work this process does itself."""
     make_folder(project.runs)
-    with file_lock(project.runs / LOCK):
+    with lock(project):
         if active := active_run(project, verb):
             raise RunActiveError(active.name, project.root.name)
         return _create(verb, config, project)
@@ -254,7 +259,7 @@ def create(verb: str, config: Config, project: Project) -> Run:
 
 def resume(run: Run, *, before: Callable[[], object] = lambda: None) -> Run:
     """Start a run again in its folder with its settings; does nothing while it is active."""
-    with file_lock(run.folder.parent / LOCK):
+    with lock(run.project):
         if run.current_state().status not in ACTIVE:
             _reopen(run)
             before()
@@ -264,7 +269,7 @@ def resume(run: Run, *, before: Callable[[], object] = lambda: None) -> Run:
 
 def reopen(run: Run) -> Run:
     """Prepare a run that has ended to be continued by this process."""
-    with file_lock(run.folder.parent / LOCK):
+    with lock(run.project):
         _reopen(run)
     return run
 
@@ -336,7 +341,7 @@ def stop_and_save(run: Run) -> None:
 def _leave_queue(run: Run) -> bool:
     if run.current_state().status != "queued":
         return False
-    with file_lock(run.folder.parent / LOCK):
+    with lock(run.project):
         state = run.current_state()
         if is_queued := state.status == "queued":
             run.write_state(dataclasses.replace(state, status="stopped", stop=Stop.NOW))
@@ -379,7 +384,7 @@ def write_note(run: Run, text: str, typed_on: Collection[str] | None = None) -> 
 
 
 def delete(run: Run) -> None:
-    with file_lock(run.folder.parent / LOCK):
+    with lock(run.project):
         if run.current_state().status in ACTIVE:
             raise RunActiveError(run.name, run.project.root.name)
         deleted = run.folder.with_name(f".deleted-{run.name}-{time.time_ns()}")
