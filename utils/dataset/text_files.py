@@ -81,6 +81,16 @@ def is_garbled(text: str) -> bool:
     return bool(lost) or (questions >= 3 and questions * 2 > len("".join(text.split())))
 
 
+def is_ethiopic(letter: str) -> bool:
+    return "\u1200" <= letter <= "\u139f"
+
+
+def count_letters(text: str) -> tuple[int, int]:
+    """Return how many letters a text has, and how many of them are Ethiopic."""
+    letters = list(filter(str.isalpha, text))
+    return len(letters), sum(map(is_ethiopic, letters))
+
+
 def decode(raw: bytes) -> str:
     """Decode the beginning of a text file as the whole is decoded."""
     return str(_decode(raw)[0])

@@ -38,7 +38,7 @@ from utils.dataset.readers.transcripts import SUFFIXES as TRANSCRIPTS
 from utils.dataset.sources import counterparts, find_recordings, is_corpus, is_subtitle, is_transcript
 from utils.dataset.subtitles import SUFFIXES as SUBTITLES
 from utils.dataset.subtitles import read_cues
-from utils.dataset.text_files import decode
+from utils.dataset.text_files import count_letters, decode
 from utils.media import audio
 from utils.studio.facts import InputError
 from utils.studio.paths import RECORDINGS, Project
@@ -300,12 +300,7 @@ def _count_letters(path: Path) -> tuple[int, int]:
     if is_media(path) or is_archive(path):
         return 0, 0
     with storage_errors(path), path.open("rb") as file:
-        letters = [letter for letter in decode(file.read(SAMPLE)) if letter.isalpha()]
-    return len(letters), sum(map(is_ethiopic, letters))
-
-
-def is_ethiopic(letter: str) -> bool:
-    return "\u1200" <= letter <= "\u139f"
+        return count_letters(decode(file.read(SAMPLE)))
 
 
 def pair_files(files: Iterable[Path]) -> InputPreview:

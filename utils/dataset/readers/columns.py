@@ -9,7 +9,7 @@ from utils.core.errors import UnknownLanguageError
 from utils.core.languages import canonical
 from utils.dataset.readers.facts import ColumnsNotUsableError
 from utils.dataset.readers.folder import Folder, is_media
-from utils.dataset.text_files import MAX_NAME_WORDS, Columns, Line, Table, find_columns, guess_columns
+from utils.dataset.text_files import MAX_NAME_WORDS, Columns, Line, Table, count_letters, find_columns, guess_columns
 
 FIELDS = ("audio", "text", "speaker", "start", "end", "duration")
 SAMPLE = 200  # lines that are looked at
@@ -144,14 +144,13 @@ def _number(cell: str) -> float:
 def _letters(column: Sequence[str], language: str) -> float:
     """Return how much a column looks like text to speak: letters, in the script of the language, in distinct cells."""
     whole = "".join(column)
-    letters = [letter for letter in whole if letter.isalpha()]
-    ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
-    in_script = (ethiopic if language == "am" else len(letters) - ethiopic) / max(1, len(letters))
+    letters, ethiopic = count_letters(whole)
+    in_script = (ethiopic if language == "am" else letters - ethiopic) / max(1, letters)
     spaces = sum(map(str.isspace, whole))
     distinct = len(set(column)) / len(column)
     # letters with a space between each are spelled out; a path has no spaces at all
-    is_spelled = spaces * 2 > len(letters)
-    return 0.0 if is_spelled else math.sqrt(len(letters) / len(column)) * (0.05 + in_script) * distinct
+    is_spelled = spaces * 2 > letters
+    return 0.0 if is_spelled else math.sqrt(letters / len(column)) * (0.05 + in_script) * distinct
 
 
 def _may_be_speaker(column: Sequence[str], name: str) -> bool:

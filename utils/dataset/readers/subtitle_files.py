@@ -9,6 +9,7 @@ from utils.dataset.readers.facts import TextNotUsed, TextRepaired
 from utils.dataset.readers.folder import Folder
 from utils.dataset.readers.protocol import Item, Match, Note, Row, matched
 from utils.dataset.subtitles import SUFFIXES, read_cues
+from utils.dataset.text_files import count_letters
 from utils.recognition.spans import Cue
 
 NAME = "subtitles"
@@ -41,7 +42,6 @@ def read(folder: Folder, path: Path) -> Iterator[Item]:
 
 
 def _check_script(folder: Folder, path: Path, cues: Sequence[Cue]) -> Iterator[Fact]:
-    letters = [letter for cue in cues for letter in cue.text if letter.isalpha()]
-    ethiopic = sum("\u1200" <= letter <= "\u137f" for letter in letters)
-    if folder.language == "am" and len(letters) >= MIN_LETTERS and ethiopic * 2 < len(letters):
-        yield TextRepaired(path.name, "script", ethiopic, str(len(letters)))
+    letters, ethiopic = count_letters("".join(cue.text for cue in cues))
+    if folder.language == "am" and letters >= MIN_LETTERS and ethiopic * 2 < letters:
+        yield TextRepaired(path.name, "script", ethiopic, str(letters))

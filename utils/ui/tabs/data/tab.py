@@ -8,6 +8,7 @@ from utils.core.errors import AmharicTtsError
 from utils.core.languages import AMHARIC, find
 from utils.dataset.background_counts import BackgroundCounts
 from utils.dataset.store import Store
+from utils.dataset.text_files import is_ethiopic
 from utils.studio import runs, uploads
 from utils.ui import views
 from utils.ui.i18n import t
@@ -68,7 +69,7 @@ def render_fit(request: PanelRequest) -> str:
         name = find(chosen).native_name
     except AmharicTtsError:  # said when the dataset is created
         return ""
-    wants_ethiopic = uploads.is_ethiopic(name[0])
+    wants_ethiopic = is_ethiopic(name[0])
     if share is None or (share > 0 if wants_ethiopic else share < SOME_ETHIOPIC):
         return ""
     key = "data.texts_not_ethiopic" if wants_ethiopic else "data.texts_ethiopic"
